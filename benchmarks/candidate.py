@@ -37,8 +37,7 @@ class Candidate(Protocol):
     def held(self) -> int:
         """Entries inside, cancelled ones that have not left yet included."""
 
-    def close(self) -> None:
-        """Give up what is inside."""
+    def close(self) -> None: ...
 
 
 def nothing_here() -> Candidate:

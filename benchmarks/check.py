@@ -7,8 +7,6 @@ Each engine checks the same files in a process of its own. What it costs is meas
 from __future__ import annotations
 
 import json
-import os
-import platform
 import sys
 import tempfile
 from collections import Counter
@@ -23,6 +21,7 @@ import pyarrow.parquet as pq
 from benchmarks.process_tree import Cost, Failed, run_measured
 from benchmarks.trace_set import injected, violations_of, write_traces
 from purgatorio_pipeline.command.progress import progress
+from purgatorio_pipeline.report.provenance import machine
 from purgatorio_pipeline.sources import find_traces
 from purgatorio_spec.judge.result import CheckResult
 
@@ -108,8 +107,7 @@ def as_json(results: list[Measured]) -> dict[str, object]:
                 "events_per_cpu_s": one.events / one.cost.cpu_s, "found": one.found, "right": one.right,
             }
         )  # fmt: skip
-    machine = {"cpus": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
-    return {"machine": machine, "results": rows}
+    return {"machine": machine(), "results": rows}
 
 
 def table(results: list[Measured]) -> str:

@@ -25,12 +25,7 @@ _WARM_ENOUGH: Final = 500_000
 
 _TIMEOUT_S: Final = 120
 _BENCH: Final = Path(__file__).with_name("java") / "purgatorio" / "TimerBench.java"
-_TIMERS: Final = {
-    "jvm-kafka": "kafka",
-    "jvm-netty": "netty",
-    "jvm-stpe": "stpe",
-    "jvm-stpe-remove": "stpe-remove",
-}
+_TIMERS: Final = ("jvm-kafka", "jvm-netty", "jvm-stpe", "jvm-stpe-remove")
 
 
 def jvm_entries() -> tuple[Entry, ...]:
@@ -71,15 +66,13 @@ def sample(name: str, workload: object) -> dict[str, float]:
             old.close()
         _children.clear()
         child = _children[workload] = JvmChild(workload)
-    return child.play(_TIMERS[name])
+    return child.play(name.removeprefix("jvm-"))
 
 
 _children: dict[GridWorkload, "JvmChild"] = {}
 
 
 class JvmChild:
-    """A JVM with one workload loaded."""
-
     def __init__(self, workload: GridWorkload) -> None:
         java, jars, classes = _built()
         self._ops = (workload.copies * workload.size, workload.copies * len(workload.churned))
@@ -119,7 +112,6 @@ class JvmChild:
         return [int(word) for word in answer]
 
     def close(self) -> None:
-        """End the process."""
         self._process.kill()
         self._process.communicate(timeout=_TIMEOUT_S)
         self._folder.cleanup()

@@ -81,27 +81,20 @@ class ReapedWheel(WheelForUse):
         self.cancel = reaper.cancel
 
 
-class TasksOnWheel:
+class TasksOnWheel(WheelForUse):
     """The same with a `TimerTask` for each wait, as a delayed operation is one: made, added, and cancelled by itself,
     with a call around the first two."""
 
     def __init__(self, build: Build) -> None:
-        self._clock = SetClock()
-        self._timer = timer = build.timer("bench", clock=self._clock, executor=DirectExecutor())
+        super().__init__(build)
         self._task = build.action_task
-        self.cancel = build.action_task.cancel
-        self.next_ms = timer.next_due_ms
-        self.held = timer.size
-        self.close = timer.close
+        self.add = cast("Callable[[int, Action], Handle]", self._added)
+        self.cancel = cast("Callable[[Handle], None]", build.action_task.cancel)
 
-    def add(self, delay_ms: int, action: Action) -> TimerTask:
+    def _added(self, delay_ms: int, action: Action) -> TimerTask:
         task = self._task(delay_ms, action)
-        self._timer.add(task)
+        self.timer.add(task)
         return task
-
-    def advance(self, now_ms: int) -> None:
-        self._clock.set(now_ms)
-        self._timer.advance_clock(0)
 
 
 class FaithfulTimer:

@@ -42,7 +42,6 @@ class Run:
 
 
 def page(run: Run) -> str:
-    """The whole page, as Markdown."""
     own = best_own(run.timer.figures) or "interpreted"
     parts = [
         "# What the timers and the purgatory cost",

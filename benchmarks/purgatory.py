@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import asdict
 from typing import cast, get_args
 
 import click
@@ -11,7 +12,9 @@ from rich.console import Console
 
 from benchmarks.builds import compile_now, why_not_compiled
 from benchmarks.purgatory_bench import PurgatoryFigures, PurgatoryScale, run_purgatory_bench
+from benchmarks.purgatory_kafka import Achieved
 from benchmarks.purgatory_request import PURGATORY_IDS
+from benchmarks.purgatory_threads import Threaded
 from benchmarks.tables import WIDTH, Table, rich_table
 from benchmarks.timer_tables import single
 from benchmarks.workload import Disagreement
@@ -51,24 +54,16 @@ def tables(found: PurgatoryFigures) -> list[Table]:
 
 
 def rows(found: PurgatoryFigures) -> list[dict[str, object]]:
-    threaded: list[dict[str, object]] = [
-        {
-            "bench": "purgatory", "workload": "P5", "id": "P5", "size": play.threads, "threads": play.threads,
-            "subject": play.subject, "operation": "request", "ns": round(play.ns, 1), "ratio": {},
-            "wall_ops_per_s": round(play.wall_ops_per_s),
-        }
-        for play in found.threaded
-    ]  # fmt: skip
-    achieved: list[dict[str, object]] = [
-        {
-            "bench": "purgatory", "workload": "P6", "id": "P6", "size": point.asked_per_s,
-            "subject": point.subject, "operation": "request", "ns": round(point.cpu_ns, 1), "ratio": {},
-            "p50_ms": point.p50_ms, "p75_ms": point.p75_ms, "asked_per_s": point.asked_per_s,
-            "achieved_per_s": round(point.achieved_per_s, 1), "expired": round(point.expired, 4),
-        }
-        for point in found.achieved
-    ]  # fmt: skip
-    return [figure.row() for figure in found.figures] + threaded + achieved
+    return [
+        *(figure.row() for figure in found.figures),
+        *(_row("P5", play.threads, play.ns, play) for play in found.threaded),
+        *(_row("P6", point.asked_per_s, point.cpu_ns, point) for point in found.achieved),
+    ]
+
+
+def _row(which: str, size: int, ns: float, one: Threaded | Achieved) -> dict[str, object]:
+    first = {"bench": "purgatory", "workload": which, "id": which, "size": size, "operation": "request"}
+    return {**first, "ratio": {}, **asdict(one), "ns": round(ns, 1)}
 
 
 @click.command()

@@ -69,7 +69,6 @@ def run_purgatory_bench(scale: PurgatoryScale, ids: Collection[str], tell: Tell)
 
 
 def _middle(plays: list[Threaded]) -> list[Threaded]:
-    """Medians by subject and threads."""
     found: list[Threaded] = []
     for subject, threads in dict.fromkeys((play.subject, play.threads) for play in plays):
         mine = [play for play in plays if (play.subject, play.threads) == (subject, threads)]

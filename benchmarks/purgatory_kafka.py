@@ -116,7 +116,6 @@ class _Run:
         )
 
     def _register(self) -> float:
-        """Returns how long it took."""
         start_s, plan = self._start_s, self._plan
         for number, at_s in enumerate(plan.arrivals_s):
             left_s = start_s + at_s - time.monotonic()

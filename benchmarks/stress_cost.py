@@ -97,7 +97,6 @@ class StressCost:
 
     @property
     def events_a_cpu_second(self) -> float:
-        """The same by the processor."""
         return self.events / self.recorded_cpu_seconds
 
     @property

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, Literal
 
 from benchmarks.edges import HerdWorkload, PingPongWorkload, SparseWorkload
@@ -48,42 +49,30 @@ def suite(scale: Scale) -> Iterator[Planned]:
     if scale == "quick":
         yield from _quick()
         return
-    yield Planned(("K1",), _requests("K1", K1, 20), 4, long=True)
-    yield Planned(("K2",), _requests("K2", K2, 36), 3, long=True)
+    yield Planned(("K1",), partial(RequestWorkload, "K1", replace(K1, seconds=20)), 4, long=True)
+    yield Planned(("K2",), partial(RequestWorkload, "K2", replace(K2, seconds=36)), 3, long=True)
     for size in (1_000, 100_000):
-        yield Planned(("K3",), _heartbeat(size, 30_000), 3, long=True)
+        yield Planned(("K3",), partial(HeartbeatWorkload, size, max(30_000, size)), 3, long=True)
     for size in (1_000, 10_000, 100_000):
         churns = max(30_000, 2 * size)
-        yield Planned(("U1", "U2", "U4"), _grid("uniform", size, churns), 3, long=True)
-    yield Planned(("U1", "U2", "U4"), _grid("uniform", 1_000_000, 100_000), 1, long=True)
+        yield Planned(("U1", "U2", "U4"), partial(GridWorkload, "uniform", size, churns), 3, long=True)
+    yield Planned(("U1", "U2", "U4"), partial(GridWorkload, "uniform", 1_000_000, 100_000), 1, long=True)
     for distribution in ("exponential", "constant", "mixed"):
-        yield Planned(("U1", "U2", "U4"), _grid(distribution, 100_000, 30_000), 2, long=True)
-    yield Planned(("U3",), lambda: HoldWorkload("uniform", 100_000, 10_000), 3, long=True)
-    yield Planned(("X1",), lambda: SparseWorkload(100, 20), 4)
-    yield Planned(("X1",), lambda: SparseWorkload(10_000), 3, long=True)
-    yield Planned(("X2",), lambda: PingPongWorkload(10_000), 4, long=True)
-    yield Planned(("X3",), lambda: HerdWorkload(100_000), 4, long=True)
+        yield Planned(("U1", "U2", "U4"), partial(GridWorkload, distribution, 100_000, 30_000), 2, long=True)
+    yield Planned(("U3",), partial(HoldWorkload, "uniform", 100_000, 10_000), 3, long=True)
+    yield Planned(("X1",), partial(SparseWorkload, 100, 20), 4)
+    yield Planned(("X1",), partial(SparseWorkload, 10_000), 3, long=True)
+    yield Planned(("X2",), partial(PingPongWorkload, 10_000), 4, long=True)
+    yield Planned(("X3",), partial(HerdWorkload, 100_000), 4, long=True)
 
 
 def _quick() -> Iterator[Planned]:
-    yield Planned(("K1",), _requests("K1", K1, 0.2), 2)
-    yield Planned(("K2",), _requests("K2", K2, 0.1), 2)
-    yield Planned(("K3",), _heartbeat(500, 500), 2)
+    yield Planned(("K1",), partial(RequestWorkload, "K1", replace(K1, seconds=0.2)), 2)
+    yield Planned(("K2",), partial(RequestWorkload, "K2", replace(K2, seconds=0.1)), 2)
+    yield Planned(("K3",), partial(HeartbeatWorkload, 500, 500), 2)
     for distribution in ("uniform", "exponential", "constant", "mixed"):
-        yield Planned(("U1", "U2", "U4"), _grid(distribution, 1_000, 500, least_ops=1_000), 2)
-    yield Planned(("U3",), lambda: HoldWorkload("uniform", 500, 1_000), 2)
-    yield Planned(("X1",), lambda: SparseWorkload(50), 2)
-    yield Planned(("X2",), lambda: PingPongWorkload(300), 2)
-    yield Planned(("X3",), lambda: HerdWorkload(500), 2)
-
-
-def _requests(name: str, rate: RequestRate, seconds: float) -> Callable[[], Workload]:
-    return lambda: RequestWorkload(name, replace(rate, seconds=seconds))
-
-
-def _heartbeat(size: int, beats: int) -> Callable[[], Workload]:
-    return lambda: HeartbeatWorkload(size, max(beats, size))
-
-
-def _grid(distribution: str, size: int, churns: int, least_ops: int = 20_000) -> Callable[[], Workload]:
-    return lambda: GridWorkload(distribution, size, churns, least_ops=least_ops)
+        yield Planned(("U1", "U2", "U4"), partial(GridWorkload, distribution, 1_000, 500, least_ops=1_000), 2)
+    yield Planned(("U3",), partial(HoldWorkload, "uniform", 500, 1_000), 2)
+    yield Planned(("X1",), partial(SparseWorkload, 50), 2)
+    yield Planned(("X2",), partial(PingPongWorkload, 300), 2)
+    yield Planned(("X3",), partial(HerdWorkload, 500), 2)

@@ -97,13 +97,10 @@ def show_guards(as_text: bool) -> None:
     found = [check_guard(guard, ENTRIES) for guard in GUARDS]
     if as_text:
         rows = [
-            {
-                "subject": one.guard.subject, "peer": one.guard.peer, "operation": one.guard.operation,
-                "floor": one.guard.floor, "median": one.median, "low": one.low, "high": one.high,
-                "rounds": one.rounds, "verdict": one.verdict.value,
-            }
+            {name: getattr(one.guard, name) for name in ("subject", "peer", "operation", "floor")}
+            | {name: getattr(one, name) for name in ("median", "low", "high", "rounds", "verdict")}
             for one in found
-        ]  # fmt: skip
+        ]
         click.echo(json.dumps({"machine": machine(), "guards": rows}))
     else:
         for one in found:

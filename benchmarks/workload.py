@@ -66,7 +66,6 @@ class Stopwatch:
         return {name: spent / self._ops[name] for name, spent in self._spent_ns.items() if self._ops[name]}
 
     def spent_ns(self) -> dict[str, int]:
-        """All CPU nanoseconds, by operation."""
         return dict(self._spent_ns)
 
 
@@ -85,8 +84,7 @@ class Workload(ABC):
         self.size = size
 
     @abstractmethod
-    def play(self, make: Make, watch: Stopwatch) -> None:
-        """Run it once against fresh candidates."""
+    def play(self, make: Make, watch: Stopwatch) -> None: ...
 
     @abstractmethod
     def small(self) -> "Workload":

@@ -1,1 +1,2 @@
-"""Judges implementations of others: adapters, subjects, the subject protocol, the pytest plugin, and the kits."""
+"""Judges timers and purgatories of other projects: adapters, subjects, the subject protocol, the pytest plugin, the
+kits."""

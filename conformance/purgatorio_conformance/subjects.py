@@ -11,8 +11,12 @@ from pathlib import Path
 from typing import Final
 
 from purgatorio_conformance.protocol.driver import CommandSubject
-from purgatorio_conformance.protocol.npm_timer_wheel import NpmTimerWheel
-from purgatorio_conformance.protocol.periodic_subjects import asyncio_periodic, jdk_periodic, npm_periodic
+from purgatorio_conformance.protocol.program_subjects import (
+    asyncio_periodic,
+    jdk_periodic,
+    npm_periodic,
+    npm_timer_wheel,
+)
 from purgatorio_conformance.subject.asyncio_loop import asyncio_loop
 from purgatorio_conformance.subject.child import LineChild
 from purgatorio_conformance.subject.contract import Progress, Subject, SubjectFailed, silent
@@ -63,7 +67,7 @@ SUBJECTS: Final[Mapping[str, SubjectFactory]] = {
     "caffeine": lambda: [caffeine_expiry()],
     "sched": lambda: [sched_scheduler()],
     "threading-timer": lambda: [threading_timer()],
-    "npm-timer-wheel": lambda: [NpmTimerWheel("virtual-steps"), NpmTimerWheel("virtual-jumps")],
+    "npm-timer-wheel": npm_timer_wheel,
     "jdk-periodic": jdk_periodic,
     "asyncio-periodic": asyncio_periodic,
     "npm-periodic": npm_periodic,

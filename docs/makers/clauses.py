@@ -17,28 +17,32 @@ _HEAD = """# Clauses
 
 <!-- Made from the registry by `pytest tests/tidy/test_docs.py --refresh-golden`. Do not edit by hand. -->
 
-After this page you can look up what each clause promises, and when it is judged. The [glossary](glossary.md) explains
-the terms. `purgatorio clause ID` prints one clause.
+After this page you can look up what each clause promises, and when a clause is judged. A *clause* is one promise with
+an id. The [glossary](glossary.md) explains the other terms. `purgatorio clause ID` prints one clause.
 
-First come the promises that are judged from a trace. *Holds for* lists the profiles that make the promise. *Needs*
-lists the functions that the trace must record, and the constants that its header must give. If one is missing, the
-clause is SKIPPED. T8 to T12 have verdicts only for traces that declare periodic tasks, resets or turns.
+The clauses O1 to T12 are judged from a trace. *Profiles* lists the profiles (sets of clauses) that contain the
+clause. *Needs* lists the functions that the trace must record, and the constants that the header must give. If a
+function or a constant is missing, the clause is SKIPPED. T8 to T12 are judged only if the trace declares periodic
+tasks, resets or turns.
 
-An *occasion* is an event that could break the clause. Without an occasion the clause is UNKNOWN. It is SKIPPED if every
-occasion needs a call that the program never made, such as a cancel. The formulas use these words:
+An *occasion* is a case in which the clause could be broken. If a run has no occasion of a clause, the clause is
+UNKNOWN. If the reason is that the program never made a certain call, such as a cancel, the clause is SKIPPED. The
+formulas use these words:
 
 | word | meaning |
 | --- | --- |
-| `x.call`, `x.ret`, `x.out` | the call of x, its return, its result; `a.ret < b.call`: a ended before b began |
-| registration, check | a call of `try_complete_else_watch`; of `check_and_complete` |
-| try, force | a call of `try_complete`; of `force_complete` |
+| `x.call`, `x.ret`, `x.out` | call, return and result of x; `a.ret < b.call`: a ended before b began |
+| registration | a call of `try_complete_else_watch` |
+| check | a call of `check_and_complete` |
+| try, force | a call of `try_complete`; a call of `force_complete` |
 | done, fire | a run of `on_complete`; a run of a task (`timer_fire`) |
 | claim | the `force_complete` that completes the operation |
-| in force | an add that no later add or cancel has replaced |
+| in force | an add is in force until a later add or cancel replaces the add |
 | at rest | at a `quiesce`, or at a reading while no other call is open |
 
-[A state machine](models.md#the-operation-as-a-state-machine) shows which calls O1, O2, O3 and O6 allow next. The
-[clauses of the code](#clauses-of-the-code) and of the [broker](#clauses-of-the-broker) are judged without a trace.
+[A state machine](models.md#the-operation-as-a-state-machine) shows the calls that O1, O2, O3 and O6 allow in each
+state. Two groups of clauses are judged without a trace: the [clauses of the code](#clauses-of-the-code) and the
+[clauses of the broker](#clauses-of-the-broker).
 
 """
 
@@ -49,25 +53,30 @@ def page() -> str:
 
 
 def _section(clause: Clause) -> str:
-    profiles = [name for name, profile in PROFILES.items() if clause.id in profile.clauses]
+    without = [name for name, profile in PROFILES.items() if clause.id not in profile.clauses]
+    profiles = [name for name in PROFILES if name not in without]
+    few = len(profiles) < len(without)
+    holds = ", ".join(profiles) if few else "all" + (f" except {', '.join(without)}" if without else "")
     needs = [f"`{name.replace('|', '` or `')}`" for name in clause.records]
     needs += [f"header `{name}`" for name in clause.constants]
     texts = [" ".join((judge.__doc__ or "").split()) for judge in clause.judges.values()]
     formula = clause.formula.replace(";  ", "\n")
     whole = (
-        "\n\nWithout an end record, or with dropped records, it cannot PASS." if clause.needs_whole else ""
+        " Without an end record, or with dropped records, the clause cannot PASS."
+        if clause.needs_whole
+        else ""
     )
     return (
         f"## {clause.id}\n\n> {clause.promise}.\n\n```text\n{formula}\n```\n\n"
-        + "\n\n".join(texts)
-        + f"\n\nHolds for: {', '.join(profiles)}. Needs: {', '.join(needs)}.{whole}\n"
+        + " ".join(texts)
+        + f"\n\nProfiles: {holds}. Needs: {', '.join(needs)}.{whole}\n"
     )
 
 
 def _code() -> str:
     return (
         "## Clauses of the code\n\nThe [explorer](explorer.md), the [models](models.md), and tests of the data "
-        "structures judge these. P3 is also judged for a subject that "
+        "structures judge these clauses. `purgatorio verify` judges P3 too, if a program "
         "[hangs or ends a call with an error](subject-protocol.md#misbehavior).\n\n"
         + table(("clause", "promise"), list(CODE_CLAUSES.items()))
     )
@@ -75,14 +84,14 @@ def _code() -> str:
 
 def _broker() -> str:
     return (
-        "## Clauses of the broker\n\n[The decision tables](measured/broker-tables.md) of the concrete operations have "
-        f"{len(broker_clauses())} more clauses. Tests put the reference into every situation of every table.\n"
+        "## Clauses of the broker\n\n[The decision tables](measured/broker-tables.md) of a broker's delayed operations "
+        f"have {len(broker_clauses())} more clauses. Tests put the code into every situation of every table.\n"
     )
 
 
 def _profiles() -> str:
     rows = [(f"`{profile.name}`", profile.source) for profile in PROFILES.values()]
-    return f"## Profiles\n\n{table(('profile', 'what it is'), rows)}"
+    return f"## Profiles\n\n{table(('profile', 'who makes these promises'), rows)}"
 
 
 def _by_owner(clauses: Iterable[tuple[str, str]]) -> str:

@@ -1,1 +1,1 @@
-"""The data pipeline: ingest, check, aggregate and report recorded runs, on Spark."""
+"""The data pipeline: reads, judges, aggregates and reports recorded runs, on Spark or in one process."""

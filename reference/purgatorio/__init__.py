@@ -1,9 +1,10 @@
-"""Purgatorio, the reference: delayed operations and timing wheels, faithful to Kafka, stdlib only.
+"""Purgatorio, the reference: Kafka's delayed operations and timing wheels in Python, without other packages.
 
-Start reading at `purgatorio.delayed.operation`, then `delayed.purgatory`; for the timer at `timer.interface`, then
-`timer.wheel` and `timer.bucket`. `arithmetic` has the formulas, `sync` the seam under all of it.
+Start reading at `purgatorio.delayed.operation`, and continue with `purgatorio.delayed.purgatory`. For the timer, start
+at `purgatorio.timer.interface`, and continue with `purgatorio.timer.wheel` and `purgatorio.timer.bucket`. The module
+`arithmetic` has the formulas. The module `sync` has the locks and shared values that all other modules use.
 
-The names here are the public surface, listed in `tests/tidy/public_surface.txt`; other names may change.
+The names of this package are the public surface, listed in `tests/tidy/public_surface.txt`. Other names may change.
 """
 
 from purgatorio.clock import Clock, ManualClock, MonotonicClock

@@ -1,10 +1,10 @@
 """The arithmetic of the wheels: pure functions of integers, with their contracts.
 
-The promises of `Timer` rest on these functions, so they stand alone, without locks and lists. Times and deadlines are
-integers in any one unit (milliseconds in this package), of any sign and any size: Python's integers do not overflow,
-so there is no largest delay.
+The promises of `Timer` depend on these functions, so the functions use no locks and no lists. Times and deadlines are
+integers in one unit (milliseconds in this package), of any sign and any size. Python's integers do not overflow, so
+there is no largest delay.
 
-The lines `pre:` and `post:` are contracts for CrossHair, which searches for inputs that break them. If it is
+The lines `pre:` and `post:` are contracts. CrossHair searches for inputs that break a contract. If CrossHair is
 installed, run:
 
     crosshair check purgatorio.arithmetic --analysis_kind=PEP316 --per_condition_timeout=5
@@ -18,8 +18,8 @@ installed, run:
 >>> rounds_left(deadline_tick=9, cursor_tick=0, size=4)  # visited at 1, 5 and 9
 2
 
-Names: a *tick* is the width of a bucket, the *interval* of a level is tick x size, the *virtual id* of a time is
-the number of its tick, counted from 0. A level's clock is always a multiple of its tick. (Varghese and Lauck,
+Names: a *tick* is the width of a bucket. The *interval* of a level is tick x size. The *virtual id* of a time is the
+number of its tick, counted from 0. The clock of a level is always a multiple of the level's tick. (Varghese and Lauck,
 "Hashed and Hierarchical Timing Wheels", schemes 6 and 7; Kafka's `TimingWheel`.)
 """
 

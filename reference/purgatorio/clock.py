@@ -1,10 +1,10 @@
-"""Clocks for timers: whole milliseconds, never backwards.
+"""Clocks for timers: whole milliseconds that never go backwards.
 
-A clock returns the true time, rounded down to milliseconds (as Kafka's `Time.hiResClockMs` does). So a deadline `now +
+A clock returns the true time, rounded down to milliseconds (like Kafka's `Time.hiResClockMs`). So a deadline `now +
 delay` may be up to 1 ms before the true time of the call plus the delay.
 
-Not promised: that two clocks agree, or that 0 has a meaning. Do not use a wall clock for a timer, because it may be
-set back (KAFKA-4051).
+Not promised: that two clocks agree, or that 0 has a meaning. Do not use a wall clock for a timer, because an
+administrator may set a wall clock back (KAFKA-4051).
 """
 
 import threading

@@ -1,8 +1,8 @@
-"""The source's hints for mypyc, without depending on it.
+"""Hints in the source for mypyc. The package does not depend on mypyc.
 
-The same files are run by CPython as they are, and compiled by mypyc for the fast build (see CONTRIBUTING.md). A
-compiled class is closed; `mypyc_attr(allow_interpreted_subclasses=True)`, on a class and on its bases, allows
-subclasses in plain Python. mypyc recognizes the decorator by the name of its first module.
+CPython runs the source files directly. For the fast build, mypyc compiles the same files (see CONTRIBUTING.md). A
+compiled class cannot be subclassed in plain Python. With `mypyc_attr(allow_interpreted_subclasses=True)` on a class
+and on its bases, the class can be subclassed. mypyc recognizes the decorator by the name of its first module.
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,8 @@
-"""Executors without a thread of their own.
+"""Executors without their own thread.
 
-`QueuedExecutor`, for virtual time and for tests: actions wait until `run_all` runs them, in the order of submission,
-on the calling thread. `LoopExecutor`, for asyncio: they run on an event loop. `DirectExecutor`: they run at once, on
-the thread that drains the timer.
+`QueuedExecutor` is for virtual time and for tests. Actions wait until `run_all` runs the actions on the calling
+thread, in the order of submission. `LoopExecutor` is for asyncio: actions run on an event loop. `DirectExecutor` runs
+actions at once, on the thread that drains the timer.
 """
 
 from collections.abc import Callable

@@ -1,18 +1,19 @@
-"""The treatment of an exception in a user's callback (clause O8).
+"""Fault policies: what happens after an exception in a user's callback (clause O8).
 
-Promise of `CONTAIN`, the default: an exception in one operation's callback is reported and does nothing else. It
-loses no other operation, skips no later callback of the same operation and ends no thread. An `on_complete` that
-raises has still completed its operation, and `force_complete` still answers True.
+Promise of `CONTAIN`, the default: an exception in a callback of one operation is reported, and has no other effect. No
+other operation is lost, no later callback of the operation is skipped, and no thread ends. If `on_complete` raises,
+the operation is still completed, and `force_complete` still returns True.
 
-`PROPAGATE` is what Kafka does: the exception goes to the caller on the stack. It ends the call of
-`check_and_complete`, so this event does not reach the other operations. If `on_complete` raises at a time-out,
-`on_expiration` is skipped and the reaper's thread ends, so nothing expires any more. Choose it to reproduce Kafka's
-behavior.
+`PROPAGATE` is Kafka's behavior: the exception goes to the caller on the stack. The call of `check_and_complete` ends,
+so the event does not reach the other operations of the key. If `on_complete` raises at a time-out, `on_expiration` is
+skipped and the thread of the reaper ends. After that, no operation expires. Choose `PROPAGATE` only to reproduce
+Kafka's behavior.
 
-No policy gets an *exit*, which is no `Exception`: SystemExit, KeyboardInterrupt, CancelledError and GeneratorExit. An
-exit ends only the callback that raised it: other due callbacks run, and no thread ends. Then it is raised to the
-owner. If the callback ran inside one of the owner's calls, that call raises it. If the callback ran on a thread of
-this package, the exit is logged at once, and `close` raises the first one. `LoopExecutor` leaves it to the event loop.
+SystemExit, KeyboardInterrupt, CancelledError and GeneratorExit are called *exits*. No policy gets an exit. An exit
+ends only the callback that raised the exit: other due callbacks run, and no thread ends. Then the exit is raised in
+the program that owns the timer or purgatory. If the callback ran inside a call of this program, this call raises the
+exit. If the callback ran on a thread of this package, the exit is logged at once, and `close` raises the first exit.
+With a `LoopExecutor`, the event loop gets the exit.
 """
 
 import logging

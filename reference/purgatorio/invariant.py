@@ -1,7 +1,7 @@
-"""`check()`: every structure of this package can be asked whether its invariants hold.
+"""`check()`: every data structure of this package has a method that checks the invariants of the structure.
 
-A `check()` is for quiet moments: tests and explorers call it when no other thread is inside the structure. It
-costs time proportional to the size, changes nothing, and raises `InvariantBroken` with the values.
+Call `check()` only when no other thread is inside the structure, as tests and the explorer do. The cost is
+proportional to the size. `check()` changes nothing, and raises `InvariantBroken` with the values.
 """
 
 

@@ -1,4 +1,5 @@
-"""`Mutex` over librt's lock; importing this fails where librt is not installed. Only the compiled build does."""
+"""`Mutex` over the lock of the package librt. Only the compiled build imports this module, and only if librt is
+installed."""
 
 from librt.threading import Lock as NativeLock
 

@@ -1,8 +1,8 @@
 """`Lock`, the interface of every lock of `purgatorio.sync`, and `Mutex`, the fastest lock of each build.
 
-In the interpreted build a `Mutex` is the lock of `purgatorio.sync` itself, which saves one call. In the compiled build
-it is a class that mypyc calls directly. If the package `librt` is installed, the class uses librt's lock. One acquire
-and release then takes about 8 ns, with the interpreter's lock about 100 ns.
+In the interpreted build, a `Mutex` is the lock of `purgatorio.sync`, which saves one call. In the compiled build, a
+`Mutex` is a class that mypyc calls directly. If the package `librt` is installed, this class uses librt's lock. One
+acquire and release takes about 8 ns with librt's lock, and about 100 ns with the interpreter's lock.
 """
 
 from types import TracebackType

@@ -1,11 +1,11 @@
-"""Objects that belong to one process: they have threads and locks, and cannot be copied, pickled or used across a
-fork.
+"""Objects that belong to one process. Such objects have threads and locks, and cannot be copied, pickled or used after
+a fork.
 
-A copy would share the locks and the lists of its original; a pickle would have none of its threads. Both are a
-TypeError. A child of `os.fork` (on Linux up to Python 3.13 also of `multiprocessing`, by default) inherits the
-objects without their threads, and perhaps with a lock that a thread of the parent holds. So objects made before the
-fork belong to the parent: in the child each call raises MadeBeforeFork, and `close` does nothing. Objects that the
-child makes work.
+A copy would share the locks and the lists of the original. A pickle would have no threads. So `copy` and `pickle`
+raise a TypeError. A child of `os.fork` inherits the objects without their threads, and perhaps with a lock that a
+thread of the parent holds. (On Linux up to Python 3.13, `multiprocessing` forks by default too.) So objects that were
+created before the fork belong to the parent: in the child each call raises MadeBeforeFork, except `close`, which has
+no effect. Objects that the child creates work.
 """
 
 from abc import abstractmethod

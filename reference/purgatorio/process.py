@@ -1,4 +1,4 @@
-"""Which process this is. The seam's binding to the operating system: see `purgatorio.owned` for what it is for."""
+"""The id of this process, read from the operating system. `purgatorio.owned` uses the id to detect a fork."""
 
 import os
 from typing import Final, NoReturn

@@ -1,11 +1,12 @@
-"""The thread that drives a timer: `Reaper`, and `ReaperTimer`, a timer with a reaper of its own.
+"""The thread that drives a timer: `Reaper`, and `ReaperTimer`, a timer with its own reaper.
 
-Promises. The reaper runs one turn of work after another until it is stopped. An exception in a turn goes to the fault
-policy. Under `CONTAIN` the thread continues after a short pause. Under `PROPAGATE` the thread ends, as Kafka's does,
-and nothing expires any more. After an exit such as SystemExit (see `purgatorio.faults`) the thread continues, and the
-call that stops the reaper raises the exit.
+Promises. The reaper runs one turn of work after another until a call stops the reaper. An exception in a turn goes to
+the fault policy. With the policy `CONTAIN`, the thread continues after a short pause. With the policy `PROPAGATE`, the
+thread ends as in Kafka, and no task expires after that. After an exit such as SystemExit (see `purgatorio.faults`),
+the thread continues, and the call that stops the reaper raises the exit.
 
-`await_shutdown` from the reaper itself returns at once: a thread cannot wait for its own end.
+If the thread of the reaper calls `await_shutdown`, the call returns at once, because a thread cannot wait for its own
+end.
 """
 
 import logging

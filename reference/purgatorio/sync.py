@@ -1,23 +1,23 @@
 """`Sync`: the source of every lock, every shared value and every thread of the reference.
 
-Users run the code with a `Sync` made of `threading`. The explorer runs the same code with its own `Sync`, and so
-controls every switch between threads. This needs three rules in the whole package (a test checks the source):
+In normal use, a `Sync` made of `threading` runs the code. The explorer runs the same code with its own `Sync`, and so
+controls every switch between threads. For this, the package has three rules (a test checks the source):
 
-1. only the implementations of `Sync` and the clock import `threading`, `queue`, `time` or the like;
-2. an attribute of an object is bound once, in `__init__`; changing values are inside a primitive made here;
-3. only the primitive itself changes its value (a container in a `Cell`: only `mutate()`).
+1. Only the implementations of `Sync` and the clock import `threading`, `queue`, `time` or similar modules.
+2. An attribute of an object is bound once, in `__init__`. Changing values are inside an object that `Sync` makes.
+3. Only this object changes its value. (A container in a `Cell` changes only by `mutate()`.)
 
 There are two kinds of shared values:
 
-* an **atomic** (`AtomicFlag`, `AtomicInt`, `AtomicRef`) may be used by several threads at once; each method is
-  atomic and sequentially consistent (as Java's volatile and `java.util.concurrent.atomic`);
-* a **cell** is plain memory: the code promises that a lock orders all its uses. The explorer can test this promise:
-  two unordered uses, one of them a write, are a data race.
+* An **atomic** (`AtomicFlag`, `AtomicInt`, `AtomicRef`) may be used by several threads at once. Each method is atomic
+  and sequentially consistent (like Java's volatile and `java.util.concurrent.atomic`).
+* A **cell** is plain memory. The code promises that a lock orders all uses of a cell. The explorer can test this
+  promise: two unordered uses, one of them a write, are a data race.
 
-The names of locks and values appear in traces and reports. With real threads they are ignored.
+The names of locks and values appear in traces and reports of the explorer. Real threads ignore the names.
 
-Not promised: fairness of any lock, FIFO order of waiters, or that a timed wait ends before another thread runs.
-Times are in milliseconds, the unit of the timers.
+Not promised: fairness of any lock, FIFO order of waiting threads, or that a timed wait ends before another thread
+runs. Times are in milliseconds, the unit of the timers.
 """
 
 from collections.abc import Callable, Hashable, Iterator

@@ -1,15 +1,17 @@
 """`Sync` made of `threading`: the default of the reference.
 
-Locks are the interpreter's own. Single reads and writes of an attribute are indivisible in CPython (with the GIL by
-the GIL, without it by the per-object locks of the object's dictionary or slots); read-modify-write is not, so those
-methods are one call into C, or take a *stripe*: one of a fixed set of locks, chosen by the object's address. (A lock
-in every atomic would triple the memory of a waiting operation.) No other code is called while a stripe is held.
+Locks are the locks of the interpreter. In CPython, a single read or write of an attribute is indivisible. (The GIL
+ensures this. Without the GIL, the per-object lock of the object's dictionary or slots ensures this.) A
+read-modify-write is not indivisible. So a method with a read-modify-write is one call into C, or takes a *stripe*. A
+stripe is one of a fixed set of locks, chosen by the address of the object. (A lock in every atomic would triple the
+memory of a waiting operation.) No other code is called while a stripe is held.
 
-Without the GIL, reads and writes of atomics take the stripe too. Indivisible is not enough there: two protocols need
-"either you see my write or I see yours" for two *different* atomics (the pending flag against the operation's lock,
-a cancel against a re-linking), and only locks promise that order; CPython's documentation of attributes does not.
+Without the GIL, reads and writes of atomics take the stripe too, because indivisible access is not enough there. Two
+protocols need "either you see my write or I see your write" for two *different* atomics: the pending flag with the
+operation's lock, and a cancel with a move of an entry. Only locks promise this order. CPython's documentation does not
+promise this order for attributes.
 
-Threads are daemons, so a purgatory that was not closed does not keep the interpreter alive. (Kafka's threads are no
+Threads are daemons. So a purgatory that was not closed does not keep the interpreter alive. (Kafka's threads are not
 daemons.)
 """
 

@@ -1,7 +1,8 @@
-"""`ReadWriteLock` for threads: readers counted by thread, writers preferred, both sides re-entrant.
+"""`ReadWriteLock` for threads: readers are counted by thread, writers are preferred, both sides are re-entrant.
 
-Modelled on `ReentrantReadWriteLock` (non-fair), which the timer of Kafka uses: a reader that arrives while a
-writer waits queues after it, unless it reads already, for then it would wait for the writer that waits for it.
+The model is the non-fair `ReentrantReadWriteLock`, which Kafka's timer uses. If a writer waits, a new reader waits
+behind the writer. If the thread of the new reader is a reader already, the new reader does not wait, because the
+writer waits for this thread.
 """
 
 import threading

@@ -1,10 +1,11 @@
-"""`VirtualTime`: a whole purgatory without a thread, a sleep, or a real clock.
+"""`VirtualTime`: a purgatory without a thread, a sleep, or a real clock.
 
-A manual clock, a timer over it, and an executor that runs callbacks on request: `advance` moves the time, on the
-caller, as fast as the machine can. The code is the same as under threads.
+`VirtualTime` has a manual clock, a timer, and an executor that runs callbacks on request. `advance` moves the time on
+the calling thread, as fast as the machine can. The code of purgatory and timer is the code that runs with real
+threads.
 
-Not promised: that `now` in a callback is the task's deadline. A jump of an hour runs all its tasks at its end, in
-order. Advance by 1 ms if the exact time matters.
+Not promised: that `now` in a callback is the deadline of the task. A jump of an hour runs all its tasks at the end of
+the jump, in order. If the exact time matters, advance by 1 ms.
 """
 
 from purgatorio.clock import ManualClock

@@ -3,8 +3,8 @@
     from purgatorio_spec import check_files, Verdict
     assert check_files([Path("run.jsonl")]).verdict is Verdict.PASS
 
-It never imports `purgatorio`: an oracle must not share code with the implementation that it judges. The names here
-are the public surface; other names may change.
+This package never imports `purgatorio`, because the specification must not share code with the implementations that it
+judges. The names of this package are the public surface. Other names may change.
 """
 
 import importlib

@@ -1,7 +1,8 @@
-"""Profiles: what a subject promises. A clause that a profile does not promise is SKIPPED for it.
+"""Profiles: the set of clauses that a subject (a timer or purgatory) promises. Other clauses are SKIPPED for this
+subject.
 
-Constants of a subject (tick, early and late bound, purge interval) come from the trace's header and are never
-defaulted; a profile holds only what follows from the protocol itself.
+The constants of a subject (tick, early and late bound, purge interval) come from the header of the trace. There are no
+default values. A profile has only the promises that follow from the kind of timer or purgatory.
 """
 
 from dataclasses import dataclass
@@ -42,26 +43,26 @@ class Profile:
 
 _PROFILES: Final = (
     Profile("locked", _OPERATION | _TIMER | _PURGATORY,
-            "when a check returns, ready operations are completed; no two evaluations overlap: Kafka 4.1 and later, "
-            "where the operation's lock is held over try_complete and on_complete (KAFKA-19312)",
+            "a purgatory: when a check returns, ready operations are completed; try_complete and on_complete of one "
+            "operation never overlap (Kafka 4.1 and later, KAFKA-19312)",
             claimed_on_return=True, counts_raced=True),
     Profile("pending-flag", _OPERATION | _TIMER | _PURGATORY,
-            "a check may leave the completion to a running evaluation; no two evaluations overlap: Kafka 1.1 to 2.6, "
-            "with try_lock and the flag try_complete_pending (KAFKA-6653); Kafka 2.7 to 4.0 too, because an expiry "
-            "there runs on_complete without the lock", completes_beside=True, counts_raced=True),
+            "a purgatory: a check may return while another thread still completes a ready operation; two try_complete "
+            "calls of one operation never overlap, but on_complete may overlap a try_complete (Kafka 1.1 to 4.0)",
+            completes_beside=True, counts_raced=True),
     Profile("wire-waits", frozenset({"O1", "O4", "O5", "T1", "T2"}),
-            "requests that wait in a Kafka-compatible broker, as a client sees them (`purgatorio wire`)"),
+            "requests that wait in a Kafka-compatible broker, seen by a client (`purgatorio wire`)"),
     Profile("request-log", frozenset({"O1", "O4", "O5", "T1", "T2"}),
-            "requests that wait in a server, as recorded in its own log (`purgatorio convert --from-log`)",
+            "requests that wait in a server, read from a log of the server (`purgatorio convert --from-log`)",
             answered_in_time=True),
     Profile("netty-hashed-wheel", _TIMER,
-            "io.netty.util.HashedWheelTimer: never early; a cancel() that returned true is a barrier",
+            "io.netty.util.HashedWheelTimer: after a cancel() that returned true, the task does not run",
             cancel_is_barrier=True, counts_cancelled=True),
-    Profile("asyncio", _TIMER, "asyncio loop.call_later: one thread; a cancelled handle does not run",
+    Profile("asyncio", _TIMER, "asyncio loop.call_later: one thread; after a cancel, the handle does not run",
             cancel_is_barrier=True),
-    Profile("timer", _TIMER, "any timer without further promises: a task that was cancelled in time does not run"),
+    Profile("timer", _TIMER, "a timer; a task that was cancelled in time does not run"),
     Profile("timer-cancel-barrier", _TIMER,
-            "the same, and a task does not run after a cancel that reported success", cancel_is_barrier=True),
+            "a timer; in addition, a task does not run after a cancel that reported success", cancel_is_barrier=True),
     Profile("jdk-scheduled-executor", _TIMER,
             'java.util.concurrent.ScheduledThreadPoolExecutor: "Delayed tasks execute no sooner than they are enabled, '
             'but without any real-time guarantees"; Future.cancel(): "if this task has not started when cancel is '

@@ -1,1 +1,1 @@
-"""Drives implementations and records them: the recorder, the subjects, the explorer, the threaded harness."""
+"""Drives and records implementations: the explorer, the stress harness, random programs and mutants."""

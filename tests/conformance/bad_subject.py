@@ -32,7 +32,6 @@ BURSTS = [None] * 60
 
 
 def say(**message: object) -> None:
-    """One line to the driver."""
     sys.stdout.write(json.dumps(message) + "\n")
 
 
@@ -113,7 +112,6 @@ class Timer:
         self.gates: list[str] = []
 
     def fire(self, task: str) -> None:
-        """It starts, and stops at the gate."""
         say(m="enter", f="timer_fire", id=task)
         if self.gates or HOW == "gate-unasked":
             self.holds += 1
@@ -126,7 +124,6 @@ class Timer:
         say(m="leave", f="timer_fire", id=task)
 
     def stand(self) -> None:
-        """At the gate, until it may go on."""
         sys.stdout.flush()
         while line := sys.stdin.readline():
             call = json.loads(line)
@@ -140,7 +137,6 @@ class Timer:
             sys.stdout.flush()
 
     def answer(self, call: dict[str, Any]) -> None:
-        """Make the call."""
         name, n = call["m"], call["n"]
         out: dict[str, object] = {}
         if name == "start":
@@ -184,7 +180,6 @@ class Timer:
 
 
 def main() -> None:
-    """Read calls until the input ends."""
     if HOW == "silent-start":
         time.sleep(FAR_AWAY_S)
     timer, first, added = Timer(), "", 0

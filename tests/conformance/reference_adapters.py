@@ -39,8 +39,6 @@ class Quiet(ContainFaults):
 
 
 class AnyTimer:
-    """A `purgatorio.Timer` in virtual time."""
-
     def __init__(self, timer: Timer, clock: ManualClock, executor: QueuedExecutor) -> None:
         self.timer, self.clock, self.executor = timer, clock, executor
 
@@ -78,8 +76,6 @@ intrusive_timer = partial(any_timer, IntrusiveTimer)
 
 
 class ProbedOperation(DelayedOperation):
-    """The operation that the suite asks for."""
-
     def __init__(self, probe: Probe, dialect: str) -> None:
         super().__init__(probe.delay_ns // NS_PER_MS, dialect=DIALECTS[dialect], faults=Quiet())
         self.probe = probe
@@ -104,8 +100,6 @@ class ProbedOperation(DelayedOperation):
 
 
 class ToldTimer:
-    """Tells the probes when they are armed."""
-
     def __init__(self, timer: Timer) -> None:
         self.timer = timer
 
@@ -127,8 +121,6 @@ class ToldTimer:
 
 
 class AnyPurgatory:
-    """A `purgatorio.Purgatory` in virtual time."""
-
     def __init__(self, promise: Promise) -> None:
         self.clock, self.executor = ManualClock(), QueuedExecutor(faults=Quiet())
         tick_ms, size = promise.tick_ns // NS_PER_MS, promise.buckets

@@ -56,7 +56,6 @@ def test_the_file_fails_where_it_should(pytester: pytest.Pytester, monkeypatch: 
 
 
 def test_the_tables_name_what_there_is() -> None:
-    """Every lack and every scenario."""
     names = [*LACKS, *(one.name for one in TIMER_SCENARIOS), *(one.name for one in PURGATORY_SCENARIOS)]
     names += [one.name for one in gated_scenarios("purgatory")]
     assert not [name for name in names if f"`{name}`" not in PAGE]

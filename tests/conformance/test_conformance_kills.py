@@ -37,7 +37,6 @@ FINE_WHEEL: Final = replace(WHEEL, tick_ns=NS_PER_MS, early_ns=0)
 
 
 def subject(name: str) -> tuple[str, Subject]:
-    """A fresh one, and its kind."""
     if name in ("pending-flag", "locked"):
         (promise,) = [promise for promise in PURGATORIES if promise.profile == name]
         return "purgatory", purgatory_subject(promise, AnyPurgatory)
@@ -112,7 +111,6 @@ def test_the_reference_passes_what_is_drawn(name: str) -> None:
     ],
 )  # fmt: skip
 def test_a_known_bug_fails_its_clause(number: int, name: str, clause: str) -> None:
-    """The twin of the above."""
     with MUTANTS[number].applied():
         found = [*outcomes(name, (clause,)).values()]
         if not any(outcome.verdict is Verdict.VIOLATED for outcome in found):

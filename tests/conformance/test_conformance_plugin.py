@@ -39,8 +39,15 @@ def toy(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Py
     return pytester
 
 
+def change(toy: pytest.Pytester, old: str, new: str) -> None:
+    """Replace a text of the project's test."""
+    path = toy.path / "test_toy_wheel.py"
+    source = path.read_text(encoding="utf-8")
+    assert old in source
+    path.write_text(source.replace(old, new), encoding="utf-8")
+
+
 def outcomes(result: pytest.RunResult) -> dict[str, int]:
-    """Passed, failed, skipped and so on."""
     return {name: count for name, count in result.parseoutcomes().items() if name != "seconds"}
 
 
@@ -145,32 +152,25 @@ def test_one_clause(toy: pytest.Pytester) -> None:
 
 def test_parametrised_by_promise(toy: pytest.Pytester) -> None:
     """Each promise has its own tests, by the name of its profile; two of one profile could not be told apart."""
-    source = (toy.path / "test_toy_wheel.py").read_text()
-    two = source.replace("promises=[PROMISE]", "promises=[PROMISE, replace(PROMISE, profile='timer')]")
-    (toy.path / "test_toy_wheel.py").write_text(
-        two.replace("import pytest", "import pytest\nfrom dataclasses import replace")
-    )
+    change(toy, "import pytest", "import pytest\nfrom dataclasses import replace")
+    change(toy, "promises=[PROMISE]", "promises=[PROMISE, replace(PROMISE, profile='timer')]")
     result = toy.runpytest_inprocess("-q", "--collect-only", "-k", "T1 and boundaries and TestToyWheel")
     named = [line for line in result.outlines if "::" in line]
     assert [line.partition("[")[2] for line in named] == [
         "netty-hashed-wheel-T1-boundaries]",
         "timer-T1-boundaries]",
     ]
-    (toy.path / "test_toy_wheel.py").write_text(
-        source.replace("promises=[PROMISE]", "promises=[PROMISE, PROMISE]")
-    )
+    change(toy, "replace(PROMISE, profile='timer')", "PROMISE")
     toy.runpytest_inprocess("-q").stdout.fnmatch_lines(["*two promises of one profile: netty-hashed-wheel*"])
 
 
 def test_expected_failures_are_strict(toy: pytest.Pytester) -> None:
     """An expected failure that fails is expected; on the mended twin, where it passes, it is reported."""
-    source = (toy.path / "test_toy_wheel.py").read_text()
-    listed = source.replace("lacks={", 'expected_failures={"T1/boundaries": "issue 12"},\n    lacks={')
-    (toy.path / "test_toy_wheel.py").write_text(listed)
+    change(toy, "lacks={", 'expected_failures={"T1/boundaries": "issue 12"},\n    lacks={')
     result = toy.runpytest_inprocess("-q", "-rxX", "-k", "T1 and boundaries")
     assert outcomes(result) == {"xfailed": 1, "failed": 1, "deselected": result.parseoutcomes()["deselected"]}
     result.stdout.fnmatch_lines(["*XPASS(strict)*issue 12*"])
-    (toy.path / "test_toy_wheel.py").write_text(listed.replace("T1/boundaries", "T1/nowhere"))
+    change(toy, "T1/boundaries", "T1/nowhere")
     wrong = toy.runpytest_inprocess("-q")
     wrong.stdout.fnmatch_lines(["*expected_failures names no test: T1/nowhere*"])
 
@@ -181,24 +181,21 @@ def test_a_lack_skips_with_its_reason(toy: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(
         ["*SKIPPED: the subject lacks raising: what a task raises comes out of advance()"]
     )
-    source = (toy.path / "test_toy_wheel.py").read_text()
-    (toy.path / "test_toy_wheel.py").write_text(source.replace('"raising":', '"rasing":'))
+    change(toy, '"raising":', '"rasing":')
     toy.runpytest_inprocess("-q").stdout.fnmatch_lines(["*no such lack: rasing; there are cancel, size*"])
 
 
 def test_a_missing_method_is_no_lack(toy: pytest.Pytester) -> None:
     """Nothing is guessed: the wheel has no size(), and must say so."""
-    source = (toy.path / "test_toy_wheel.py").read_text()
-    (toy.path / "test_toy_wheel.py").write_text(source.replace('"size": "the toy counts nothing",', ""))
+    change(toy, '"size": "the toy counts nothing",', "")
     result = toy.runpytest_inprocess("-q", "-k", "T1 and boundaries")
     result.stdout.fnmatch_lines(["*the timer has no size(): give it one, or a lack 'size' with its reason*"])
 
 
 def test_no_occasion_is_no_pass(toy: pytest.Pytester) -> None:
     """A clause that nothing could have broken is UNKNOWN: skipped with that word, or failed on demand; never green."""
-    source = (toy.path / "test_toy_wheel.py").read_text()
-    sleepy = source.replace("self.wheel.add(", "id((").replace("TICK_NS, task)", "TICK_NS, task))")
-    (toy.path / "test_toy_wheel.py").write_text(sleepy)
+    change(toy, "self.wheel.add(", "id((")
+    change(toy, "TICK_NS, task)", "TICK_NS, task))")
     result = toy.runpytest_inprocess("-q", "-rs", "-k", "T1 and boundaries and Mended")
     assert "passed" not in result.parseoutcomes()
     result.stdout.fnmatch_lines(["purgatorio: 1 UNKNOWN*", "*UNKNOWN: T1 had no occasion to fail in 2 runs"])
@@ -208,10 +205,7 @@ def test_no_occasion_is_no_pass(toy: pytest.Pytester) -> None:
 
 def test_a_timer_that_raises_is_a_failure_that_says_so(toy: pytest.Pytester) -> None:
     """Not an excuse: a run that broke off cannot pass."""
-    source = (toy.path / "test_toy_wheel.py").read_text()
-    (toy.path / "test_toy_wheel.py").write_text(
-        source.replace("self.wheel.advance()", "raise OSError('no clock')")
-    )
+    change(toy, "self.wheel.advance()", "raise OSError('no clock')")
     result = toy.runpytest_inprocess("-q", "-k", "T3 and boundaries and Mended")
     result.stdout.fnmatch_lines(
         [
@@ -224,7 +218,6 @@ def test_a_timer_that_raises_is_a_failure_that_says_so(toy: pytest.Pytester) -> 
 
 
 def test_junit_knows_clause_and_occasions(toy: pytest.Pytester) -> None:
-    """As properties of each test."""
     toy.runpytest_inprocess("-q", "--junitxml=out.xml", "-k", "T1 and boundaries")
     cases = {
         one.attrib["classname"].rpartition(".")[2]: {
@@ -292,7 +285,6 @@ def test_a_command_instead_of_a_factory(commanded: pytest.Pytester) -> None:
 
 
 def test_a_command_that_is_not_there(pytester: pytest.Pytester) -> None:
-    """Is named, with what is wrong."""
     pytester.makepyfile(
         """
         import pytest
@@ -394,12 +386,7 @@ def test_a_subject_with_a_clock_of_its_own(pytester: pytest.Pytester) -> None:
 
 
 def test_a_test_that_never_checks_fails(toy: pytest.Pytester) -> None:
-    """It was green and had judged nothing."""
-    text = (toy.path / "test_toy_wheel.py").read_text(encoding="utf-8")
-    assert "purgatorio_case.check()" in text
-    (toy.path / "test_toy_wheel.py").write_text(
-        text.replace("purgatorio_case.check()", "pass"), encoding="utf-8"
-    )
+    change(toy, "purgatorio_case.check()", "pass")
     result = toy.runpytest("--purgatorio-clause", "T1", "-q")
     found = outcomes(result)
     assert found.get("failed", 0) > 0
@@ -497,10 +484,7 @@ def test_a_subject_that_never_returns_is_given_up(
 ) -> None:
     """After a few programs, for each takes its time; and its threads, which turn for ever, are ended."""
     monkeypatch.setattr(gated, "_LIMITS", ChildLimits(silence_s=0.5, lines=200_000))
-    source = (toy.path / "test_toy_wheel.py").read_text()
-    deaf = source.replace("self.wheel.advance()", "while True: pass")
-    assert deaf != source
-    (toy.path / "test_toy_wheel.py").write_text(deaf)
+    change(toy, "self.wheel.advance()", "while True: pass")
     before = set(threading.enumerate())
     result = toy.runpytest_inprocess("-q", "-k", "T3 and Mended and (boundaries or again or drawn)")
     assert result.parseoutcomes()["failed"] == 3
@@ -521,13 +505,12 @@ def test_after_a_hang_random_programs_are_carried_out(
 ) -> None:
     """A delay of seven ticks hangs, in the first fixed scenario; what else is wrong is found all the same."""
     monkeypatch.setattr(gated, "_LIMITS", ChildLimits(silence_s=0.3, lines=200_000))
-    source = (toy.path / "test_toy_wheel.py").read_text()
-    deaf = source.replace(
+    change(
+        toy,
         "        self.wheel.add(",
         "        while delay_ns == 7 * TICK_NS: time.sleep(0.01)\n        self.wheel.add(",
     )
-    assert deaf != source
-    (toy.path / "test_toy_wheel.py").write_text(deaf.replace("import pytest", "import time\nimport pytest"))
+    change(toy, "import pytest", "import time\nimport pytest")
     result = toy.runpytest_inprocess("-q", "-k", "T1 and Toy and (boundaries or drawn)")
     result.stdout.fnmatch_lines(
         ["T1  not early: *", "program  add(task-*, 1 ms)", "*cannot be judged: *hang*"]

@@ -20,7 +20,6 @@ pytestmark = pytest.mark.xdist_group("jvm-kit")  # `built` is built once
 
 
 def said(built: tuple[Path, Path], *arguments: str) -> str:
-    """What `RecorderCases` prints."""
     java, classes = built
     command = [str(java), *QUICK, "-cp", str(classes), "RecorderCases", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
@@ -28,7 +27,6 @@ def said(built: tuple[Path, Path], *arguments: str) -> str:
 
 
 def recorded(built: tuple[Path, Path], case: str, path: Path) -> ReadRun:
-    """The trace that a case leaves."""
     said(built, case, str(path))
     return read_run(path)
 
@@ -103,7 +101,6 @@ def test_a_jvm_that_hangs_is_asked_for_its_stacks(built: tuple[Path, Path], tmp_
 
 
 def adapter(built: tuple[Path, Path], bug: str = "NONE") -> list[str]:
-    """The command of the example."""
     java, classes = built
     return [str(java), *QUICK, f"-Dbug={bug}", "-cp", str(classes), "ToyAdapter"]
 
@@ -150,7 +147,6 @@ def test_a_list_dropped_beside_a_registration_is_found_by_steps(
 
 
 def test_a_stranger_may_ask_for_what_there_is_not(built: tuple[Path, Path]) -> None:
-    """Wrong arguments are told and end with status 2."""
     for wrong in (["race"], ["races"], ["races", "x", "--scenario", "none"], ["races", "x", "--rounds"]):
         done = subprocess.run([*adapter(built), *wrong], capture_output=True, text=True, check=False)
         assert done.returncode == 2, wrong

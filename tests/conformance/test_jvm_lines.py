@@ -52,14 +52,12 @@ def subject(
     lines: str | None = "*",
     mode: Mode = "virtual-lines",
 ) -> CommandSubject:
-    """A case, to be driven with threads that are stopped."""
     own, classes = built
     command = [str(java or own), *QUICK, f"-Dcase={case}", "-cp", str(classes), "LineCases"]
     return next(one for one in command_subjects(command, lines=lines) if one.mode == mode)
 
 
 def found(one: CommandSubject, folder: Path) -> tuple[set[str], Path]:
-    """The clauses that a run breaks, and its trace."""
     (record,) = record_runs([one], folder, suffix=".jsonl")
     assert record.failure is None, record.failure
     assert record.path is not None
@@ -154,7 +152,6 @@ def test_lines_can_be_left_alone(built: tuple[Path, Path], tmp_path: Path) -> No
 def test_a_jvm_without_the_agent_is_driven_without_and_it_is_said(
     built: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    """It does not start with the agent, and is started again."""
     java = tmp_path / "java"
     java.write_text(_FAILS_WITH_THE_AGENT.format(java=built[0]))
     java.chmod(0o755)
@@ -186,7 +183,6 @@ class _Circle:
         return self._place
 
     def read_lines(self) -> list[bytes]:
-        """See `Aside`."""
         return []
 
 
@@ -270,43 +266,35 @@ class _Stops:
         """See `LineChild`."""
 
     def hear(self, within_s: float) -> bytes | Quiet:
-        """See `LineChild`."""
         if not self.said and self.lines is not None:
             self.said += self.lines.read_lines() or []
         return self.said.pop(0) if self.said else Quiet.SILENT
 
     def hear_also(self, aside: Lines) -> None:
-        """See `LineChild`."""
         self.lines = aside
 
     lines: Lines | None = None
 
     def jvms(self) -> list["_Stops"]:
-        """See `Listening`."""
         return [self]
 
     def close(self) -> None:
         """See `Listening`."""
 
     def threads(self) -> dict[int, str]:
-        """See `Jvm`."""
         return {7: "lane-0"}
 
     def stop_at(self, thread: int, at: Location, nth: int) -> int:
-        """See `Jvm`."""
         self.stops.append(Stopped(1, thread, at))
         return 1
 
     def watch(self, thread: int, without: tuple[str, ...], within: str) -> int:
-        """See `Jvm`."""
         return 2
 
     def forget(self, request: int) -> None:
-        """See `Jvm`."""
         self.forgotten.append(request)
 
     def works(self, most_s: float) -> bool:
-        """See `LineChild`. It does nothing."""
         return False
 
     def look_anew(self) -> None:
@@ -317,26 +305,21 @@ class _Stops:
         return [(1, 2, 19)] if at == (1, 2, 4) else []
 
     def read(self, within_s: float) -> list[Stopped]:
-        """See `Jvm`."""
         stops, self.stops = self.stops, []
         return stops
 
     def line(self, at: Location) -> Line:
-        """See `Jvm`."""
         return Line("Adapter.tell", at[2], "Adapter.java:9")
 
     def go_on(self, thread: int) -> None:
-        """See `Jvm`."""
         self.gone_on.append(thread)
 
     began: tuple[int, ...] = ()
 
     def frames(self, thread: int) -> tuple[int, ...]:
-        """See `Jvm`."""
         return self.began
 
     def around(self, of: int) -> str:
-        """See `Jvm`."""
         return ("java.lang.Thread", "Adapter", "org.acme.Purgatory", "purgatorio.kit.Lane")[of]
 
 

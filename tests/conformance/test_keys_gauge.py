@@ -17,16 +17,12 @@ PROMISE = Promise("locked", NS_PER_MS, early_ns=0, late_ns=0, purge_interval=0)
 
 
 class Telling(AnyPurgatory):
-    """It tells its keys."""
-
     def gauges(self) -> tuple[int, int, int]:
-        """See `PurgatoryUnderTest`."""
         watched, delayed, *_ = super().gauges()
         return watched, delayed, sum(len(one._lists.get()) for one in self.purgatory._watcher_lists)
 
 
 def judged(made: type[AnyPurgatory]) -> RunResult:
-    """A run of the scenario in which lists become empty."""
     (garbage,) = (one for one in PURGATORY_SCENARIOS if one.name == "garbage")
     (program,) = garbage.programs(PROMISE)
     assert isinstance(program, CallProgram)

@@ -32,13 +32,11 @@ class Toys:
     buggy: Sequence[str] = ("env", "TOY_BUG=1")
 
     def command(self, name: str, bug: bool) -> list[str]:
-        """The command of a toy."""
         own = list(getattr(self, name))
         return [*(self.buggy if bug else ()), *own, *(self.bug if bug else ())]
 
 
 def needed(program: str) -> str:
-    """The path of a program, or the test is skipped."""
     found = shutil.which(program)
     if found is None:
         pytest.skip(f"{program} is not on the PATH")
@@ -46,7 +44,6 @@ def needed(program: str) -> str:
 
 
 def built(command: Sequence[str], folder: Path, **environment: str) -> None:
-    """Run a build without network, within a bound."""
     done = subprocess.run(
         command,
         cwd=folder,
@@ -61,7 +58,6 @@ def built(command: Sequence[str], folder: Path, **environment: str) -> None:
 
 @pytest.fixture(scope="module")
 def toys(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Toys:
-    """The toys of the kit that the test names."""
     language = request.param
     if language == "node":
         node = needed("node")
@@ -81,7 +77,6 @@ def toys(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
 
 
 def found(command: Sequence[str], mode: Mode, folder: Path, ops: int = 200) -> set[str]:
-    """The clauses that a run of this mode breaks; of the purgatory, where the command has a timer too."""
     *_, subject = (one for one in command_subjects(command) if one.mode == mode)
     (record,) = record_runs([subject], folder, seed=1, ops=ops)
     assert record.failure is None, record.failure

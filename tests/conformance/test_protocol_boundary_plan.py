@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
@@ -23,7 +23,7 @@ from purgatorio_conformance.protocol.message import (
     Start,
 )
 from purgatorio_conformance.protocol.real_time import drive_real
-from purgatorio_conformance.protocol.session import Session
+from purgatorio_conformance.protocol.session import Drive, Session
 from purgatorio_conformance.subject.plan import MS
 from purgatorio_conformance.subjects import record_runs
 from purgatorio_spec.check import check_files
@@ -168,6 +168,9 @@ def driven(program: str, changes: dict[str, str], folder: Path, operations: int)
     return check_files([record.path]).runs[0]
 
 
+OF_20 = Description(0, "", "one", ("timer",), (), tick_ns=MS, wheel_size=20, unit_ns=MS)
+
+
 @dataclass
 class SlowTime:
     """Stands in for a run whose subject takes `tick_s` for every tick that passes, and `answer_s` for its answer, on a
@@ -213,18 +216,8 @@ def test_what_is_left_out_is_said_and_hangs_on_the_subject_alone(
     tick_s: float, answer_s: float, left_out: str
 ) -> None:
     """Not on what else the machine does: a second here and there leaves nothing out, nor does a slow answer."""
-    told = Description(
-        0,
-        "purgatorio-subject/1",
-        "slow",
-        ("timer", "virtual-time"),
-        (),
-        tick_ns=MS,
-        wheel_size=20,
-        unit_ns=MS,
-    )
     run = SlowTime(tick_s, answer_s)
-    reach = Reach(run, told, "timer", 1, run.clock_s)
+    reach = Reach(run, OF_20, "timer", 1, run.clock_s)
     reach.through_levels(longest_ns=MAX_TIME_NS)
     assert reach.left_out == left_out
     assert (run.longest_ns > 24 * 86_400_000 * MS) is (not left_out)
@@ -232,8 +225,6 @@ def test_what_is_left_out_is_said_and_hangs_on_the_subject_alone(
 
 @dataclass
 class Heard(SlowTime):
-    """Keeps what was called."""
-
     calls: list[Call] = field(default_factory=list)
 
     def call(self, call: Call, through: tuple[int, ...] = ()) -> None:
@@ -267,8 +258,6 @@ def test_in_real_time_one_waits_alone_for_longer_than_a_timer_is_kept_awake(part
 
 @dataclass
 class Late(Heard):
-    """Each is over so much too late."""
-
     late_ns: int = 0
 
     def settle(self) -> None:
@@ -282,10 +271,7 @@ def test_in_real_time_the_first_of_a_level_comes_late_or_not_at_all(
     """One that comes because a thread was late is too early for it: the same again with a new wheel. Levels of seconds
     are left out."""
     run = Late(0.0, late_ns=late_ms * MS)
-    told = Description(
-        0, "", "one", ("timer", "real-time"), (), tick_ns=tick_ms * MS, wheel_size=20, unit_ns=MS
-    )
-    assert Reach(run, told, "timer", 1).first_of_levels(real=True) is whole
+    assert Reach(run, replace(OF_20, tick_ns=tick_ms * MS), "timer", 1).first_of_levels(real=True) is whole
     delays = [call.delay_ns // MS for call in run.calls if isinstance(call, Add)]
     assert delays[-2:] == ([30, 600] if whole and tick_ms == 1 else [4] if tick_ms == 1 else [])
     assert max(delays[:-2], default=0) <= 4
@@ -361,8 +347,8 @@ def test_in_real_time_what_is_lost_is_not_waited_for_in_each_new_start(
     monkeypatch.setattr(Reach, "in_real_time", lambda reach: None)
     session = Loses(50 * MS, loses)
     monkeypatch.setattr("purgatorio_conformance.protocol.real_time.time", session)
-    told = Description(0, "", "one", ("timer", "real-time"), (), tick_ns=MS, wheel_size=20, unit_ns=MS)
-    drive_real(cast(Session, session), told, "timer", 1, REACHES_FROM, [], HOUR_NS, 100 * MS, print)
+    drive = Drive(cast(Session, session), OF_20, "timer", 1, REACHES_FROM, print)
+    drive_real(drive, [], HOUR_NS, 100 * MS)
     assert session.starts == starts
 
 
@@ -383,7 +369,6 @@ class TakesTheNext(SystemTimer):
     """It takes the next bucket out of the queue before it drains the one in hand, which may put something there."""
 
     def advance_clock(self, timeout_ms: int) -> bool:
-        """See `Timer`."""
         following = first = self._queue.poll()
         while (bucket := following) is not None:
             following = self._queue.poll()
@@ -393,8 +378,6 @@ class TakesTheNext(SystemTimer):
 
 
 class OfReference:
-    """A run in virtual time of the reference's timer, or another."""
-
     def __init__(self, made: type[SystemTimer]) -> None:
         self._clock = ManualClock()
         self._executor = QueuedExecutor()
@@ -407,7 +390,6 @@ class OfReference:
         return self._clock.now_ms() * MS
 
     def call(self, call: Call, through: tuple[int, ...] = ()) -> None:
-        """Only tasks are added."""
         assert isinstance(call, Add)
         self._timer.add(_Noted(call.delay_ns // MS, self._clock, self.beside_ms))
         self._last_ms = max(self._last_ms, (self.now_ns + call.delay_ns) // MS)
@@ -433,8 +415,7 @@ class OfReference:
 def test_several_buckets_are_overslept_beside_what_is_due_a_turn_later(made: type[SystemTimer]) -> None:
     """Nothing is early, nor later than the leap, unless two that a turn lies between get into one bucket."""
     run = OfReference(made)
-    told = Description(0, "", "one", ("timer", "virtual-time"), (), tick_ns=MS, wheel_size=20, unit_ns=MS)
-    Reach(run, told, "timer", 1).over_buckets(100 * MS)
+    Reach(run, OF_20, "timer", 1).over_buckets(100 * MS)
     late = {beside_ms for beside_ms in run.beside_ms if not 0 <= beside_ms <= 100}
     assert bool(late) is (made is TakesTheNext)
     assert (min(late, default=0) < 0) is (made is TakesTheNext)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -44,14 +45,12 @@ class Scene:
             self.answered(call)
 
     def answered(self, call: Call, answer: str = "") -> None:
-        """Make a call, and answer it with these fields."""
         number = self.conversation.calls
         self.conversation.ask(call)
         out = '"out":0' if isinstance(call, Register) and not answer else answer
         self.hear("answer", f'"n":{number}{"," + out if out else ""}')
 
     def hear(self, m: str, fields: str) -> None:
-        """The subject says something."""
         self.conversation.hear(f'{{"m":"{m}",{fields}}}'.encode())
 
     def recorded(self) -> list[str]:
@@ -65,31 +64,29 @@ def in_short(event: Event) -> str:
     return f"{event.f}.{event.ph}({event.id or ','.join(event.keys or ())}){result}"
 
 
-def test_a_completion_is_a_claim_with_its_callback() -> None:
-    """`completed` alone stands for both, so that a subject without a `force_complete` to override can be judged."""
-    scene = Scene(*PURGATORY)
-    scene.recorded()
-    scene.conversation.ask(Check("k"))
-    scene.hear("completed", '"id":"op"')
-    assert scene.recorded() == [
-        "check_and_complete.call(k)",
-        "force_complete.call(op)",
-        "on_complete.call(op)",
-        "on_complete.ret(op)",
-        "force_complete.ret(op)=1",
-    ]
+CLAIM = '"f":"force_complete","id":"op"'
+CALLBACK = '"f":"on_complete","id":"op"'
 
 
-def test_a_claim_that_was_reported_is_not_recorded_twice() -> None:
-    """Inside an entered `force_complete`, or the driver's own `force`, the callback alone is new."""
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        # `completed` alone stands for both, so that a subject without a `force_complete` to override can be judged.
+        (Check("k"), [("completed", '"id":"op"')]),
+        # With time inside.
+        (Check("k"), [("enter", CALLBACK), ("leave", CALLBACK)]),
+        # Inside an entered `force_complete`, or the driver's own `force`, the callback alone is new.
+        (Force("op"), [("enter", CLAIM), ("completed", '"id":"op"'), ("leave", f'{CLAIM},"out":1'),
+                       ("answer", '"n":1,"out":1')]),
+    ],
+)  # fmt: skip
+def test_a_completion_is_one_claim_with_its_callback(call: Call, told: list[tuple[str, str]]) -> None:
     scene = Scene(*PURGATORY)
     scene.recorded()
-    scene.conversation.ask(Force("op"))
-    scene.hear("enter", '"f":"force_complete","id":"op"')
-    scene.hear("completed", '"id":"op"')
-    scene.hear("leave", '"f":"force_complete","id":"op","out":1')
-    scene.hear("answer", '"n":1,"out":1')
-    assert scene.recorded() == [
+    scene.conversation.ask(call)
+    for m, fields in told:
+        scene.hear(m, fields)
+    assert [one for one in scene.recorded() if not one.startswith("check")] == [
         "force_complete.call(op)",
         "on_complete.call(op)",
         "on_complete.ret(op)",
@@ -228,21 +225,6 @@ def test_a_call_stops_at_a_step_once_and_only_if_it_was_asked_to() -> None:
         scene.hear("held", f'"hold":9,"f":"step","during":{first}')
 
 
-def test_a_callback_of_completion_that_takes_its_time_is_a_claim_as_well() -> None:
-    """`enter` and `leave` of `on_complete` are `completed` with time inside."""
-    scene = Scene(*PURGATORY)
-    scene.recorded()
-    scene.conversation.ask(Check("k"))
-    scene.hear("enter", '"f":"on_complete","id":"op"')
-    scene.hear("leave", '"f":"on_complete","id":"op"')
-    assert scene.recorded()[1:] == [
-        "force_complete.call(op)",
-        "on_complete.call(op)",
-        "on_complete.ret(op)",
-        "force_complete.ret(op)=1",
-    ]
-
-
 @pytest.mark.parametrize(
     ("m", "fields", "kind", "why"),
     [
@@ -354,7 +336,6 @@ def test_an_error_is_an_event_where_the_call_is_one() -> None:
 def test_what_does_not_belong_is_refused(
     call: Call | None, m: str, fields: str, kind: FailureKind, why: str
 ) -> None:
-    """Each with its kind and a text that says what was wrong."""
     scene = Scene(*PURGATORY)
     if call is not None:
         scene.conversation.ask(call)
@@ -473,69 +454,43 @@ def trial(*within: str, id: str = "op") -> list[tuple[str, str]]:
     ]
 
 
+NEVER_FINDS = "does a key equal another of its name?"
+OUTSIDE = "outside every reported force_complete"
+MUTE = "it declares that it reports timer_add, and never did"
+VAIN = "try_complete of 'op' began after its `ready` was answered"
+COMPLETED = ("completed", '"id":"op"')
+LEFT = ("leave", f'{CLAIM},"out":1')
+
+
 @pytest.mark.parametrize(
-    ("told", "out", "doubt"),
+    ("before", "calls", "told", "out", "doubt"),
     [
-        (trial(), 0, "try_complete of 'op' began after its `ready` was answered"),
-        (trial("completed"), 1, ""),
-        ([], 0, ""),
+        # It may have lost a `ready` that came before the registration. Who was not tried was not tried in vain.
+        ([Ready("op")], PURGATORY, trial(), 0, VAIN),
+        ([Ready("op")], PURGATORY, trial("completed"), 1, ""),
+        ([Ready("op")], PURGATORY, [], 0, ""),
+        # Keys that are compared by identity, for example.
+        (PURGATORY, [Check("k")] * 3, [], 0, NEVER_FINDS),
+        (PURGATORY, [Check("k")] * 3, trial(), 0, ""),
+        # A time-out that is never told of looks like one that was never begun.
+        ([], [Register(name, ("k",), 50) for name in "abc"], [], 0, MUTE),
+        ([], [Register(name, ("k",), 50) for name in "abc"], [("armed", '"id":"a"')], 0, ""),
+        # One that tells of the callback before it calls what runs it.
+        (PURGATORY, [Check("k")], [COMPLETED, ("enter", CLAIM), LEFT], 1, OUTSIDE),
+        (PURGATORY, [Check("k")], [("enter", CLAIM), COMPLETED, LEFT], 1, ""),
     ],
 )
-def test_a_ready_operation_that_is_tried_in_vain_is_held_against_the_adapter(
-    told: list[tuple[str, str]], out: int, doubt: str
+def test_what_looks_like_a_mistake_of_the_adapter_is_held_against_it(
+    before: Sequence[Call], calls: Sequence[Call], told: list[tuple[str, str]], out: int, doubt: str
 ) -> None:
-    """It may have lost a `ready` that came before the registration. Who was not tried was not tried in vain."""
-    scene = Scene(Ready("op"))
-    scene.conversation.ask(Register("op", ("k",), 50))
-    for m, fields in told:
-        scene.hear(m, fields)
-    scene.hear("answer", f'"n":1,"out":{out}')
-    assert [one[: len(doubt)] for one in scene.conversation.doubted()] == ([doubt] if doubt else [])
-
-
-@pytest.mark.parametrize("found", [False, True])
-def test_checks_that_never_find_what_waits_are_held_against_the_adapter(found: bool) -> None:
-    """Keys that are compared by identity, for example."""
-    scene = Scene(*PURGATORY)
-    for _ in range(3):
-        scene.conversation.ask(Check("k"))
-        for m, fields in trial() if found else []:
+    scene = Scene(*before)
+    for call in calls:
+        scene.conversation.ask(call)
+        for m, fields in told:
             scene.hear(m, fields)
-        scene.hear("answer", f'"n":{scene.conversation.calls - 1},"out":0')
+        scene.hear("answer", f'"n":{scene.conversation.calls - 1},"out":{out}')
     doubts = scene.conversation.doubted()
-    assert any("does a key equal another of its name?" in one for one in doubts) is not found
-
-
-@pytest.mark.parametrize("tells", [False, True])
-def test_what_is_declared_and_never_told_is_held_against_the_adapter(tells: bool) -> None:
-    """A time-out that is never told of looks like one that was never begun."""
-    scene = Scene()
-    for name in "abc":
-        scene.conversation.ask(Register(name, ("k",), 50))
-        if tells:
-            scene.hear("armed", f'"id":"{name}"')
-        scene.hear("answer", f'"n":{scene.conversation.calls - 1},"out":0')
-    assert scene.conversation.doubted() == (
-        [] if tells else ["it declares that it reports timer_add, and never did"]
-    )
-
-
-@pytest.mark.parametrize("inside", [False, True])
-def test_a_completion_outside_its_claim_is_held_against_the_adapter(inside: bool) -> None:
-    """One that tells of the callback before it calls what runs it."""
-    scene = Scene(*PURGATORY)
-    claim = '"f":"force_complete","id":"op"'
-    scene.conversation.ask(Check("k"))
-    if not inside:
-        scene.hear("completed", '"id":"op"')
-    scene.hear("enter", claim)
-    if inside:
-        scene.hear("completed", '"id":"op"')
-    scene.hear("leave", f'{claim},"out":1')
-    assert (
-        any("outside every reported force_complete" in one for one in scene.conversation.doubted())
-        is not inside
-    )
+    assert any(doubt in one for one in doubts) if doubt else not doubts
 
 
 @pytest.mark.parametrize("meets", [False, True])

@@ -26,7 +26,6 @@ GIVES_UP = (sys.executable, str(TESTS / "which_path.py"), "--serve", "11")
 
 
 def played(command: tuple[str, ...], folder: Path, rounds: int) -> RunResult:
-    """The run on free lanes, judged; so many rounds of every program."""
     subjects = [one for one in command_subjects(command, time="real") if one.mode == "real-free"]
     (record,) = record_runs(subjects, folder, suffix=".jsonl", ops=10 * rounds)
     assert record.failure is None

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import orjson
 import pytest
 
+from conformance.small_purgatory import small
 from conformance.test_protocol_conversation import Scene
 from purgatorio_conformance.protocol import driver, gate_play, gates
 from purgatorio_conformance.protocol.conversation import Conversation
 from purgatorio_conformance.protocol.coverage import not_looked_for
-from purgatorio_conformance.protocol.describe import reported
+from purgatorio_conformance.protocol.describe import Part, reported
 from purgatorio_conformance.protocol.driver import command_subjects
 from purgatorio_conformance.protocol.gate_play import Play, Plays
 from purgatorio_conformance.protocol.gate_program import gate_programs
@@ -30,7 +33,7 @@ from purgatorio_conformance.protocol.message import STEP, Add, Check, Descriptio
 from purgatorio_conformance.protocol.played_order import Orders, PausePoint, PlayedOrder, comes_of_order
 from purgatorio_conformance.protocol.scope import crossing_named
 from purgatorio_conformance.protocol.session import Peer, Session, noted
-from purgatorio_conformance.protocol.small_program import Expiry, SmallProgram, Stepped, delays_for
+from purgatorio_conformance.protocol.small_program import Expiry, SmallProgram, delays_for
 from purgatorio_conformance.protocol.virtual_time import VirtualClock
 from purgatorio_conformance.subject.child import ChildLimits, Quiet
 from purgatorio_conformance.subject.plan import MS
@@ -38,7 +41,6 @@ from purgatorio_conformance.subjects import record_runs
 from purgatorio_conformance.suite import gated as gated_conformance
 from purgatorio_conformance.suite.contract import Promise
 from purgatorio_conformance.suite.gated import of_purgatory, of_timer, play
-from purgatorio_conformance.suite.probe import Probe
 from purgatorio_conformance.suite.program import GatedProgram
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult, broken_off
@@ -71,7 +73,6 @@ def _only(monkeypatch: pytest.MonkeyPatch, *programs: str) -> None:
 
 
 def gated(command: tuple[str, ...], folder: Path) -> RunResult:
-    """One run with gates, judged."""
     subjects = [one for one in command_subjects(command) if one.mode.endswith("-gates")]
     (record,) = record_runs(subjects, folder, suffix=".jsonl")
     assert record.failure is None
@@ -98,30 +99,6 @@ def test_a_task_is_held_in_javascript_while_others_are_called(tmp_path: Path) ->
     run = gated((NODE or "node", str(EXAMPLES / "toy_wheel.js")), tmp_path)
     assert run.verdict is Verdict.PASS
     assert run.clauses["T3"].occasions > 20
-
-
-WHICH_PATH = Path(__file__).resolve().parents[1] / "which_path.py"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("mutant", "clause"),
-    [(0, ""), (3, "O4"), (4, "O4"), (9, "P3"), (19, "O1"), (33, "O4"), (51, "T4")],
-)
-def test_what_lies_between_two_lines_is_found_step_by_step(mutant: int, clause: str, tmp_path: Path) -> None:
-    """No callback is near, and no luck needed: each call of the reference is stopped at each of its lines. A deadlock
-    comes by the orders of gates, an error in a callback too."""
-    reference = (sys.executable, str(EXAMPLES / "reference_purgatory.py"))
-    served = (sys.executable, str(WHICH_PATH), "--serve", str(mutant))
-    subjects = command_subjects(served if mutant else reference, time="virtual")
-    records = record_runs([one for one in subjects if one.held], tmp_path)
-    if clause == "P3":
-        assert "deadlock" in [record.failure and record.failure.kind for record in records]
-        return
-    runs = check_files([record.path for record in records if record.path is not None]).runs
-    assert len(runs) == 2, records
-    broken = {name for run in runs for name, found in run.clauses.items() if found.violations}
-    assert clause in broken if clause else {run.verdict for run in runs} == {Verdict.PASS}
 
 
 SLIP = """
@@ -596,18 +573,15 @@ class _Noted:
     noted: list[str] = field(default_factory=list)
 
     def start(self, gates: tuple[str, ...]) -> None:
-        """See `Plays`."""
         self.noted.append("start")
 
     def start_anew(self, gates: tuple[str, ...]) -> None:
-        """See `Plays`."""
         self.noted.append("anew")
 
     def come_to_rest(self) -> None:
         """See `Plays`."""
 
     def seen(self, watched: Mapping[int, str]) -> list[int]:
-        """See `Lines`."""
         return []
 
 
@@ -633,6 +607,7 @@ def test_each_program_is_watched_in_a_subject_of_its_own(
 
 
 _RAISES = {"raising": "what a task raises comes out of the call"}
+_UNCOUNTED = Promise("timer", MS, early_ns=0, threads=True, lacks={**_RAISES, "size": "it is not counted"})
 
 
 class TwoLists:
@@ -646,7 +621,6 @@ class TwoLists:
         self._locks = {name: threading.Lock() for name in self._lists}
 
     def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        """See `TimerUnderTest`."""
         return self._put(_Entry(self._now_ns + delay_ns, task))
 
     def _put(self, entry: _Entry) -> _Entry:
@@ -657,7 +631,6 @@ class TwoLists:
         return entry
 
     def cancel(self, handle: object) -> None:
-        """See `Cancels`."""
         assert isinstance(handle, _Entry)
         while (there := handle.where) is not None:
             with self._locks[there]:
@@ -668,7 +641,6 @@ class TwoLists:
                     handle.where = None
 
     def advance(self, by_ns: int) -> None:
-        """See `TimerUnderTest`."""
         self._now_ns += by_ns
         with self._locks["coarse"]:
             near = [one for one in self._lists["coarse"] if one.deadline_ns < self._now_ns + 20 * MS]
@@ -694,10 +666,7 @@ class _Entry:
 @pytest.mark.parametrize("looks", [True, False])
 def test_a_cancel_that_is_held_twice_meets_the_move_and_the_add(looks: bool) -> None:
     """It has read where its task is; the task is moved; it changes a list that it has no lock of, beside an add."""
-    promise = Promise(
-        "timer", MS, early_ns=0, wheel_size=20, threads=True, lacks={**_RAISES, "size": "it is not counted"}
-    )
-    under = of_timer(promise, lambda _: TwoLists(looks=looks))
+    under = of_timer(replace(_UNCOUNTED, wheel_size=20), lambda _: TwoLists(looks=looks))
     judged = play(GatedProgram("steps"), under)
     assert not judged.broken_off
     assert not judged.unfinished
@@ -715,7 +684,6 @@ class Pools(TwoLists):
         self._free: list[_Entry] = []
 
     def add(self, delay_ns: int, task: Callable[[], None]) -> _Task:
-        """See `TimerUnderTest`."""
         entry = self._free.pop() if self._free else _Entry(0, task)
         made = _Task(entry)
         entry.deadline_ns, entry.task = self._now_ns + delay_ns, partial(self._run, made, entry, task)
@@ -729,7 +697,6 @@ class Pools(TwoLists):
         task()
 
     def cancel(self, handle: object) -> None:
-        """See `Cancels`."""
         assert isinstance(handle, _Task)
         with self._using:
             if (entry := handle.entry) is not None:
@@ -745,14 +712,8 @@ class _Task:
 @pytest.mark.parametrize("looks", [True, False])
 def test_a_cancel_meets_the_run_of_its_task_and_an_add(looks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has read which entry its task has; the task runs; another is added with that entry."""
-    programs = [
-        one
-        for one in gate_programs("timer", delays_for(_MILLISECONDS, MS * 3_600_000))
-        if one.name == "cancel-fire-add"
-    ]
-    monkeypatch.setattr(gates, "gate_programs", lambda *_: tuple(programs))
-    promise = Promise("timer", MS, early_ns=0, threads=True, lacks={**_RAISES, "size": "it is not counted"})
-    judged = play(GatedProgram("steps"), of_timer(promise, lambda _: Pools(looks=looks)))
+    _only(monkeypatch, "cancel-fire-add")
+    judged = play(GatedProgram("steps"), of_timer(_UNCOUNTED, lambda _: Pools(looks=looks)))
     assert not judged.broken_off
     assert bool(judged.result.clauses["T3"].violations) is not looks
 
@@ -767,7 +728,6 @@ class HandsOver(TwoLists):
         self._meanwhile: list[_Entry] = []
 
     def add(self, delay_ns: int, task: Callable[[], None]) -> _Entry:
-        """See `TimerUnderTest`."""
         entry = _Entry(self._now_ns + delay_ns, task)
         if self._moving.acquire(blocking=False):
             self._put(entry)
@@ -787,14 +747,12 @@ class HandsOver(TwoLists):
             self._put(self._meanwhile.pop())
 
     def advance(self, by_ns: int) -> None:
-        """See `TimerUnderTest`."""
         with self._moving:
             super().advance(by_ns)
             self._take()
         self._look_again()
 
     def size(self) -> int:
-        """See `Sized`."""
         return sum(len(entries) for entries in self._lists.values())
 
 
@@ -803,12 +761,7 @@ def test_an_add_that_hands_its_work_over_meets_one_who_has_taken_all(
     looks: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The add has seen that time moves; that ends; only then it says what there is to be done."""
-    programs = [
-        one
-        for one in gate_programs("timer", delays_for(_MILLISECONDS, MS * 3_600_000))
-        if one.schedule is Stepped.BEHIND_FIRST
-    ]
-    _only(monkeypatch, *(one.name for one in programs))
+    _only(monkeypatch, "add-behind-move")
     promise = Promise("timer", MS, early_ns=0, wheel_size=20, threads=True, lacks=_RAISES)
     judged = play(GatedProgram("steps"), of_timer(promise, lambda _: HandsOver(looks=looks)))
     assert not judged.broken_off
@@ -826,7 +779,6 @@ class AtOnce(TwoLists):
         self._due: list[_Entry] = []
 
     def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        """See `TimerUnderTest`."""
         if delay_ns > 0:
             return super().add(delay_ns, task)
         entry = _Entry(self._now_ns, task)
@@ -847,8 +799,7 @@ class AtOnce(TwoLists):
 def test_what_is_due_at_its_add_meets_another_such_add(taken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """One has read what there is to run; another comes; only then the first clears it."""
     _only(monkeypatch, "adds-that-are-due")
-    promise = Promise("timer", MS, early_ns=0, threads=True, lacks={**_RAISES, "size": "it is not counted"})
-    judged = play(GatedProgram("steps"), of_timer(promise, lambda _: AtOnce(taken=taken)))
+    judged = play(GatedProgram("steps"), of_timer(_UNCOUNTED, lambda _: AtOnce(taken=taken)))
     assert not judged.broken_off
     assert bool(judged.result.clauses["T3"].violations) is not taken
 
@@ -868,6 +819,80 @@ def test_time_goes_by_whole_units_whatever_bound_is_declared() -> None:
     judged = play(GatedProgram("gates"), of_timer(promise, lambda _: _Whole(looks=True)))
     assert not judged.broken_off
     assert not any(clause.violations for clause in judged.result.clauses.values())
+
+
+class _Collected(TwoLists):
+    """An add has the collector run; a cancel ends the thread that makes it."""
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
+        self.kept: list[list[None]] = list(map(list, [()] * 10_000))
+        return super().add(delay_ns, task)
+
+    def cancel(self, handle: object) -> None:
+        raise SystemExit
+
+
+def test_the_collector_runs_on_no_lane_and_who_ends_a_thread_answers() -> None:
+    """A finalizer of somebody else's would be a step of the call."""
+    ran: set[str] = set()
+
+    def collected(phase: str, info: Mapping[str, int]) -> None:
+        ran.add(threading.current_thread().name)
+
+    subject = of_timer(_UNCOUNTED, lambda _: _Collected(looks=True)).peer()
+    gc.callbacks.append(collected)
+
+    def heard(**call: object) -> Iterator[dict[str, Any]]:
+        subject.say(orjson.dumps({"n": 1, **call}))
+        while isinstance(line := subject.hear(10.0), bytes):
+            yield (said := orjson.loads(line))
+            if said["m"] == "held":
+                subject.say(orjson.dumps({"m": "go", "n": 2, "holds": [said["hold"]]}))
+            elif said["n"] == 1:
+                return
+
+    try:
+        assert [*heard(m="start", now_ns=0, gates=[STEP])]
+        steps = [[*heard(m="add", id="t", delay_ns=MS, step=step)] for step in range(20)]
+        assert not any("collected" in said.get("at", "") for said in itertools.chain(*steps))
+        assert ran == {threading.current_thread().name}
+        assert [one["m"] for one in steps[-1]] == ["answer"], "all its steps were seen"
+        assert [one.get("err") for one in heard(m="cancel", id="t")] == ["SystemExit"]
+    finally:
+        gc.callbacks.remove(collected)
+        subject.close()
+    assert gc.isenabled()
+
+
+class _Stuck(TwoLists):
+    """An add waits for ever, where no exception of Python's reaches it, unless somebody lets it `go_on`."""
+
+    def __init__(self, go_on: threading.Lock) -> None:
+        super().__init__(looks=True)
+        self._go_on = go_on
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
+        with self._go_on:
+            return super().add(delay_ns, task)
+
+
+def _stuck(go_on: threading.Lock, _: Promise) -> _Stuck:
+    return _Stuck(go_on)
+
+
+def test_a_thread_that_waits_for_ever_keeps_no_later_one_from_its_steps() -> None:
+    """CPython 3.11 turns for ever at the beginning of a traced function, while any thread has an asynchronous
+    exception that it has not taken note of."""
+    locks = threading.Lock(), threading.Lock()
+    locks[0].acquire()
+    for lock, answers in zip(locks, (False, True), strict=True):
+        subject = of_timer(_UNCOUNTED, partial(_stuck, lock)).peer()
+        subject.say(orjson.dumps({"m": "start", "n": 0, "now_ns": 0, "gates": [STEP]}))
+        assert isinstance(subject.hear(10.0), bytes)
+        subject.say(orjson.dumps({"m": "add", "n": 1, "id": "t", "delay_ns": MS, "step": 100}))
+        assert isinstance(subject.hear(10.0 if answers else 0.1), bytes) is answers
+        subject.close()
+    locks[0].release()
 
 
 class _Refusing(TwoLists):
@@ -903,8 +928,7 @@ def test_a_hang_by_its_order_of_threads_is_a_deadlock(
 @pytest.mark.parametrize("refuses", [True, False])
 def test_an_error_in_a_play_of_steps_counts_whatever_came_before(refuses: bool) -> None:
     """A program before it may have been told to end a callback with an error: that is over."""
-    promise = Promise("timer", MS, early_ns=0, threads=True, lacks={**_RAISES, "size": "it is not counted"})
-    under = of_timer(promise, lambda _: (_Refusing if refuses else TwoLists)(looks=True))
+    under = of_timer(_UNCOUNTED, lambda _: (_Refusing if refuses else TwoLists)(looks=True))
     clock = VirtualClock()
     conversation = Conversation(Recorder(clock), reported(under.description, "timer"), virtual=True)
     conversation.description = under.description
@@ -974,246 +998,6 @@ def test_what_is_left_out_for_a_promise_that_is_kept_is_unknown(
     assert (record.failure.kind, "found broken" in record.failure.why) == ("unfinished", True)
 
 
-class Small:
-    """A correct purgatory with a lock for each operation; or with one slip: `late` (it looks again only where an event
-    was counted meanwhile, and counts one behind its look-up), `undone` (who fails to complete may try again), `dropped`
-    (who fails to try is watched no more), `last` (an expiry tries first), `made` (the list of a key is made without a
-    lock), `waits` (a check gives a lock up after a while), `polite` (a force leaves a lock to who has it), `twice`
-    (one that cannot have the lock asks who has it to try again, which that does once at most; `flagged`: as often
-    as it is asked; `shared`: so too, and all operations have one lock), `busy` (a purge leaves out keys that are
-    being checked, and a check that raises never ends), `counted` (a check ends where nothing waits, and what waits
-    is counted without a lock), `worn` (checks that raise are deeper and deeper inside others, by a count, and from
-    the eighth on left to those), `nested` (a registration during a check does not look again), `moved` (a purge
-    takes what waits off its list and puts it back behind), `scratch` (checks go through one and the same list, one
-    inside another too), `deep` (a check is made no more than sixteen deep), `indexed` (a check goes by the places
-    on the list, from which others take off what is completed), `hurried` (who makes time go on gives up at a lock
-    that is taken), `entered` (there is no purge during a registration, and one that raises never ends), `marked` (the
-    sizes leave out what is completed, and keys that a purge found to be empty, which it notes behind its look), `rest`
-    (it looks again when two keys are watched, and watches the others behind that), `sized` (a purge makes a new list,
-    which takes the place of the old one if that is as long as before)."""
-
-    def __init__(self, slip: str) -> None:
-        self._slip = slip
-        self._now_ns = 0
-        self._lists: dict[str, list[_Op]] = {}
-        self._timed: list[_Op] = []
-        self._timing = threading.Lock()
-        self._ops: dict[str, _Op] = {}
-        self._events = 0
-        self._making = nullcontext() if slip == "made" else threading.Lock()
-        self._busy: list[str] = []
-        self._shared = threading.RLock() if slip == "shared" else None
-        self._waiting = 0
-        self._raised = 0
-        self._entered = 0
-        self._scratch: list[_Op] = []
-        self._timekeeper = 0
-        self._empty: set[str] = set()
-
-    def register(self, probe: Probe) -> bool:
-        """See `PurgatoryUnderTest`."""
-        self._entered += 1
-        done = self._registered(probe)
-        self._entered -= 1
-        return done
-
-    def _registered(self, probe: Probe) -> bool:
-        op = _Op(probe, self._shared or threading.RLock(), self._slip == "undone")
-        self._ops[probe.id] = op
-        with op.lock:
-            events = self._events
-            if probe.try_complete(op.force):
-                return True
-            first = 2 if self._slip == "rest" else len(probe.keys)
-            self._watch(op, probe.keys[:first])
-            looks = (
-                events != self._events if self._slip == "late" else self._slip != "nested" or not self._busy
-            )
-            if looks and probe.try_complete(op.force):
-                return True
-            self._watch(op, probe.keys[first:])
-        waiting = self._waiting
-        self._waiting = waiting + 1
-        if not op.completed:
-            op.deadline_ns = self._now_ns + probe.delay_ns
-            probe.timer_add(partial(self._armed, op))
-        return False
-
-    def _watch(self, op: _Op, keys: Sequence[str]) -> None:
-        for key in keys:
-            with self._making:
-                watched = self._lists.get(key)
-                if watched is None:
-                    watched = []
-                    self._lists[key] = watched
-                self._empty.discard(key)
-                watched.append(op)
-
-    def _armed(self, op: _Op) -> None:
-        with self._timing:
-            self._timed.append(op)
-
-    def check(self, key: str) -> int:
-        """See `PurgatoryUnderTest`."""
-        if self._slip == "counted" and not self._waiting:
-            return 0
-        if self._slip == "worn" and self._raised >= 8:
-            return 0
-        if self._slip == "deep" and len(self._busy) >= 16:
-            return 0
-        if self._slip == "indexed":
-            return self._by_place(key)
-        watched = self._scratch if self._slip == "scratch" else []
-        watched[:] = self._lists.get(key, [])
-        self._events += 1
-        self._busy.append(key)
-        try:
-            done = sum(self._tried(op, key) for op in watched)
-        except Exception:
-            self._raised += 1
-            if self._slip != "busy":
-                self._busy.remove(key)
-            raise
-        self._busy.remove(key)
-        self._waiting -= done
-        if self._slip == "sized":
-            watched = self._lists.get(key, [])
-            watched[:] = [op for op in watched if not op.completed]
-        return done
-
-    def _by_place(self, key: str) -> int:
-        watched, place, done = self._lists.get(key, []), 0, 0
-        while place < len(watched):
-            op = watched[place]
-            done += self._tried(op, key)
-            if not op.completed:
-                place += 1
-            elif op in watched:
-                watched.remove(op)
-        return done
-
-    def _tried(self, op: _Op, key: str) -> bool:
-        if self._slip in ("twice", "flagged", "shared"):
-            return op.tried(2 if self._slip == "twice" else 100)
-        if op.is_completed():
-            # Or two completions that check each other's keys wait for each other.
-            return False
-        hurries = self._slip == "hurried" and threading.get_ident() == self._timekeeper
-        if not op.lock.acquire(timeout=0 if hurries else 0.05 if self._slip == "waits" else -1):
-            return False
-        op.lock.release()
-        with op.lock:
-            try:
-                return not op.completed and op.probe.try_complete(op.force)
-            except Exception:
-                if self._slip != "dropped":
-                    raise
-                self._lists[key] = [one for one in self._lists[key] if one is not op]
-                return False
-
-    def force(self, probe: Probe) -> bool:
-        """See `PurgatoryUnderTest`."""
-        op = self._ops[probe.id]
-        if self._slip == "polite":
-            if not op.lock.acquire(blocking=False):
-                return False
-            op.lock.release()
-        return op.force()
-
-    def advance(self, by_ns: int) -> None:
-        """See `PurgatoryUnderTest`."""
-        self._now_ns += by_ns
-        self._timekeeper = threading.get_ident()
-        with self._timing:
-            due = [op for op in self._timed if op.deadline_ns <= self._now_ns]
-            self._timed = [op for op in self._timed if op not in due]
-        for op in due:
-            with suppress(Exception):
-                if not op.completed:
-                    op.probe.timer_fire(partial(op.expire, self._slip == "last"))
-        # In their order: the same call has the same steps each time.
-        for key in [] if self._slip == "entered" and self._entered else [*self._lists]:
-            if self._slip == "sized":
-                count = len(self._lists[key])
-                kept = [op for op in self._lists[key] if not op.completed]
-                if len(self._lists[key]) == count:
-                    self._lists[key] = kept
-                continue
-            for op in [] if key in self._busy else [*self._lists[key]]:
-                if op.completed or self._slip == "moved":
-                    self._lists[key].remove(op)
-                    self._lists[key] += [] if op.completed else [op]
-            if self._slip == "marked" and not self._lists[key]:
-                self._empty.add(key)
-
-    def cancel_for_key(self, key: str) -> list[Probe]:
-        """Not had."""
-        raise NotImplementedError(key)
-
-    def gauges(self) -> tuple[int, int]:
-        """See `PurgatoryUnderTest`."""
-        waiting = [op for op in self._timed if not op.completed]
-        watched = [op for key, ops in self._lists.items() if key not in self._empty for op in ops]
-        if self._slip == "marked":
-            watched = [op for op in watched if not op.completed]
-        return len(watched), len(waiting)
-
-
-class _Op:
-    def __init__(self, probe: Probe, lock: threading.RLock, again: bool) -> None:
-        self.probe = probe
-        self.lock = lock
-        self.completed = False
-        self.asked = False
-        self.deadline_ns = 0
-        self._again = again
-
-    def is_completed(self) -> bool:
-        """Whether it is, at this moment."""
-        return self.completed
-
-    def tried(self, rounds: int) -> bool:
-        """Try it, as long as others ask for that, so often at most."""
-        done = False
-        for _ in range(rounds):
-            if self.lock.acquire(blocking=False):
-                self.asked = False
-                done = not self.completed and self.probe.try_complete(self.force)
-                self.lock.release()
-                again = self.asked
-            else:
-                again, self.asked = not self.asked, True
-            if self.completed or not again:
-                break
-        return done
-
-    def force(self) -> bool:
-        """Complete it: True iff this call did."""
-        return self.probe.force_complete(self._force)
-
-    def expire(self, tries: bool) -> None:
-        """Its time is over; it may be tried first."""
-        if not (tries and self.probe.try_complete(self.force)) and self.force():
-            self.probe.on_expiration()
-
-    def _force(self) -> bool:
-        with self.lock:
-            if self.completed:
-                return False
-            self.completed = True
-            self.probe.timer_cancel(lambda: None)
-            try:
-                self.probe.on_complete()
-            except Exception:
-                self.completed = not self._again
-                raise
-            return True
-
-
-def _small(slip: str, _: Promise) -> Small:
-    return Small(slip)
-
-
 @pytest.mark.parametrize(
     ("slip", "clause", "programs", "twin"),
     [
@@ -1264,7 +1048,7 @@ def test_a_slip_is_found_by_its_program(
     for made, broken in ((slip, {clause}), (twin, set())):
         found: set[str] = set()
         for way in ("gates", "steps"):
-            judged = play(GatedProgram(way), of_purgatory(promise, partial(_small, made)))
+            judged = play(GatedProgram(way), of_purgatory(promise, partial(small, made)))
             assert not judged.broken_off
             found |= {name for name, one in judged.result.clauses.items() if one.violations}
             if broken and found >= broken:
@@ -1290,7 +1074,7 @@ def test_a_slip_is_found_by_what_is_drawn(slip: str, clause: str, monkeypatch: p
     promise = Promise(
         "locked", MS, early_ns=0, late_ns=0, purge_interval=0, lacks={"cancel-for-key": "it is small"}
     )
-    judged = play(GatedProgram("steps"), of_purgatory(promise, partial(_small, slip)))
+    judged = play(GatedProgram("steps"), of_purgatory(promise, partial(small, slip)))
     assert not judged.broken_off
     found = {name for name, one in judged.result.clauses.items() if one.violations}
     assert clause in found if clause else not found
@@ -1306,7 +1090,6 @@ class Counts(TwoLists):
         self._over: set[_Entry] = set()
 
     def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        """See `TimerUnderTest`."""
         entry = _Entry(self._now_ns + delay_ns, task)
         entry.task = partial(self._run, entry, task)
         with self._counting:
@@ -1326,13 +1109,11 @@ class Counts(TwoLists):
                 self._count = count - 1
 
     def cancel(self, handle: object) -> None:
-        """See `Cancels`."""
         assert isinstance(handle, _Entry)
         super().cancel(handle)
         self._ends(handle)
 
     def size(self) -> int:
-        """See `Sized`."""
         return self._count
 
 
@@ -1357,15 +1138,21 @@ class _HoldsItsOutput:
         self.asked: list[object] = []
 
     def say(self, line: bytes) -> None:
-        """See `Peer`."""
         call = orjson.loads(line)
         self.asked.append(call["holds"])
         if call["holds"] == [1]:
             self.said += [b'{"m":"answer","n":%d}' % number for number in (call["n"], call["n"] - 1)]
 
     def hear(self, within_s: float) -> bytes | Quiet:
-        """See `Peer`."""
         return self.said.pop(0) if self.said else Quiet.SILENT
+
+
+def _plays(
+    peer: object, scene: Scene, clock: VirtualClock | None = None, lines: Lines | None = None
+) -> Plays:
+    session = Session(cast(Peer, peer), scene.conversation, ChildLimits())
+    part: Part = "purgatory" if clock is None else "timer"
+    return Plays(session, Description(0, "", "x", (part,), ()), part, clock, lines=lines)
 
 
 def test_a_thread_at_a_line_of_the_adapter_goes_on_when_nothing_is_answered() -> None:
@@ -1379,9 +1166,7 @@ def test_a_thread_at_a_line_of_the_adapter_goes_on_when_nothing_is_answered() ->
     scene.hear("enter", '"f":"timer_fire","id":"op","th":"reaper"')
     scene.hear("held", '"hold":2,"f":"timer_fire","id":"op","th":"reaper"')
     peer = _HoldsItsOutput()
-    session = Session(cast(Peer, peer), scene.conversation, ChildLimits())
-    described = Description(0, "", "x", ("purgatory", "real-time"), ())
-    run = Plays(session, described, "purgatory", None, lines=cast(Lines, object()))
+    run = _plays(peer, scene, lines=cast(Lines, object()))
     run.go([hold for hold in scene.conversation.standing() if hold.number == 2])
     assert peer.asked == [[2], [1]]
     assert scene.conversation.standing() == []
@@ -1391,7 +1176,6 @@ class _Goes(_HoldsItsOutput):
     """A peer that takes note of each `go`; the thread that goes on answers what waits for it."""
 
     def say(self, line: bytes) -> None:
-        """See `Peer`."""
         call = orjson.loads(line)
         self.asked.append(call["holds"])
         self.said += [
@@ -1412,8 +1196,7 @@ def test_an_expiry_that_comes_before_its_play_begins_is_held(waited_for: bool) -
     if waited_for:
         scene.conversation.ask(Register("p1-other", ("k",), 50))
     peer = _Goes()
-    described = Description(0, "", "x", ("purgatory", "real-time"), ())
-    run = Plays(Session(cast(Peer, peer), scene.conversation, ChildLimits()), described, "purgatory", None)
+    run = _plays(peer, scene)
     program = SmallProgram("expiry", "", ((Expiry("op"),),), ("timer_fire",))
     run.let_go(Play(run, program, 1))
     assert peer.asked == ([[1]] if waited_for else [])
@@ -1429,7 +1212,6 @@ class _Slow(_HoldsItsOutput):
         self._scene = scene
 
     def hear(self, within_s: float) -> bytes | Quiet:
-        """See `Peer`."""
         if within_s < 0.4:
             return Quiet.SILENT
         self.waits += 1
@@ -1443,9 +1225,7 @@ def test_who_waits_for_one_that_is_held_is_waited_for_again_where_something_came
     scene.conversation.ask(Add("t", 50), steps=(1,))
     scene.hear("held", f'"hold":1,"f":"step","during":{called}')
     peer = _Slow(scene)
-    described = Description(0, "", "x", ("timer", "virtual-time"), ())
-    session = Session(cast(Peer, peer), scene.conversation, ChildLimits())
-    run = Plays(session, described, "timer", VirtualClock())
+    run = _plays(peer, scene, VirtualClock())
     play_of_it = Play(run, SmallProgram("adds", "", (), ()), 1)
     for name in ("u", "v"):
         scene.conversation.ask(Add(name, 50), 1)
@@ -1464,7 +1244,6 @@ class _OneByOne(_HoldsItsOutput):
         self._task = ""
 
     def say(self, line: bytes) -> None:
-        """See `Peer`."""
         call = orjson.loads(line)
         of_task: list[bytes] = []
         if call["m"] == "go":
@@ -1489,7 +1268,5 @@ def test_a_run_is_at_rest_when_a_thread_has_gone_from_gate_to_gate(lost: list[st
     )
     scene.now += 50
     peer = _OneByOne([one for one in sorted([*tasks, "t-5"]) if one not in lost])
-    session = Session(cast(Peer, peer), scene.conversation, ChildLimits())
-    described = Description(0, "", "x", ("timer", "virtual-time"), ())
-    Plays(session, described, "timer", VirtualClock()).come_to_rest()
+    _plays(peer, scene, VirtualClock()).come_to_rest()
     assert scene.conversation.settled.pending == {*lost}

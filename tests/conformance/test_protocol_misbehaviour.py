@@ -13,7 +13,7 @@ import pytest
 
 from purgatorio_conformance import subjects
 from purgatorio_conformance.protocol import proof
-from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects, describe_command
+from purgatorio_conformance.protocol.driver import CommandSubject, Mode, command_subjects, describe_command
 from purgatorio_conformance.protocol.message import Add, Advance
 from purgatorio_conformance.protocol.played_order import PlayedOrder
 from purgatorio_conformance.protocol.run_record import Account
@@ -42,9 +42,10 @@ def command(how: str = "") -> list[str]:
     return [sys.executable, "-I", "-S", str(BAD), *([how] if how else [])]
 
 
-def subject(how: str, limits: ChildLimits) -> CommandSubject:
-    """It, driven step by step."""
-    return command_subjects(command(how), limits=limits)[0]
+def subject(how: str, limits: ChildLimits, mode: Mode = "virtual-steps") -> CommandSubject:
+    """It, driven in this way."""
+    found = command_subjects(command(how), limits=limits, late_slack_ns=MS)
+    return next(one for one in found if one.mode == mode)
 
 
 def record(how: str, folder: Path, limits: ChildLimits = PATIENT) -> tuple[SubjectFailed, ReadRun]:
@@ -216,10 +217,7 @@ def test_who_hangs_with_tasks_that_are_due_is_late(
     tmp_path: Path, how: str, kind: FailureKind, clause: str
 ) -> None:
     """In real time, for longer than is allowed: whenever they are over, it is too late. The twins had taken nothing."""
-    (real,) = (
-        one for one in command_subjects(command(how), limits=QUICK, late_slack_ns=MS) if one.mode == "real"
-    )
-    (record,) = record_runs([real], tmp_path, ops=20)
+    (record,) = record_runs([subject(how, QUICK, "real")], tmp_path, ops=20)
     assert record.failure is not None
     assert record.failure.kind == kind, record.failure.why
     assert (f"{clause} is broken: " in record.failure.why) is (kind == "late")
@@ -295,8 +293,7 @@ def test_an_error_comes_again_after_what_was_asked_of_that_task_alone(
     how: str, kind: FailureKind, tmp_path: Path
 ) -> None:
     """A cancel of what is over ends with an error; made behind its add alone it does not. The twin needs a crowd."""
-    (timer,) = (one for one in command_subjects(command(how), limits=PATIENT) if one.mode == "virtual-steps")
-    (record,) = record_runs([timer], tmp_path, ops=100)
+    (record,) = record_runs([subject(how, PATIENT)], tmp_path, ops=100)
     assert record.failure is not None
     assert record.failure.kind == kind, record.failure.why
     assert "(cancel) with 'KeyError'" in record.failure.why
@@ -337,7 +334,7 @@ def test_errors_that_nobody_asked_for_are_no_pass(how: str, kind: FailureKind, t
 def test_misbehaviour_at_a_gate_has_its_kind(how: str, kind: FailureKind, why: str, tmp_path: Path) -> None:
     """Where no word that it may go on was said, or where it was and nothing comes of it."""
     limits = QUICK if how == "gate-stuck" else PATIENT
-    gated = next(one for one in command_subjects(command(how), limits=limits) if one.mode == "virtual-gates")
+    gated = subject(how, limits, "virtual-gates")
     with pytest.raises(SubjectFailed) as caught:
         gated.run(make_plan(1, 200, 1, 1_000_000), tmp_path / "run.jsonl", silent)
     assert (caught.value.kind, why in caught.value.why) == (kind, True), caught.value.why
@@ -347,11 +344,7 @@ def test_misbehaviour_at_a_gate_has_its_kind(how: str, kind: FailureKind, why: s
 def test_what_a_play_leaves_behind_may_hang_a_later_one(tmp_path: Path) -> None:
     """By itself that one does not; after all the plays before it, it does so again."""
     limits = replace(QUICK, silence_s=0.5)
-    (gated,) = (
-        one
-        for one in command_subjects(command("gate-hang-later"), limits=limits)
-        if one.mode == "virtual-gates"
-    )
+    gated = subject("gate-hang-later", limits, "virtual-gates")
     with pytest.raises(SubjectFailed) as caught:
         gated.run(PLAN, tmp_path / "run.jsonl", silent)
     assert caught.value.kind == "deadlock", caught.value.why
@@ -366,10 +359,7 @@ def test_a_stop_that_nobody_asked_for_is_rubbish(tmp_path: Path) -> None:
 
 
 def test_the_twin_that_behaves_at_its_gates_is_recorded_to_its_end(tmp_path: Path) -> None:
-    """The same program with nothing wrong."""
-    gated = next(
-        one for one in command_subjects(command("gate"), limits=PATIENT) if one.mode == "virtual-gates"
-    )
+    gated = subject("gate", PATIENT, "virtual-gates")
     run = read_run(gated.run(make_plan(1, 200, 1, 1_000_000), tmp_path / "run.jsonl", silent))
     assert run.end == End(len(run.events), 0)
     assert run.count("timer_fire") > 0

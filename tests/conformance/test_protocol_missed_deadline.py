@@ -13,7 +13,7 @@ from purgatorio_conformance.protocol.coverage import not_looked_for
 from purgatorio_conformance.protocol.driver import command_subjects
 from purgatorio_conformance.protocol.message import REPORTABLE, Start
 from purgatorio_conformance.protocol.missed_deadline import past_deadlines
-from purgatorio_conformance.protocol.session import Session
+from purgatorio_conformance.protocol.session import Drive, Session
 from purgatorio_conformance.subject.child import ChildLimits, LineChild
 from purgatorio_conformance.subject.contract import SubjectFailed
 from purgatorio_spec.trace.recorder import Recorder
@@ -32,7 +32,6 @@ UNDECLARED = {'    "late_real_ns": MS,\n': ""}
 
 
 def command(changes: dict[str, str], folder: Path) -> list[str]:
-    """The reference with this changed."""
     source = PROGRAM.read_text(encoding="utf-8")
     for text, instead in changes.items():
         assert source.count(text) == 1, text
@@ -43,13 +42,12 @@ def command(changes: dict[str, str], folder: Path) -> list[str]:
 
 
 def looked_at(changes: dict[str, str], folder: Path) -> str:
-    """Why it could not be told, or nothing."""
     with LineChild("changed", command(changes, folder), ChildLimits()) as child:
         talked = Conversation(Recorder(time.monotonic_ns), REPORTABLE)
         session = Session(child, talked, ChildLimits())
         description = session.describe()
         session.call(Start("purgatory", "real"))
-        said = past_deadlines(session, description, "purgatory", 1, child.asleep())
+        said = past_deadlines(Drive(session, description, "purgatory", 1, 0, print), child.asleep())
         session.finish()
         return said
 

@@ -73,7 +73,6 @@ TWINS = [
 def record(
     command: Sequence[str], folder: Path, ops: int
 ) -> tuple[Sequence[CommandSubject], list[RunResult]]:
-    """Both manners of virtual time, recorded and judged."""
     subjects = [one for one in command_subjects(command, time="virtual") if not one.held]
     records = record_runs(subjects, folder, ops=ops, suffix=".jsonl")
     assert [record.failure for record in records] == [None] * len(records)
@@ -347,7 +346,6 @@ def record_purgatory(arguments: Sequence[str], folder: Path) -> tuple[RunResult,
 
 
 def test_names_of_runs_are_fit_for_files() -> None:
-    """Whatever a program calls itself."""
     names = [
         command_subjects(WHEEL, time="virtual", label=label)[0].name for label in ("My Timer 1.0", "../..")
     ]
@@ -355,7 +353,6 @@ def test_names_of_runs_are_fit_for_files() -> None:
 
 
 def test_the_description_is_what_the_program_says() -> None:
-    """Before any run."""
     said = describe_command(WHEEL)
     assert (said.name, said.tick_ns, said.wheel_size, said.lanes) == ("toy-wheel", MS, 8, 1)
 

@@ -18,7 +18,6 @@ QUICK = ChildLimits(silence_s=30.0, total_s=60.0, line_bytes=1_000, lines=1_000)
 
 
 def talk(script: str, limits: ChildLimits = QUICK, say: list[bytes] | None = None) -> list[bytes]:
-    """Run a Python child to its end and return what it said."""
     with LineChild("fake", [sys.executable, "-c", script], limits) as child:
         if say is not None:
             child.send(say)
@@ -26,15 +25,9 @@ def talk(script: str, limits: ChildLimits = QUICK, say: list[bytes] | None = Non
 
 
 def failure(script: str, limits: ChildLimits = QUICK, say: list[bytes] | None = None) -> SubjectFailed:
-    """The failure that the child's behaviour becomes."""
     with pytest.raises(SubjectFailed) as caught:
         talk(script, limits, say)
     return caught.value
-
-
-def kind_of(script: str, limits: ChildLimits = QUICK) -> FailureKind:
-    """Only the kind."""
-    return failure(script, limits).kind
 
 
 def test_well_behaved_child_is_heard_to_its_end() -> None:
@@ -47,10 +40,44 @@ def test_well_behaved_child_is_heard_to_its_end() -> None:
     ]
 
 
-def test_silent_child_is_a_hang() -> None:
-    """A child that says nothing must not hold up the tool."""
-    found = failure("import time; time.sleep(600)", ChildLimits(silence_s=0.2))
-    assert (found.kind, "silent for 0.2 s" in str(found)) == ("hang", True)
+SLEEPS = "import time; time.sleep(600)"
+
+
+@pytest.mark.parametrize(
+    ("script", "limits", "kind", "why"),
+    [
+        (SLEEPS, ChildLimits(silence_s=0.2), "hang", "silent for 0.2 s"),
+        # Never silent, never done.
+        ("import time\nwhile True: print('x', flush=True); time.sleep(0.01)",
+         ChildLimits(silence_s=30.0, total_s=0.5), "hang", "not done after 0.5 s"),
+        # End of file is not the end of the process.
+        (f"import os; os.close(1); {SLEEPS}", ChildLimits(silence_s=1.0), "closed-output", ""),
+        # It will never hear what it is told.
+        (f"import os; os.close(0); print('deaf', flush=True); {SLEEPS}", ChildLimits(silence_s=0.3), "closed-input",
+         ""),
+        # Lines short enough and few enough, and still too much.
+        ("while True: print('x' * 900)", ChildLimits(line_bytes=1_000, output_bytes=50_000), "flood",
+         "more than 50000 bytes"),
+        # No more than the limit is ever held.
+        ("import sys\nwhile True: sys.stdout.write('x' * 65536)", QUICK, "flood", "more than 1000 bytes"),
+        ("while True: print('x' * 10)", QUICK, "flood", "more than 1000 lines"),
+        # A crash of the runtime looks like this.
+        ("import os; os.kill(os.getpid(), 9)", QUICK, "died", "by signal 9"),
+        # Standard error is shown, and never obeyed.
+        ("import sys; sys.stderr.write('\\x1b[2Jgone\\nsecond line'); sys.exit(1)", QUICK, "died",
+         r"\x1b[2Jgone | second line"),
+    ],
+)  # fmt: skip
+def test_a_child_that_misbehaves_is_told_as_that(
+    script: str, limits: ChildLimits, kind: FailureKind, why: str
+) -> None:
+    found = failure(script, limits)
+    assert (found.kind, why in str(found)) == (kind, True), found.why
+
+
+def test_child_that_does_not_read_blocks_nobody() -> None:
+    """A plan larger than the pipe, and a child that never reads it: sending returns, silence ends it."""
+    assert failure(SLEEPS, ChildLimits(silence_s=0.2), say=[b"x" * 1_000] * 1_000).kind == "hang"
 
 
 READS = '"main" #1\n   java.lang.Thread.State: RUNNABLE\n\tat java.io.FileInputStream.readBytes(Native)\n\n'
@@ -89,7 +116,6 @@ class Chatter:
         self._theirs = theirs
 
     def fileno(self) -> int:
-        """See `Aside`."""
         return self._ours.fileno()
 
     def read_lines(self) -> list[bytes]:
@@ -97,14 +123,12 @@ class Chatter:
         return []
 
     def close(self) -> None:
-        """Both ends."""
         self._ours.close()
         self._theirs.close()
 
 
 @pytest.mark.parametrize(("silence_s", "total_s"), [(0.2, 60.0), (60.0, 0.2)])
 def test_what_is_no_line_of_the_child_is_not_waited_for_without_end(silence_s: float, total_s: float) -> None:
-    """Neither limit is forgotten over it."""
     limits = ChildLimits(silence_s=silence_s, total_s=total_s)
     command = [sys.executable, "-c", "import time; time.sleep(600)"]
     with closing(Chatter()) as chatter, LineChild("fake", command, limits) as child:
@@ -112,37 +136,6 @@ def test_what_is_no_line_of_the_child_is_not_waited_for_without_end(silence_s: f
         with pytest.raises(SubjectFailed, match=r"silent for 0\.2 s|not done after 0\.2 s") as caught:
             next(child.lines())
     assert caught.value.kind == "hang"
-
-
-def test_child_that_talks_for_ever_is_a_hang_in_the_end() -> None:
-    """Never silent, never done: the total time ends it."""
-    script = "import time\nwhile True: print('x', flush=True); time.sleep(0.01)"
-    found = failure(script, ChildLimits(silence_s=30.0, total_s=0.5))
-    assert (found.kind, "not done after 0.5 s" in str(found)) == ("hang", True)
-
-
-def test_child_that_closes_its_output_and_stays_is_told_as_that() -> None:
-    """End of file is not the end of the process."""
-    script = "import os, time; os.close(1); time.sleep(600)"
-    assert kind_of(script, ChildLimits(silence_s=1.0)) == "closed-output"
-
-
-def test_child_that_closes_its_input_and_stays_is_told_as_that() -> None:
-    """Not a hang like others: it will never hear what it is told."""
-    script = "import os, time; os.close(0); print('deaf', flush=True); time.sleep(600)"
-    assert kind_of(script, ChildLimits(silence_s=0.3)) == "closed-input"
-
-
-def test_output_has_a_limit_in_bytes() -> None:
-    """Lines short enough and few enough, and still too much."""
-    found = failure("while True: print('x' * 900)", ChildLimits(line_bytes=1_000, output_bytes=50_000))
-    assert (found.kind, "more than 50000 bytes" in found.why) == ("flood", True)
-
-
-def test_last_words_cannot_write_to_the_terminal() -> None:
-    """Standard error is shown, and never obeyed."""
-    found = failure("import sys; sys.stderr.write('\\x1b[2Jgone\\nsecond line'); sys.exit(1)")
-    assert r"\x1b[2Jgone | second line" in found.why
 
 
 def test_dead_child_is_told_with_its_status_and_last_words() -> None:
@@ -179,30 +172,6 @@ def test_a_jvm_that_starts_beside_another_says_nothing_among_its_messages() -> N
     with LineChild("fake", command, QUICK) as child:
         assert list(child.lines()) == []
         assert (b"version" in child.errors(), b"Picked up" in child.errors()) == (True, False)
-
-
-def test_killed_child_is_told_with_its_signal() -> None:
-    """A crash of the runtime looks like this."""
-    assert "by signal 9" in failure("import os; os.kill(os.getpid(), 9)").why
-
-
-def test_endless_line_is_a_flood() -> None:
-    """A line has a limit, and no more than the limit is ever held."""
-    script = "import sys\nwhile True: sys.stdout.write('x' * 65536)"
-    found = failure(script)
-    assert (found.kind, "more than 1000 bytes" in found.why) == ("flood", True)
-
-
-def test_endless_lines_are_a_flood() -> None:
-    """So has their number."""
-    found = failure("while True: print('x' * 10)")
-    assert (found.kind, "more than 1000 lines" in found.why) == ("flood", True)
-
-
-def test_child_that_does_not_read_blocks_nobody() -> None:
-    """A plan larger than the pipe, and a child that never reads it: sending returns, silence ends it."""
-    found = failure("import time; time.sleep(600)", ChildLimits(silence_s=0.2), say=[b"x" * 1_000] * 1_000)
-    assert found.kind == "hang"
 
 
 def test_missing_program_is_unavailable() -> None:

@@ -31,12 +31,10 @@ DONE = {
 
 
 def params_of(subject: Subject, plan: Plan, folder: Path) -> dict[str, object]:
-    """The params of a recorded run."""
     return dict(read_run(subject.run(plan, folder / "run.jsonl", silent)).header.params)
 
 
 def says(done: dict[str, object]) -> JvmSubject:
-    """A driver that only says that it is done."""
     command = (sys.executable, "-I", "-S", "-c", f"print({json.dumps(done)!r})")
     return replace(netty_wheel(MS, 512), command=command)
 
@@ -47,7 +45,6 @@ def says(done: dict[str, object]) -> JvmSubject:
     ids=["jvm", "loop", "threads", "reference"],
 )
 def test_every_driver_has_a_control(subject: Subject, tmp_path: Path) -> None:
-    """Percentiles in order, the longest among them, bins that add up to the naps."""
     plan = make_plan(3, 40, subject.threads, subject.tick_ns, span_ns=60 * MS, longest_ns=40 * MS)
     params = params_of(subject, plan, tmp_path)
     control = params["control_oversleep"]

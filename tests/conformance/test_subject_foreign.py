@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from docs.makers.promises import promise_of
-from purgatorio_conformance.protocol.npm_timer_wheel import NpmTimerWheel
+from purgatorio_conformance.protocol.program_subjects import npm_timer_wheel
 from purgatorio_conformance.subject.contract import Subject, SubjectFailed, silent
 from purgatorio_conformance.subject.java_build import debian_jar
 from purgatorio_conformance.subject.jvm import JvmSubject, give_up_ns
@@ -49,7 +49,6 @@ def small_plan(subject: Subject, timers: int = 150) -> Plan:
 
 
 def judged(path: Path) -> dict[str, ClauseResult]:
-    """The verdicts by clause."""
     (run,) = check_files([path]).runs
     assert not run.problems
     return run.clauses
@@ -129,18 +128,14 @@ def test_netty_14959_is_found_where_it_is_and_not_where_it_was_mended(tmp_path: 
 
 
 class _Wrong:
-    """A timer of threads that a test breaks."""
-
     def __init__(self, run: Callable[[int, Callable[[], None]], None]) -> None:
         self._run = run
 
     def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        """As the test says."""
         self._run(delay_ns, task)
         return task
 
     def cancel(self, handle: object) -> bool:
-        """Says that it won, whatever it did."""
         return True
 
     def stop(self) -> None:
@@ -148,20 +143,16 @@ class _Wrong:
 
 
 def after(seconds: float, task: Callable[[], None]) -> None:
-    """Run it on a thread of its own."""
     timer = threading.Timer(max(0.0, seconds), task)
     timer.daemon = True
     timer.start()
 
 
 def early(delay_ns: int, task: Callable[[], None]) -> None:
-    """At once, whatever was asked."""
     task()
 
 
 def twice(delay_ns: int, task: Callable[[], None]) -> None:
-    """Once more than it should."""
-
     def both() -> None:
         task()
         task()
@@ -243,7 +234,7 @@ def test_npm_package_is_driven_in_virtual_time(
     (package / "package.json").write_text('{"name":"timer-wheel","version":"9.9.9","main":"index.js"}')
     (package / "index.js").write_text(NPM.replace("OPERATOR", operator))
     monkeypatch.chdir(tmp_path)
-    subject = NpmTimerWheel("virtual-steps")
+    subject = npm_timer_wheel()[0]
     assert subject.version == "9.9.9"
     plan = subject.shape.make(1, 60, subject.threads, subject.tick_ns)
     clauses = judged(subject.run(plan, tmp_path / "run.jsonl", silent))
@@ -261,7 +252,7 @@ def absent(name: str) -> None:
     [
         (debian_netty_wheel(MS, 8), "apt-get install libnetty-java"),
         (caffeine_expiry(), "apt-get install libcaffeine-java"),
-        (NpmTimerWheel("virtual-steps"), "install Node.js"),
+        (npm_timer_wheel()[0], "install Node.js"),
     ],
     ids=lambda value: getattr(value, "name", ""),
 )

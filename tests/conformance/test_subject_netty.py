@@ -27,7 +27,6 @@ def small_plan(seed: int = 1, timers: int = 300, tick_ns: int = MS) -> Plan:
 
 
 def record(subject: JvmSubject, plan: Plan, path: Path) -> ReadRun:
-    """Run it and read the trace back."""
     return read_run(subject.run(plan, path, silent))
 
 
@@ -98,7 +97,6 @@ def test_whole_way_with_the_machines_java_hidden(tmp_path: Path, monkeypatch: py
 
 
 def kept_home(names: list[str]) -> str:
-    """The first characters of the wrapper's hash."""
     return next(name for name in names if name.startswith("java-home-")).removeprefix("java-home-")[:3]
 
 

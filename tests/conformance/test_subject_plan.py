@@ -10,7 +10,6 @@ from purgatorio_conformance.subject.purgatory_plan import purgatory_plan
 
 
 def adds(plan: Plan) -> dict[int, Step]:
-    """The adding step of each slot."""
     return {step.slot: step for step in plan.steps if step.delay_ns is not None}
 
 

@@ -15,7 +15,6 @@ from purgatorio_spec.verdict import Verdict
 
 
 def judged(subject: ReferenceSubject, folder: Path, operations: int, seed: int = 1) -> RunResult:
-    """Record one run and judge it."""
     plan = make_plan(
         seed, operations, subject.threads, subject.tick_ns, span_ns=500 * MS, longest_ns=200 * MS
     )
@@ -25,25 +24,9 @@ def judged(subject: ReferenceSubject, folder: Path, operations: int, seed: int =
 
 
 def assert_all_promises_kept(result: RunResult) -> None:
-    """Every clause of the profile PASS, each with occasions."""
     told = {name: (clause.verdict, clause.occasions) for name, clause in result.clauses.items()}
     assert {verdict for verdict, _ in told.values()} == {Verdict.PASS}, told
     assert min(occasions for _, occasions in told.values()) > 0, told
-
-
-def test_the_configurations_are_those_promised() -> None:
-    """Both dialects, tick 1 and 10, wheel sizes 2, 3 and 20, and the wheel for use, each under a name of its own."""
-    subjects = reference_subjects()
-    assert {(s.profile, s.tick_ms, s.wheel_size) for s in subjects if not s.intrusive} == {
-        (profile, tick, size)
-        for profile in ("pending-flag", "locked")
-        for tick in (1, 10)
-        for size in (2, 3, 20)
-    }
-    assert {(s.profile, s.tick_ms, s.wheel_size) for s in subjects if s.intrusive} == {
-        (profile, *shape) for profile in ("pending-flag", "locked") for shape in ((1, 256), (10, 2))
-    }
-    assert len({subject.name for subject in subjects}) == 16
 
 
 @pytest.mark.parametrize(

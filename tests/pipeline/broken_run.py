@@ -234,7 +234,6 @@ CHANGES: Final[tuple[Change, ...]] = (
 
 
 def spoil(events: Sequence[Event], random: Random, changes: int) -> list[Event]:
-    """The events after so many changes."""
     by_place: dict[int, Cell] = {}
     for event in events:
         call = None if event.c is None else by_place.get(event.c)

@@ -24,7 +24,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """The session, started on first use."""
     from purgatorio_pipeline.session import start_session
 
     session = start_session("local[2]", quick=True, memory="1g")

@@ -27,8 +27,6 @@ _FIELDS: Final[Fields] = [
 
 
 class Sent(NamedTuple):
-    """One message."""
-
     key: bytes | None
     value: bytes | None
     partition: int

@@ -45,7 +45,6 @@ class Killer:
     end: Callable[[str], BaseException] = Killed
 
     def step(self, what: str) -> None:
-        """One more."""
         if len(self.done) == self.at:
             raise self.end(what)
         self.done.append(what)
@@ -149,7 +148,6 @@ def same_as(theirs: dict[str, object], judged: Judged, lake: Path) -> None:
 
 
 def same_as_at_once(judged: Judged, lake: Path, paths: Sequence[Path], scratch: Path) -> None:
-    """The two together."""
     same_as(at_once(paths, scratch), judged, lake)
 
 

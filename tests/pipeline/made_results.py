@@ -17,13 +17,11 @@ LONG_COMMAND = f"purgatorio explore --replay two-events/locked/0/{'1x7-' * 200}T
 
 
 def outcome(said: str, count: int, grade: str, clause: str = "", again: str = "") -> dict[str, Any]:
-    """A line of a table."""
     more = {name: value for name, value in (("clause", clause), ("again", again)) if value}
     return {"outcome": said, "count": count, "grade": grade, "overlapped": count, **more}
 
 
 def stress_of(*scenarios: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """A run of the harness."""
     return {
         "kind": "stress",
         "verdict": "VIOLATED",
@@ -47,7 +45,6 @@ def raced(
 
 
 def explored(name: str = "two-events/locked", **more: Any) -> dict[str, Any]:
-    """A scenario under the explorer."""
     return {
         "scenario": name, "verdict": "UNKNOWN", "strategy": "random", "schedules": 50, "bound": "a sample",
         "limit": "50 schedules", "unreached": ["a label"], "outcomes": [outcome("completed", 50, "acceptable")],
@@ -56,7 +53,6 @@ def explored(name: str = "two-events/locked", **more: Any) -> dict[str, Any]:
 
 
 def explore_of(*scenarios: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """A run of the explorer."""
     return {"kind": "explore", "verdict": "UNKNOWN", "scenarios": list(scenarios), **more}
 
 
@@ -66,7 +62,6 @@ def kill(by: str = "", seconds: float = 0.5, **more: Any) -> dict[str, Any]:
 
 
 def bug(number: int, **layers: dict[str, Any]) -> dict[str, Any]:
-    """A row of the matrix."""
     return {
         "kind": "mutant",
         "number": number, "name": f"bug-{number}", "source": f"KAFKA-{number}", "scenario": "two-events/locked",
@@ -75,7 +70,6 @@ def bug(number: int, **layers: dict[str, Any]) -> dict[str, Any]:
 
 
 def mutants_of(*rows: dict[str, Any]) -> dict[str, Any]:
-    """The whole matrix."""
     return {
         "kind": "mutants",
         "mutants": list(rows),
@@ -91,7 +85,6 @@ def read_back(shape: object) -> Printed:
 
 
 def findings_of(*shapes: object) -> list[Finding]:
-    """What is shown of them."""
     read = [read_back(shape) for shape in shapes]
     told = [row for one in read if isinstance(one, Stress | Explore) for row in printed.findings_of(one)]
     rows = [one for one in read if isinstance(one, MatrixRow)]

@@ -10,7 +10,6 @@ Form = dict[str, object]
 
 
 def _object(required: str, **properties: Form) -> Form:
-    """An object with these properties and no other."""
     return {
         "type": "object",
         "properties": properties,

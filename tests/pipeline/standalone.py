@@ -53,7 +53,6 @@ class Daemon:
         raise RuntimeError(f"the process ended before it said {words!r}")
 
     def stop(self) -> None:
-        """End the process and all that it started."""
         self.process.terminate()  # a worker ends its executors, which are in its group
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(30)

@@ -47,7 +47,6 @@ def bare(tmp_path: Path) -> Path:
 
 
 def imports(python: Path, path: str, statement: str) -> subprocess.CompletedProcess[str]:
-    """Run one statement."""
     environ = {"PATH": os.environ["PATH"], "PYTHONPATH": path}
     return subprocess.run([python, "-c", statement], env=environ, capture_output=True, text=True, check=False)
 

@@ -28,7 +28,6 @@ END = '{"kind":"end","events":3,"dropped":0}\n'
 
 
 def run(*arguments: str) -> Result:
-    """Run the command line in this process."""
     return CliRunner().invoke(purgatorio, list(arguments))
 
 

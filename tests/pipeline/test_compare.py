@@ -63,7 +63,6 @@ def test_a_change_is_named(before: ClauseResult | None, after: ClauseResult | No
 
 
 def judged(*made: Trace) -> Judged:
-    """A check of runs written by hand."""
     late = [lateness(one.header.run, one.table()) for one in made]
     return Judged(
         CheckResult(tuple(one.judge() for one in made)), {}, [one for one in late if one is not None]
@@ -79,7 +78,6 @@ def in_time(run: str = "early-fire") -> Trace:
 
 
 def verdicts(comparison: Comparison) -> tuple[Verdict, int]:
-    """What a caller sees."""
     return comparison.verdict, comparison.exit_status
 
 
@@ -133,7 +131,6 @@ def test_the_text_says_what_changed() -> None:
 
 
 def run(*arguments: str) -> Result:
-    """Run the command line in this process."""
     return CliRunner().invoke(purgatorio, ["compare", *arguments])
 
 

@@ -13,6 +13,7 @@ from benchmarks.trace_set import injected, violations_of, write_traces
 from pipeline.drawn_run import DROPPED, sampled
 from purgatorio_pipeline.incremental.batch import judge_batch
 from purgatorio_pipeline.incremental.cached import result_of
+from purgatorio_pipeline.incremental.spark_fold import check_files as check_on_spark
 from purgatorio_pipeline.lake import Lake
 from purgatorio_spec.check import check_files
 from purgatorio_spec.clause.declaration import READING
@@ -20,7 +21,9 @@ from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.trace.writer import TraceWriter
 from purgatorio_spec.verdict import Verdict
+from spec.broken_cases import CASES
 from spec.drawn_history import Drawn
+from spec.figures import EVENTS, FIGURES, files, run_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,17 +45,21 @@ def write(drawn: Drawn, path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Small runs, spoilt and legal, whole and not, and one larger typed set."""
+    """Small runs, spoilt and legal; a typed set; every way to break a trace; the smaller runs of Kafka."""
     folder = tmp_path_factory.mktemp("traces")
     paths = [folder / f"run-{at}.jsonl" for at in SEEDS]
     for at, path in zip(SEEDS, paths, strict=True):
         write(sampled(at, ending=DROPPED if at % 10 == 9 else None), path)
-    return paths + write_traces(folder / "typed", 5_000)
+    for name, (file, _, broken) in CASES.items():
+        paths.append(folder / name.replace(" ", "-") / file)
+        paths[-1].parent.mkdir()
+        broken(paths[-1])
+    recorded = [path for path in files() if EVENTS[run_of(path)] < 70_000]
+    return [*paths, *recorded, *write_traces(folder / "typed", 5_000)]
 
 
 @pytest.fixture(scope="module")
 def by_process(traces: list[Path]) -> CheckResult:
-    """What the process engine says."""
     return check_files(traces)
 
 
@@ -85,6 +92,16 @@ def test_spark_says_what_the_process_engine_says(
         }
     ), "the table of violations has every one that the verdicts count, of readings too"
     assert any(READING in CLAUSES[name].judges for _, name in told)
+    assert [place.name for place in tmp_path.iterdir()] == ["violations"]
+
+
+@pytest.mark.slow
+def test_every_recorded_run_of_kafka_on_spark(spark: SparkSession) -> None:
+    """Exactly the known figures, in each form."""
+    paths = files()
+    for path, run in zip(paths, check_on_spark(spark.sparkContext, paths).runs, strict=True):
+        found = {name: clause.violations for name, clause in run.clauses.items() if clause.violations}
+        assert found == FIGURES[run_of(path)], path.name
 
 
 def test_row_by_row_is_the_same(traces: list[Path], by_process: CheckResult) -> None:
@@ -95,6 +112,6 @@ def test_row_by_row_is_the_same(traces: list[Path], by_process: CheckResult) -> 
 def test_a_generated_set_breaks_what_was_put_in(tmp_path: Path) -> None:
     """`python -m benchmarks check` and `incremental` stand on that."""
     found: Counter[str] = Counter()
-    for run in check_files(write_traces(tmp_path, 20_000)).runs:
+    for run in check_files(write_traces(tmp_path, 100_000)).runs:
         found.update({name: clause.violations for name, clause in run.clauses.items() if clause.violations})
-    assert found == violations_of(injected(20_000))
+    assert found == violations_of(injected(100_000))

@@ -52,7 +52,6 @@ ENDINGS: Final = (NOTHING_LOST, NOTHING_LOST, NOTHING_LOST, CUT, DROPPED)
 
 
 def batches(table: pa.Table, cuts: int, random: Random) -> list[Coded]:
-    """The events in batches, cut at drawn places."""
     count = table.num_rows
     places = sorted({0, count, *(random.randrange(count + 1) for _ in range(cuts))})
     parts = [table.slice(low, high - low) for low, high in pairwise(places)]
@@ -71,7 +70,6 @@ class Played:
 
     @classmethod
     def of(cls, drawn: Drawn, seed: int) -> Played:
-        """Feed."""
         random = Random(seed)
         table, run = drawn.table(), drawn.run()
         # Half of them read their events again for the second look, as runs that are too large to be held do.
@@ -82,7 +80,6 @@ class Played:
         return cls(run, table, fold, parts, drawn.header)
 
     def concluded(self) -> RunTally:
-        """What the fold says."""
         return self.fold.conclude(Outer(self.run.whole, self.run.dropped), lambda: self.parts)
 
 
@@ -322,7 +319,7 @@ def test_packed_operations_are_what_they_were(
 def test_checks_are_mostly_counted_by_columns(many: list[Expecting]) -> None:
     """The counting half has plenty that it is sure of, and some that it is not."""
     sure = sum(played.fold.thread_checks.sure for played, _ in many)
-    doubtful = sum(len(part.c) for played, _ in many for part in played.fold.thread_checks.doubtful)
+    doubtful = sum(len(part.thread) for played, _ in many for part in played.fold.thread_checks.doubtful)
     assert sure > 130
     assert doubtful > 13
 

@@ -155,7 +155,6 @@ def named(run: object, folder: Path) -> str:
 
 
 def damaged(packed: bytes) -> bytes:
-    """A byte in the middle that is another."""
     middle = len(packed) // 2
     return packed[:middle] + bytes([packed[middle] ^ 0xFF]) + packed[middle + 1 :]
 

@@ -56,7 +56,6 @@ def said(*arguments: str | Path) -> str:
 
 
 def outputs(folder: Path, name: str) -> dict[str, str]:
-    """All of them, by name."""
     trace = broken(folder / "before", name)
     files = {kind: folder / f"out.{kind}" for kind in ("html", "junit", "sarif", "markdown")}
     options = [one for kind, path in files.items() for one in (f"--{kind}", path)]

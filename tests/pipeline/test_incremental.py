@@ -286,7 +286,7 @@ def nothing_is_lost(kind: type[KilledLake], tmp_path: Path, end: End = Killed) -
     assert seen == {False, True}
 
 
-@pytest.mark.parametrize("end", [Killed, disk_full])
+@pytest.mark.parametrize("end", [Killed, pytest.param(disk_full, marks=pytest.mark.slow)])
 def test_a_check_that_is_ended_loses_nothing(tmp_path: Path, end: End) -> None:
     """Before, inside and after every change of the lake."""
     nothing_is_lost(KilledLake, tmp_path, end)

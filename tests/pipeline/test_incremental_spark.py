@@ -47,7 +47,6 @@ def read(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def same_as_at_once(judged: Judged, lake: Path, paths: Sequence[Path], scratch: Path) -> None:
-    """In everything that people see."""
     shutil.rmtree(scratch / "at-once", ignore_errors=True)
     once = judge_on_spark(paths, out=scratch / "at-once")
     theirs = all_of(once, scratch / "at-once")
@@ -56,12 +55,10 @@ def same_as_at_once(judged: Judged, lake: Path, paths: Sequence[Path], scratch: 
 
 
 def killed(*_: object) -> None:
-    """In the place of a step."""
     raise Killed
 
 
 def no_session(*_: object, **__: object) -> SparkSession:
-    """In the place of a start of Spark."""
     raise AssertionError("there is nothing to read and nothing to write")
 
 

@@ -33,7 +33,6 @@ def shown(value: object) -> Reader:
 
 
 def cells() -> list[dict[str, Any]]:
-    """The cells of the notebook."""
     document = json.loads((EXAMPLES / "notebook.ipynb").read_text(encoding="utf-8"))
     assert (document["nbformat"], document["nbformat_minor"]) == (4, 5)
     found: list[dict[str, Any]] = document["cells"]

@@ -12,13 +12,11 @@ from purgatorio_pipeline.command.progress import Progress, progress
 
 
 def ticks(*seconds: float) -> Callable[[], float]:
-    """A clock that says these."""
     left: Iterator[float] = iter(seconds)
     return lambda: next(left)
 
 
 def log() -> tuple[io.StringIO, Console]:
-    """What is no terminal."""
     out = io.StringIO()
     return out, Console(file=out, width=80, force_terminal=False)
 

@@ -31,12 +31,10 @@ from spec.shown_trace import fired_early, lost_with_a_flag, miscounted
 
 
 def report(*arguments: str | Path) -> Result:
-    """The command with these arguments."""
     return CliRunner().invoke(purgatorio, ["report", *map(str, arguments)])
 
 
 def written(path: Path, shape: object) -> Path:
-    """A file with this as JSON."""
     path.write_text(json.dumps(shape))
     return path
 

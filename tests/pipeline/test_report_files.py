@@ -69,8 +69,6 @@ def parsed(text: str) -> dict[str, Any]:
 
 
 class Tags(HTMLParser):
-    """What a browser would make of rendered Markdown."""
-
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
         self.tags: set[str] = set()

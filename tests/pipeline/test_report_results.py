@@ -35,7 +35,6 @@ NOTHING = CheckResult(())
 
 
 def page_of(*findings: Finding) -> str:
-    """A page without a check."""
     return page(NOTHING, {}, [], (), findings)
 
 
@@ -100,7 +99,6 @@ def test_what_is_not_there_has_no_section() -> None:
 
 
 def hostile_findings(hostile: str) -> list[Finding]:
-    """Every text is this one."""
     line = outcome(hostile, 3, "forbidden", hostile, hostile)
     shape = raced(hostile) | {"outcomes": [line]}
     long = raced(hostile) | {"outcomes": [outcome("x", 1, "forbidden", "O4", LONG_COMMAND)]}

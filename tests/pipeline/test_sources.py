@@ -14,7 +14,6 @@ from purgatorio_spec.trace.writer import TraceWriter
 
 
 def trace(path: Path) -> Path:
-    """A trace without events."""
     with TraceWriter(path, Header("r", Implementation("x", "1", "Python"), "asyncio")):
         pass
     return path

@@ -101,7 +101,6 @@ class Started:
         self.output = self.process.stdout
 
     def family(self) -> list[int]:
-        """All that carries the mark and runs."""
         found = []
         for place in Path("/proc").glob("[0-9]*/environ"):
             with suppress(OSError):
@@ -110,7 +109,6 @@ class Started:
         return found
 
     def end(self) -> None:
-        """Whatever came of it."""
         for pid in self.family():
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
@@ -131,7 +129,6 @@ def gone(pid: int) -> bool:
 
 
 def all_gone(pids: Sequence[int]) -> bool:
-    """Whether all of them have."""
     return all(map(gone, pids))
 
 
@@ -220,7 +217,6 @@ def is_spark(pid: int) -> bool:
 
 
 def traces(folder: Path, count: int = 40) -> Path:
-    """A folder of small traces, clean ones."""
     folder.mkdir()
     for number in range(count):
         made = Trace(run=f"run-{number}")

@@ -124,7 +124,6 @@ class Broken:
     tick_ns: int = 1_000_000
 
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
-        """Leave a trace without an end."""
         path = out_path.with_suffix("").with_suffix(".jsonl")
         path.write_text(TRACE.replace("FIRED", str(self.fired_t)))
         raise SubjectFailed(self.name, "died", "exit status 9", path)

@@ -145,7 +145,6 @@ def command(place: Path, lake: str) -> list[str]:
 
 
 def finished(place: Path, lake: str) -> Watch:
-    """What it prints when nobody kills it."""
     done = subprocess.run(command(place, lake), capture_output=True, check=False)
     assert done.returncode == 1
     return decoded(done.stdout, Watch)

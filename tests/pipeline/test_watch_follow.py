@@ -39,7 +39,6 @@ class Watched:
     batch: int = 0
 
     def bring(self, events: pa.Table, closing: TraceFacts | None = None) -> Told:
-        """One more batch."""
         self.silver.mkdir(exist_ok=True)
         folder = events_folder(self.silver, self.batch)
         if events.num_rows:

@@ -39,8 +39,6 @@ from purgatorio_spec.trace.reader import TraceReader
 
 
 class Tasks:
-    """What Spark is asked for."""
-
     def __init__(self, some: Sequence[object] = ()) -> None:
         self.some = some
         self.sparkContext = self
@@ -59,8 +57,6 @@ class Tasks:
 
 @dataclass
 class Machine:
-    """Where watches run and are killed."""
-
     out: Path
     paths: Sequence[Path]
     killer: Killer
@@ -144,7 +140,6 @@ class Copying(Killer):
         super().step(what)
 
     def copy(self, number: int) -> Path:
-        """What lay there before this step."""
         return self.out.with_name(f"killed-{number}")
 
 

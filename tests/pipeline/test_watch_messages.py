@@ -57,7 +57,6 @@ def by_check(place: Path, run: str) -> RunResult:
 
 
 def watch(spark: SparkSession, place: Path) -> list[News]:
-    """Take in the batches that are there."""
     heard: list[News] = []
     watcher = Watcher(spark, place / "lake", heard.append, arrived=messages_arrived, allow_idle=True)
     start_stream(stand_in(spark, place / "in"), watcher).awaitTermination()
@@ -240,7 +239,6 @@ def test_the_command_from_options_to_verdict(
 
 @pytest.fixture
 def batches(place: Path) -> Path:
-    """Two runs in six files of messages."""
     good = messages_of("good", lines_of(place, "good", broken=False), 25, 0)
     bad = messages_of("bad", lines_of(place, "bad", broken=True), 25, 1)
     for number in range(6):

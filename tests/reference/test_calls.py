@@ -118,8 +118,6 @@ class CancelsAt:
 
 
 class Entry:
-    """What takes the task out."""
-
     def __init__(self, tasks: set[TimerTask], task: TimerTask) -> None:
         self.tasks, self.task = tasks, task
 
@@ -213,8 +211,6 @@ def test_what_is_no_function_is_refused_where_it_is_given(kind: str) -> None:
 
 
 class Waits(DelayedOperation):
-    """Never ready."""
-
     def try_complete(self) -> bool:
         return False
 
@@ -259,8 +255,6 @@ def test_no_warning_without_a_reason(kind: str) -> None:
 
 
 def uses(kind: str) -> Iterator[Callable[[], object]]:
-    """Each gets a timer of this kind."""
-
     def made() -> IntrusiveTimer | SystemTimer | HeapTimer | HashedWheel:
         timer = UNDRIVEN[kind]()
         assert isinstance(timer, IntrusiveTimer | SystemTimer | HeapTimer | HashedWheel)

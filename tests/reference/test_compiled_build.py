@@ -167,8 +167,7 @@ def test_a_task_of_the_other_build_is_refused(directory: Path) -> None:
 class Unreported(ContainFaults):
     """Contains what tasks raise on purpose here, without a word in the log."""
 
-    def report(self, error: Exception, where: str, subject: object) -> None:
-        """Expected."""
+    def report(self, error: Exception, where: str, subject: object) -> None: ...
 
 
 QUIET = Unreported()
@@ -219,7 +218,6 @@ Driven = tuple[IntrusiveTimer | SystemTimer, Callable[[int, Callable[[], object]
 
 
 def faithful(tick_ms: int, size: int, clock: ManualClock, executor: QueuedExecutor) -> Driven:
-    """Kafka's classes."""
     made = SystemTimer("t", tick_ms=tick_ms, wheel_size=size, clock=clock, executor=executor, faults=QUIET)
     return made, ActionTask
 
@@ -232,7 +230,6 @@ def intrusive(
     clock: ManualClock,
     executor: QueuedExecutor,
 ) -> Driven:
-    """The wheel for use, of one build."""
     made = timer(
         "t", tick_ms=tick_ms, wheel_size=size, levels=1, clock=clock, executor=executor, faults=QUIET
     )

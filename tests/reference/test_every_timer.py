@@ -50,7 +50,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 class Full(Exception):
-    """An executor that takes no more for now."""
+    pass
 
 
 class Refusing(QueuedExecutor):

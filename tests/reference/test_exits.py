@@ -46,7 +46,6 @@ every_timer = pytest.mark.parametrize("kind", INNER)
 
 
 def leave(exits: type[BaseException]) -> None:
-    """The callback."""
     raise exits("on purpose")
 
 
@@ -188,8 +187,6 @@ def test_a_loop_gets_it_and_goes_on_or_ends_as_loops_do() -> None:
 
 
 class Waiter(DelayedOperation):
-    """Leaves in one of its methods."""
-
     def __init__(
         self, where: str, exits: type[BaseException], delay_ms: int = 60_000, **more: object
     ) -> None:

@@ -35,7 +35,6 @@ class Driven:
         )
 
     def advance(self, delay_ms: int) -> None:
-        """Let time pass, and what is due run."""
         self.drain(delay_ms)
         self.executor.run_all()
 
@@ -53,7 +52,6 @@ class Session:
         self.timeout = timer.call_later(30, self.expire)
 
     def expire(self) -> None:
-        """The time-out."""
         self.expired += 1
 
 
@@ -68,22 +66,18 @@ def no_collector() -> Iterator[None]:
 
 @pytest.fixture(params=[True, False], ids=["number", "handle"])
 def driven(request: pytest.FixtureRequest) -> Driven:
-    """Both ways for a function to wait."""
     return Driven(integer_handles=request.param is True)
 
 
 def end_by_firing(driven: Driven, handle: Handle) -> None:
-    """Its time comes."""
     driven.advance(30)
 
 
 def end_by_cancelling(driven: Driven, handle: Handle) -> None:
-    """It is cancelled."""
     driven.timer.cancel(handle)
 
 
 def end_by_closing(driven: Driven, handle: Handle) -> None:
-    """The timer is closed."""
     driven.timer.close()
 
 
@@ -219,8 +213,7 @@ def test_a_finalizer_may_use_the_timer(end: End, driven: Driven) -> None:
     sizes: list[int] = []
 
     class Asking:
-        def run(self) -> None:
-            """Nothing."""
+        def run(self) -> None: ...
 
         def __del__(self) -> None:
             sizes.append(driven.timer.size())

@@ -47,13 +47,11 @@ def _link_call_at_the_finest(self: Wheel, handle: int, tick: int, callback: Call
 
 
 def _compact_to_nothing(self: Wheel, now_tick: int) -> None:
-    """What was to be copied is dropped."""
     for _, _, bucket in self._heap:
         bucket.calls = NO_CALLS
 
 
 def _cascade_late(self: Wheel, mixed: list[tuple[list[Node], Calls]], now_tick: int) -> list[Due]:
-    """All that is late at one tick."""
     late = _CASCADE(self, mixed, now_tick)
     calls = {handle: call for _, _, numbered in late for handle, call in numbered.items()}
     return [(now_tick, [node for _, nodes, _ in late for node in nodes], calls)]

@@ -35,7 +35,6 @@ def breaches(source: str) -> list[str]:
 
 
 def _locked_blocks(function: ast.FunctionDef) -> list[ast.stmt]:
-    """The statements that run under the lock."""
     blocks: list[ast.stmt] = []
     for node in ast.walk(function):
         if isinstance(node, ast.With) and any(_is_lock(item.context_expr) for item in node.items):

@@ -73,8 +73,6 @@ def test_a_closed_loop_refuses_and_the_timer_keeps_the_task() -> None:
 
 
 class Never(DelayedOperation):
-    """Waits for ever."""
-
     def try_complete(self) -> bool:
         return False
 

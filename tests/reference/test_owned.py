@@ -53,8 +53,6 @@ every_timer = pytest.mark.parametrize("kind", TIMERS)
 
 
 class Never(DelayedOperation):
-    """Waits for its time-out."""
-
     def try_complete(self) -> bool:
         return False
 
@@ -124,7 +122,6 @@ def test_a_purgatory_refuses_at_the_door() -> None:
 
 
 def made() -> list[object]:
-    """One of each that has locks."""
     loop = asyncio.new_event_loop()
     loop.close()
     timers = [make() for kind, make in TIMERS.items() if "reaper" not in kind]

@@ -23,7 +23,6 @@ both = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.
 
 
 def burst() -> None:
-    """A callback's own bug."""
     raise LookupError("the callback's own bug")
 
 

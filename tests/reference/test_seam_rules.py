@@ -35,7 +35,6 @@ CHANGEABLE_CALLS = {"list", "dict", "set", "bytearray", "deque", "defaultdict", 
 
 
 def sources() -> list[Path]:
-    """The modules under the rules."""
     found = [path for package in PACKAGES for path in package.rglob("*.py") if "network" not in path.parts]
     found = [path for path in found if path.name not in BINDINGS and INTRUSIVE not in path.parents]
     assert len(found) >= 25, "the packages were not found"
@@ -53,7 +52,6 @@ def breaches(source: str) -> list[str]:
 
 
 def breaches_beside_attributes(tree: ast.Module) -> list[str]:
-    """Forbidden imports and changeable globals."""
     return _forbidden_imports(tree) + _changed_globals(tree)
 
 

@@ -36,7 +36,6 @@ RARE = {"22-on-expiration-unconditional-pending-flag", "66-interval-inclusive-pe
 
 
 def name_of(mutant: Mutant) -> str:
-    """For the test's id."""
     return f"{mutant.number}-{mutant.name}-{mutant.dialect}"
 
 

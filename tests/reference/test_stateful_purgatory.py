@@ -10,13 +10,10 @@ TestPendingFlag = PendingFlagMachine.TestCase
 
 
 class Waiting(DelayedOperation):
-    """Waits for its time-out."""
-
     def try_complete(self) -> bool:
         return False
 
-    def on_complete(self) -> None:
-        """Nothing."""
+    def on_complete(self) -> None: ...
 
 
 def test_handed_over_while_purging_is_not_counted() -> None:

@@ -204,7 +204,6 @@ def _wait_for(event: threading.Event) -> None:
 
 
 def notify(lock: Lock, condition: Condition) -> None:
-    """Notify all, under the lock."""
     with lock:
         condition.notify_all()
 

@@ -42,7 +42,6 @@ def stripes_taken(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 
 def use(flag: AtomicFlag, number: AtomicInt, ref: AtomicRef[str]) -> None:
-    """Each read and each write once."""
     flag.set(True)
     number.set(2)
     ref.set("b")
@@ -50,7 +49,6 @@ def use(flag: AtomicFlag, number: AtomicInt, ref: AtomicRef[str]) -> None:
 
 
 def atomics() -> tuple[AtomicFlag, AtomicInt, AtomicRef[str]]:
-    """One of each."""
     return THREADS.atomic_flag(), THREADS.atomic_int(), THREADS.atomic_ref("a")
 
 

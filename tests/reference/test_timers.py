@@ -49,7 +49,6 @@ def intrusive(wheel_size: int) -> MakeTimer:
 
 
 def heap(clock: ManualClock, executor: QueuedExecutor, tick_ms: int) -> Timer:
-    """One queue for all."""
     return HeapTimer("t", tick_ms=tick_ms, clock=clock, executor=executor)
 
 
@@ -315,8 +314,6 @@ class TestReaperTimer:
         closes: list[int] = []
 
         class Inner(SystemTimer):
-            """Counts its closings."""
-
             def close(self) -> None:
                 closes.append(1)
                 super().close()

@@ -21,14 +21,12 @@ class Level:
         self.wheel = TimingWheel(10, 5, start_ms, self.counter, self.queue, THREADS)
 
     def overflow(self) -> TimingWheel:
-        """The level above, which must exist."""
         overflow = self.wheel.overflow()
         assert overflow is not None
         return overflow
 
 
 def entry_at(deadline_ms: int) -> TimerTaskEntry:
-    """An entry of a task that does nothing."""
     return TimerTaskEntry(ActionTask(0, lambda: None), deadline_ms, THREADS)
 
 

@@ -84,7 +84,6 @@ def test_the_server_of_the_page_answers_times_out_and_stops() -> None:
 
 
 def page_code(marker: str) -> str:
-    """The code of the page behind this mark."""
     found = re.search(rf"<!-- {marker} -->\n```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     assert found is not None
     return found[1]
@@ -92,7 +91,6 @@ def page_code(marker: str) -> str:
 
 @pytest.fixture
 def registry() -> Iterator[purgatorio.GaugeRegistry]:
-    """With one purgatory, in which one request waits."""
     made = purgatorio.GaugeRegistry()
 
     class Never(purgatorio.DelayedOperation):

@@ -83,7 +83,6 @@ class Note(TimerTask):
 
 
 def quiet_world(purge_interval: int = 1000) -> tuple[VirtualTime, Purgatory[Request]]:
-    """A purgatory under virtual time, without threads."""
     world = VirtualTime()
     return world, Purgatory("test", world.timer, reaper=False, shards=4, purge_interval=purge_interval)
 

@@ -38,8 +38,6 @@ def text(path: Path) -> list[bytes]:
 
 
 def changed(at: int, old: bytes, new: bytes) -> Callable[[Path], None]:
-    """The good run with one line changed."""
-
     def write(path: Path) -> None:
         lines = text(path)
         assert old in lines[at]
@@ -50,8 +48,6 @@ def changed(at: int, old: bytes, new: bytes) -> Callable[[Path], None]:
 
 
 def inserted(at: int, line: bytes) -> Callable[[Path], None]:
-    """The good run with one line more."""
-
     def write(path: Path) -> None:
         lines = text(path)
         lines.insert(at, line + b"\n")
@@ -61,8 +57,6 @@ def inserted(at: int, line: bytes) -> Callable[[Path], None]:
 
 
 def without(at: int) -> Callable[[Path], None]:
-    """The good run with one line less."""
-
     def write(path: Path) -> None:
         lines = text(path)
         del lines[at]
@@ -72,8 +66,6 @@ def without(at: int) -> Callable[[Path], None]:
 
 
 def only(data: bytes) -> Callable[[Path], None]:
-    """A file that is no trace."""
-
     def write(path: Path) -> None:
         path.write_bytes(data)
 
@@ -98,15 +90,12 @@ def cut_gzip(path: Path) -> None:
 
 
 def cut_zstd(path: Path) -> None:
-    """Two frames, the second cut."""
     lines = text(path)
     first, second = (zstandard.compress(b"".join(part)) for part in (lines[:9], lines[9:]))
     path.write_bytes(first + second[:-9])
 
 
 def ended(end: End) -> Callable[[Path], None]:
-    """The good run with another end record."""
-
     def write(path: Path) -> None:
         good().write(path, end=end)
 
@@ -114,7 +103,6 @@ def ended(end: End) -> Callable[[Path], None]:
 
 
 def swapped(path: Path) -> None:
-    """Two events in the wrong order."""
     lines = text(path)
     lines[4], lines[5] = lines[5], lines[4]
     path.write_bytes(b"".join(lines))

@@ -64,8 +64,6 @@ class Raised(Exception):
 
 @dataclass(eq=False)
 class Op:
-    """A delayed operation as it is played."""
-
     id: str
     keys: tuple[str, ...]
     delay_ns: int | None
@@ -96,7 +94,6 @@ class Drawn:
     dropped: int = 0
 
     def table(self) -> pa.Table:
-        """The events as the readers give them."""
         return pa.Table.from_batches(
             [event_batch((event.i + 2, event) for event in self.events)], EVENT_SCHEMA
         )
@@ -109,8 +106,6 @@ class Drawn:
 
 @dataclass
 class Player:
-    """One run being played."""
-
     random: Random
     profile: str
     fault: str = ""
@@ -190,7 +185,6 @@ class Player:
         self.note(th, "ret", "timer_cancel", name, c=c, out=out)
 
     def hand_over(self) -> None:
-        """What is due goes to the executor."""
         for name, task in self.tasks.items():
             task.stale = False
             if task.armed is not None and task.armed - self.early_ns <= self.t:
@@ -300,7 +294,6 @@ class Player:
         return won
 
     def safe_try(self, th: str, op: Op) -> Steps:
-        """From a key's event, by the dialect."""
         if self.profile == "locked":
             if op.owner not in (None, th) and self.broken("gives-up"):
                 return False
@@ -665,7 +658,6 @@ def said(tally: RunTally) -> dict[str, object]:
 
 
 def judged(drawn: Drawn) -> RunTally:
-    """What the clauses say, operation by operation."""
     return judge_run(drawn.run(), drawn.table())
 
 

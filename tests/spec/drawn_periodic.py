@@ -48,8 +48,6 @@ class Task:
 
 @dataclass
 class Player:
-    """One run being played."""
-
     random: Random
     catch_up: str
     virtual: bool
@@ -72,7 +70,6 @@ class Player:
         return self.fault == fault and self.random.random() < 0.7
 
     def pass_t(self, ns: int) -> None:
-        """In real time a call lasts."""
         self.t += 0 if self.virtual else self.random.randrange(ns)
 
     def add(self, th: str, task: Task, f: str, delay_ns: int) -> None:
@@ -122,7 +119,6 @@ class Player:
         return "user" if self.virtual else f"exec-{task.name}"
 
     def run_due(self) -> None:
-        """All that is due now."""
         again = True
         while again:
             again = False

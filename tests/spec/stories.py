@@ -137,7 +137,6 @@ def _all(lines: list[Line]) -> Iterator[Line]:
 
 
 def _sides(node: ast.AST) -> list[ast.expr]:
-    """What a node has for each variant."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
         return [*(_sides(node.left) or [node.left]), node.right]
     return []
@@ -184,5 +183,4 @@ def _read(path: Path) -> Iterator[Told]:
 
 
 def stories() -> list[Told]:
-    """Every story, under each of its profiles."""
     return [one for path in sorted((Path(__file__).parent / "twins").glob("*.txt")) for one in _read(path)]

@@ -17,7 +17,6 @@ SEEDS_OF_A_FAULT = 80
 
 
 def broken(tally: RunTally) -> dict[str, object]:
-    """Clause to cause and first example."""
     return {
         name: next((cause, said.examples[0]) for cause, said in one.causes.items())
         for name, one in tally.clauses.items()
@@ -26,7 +25,6 @@ def broken(tally: RunTally) -> dict[str, object]:
 
 
 def no_false_alarm(seeds: Iterable[int], *, virtual: bool = False) -> None:
-    """The property."""
     for seed in seeds:
         drawn = draw(seed, virtual=virtual)
         tally = judged(drawn)

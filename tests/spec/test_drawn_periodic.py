@@ -19,7 +19,6 @@ SEEDS_OF_A_FAULT = 60
 
 
 def broken(tally: RunTally) -> dict[str, list[str]]:
-    """Causes by clause."""
     return {name: sorted(one.causes) for name, one in tally.clauses.items() if one.causes}
 
 

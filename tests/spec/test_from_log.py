@@ -45,18 +45,15 @@ LONG = (
 def wide(
     r: str, enqueued: float, out: float | None = None, late: float | None = None, tmo: object = 1000
 ) -> Row:
-    """A row a request, with times in ms."""
     at = [None if one is None else BASE_MS + one for one in (enqueued, out, late)]
     return {"r": r, "k": "key", "in": at[0], "out": at[1], "late": at[2], "tmo": tmo}
 
 
 def long(w: str, t: float, r: str | None = None, k: str | None = None) -> Row:
-    """A row an event."""
     return {"r": r, "k": k, "w": w, "t": BASE_MS + t}
 
 
 def written(path: Path, rows: Sequence[Row]) -> Path:
-    """In the form that the name tells."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     if path.suffix == ".parquet":
         pq.write_table(pa.Table.from_pylist([{name: row.get(name) for name in names} for row in rows]), path)
@@ -376,7 +373,6 @@ def test_parquet_with_its_own_times(tmp_path: Path) -> None:
 
 
 def code(marker: str) -> str:
-    """The block of the page behind this mark."""
     found = re.search(rf"<!-- {re.escape(marker)} -->\n```\w+\n(.*?)```", PAGE, re.DOTALL)
     assert found is not None
     return found[1]

@@ -35,7 +35,6 @@ def whole(virtual: bool) -> Iterator[Drawn]:
 
 
 def last_reading(drawn: Drawn) -> tuple[Run, Reading]:
-    """The last reading with its bounds."""
     table, run = drawn.table(), drawn.run()
     summaries = [summary_of(run, history) for history in histories(table, thread_context(table).rows)]
     raw = raw_readings(table)

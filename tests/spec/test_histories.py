@@ -40,13 +40,10 @@ def event(i: int, **fields: object) -> Edit:
 
 
 def header(**timer: int) -> Edit:
-    """Change constants of the timer."""
     return lambda records: records[0]["timer"].update(timer)
 
 
 def without(*positions: int) -> Edit:
-    """Leave events out."""
-
     def edit(records: list[Record]) -> None:
         records[:] = [record for record in records if record.get("i") not in positions]
 
@@ -67,8 +64,6 @@ def then(**fields: object) -> Edit:
 
 
 def more_watched(by: int) -> Edit:
-    """The last reading counts more entries."""
-
     def edit(records: list[Record]) -> None:
         last = [record for record in records if "state" in record][-1]
         last["state"]["watched"] += by
@@ -77,13 +72,10 @@ def more_watched(by: int) -> Edit:
 
 
 def state(i: int, **fields: int) -> Edit:
-    """Another reading."""
     return event(i, state=fields)
 
 
 def first(**fields: object) -> Edit:
-    """One event more before all others."""
-
     def edit(records: list[Record]) -> None:
         for record in records[1:-1]:
             record |= {name: record[name] + 1 for name in ("i", "c") if name in record}
@@ -184,7 +176,6 @@ CASES: Final[dict[str, tuple[Said, tuple[Edit, ...], Said]]] = {
 
 
 def said(run: RunResult) -> Said:
-    """What a check says beside PASS and SKIPPED."""
     assert run.verdict is not Verdict.INVALID_TRACE, run.problems
     return {
         name: next(iter(result.causes), result.verdict.value)

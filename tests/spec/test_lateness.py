@@ -13,7 +13,6 @@ from spec.trace_builder import MS, Trace
 
 
 def values(made: Trace) -> list[int]:
-    """The lateness values of a hand-made trace, sorted."""
     return sorted(int(value) for value in lateness_ns(made.table()))
 
 

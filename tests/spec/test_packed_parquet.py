@@ -23,7 +23,6 @@ def events(count: int, keys: int) -> pa.RecordBatch:
 
 
 def written(path: Path, count: int, keys: int) -> Path:
-    """A trace of such calls."""
     with TraceWriter(path, Trace().header) as writer:
         writer.write_batch(events(count, keys))
     return path

@@ -21,7 +21,6 @@ HEADER = Header("r", Implementation("x", "1", "Python"), "asyncio", recorded=("t
 
 
 def fire(recorder: Recorder, number: int) -> None:
-    """Two events."""
     recorder.ret("timer_fire", recorder.call("timer_fire", f"t-{number}"), f"t-{number}")
 
 

@@ -34,7 +34,6 @@ def own_fields() -> Trace:
 
 
 def held(path: Path) -> tuple[object, object, list[object]]:
-    """What a file holds, as values."""
     reader = TraceReader(path)
     table = pa.Table.from_batches(reader.batches(), EVENT_SCHEMA)
     assert (reader.broken, reader.cut) == ([], None)
@@ -103,7 +102,6 @@ def test_an_existing_file_is_kept_unless_forced(tmp_path: Path) -> None:
 
 
 def broken(tmp_path: Path) -> Path:
-    """A trace whose third line is no record."""
     path = own_fields().write(tmp_path / "a.jsonl")
     lines = path.read_bytes().splitlines(keepends=True)
     lines[2] = b'{"kind":"event"}\n'

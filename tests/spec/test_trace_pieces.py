@@ -26,7 +26,6 @@ LINES = [name for name, (file, _, _) in CASES.items() if not file.endswith(".par
 
 
 def told(reader: TraceReader) -> tuple[RunResult, list[BrokenLine]]:
-    """All that a reader told."""
     return fold_reader(reader).result, reader.broken
 
 

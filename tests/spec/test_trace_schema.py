@@ -114,7 +114,6 @@ def line(draw: st.DrawFn) -> Fields:
 
 
 def accepted(text: bytes) -> bool:
-    """Whether the authority takes it."""
     try:
         parse_line(text)
     except Refusal:

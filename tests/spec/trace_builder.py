@@ -89,12 +89,10 @@ class Trace:
             self.header = replace(self.header, clock=TraceClock(clock))
 
     def stands_still(self) -> None:
-        """From now on time is virtual."""
         self.step_ns = 0
         self.header = replace(self.header, clock=TraceClock("manual"))
 
     def wait(self, ns: int) -> None:
-        """Nothing happens for a while."""
         self.t += ns
 
     def start(
@@ -129,7 +127,6 @@ class Trace:
         self, f: str, operation: str | None = None, *, out: int | None = None, th: str = "w",
         keys: Sequence[str] | None = None, delay_ns: int | None = None,
     ) -> Iterator[int]:  # fmt: skip
-        """A call around what the block writes."""
         c = self.start(f, operation, th=th, keys=keys, delay_ns=delay_ns)
         yield c
         self.end(c, out)
@@ -148,7 +145,6 @@ class Trace:
         self, f: str, operation: str | None = None, *, out: int | None = None, th: str = "w",
         keys: Sequence[str] | None = None,
     ) -> None:  # fmt: skip
-        """A call that does nothing itself."""
         self.end(self.start(f, operation, th=th, keys=keys), out)
 
     # What happens again and again in the histories of an operation.
@@ -176,7 +172,6 @@ class Trace:
         self.both("timer_cancel", operation, out=out, th=th)
 
     def ready(self, operation: str, *, th: str = "c", back_ns: int = 500) -> None:
-        """The point at which it became ready."""
         self.point("ready", operation, th=th, back_ns=back_ns)
 
     def complete(self, operation: str, *, th: str = "w", out: int = 1, cancel: bool = True) -> None:
@@ -191,7 +186,6 @@ class Trace:
         self.both("timer_fire", operation, th=th)
 
     def expire(self, operation: str, th: str = "exec") -> None:
-        """The time-out completes the operation."""
         with self.call("timer_fire", operation, th=th):
             self.complete(operation, th=th)
             self.point("on_expiration", operation, th=th)
@@ -203,15 +197,14 @@ class Trace:
                 with self.call("try_complete", operation, th="c", out=1):
                     self.complete(operation, th="c")
 
-    def give_back(self, key: str, *operations: str) -> None:
-        """A `cancel_for_key` that gives these operations back."""
+    def give_back(self, key: str, *operations: str, off: Sequence[str] = ()) -> None:
+        """A `cancel_for_key` that gives these operations back, and takes them `off` these keys too."""
         c = self.start("cancel_for_key", keys=[key])
         for operation in operations:
-            self.point("cancelled", operation, keys=[key])
+            self.point("cancelled", operation, keys=[key, *off])
         self.end(c, len(operations))
 
     def gauge(self, watched: int | None, delayed: int | None, f: str = "quiesce") -> None:
-        """A reading as a point."""
         self.point(f, state=State(watched, delayed))
 
     def completed(self, operation: str, keys: Sequence[str]) -> None:
@@ -220,7 +213,6 @@ class Trace:
         self.check(keys[0], operation)
 
     def complete_new(self, operation: str, *, delay_ns: int = 900 * MS) -> None:
-        """Registered, and completed by force."""
         self.register(operation, delay_ns=delay_ns)
         self.complete(operation)
 
@@ -234,22 +226,18 @@ class Trace:
     # Periodic tasks: `a` has a period of 100 ms, and times are from when it is due first.
 
     def periodic(self, catch_up: str = "burst", *, turn: str | None = None, clock: str = "monotonic") -> None:
-        """The header of a timer with periodic tasks."""
         self.declare(catch_up=catch_up, turn=turn, clock=clock, recorded=FUNCTIONS)
 
     def repeat(self, kind: str = "rate") -> None:
-        """Add it."""
         c = self.start(f"timer_fixed_{kind}", "a", delay_ns=100 * MS)
         self.due_t = self.events[c].t + 100 * MS
         self.end(c, deadline_t=self.due_t)
 
     def until(self, after_ns: int) -> None:
-        """The next event is recorded then."""
         assert self.t + 1_000 <= self.due_t + after_ns
         self.t = self.due_t + after_ns - 1_000
 
     def run(self, *moments_ns: int, lasts_ns: int = 0) -> None:
-        """A run starts at each of them."""
         for moment_ns in moments_ns:
             self.until(moment_ns)
             with self.call("timer_fire", "a", th="exec"):
@@ -267,14 +255,12 @@ class Trace:
         self.end(c)
 
     def reset(self, delay_ns: int, out: int = 1) -> None:
-        """It is moved to so far from now."""
         c = self.start("timer_reset", "a", delay_ns=delay_ns)
         self.end(c, out, deadline_t=self.events[c].t + delay_ns)
 
     # Judging.
 
     def table(self) -> pa.Table:
-        """The events as a reader yields them."""
         return pa.Table.from_batches([event_batch((e.i + 2, e) for e in self.events)], EVENT_SCHEMA)
 
     def judge(self, *, dropped: int = 0) -> RunResult:
@@ -286,7 +272,6 @@ class Trace:
         return conclude(facts, run, judge_run(run, table))
 
     def folded(self) -> RunResult:
-        """The same by the fold, in small batches."""
         fold = Fold(self.header)
         for batch in self.table().to_batches(max_chunksize=7):
             fold.feed(coded(batch))
@@ -295,11 +280,9 @@ class Trace:
         return conclude(TraceFacts(self.file, self.header, len(self.events)), run, tally)
 
     def result(self) -> CheckResult:
-        """A check of this run alone."""
         return CheckResult((self.judge(),))
 
     def examples(self) -> dict[CauseKey, Counterexample]:
-        """The counterexample of each cause."""
         table = self.table()
         return {
             key: counterexample(key.file, key.run, violation, table, count)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -149,7 +150,7 @@ def test_bytes_are_measured_in_a_fresh_process() -> None:
 class Dear(TupleHeap):
     """Each cancel searches the whole heap, as a list without handles would have to."""
 
-    def cancel(self, handle: object) -> None:
+    def cancel(self, handle: Any) -> None:
         for _, _, other in self._heap:
             if other is handle:
                 super().cancel(other)

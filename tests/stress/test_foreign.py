@@ -171,12 +171,22 @@ def test_an_adapter_that_cannot_be_made_is_wrong_usage(name: str) -> None:
         ("CancelAgainstExpiry", "threading", {"[]", "['x']"}),
         ("CancelAgainstRun", "sched", {"True", "False"}),
         ("SubmitAndShutdown", "concurrent.futures", {"['done']", "['refused']"}),
+        ("SubmitAndLeave", "concurrent.futures", None),
+        ("KeptWeakly", "standard", None),
     ],
 )
 def test_the_standard_library_holds(name: str, package: str, outcomes: set[str] | None) -> None:
     explored = _explored(f"standard:{name}", package)
     assert explored.verdict is Verdict.PASS
     assert outcomes is None or set(explored.outcomes) == outcomes
+
+
+def test_a_pool_whose_work_never_ends_is_a_deadlock() -> None:
+    """It names what waits for a notice by the user's line, and no lock that has no name."""
+    found = _explored("standard:SubmitAndHang", "concurrent.futures").counterexample
+    assert found is not None
+    assert "waits for a notice at standard.py:" in found.broken[0].seen
+    assert "lock?" not in found.broken[0].seen
 
 
 ADAPTERS = Path(__file__).parents[2] / "examples" / "adapters"

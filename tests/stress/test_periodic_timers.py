@@ -18,7 +18,7 @@ from conformance.reference_adapters import IN_MS, AnyTimer
 from purgatorio import IntrusiveTimer, ManualClock, QueuedExecutor, TimerTask
 from purgatorio.timer.calls import Repeated
 from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects
-from purgatorio_conformance.protocol.periodic_subjects import PeriodicSubject
+from purgatorio_conformance.protocol.program_subjects import ProgramSubject
 from purgatorio_conformance.subject.contract import SubjectFailed, silent
 from purgatorio_conformance.subject.plan import make_plan
 from purgatorio_conformance.subjects import PERIODIC, subjects_named
@@ -286,7 +286,7 @@ def test_a_description_that_cannot_be_played(old: str, new: str, why: str, tmp_p
 @pytest.mark.parametrize(
     "subject", [one for name in PERIODIC for one in subjects_named(name)], ids=lambda one: one.name
 )
-def test_a_foreign_timer_keeps_its_periods(subject: PeriodicSubject, tmp_path: Path) -> None:
+def test_a_foreign_timer_keeps_its_periods(subject: ProgramSubject, tmp_path: Path) -> None:
     """The JDK's, and those of packages where they are installed: two programs of real time each."""
     try:
         path = subject.run(make_plan(1, 16, threads=1, tick_ns=MS), tmp_path / "run.jsonl", silent)

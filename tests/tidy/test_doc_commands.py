@@ -1,4 +1,4 @@
-"""Every command that the pages tell a reader to type is run here, or its reason not to be is in the list below.
+"""Every command that the pages tell a reader to type is run here, or its reason not to be is in doc_commands.toml.
 
 A command is a line of a code block that begins with a program's name. Where the page shows what it prints, that is
 compared; else the exit status and the line that the page speaks of.
@@ -12,6 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,7 +65,7 @@ class Run:
     """To be run: the status it ends with (of several where the machine decides), and a pattern of its output.
     `slow`: by --slow."""
 
-    status: int | tuple[int, ...] = 0
+    status: int | list[int] = 0
     says: str = ""
     slow: bool = False
     folder: str = "."
@@ -73,8 +74,6 @@ class Run:
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """Another test does it."""
-
     test: str
 
 
@@ -85,154 +84,17 @@ class NotHere:
     why: str
 
 
-INSTALLS = NotHere("installs packages over the network; CI's workflow does it on fresh machines")
-CLUSTER = NotHere("needs a cluster; tests/pipeline/test_cluster.py --slow starts one and submits to it")
-KAFKA = NotHere(
-    "needs a Kafka broker with traces in it; tests/pipeline/test_watch_messages.py has a stand-in"
-)
-ENDLESS = NotHere("runs until Ctrl-C or for as long as its option says; tests run it with a bound")
-HOURS = NotHere("takes an hour and more as it stands; tests run it with smaller numbers")
-REPORT = Elsewhere("tests/pipeline/test_report_results.py")
-ALL_TESTS = NotHere("is the suite itself")
-WIRE = Elsewhere("tests/wire/test_own_broker.py")
-SPARK = Elsewhere("tests/pipeline/test_incremental_spark.py")
-WATCH = Elsewhere("tests/pipeline/test_watch.py")
-JVM_KIT = Elsewhere("tests/conformance/test_jvm_kit.py")
-PLUGIN = Elsewhere("tests/tidy/test_readme.py")
-TUTORIAL = Elsewhere("tests/tidy/test_tutorials.py")
+def _known() -> dict[str, Run | Elsewhere | NotHere]:
+    table = tomllib.loads((Path(__file__).parent / "doc_commands.toml").read_text(encoding="utf-8"))
+    found: dict[str, Run | Elsewhere | NotHere] = {}
+    for one in table["not_here"]:
+        found |= dict.fromkeys(one["commands"], NotHere(one["why"]))
+    for one in table["elsewhere"]:
+        found |= dict.fromkeys(one["commands"], Elsewhere(one["test"]))
+    return found | {one.pop("command"): Run(**one) for one in table["run"]}
 
-KNOWN: dict[str, Run | Elsewhere | NotHere] = {
-    # Whoever reads this wants to know what is not run: first that.
-    "pip install '.[pytest]' && cd examples/toy-wheel": INSTALLS,
-    "pip install '.[wire]'": INSTALLS,
-    "pip install 'purgatorio[pytest]'": INSTALLS,
-    "pip install 'purgatorio[wire]'": INSTALLS,
-    "pip install '../..[pytest]' . && pytest": INSTALLS,
-    "make verify": INSTALLS,
-    "make test": ALL_TESTS,
-    "make lint": NotHere("is what CI runs beside the suite"),
-    "python -m docs.makers.kafka_releases_wire docs/measured/kafka-releases-wire.md --results DIR 3.9.0 4.4.0": NotHere(
-        "takes Maven, Java and minutes: a slow test of the wire drives one release of each kind"
-    ),
-    "purgatorio check runs/ --master spark://host:7077": CLUSTER,
-    "purgatorio check 'traces/*.parquet' --master spark://host:7077 --out lake": CLUSTER,
-    "purgatorio check 'hdfs://name:8020/traces/*.parquet' --out hdfs://name:8020/lake": NotHere(
-        "needs a cluster with HDFS; tests/pipeline/test_hadoop.py does it with a file system of Hadoop's own"
-    ),
-    "spark-submit --master spark://host:7077 --driver-memory 4g --py-files build/purgatorio.zip "
-    "build/purgatorio_submit.py check 'traces/*.parquet' --out lake": CLUSTER,
-    "purgatorio watch --kafka host1:9092,host2:9092 --topic runs --out lake "
-    "--packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.3.0": KAFKA,
-    "purgatorio watch runs/ --out lake": ENDLESS,
-    "purgatorio watch runs --out lake": ENDLESS,
-    "purgatorio watch runs --out lake --metrics runs.prom": ENDLESS,
-    "purgatorio broker --port 9092": ENDLESS,
-    "purgatorio stress --minutes 60 --traces soak": ENDLESS,
-    "purgatorio campaign two-events --out soak --stress-rounds 20000 --seeds 0-499 --minutes 60": ENDLESS,
-    "purgatorio campaign --out nightly": HOURS,
-    "purgatorio campaign --out nightly --seeds 0-99 --strategy random --strategy pct --schedules 2000": HOURS,
-    "pytest tests/reference/test_stateful_timers.py tests/reference/test_stateful_purgatory.py "
-    "--hypothesis-profile nightly": HOURS,
-    # Run by tests of their own, which look closer.
-    "pytest -x": TUTORIAL,
-    "pytest": PLUGIN,
-    "purgatorio wire localhost:9092": WIRE,
-    "purgatorio wire localhost:9092 --trace wire.jsonl": WIRE,
-    "purgatorio wire localhost:9092 --program 'a0*1x100/1 r0e+1e/1000/240/1048576; w60 a0*1x100/1 a1*1x100/1'": WIRE,
-    "make compiled": Elsewhere("tests/reference/test_compiled_build.py"),
-    "HATCH_BUILD_HOOK_ENABLE_CUSTOM=true pip wheel . --no-deps": Elsewhere("tests/tidy/test_publishing.py"),
-    "make jvm-kit": JVM_KIT,
-    "mkdir -p build/toy && javac -d build/toy -sourcepath conformance/purgatorio_conformance/kits/jvm "
-    "examples/jvm-kit/*.java": JVM_KIT,
-    "purgatorio verify --engine process --command 'java -cp build/toy ToyAdapter'": JVM_KIT,
-    "java -cp build/toy ToyAdapter races build/races && purgatorio check --engine process build/races": JVM_KIT,
-    "purgatorio verify --engine process --command 'node my.js'": Elsewhere(
-        "tests/pipeline/test_verify_command.py"
-    ),
-    "purgatorio check runs/ --out lake --report report.html --json": SPARK,
-    "purgatorio check runs/ --out lake": SPARK,
-    "purgatorio watch runs --out lake --once": WATCH,
-    "purgatorio report runs/ nightly/ *.json --html page.html": REPORT,
-    "purgatorio report runs/ nightly/ stress.json explore.json mutants.json --html page.html "
-    "--markdown summary.md": REPORT,
-    # Run here.
-    "purgatorio check runs/": Run(1, r"T1 1,710 of 4,426"),
-    "purgatorio check runs/ --junit out.xml --sarif out.sarif --markdown summary.md": Run(1),
-    "purgatorio check runs/ --junit purgatorio.xml --sarif purgatorio.sarif --markdown summary.md": Run(
-        1, slow=True
-    ),
-    "purgatorio check examples/traces/kafka-clean-1k.jsonl": Run(0, r"^PASS: 1 PASS"),
-    "purgatorio check examples/traces/kafka-buggy-no-recheck.parquet": Run(1, r"O4 1,367 of 4,000"),
-    "purgatorio clause O4": Run(0, r"no lost completion"),
-    "purgatorio compare before/ after/": Run(1, r"^VIOLATED: something is newly broken"),
-    "cd examples/traces; purgatorio compare kafka-clean-pending-flag-4k.parquet "
-    "kafka-buggy-trylock-give-up.parquet": Run(1, slow=True),  # the same two as before/ and after/
-    "cd examples/logs": NotHere("a folder"),
-    "purgatorio convert requests.csv requests.trace.jsonl --from-log requests.toml": Elsewhere(
-        "tests/spec/test_from_log.py"
-    ),
-    "purgatorio check requests.trace.jsonl": Elsewhere("tests/spec/test_from_log.py"),
-    "purgatorio convert requests.csv run.jsonl --from-log mapping.toml": Elsewhere(
-        "tests/spec/test_from_log.py"
-    ),
-    "purgatorio convert run.jsonl run.parquet": Run(0, r"run\.parquet: 22,326 events"),
-    "purgatorio verify --engine process --command 'node examples/subjects/toy_wheel.js --bug'": Run(
-        1, r"^VIOLATED: ", slow=True, needs="node"
-    ),
-    "cd examples/racy_cache && purgatorio explore --package racy_cache --adapter cache_adapter:LoadsOnce": Run(
-        1, r"loaded 2 times", slow=True
-    ),
-    "purgatorio explore --package racy_cache --adapter cache_adapter:LoadsOnce": Run(
-        1, r"loaded 2 times", folder="examples/racy_cache"
-    ),
-    "purgatorio explore --replay foreign/racy_cache+cache_adapter:LoadsOnce/0/2x8-1x11-2x3-T": Run(
-        1, r"loaded 2 times", folder="examples/racy_cache"
-    ),
-    "purgatorio explore --list": Run(0, r"^two-events "),
-    "purgatorio explore two-events/pending-flag": Run(0, r"^PASS "),
-    "purgatorio explore two-events/pending-flag --mutant tests/mutants/reference:trylock-give-up": Run(
-        1, r"^VIOLATED ", slow=True
-    ),
-    "purgatorio explore --replay two-events/pending-flag/0/1x8-2x9-1x4-T "
-    "--mutant tests/mutants/reference:trylock-give-up": Run(1, r"O4"),
-    "purgatorio explore drawn:hashed:1.2.0.0:16::add.0+add.0,cancel.0,stop:": Run(0, r"^PASS "),
-    "purgatorio model C1 --stories": Run(0, r"^PASS: 1 claims"),
-    "purgatorio stress -s two-events": Run(0, r"^PASS: "),
-    "purgatorio stress mine:PARTS": Run((0, 3), r"^(PASS|UNKNOWN): .* 0 dropped", slow=True),
-    "python -m benchmarks --help": Run(0, r"purgatory"),
-    "python -m purgatorio_pipeline.shipping build": Run(0, r"purgatorio_submit\.py"),
-    "python -c 'from purgatorio_conformance.subject.java_build import kit_folder; print(kit_folder())'": Run(
-        0, r"jvm"
-    ),
-    "purgatorio campaign --out hunt --mutant tests/mutants/reference:trylock-give-up --first": Run(
-        1, slow=True
-    ),
-    "purgatorio verify reference netty asyncio": Run(0, r"^PASS: 25 PASS", slow=True),
-    "purgatorio subjects": Run((0, 1), r"^sched +PASS", slow=True),  # by what is installed
-    "purgatorio model": Run(0, r"^PASS: ", slow=True),
-    "purgatorio prove": Run(0, r"^PASS: ", slow=True),
-    "purgatorio explore": Run(0, slow=True),
-    "purgatorio explore --races": Run(0, slow=True),
-    "purgatorio explore remove-against-move --mutant tests/mutants/reference:remove-wrong-list --races": Run(
-        1, slow=True
-    ),
-    "purgatorio explore --json > explore.json": Run(0, slow=True),
-    "purgatorio explore --drawn --seconds 60": Run(3, r"^UNKNOWN ", slow=True),
-    "purgatorio explore --drawn --seconds 60 --seed 1": Run(3, r"^UNKNOWN ", slow=True),
-    "purgatorio explore --drawn purgatory --seconds 20 --mutant tests/mutants/reference:trylock-give-up": Run(
-        1, r"^VIOLATED ", slow=True
-    ),
-    "purgatorio explore --drawn system --mutant my_bug.py": Run(1, r"^VIOLATED ", slow=True),
-    "PYTHONPATH=tests python -m mutants": Run(0, slow=True),
-    "PYTHONPATH=tests python -m mutants --json > mutants.json": Run(0, slow=True),
-    "purgatorio stress": Run(0, r"^PASS: ", slow=True),
-    "purgatorio stress --json > stress.json": Run(0, slow=True),
-    "purgatorio stress intrusive-timer": Run(0, r"^PASS: ", slow=True),
-    "purgatorio stress -s two-events --rounds 100000": Run(0, r"^PASS: ", slow=True),
-    "purgatorio stress -s two-events --mutant tests/mutants/reference:trylock-give-up": Run(
-        1, r"^VIOLATED: ", slow=True
-    ),
-}
+
+KNOWN = _known()
 """Every command of the pages, as `commands_of` gives it."""
 
 
@@ -288,13 +150,11 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def patches_of(page: str) -> str:
-    """The file of patches on the explorer's page."""
     block = page[page.index("    from purgatorio.timer.bucket") : page.index("`edited(")]
     return "".join(line.removeprefix("    ") for line in block.splitlines(keepends=True))
 
 
 def cases() -> list[object]:
-    """Those that are run here."""
     runs = [(command, how) for command, how in KNOWN.items() if isinstance(how, Run)]
     return [
         pytest.param(command, how, id=command, marks=[pytest.mark.slow] if how.slow else [])
@@ -336,7 +196,7 @@ def test_a_command_does_what_its_page_says(
     if how.needs and shutil.which(how.needs) is None:
         pytest.skip(f"{how.needs} is not installed")
     status, told, errors = ended(command, desk / how.folder, monkeypatch)
-    assert status in ((how.status,) if isinstance(how.status, int) else how.status), (
+    assert status in ([how.status] if isinstance(how.status, int) else how.status), (
         told[-2000:] + errors[-2000:]
     )
     assert re.search(how.says, told, re.MULTILINE), told[-2000:]

@@ -24,7 +24,6 @@ def listing() -> str:
 
 
 def described(name: str, value: object) -> list[str]:
-    """The lines of one name."""
     if inspect.isclass(value):
         found = [f"class {name}{parameters(value)}"]
         for member in sorted(dir(value)):

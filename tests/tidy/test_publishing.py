@@ -31,7 +31,6 @@ YAML = [
 
 
 def loaded(path: Path) -> dict[str, object]:
-    """A YAML file, which must hold a mapping."""
     found = yaml.safe_load(path.read_text())
     assert isinstance(found, dict)
     return cast("dict[str, object]", found)
@@ -155,7 +154,6 @@ def test_the_example_workflow_checks_and_sums_up(tmp_path: Path) -> None:
 
 
 def hook() -> dict[str, object]:
-    """The pre-commit hook."""
     (found,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
     return cast("dict[str, object]", found)
 

@@ -49,7 +49,6 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def failure(output: str) -> str:
-    """The first failure, without its heading."""
     found = re.search(r"= FAILURES =+\n_+ [^\n]* _+\n(.*?)^_{3,} ", output, re.DOTALL | re.MULTILINE)
     assert found is not None, output
     return found[1]

@@ -27,7 +27,6 @@ def tracked(*suffixes: str) -> list[Path]:
 
 
 def modules() -> list[Path]:
-    """The modules of the packages."""
     found = [path for path in tracked(".py") if path.relative_to(ROOT).parts[0] in SOURCES]
     assert len(found) > 30, "the tree was not found"
     return found
@@ -39,7 +38,6 @@ def test_modules_are_named_for_the_thing_in_them() -> None:
 
 
 def says_all(source: str) -> bool:
-    """Whether a module lists its public names."""
     return re.search(r"^__all__\b", source, re.M) is not None
 
 

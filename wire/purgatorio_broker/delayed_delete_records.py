@@ -42,9 +42,8 @@ class DelayedDeleteRecords(DelayedParts[TopicPartition, DeleteResult]):
         meter: ExpirationMeter,
         runtime: Runtime,
     ) -> None:
-        super().__init__(timeout_ms, results, _at_time_out, callback, runtime)
+        super().__init__(timeout_ms, results, _at_time_out, callback, runtime, meter)
         self._low_watermark = low_watermark
-        self._meter = meter
 
     def ask(self, part: TopicPartition, result: DeleteResult) -> DeleteResult | None:
         """The low watermark once it has come so far, or why it cannot."""
@@ -54,10 +53,6 @@ class DelayedDeleteRecords(DelayedParts[TopicPartition, DeleteResult]):
             return DeleteResult(error, -1, requested)  # [B302] [B303] [B304]
         # [B305] [B306]
         return DeleteResult(Error.NONE, low_watermark, requested) if low_watermark >= requested else None
-
-    def on_expiration(self) -> None:
-        for partition in self.undecided():
-            self._meter.mark(partition)
 
 
 def _at_time_out(deleted: DeleteResult) -> DeleteResult | None:

@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 
 from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.sync import AtomicRef
+from purgatorio_broker.meter import ExpirationMeter
 from purgatorio_broker.runtime import Runtime
 
 P = TypeVar("P", bound=Hashable)
@@ -35,9 +36,11 @@ class DelayedParts(DelayedOperation, Generic[P, R]):
         at_time_out: Callable[[R], R | None],
         callback: Callable[[Mapping[P, R]], None],
         runtime: Runtime,
+        meter: ExpirationMeter | None = None,
     ) -> None:
         super().__init__(timeout_ms, dialect=runtime.dialect, faults=runtime.faults, sync=runtime.sync)
         self._callback = callback
+        self._meter = meter
         self._statuses: tuple[tuple[P, AtomicRef[_Status[R]]], ...] = tuple(
             (part, runtime.sync.atomic_ref(_status(result, at_time_out(result)), f"status.{part}"))
             for part, result in results.items()
@@ -67,6 +70,12 @@ class DelayedParts(DelayedOperation, Generic[P, R]):
 
     def on_complete(self) -> None:
         self._callback(self.results())
+
+    def on_expiration(self) -> None:
+        """Count the parts that are undecided."""
+        if self._meter is not None:
+            for part in self.undecided():
+                self._meter.mark(part)
 
     def results(self) -> dict[P, R]:
         return {part: cell.get().result for part, cell in self._statuses}

@@ -51,19 +51,14 @@ class DelayedProduce(DelayedParts[TopicPartition, ProduceResult]):
         meter: ExpirationMeter,
         runtime: Runtime,
     ) -> None:
-        super().__init__(timeout_ms, results, _at_time_out, callback, runtime)
+        super().__init__(timeout_ms, results, _at_time_out, callback, runtime, meter)
         self._validator = validator
-        self._meter = meter
 
     def ask(self, part: TopicPartition, result: ProduceResult) -> ProduceResult | None:
         """NONE or an error, once there is nothing to wait for."""
         verdict = self._validator(part, result.required_offset)
         decided = verdict.enough or verdict.error is not Error.NONE
         return replace(result, error=verdict.error) if decided else None  # [B107]
-
-    def on_expiration(self) -> None:
-        for partition in self.undecided():
-            self._meter.mark(partition)
 
 
 def _at_time_out(appended: ProduceResult) -> ProduceResult | None:

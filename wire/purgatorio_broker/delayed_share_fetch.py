@@ -3,30 +3,34 @@
 The operation waits under two keys for each partition. Acknowledgements, released locks and finished reads check the
 key of the group. A change of the high watermark or of the leader checks the key of the partition.
 
-`try_complete` takes the fetch locks of the partitions that have records to acquire; if there are none, the operation
-waits. If the log position of each fetch offset is known, the available bytes are computed without a read. Otherwise
-the records are read, perhaps on another thread. The locks are kept meanwhile, and the end of the read is an event.
-With enough bytes, or after an error, the operation completes. With too few bytes it releases the locks, so that other
-members can fetch, and waits. If an event came during the read, the operation is evaluated again first. Records of the
-remote tier are read there, and their partitions stay locked.
+`try_complete` takes the fetch locks of the partitions that have records to acquire. If there is no such partition, the
+operation waits. If the log position of each fetch offset is known, `try_complete` computes the available bytes without
+a read. Otherwise the records are read, perhaps on another thread. During the read the operation holds the locks. The
+end of the read is an event. If there are enough bytes, or after an error, the operation completes. If there are too
+few bytes, the operation releases the locks, so that other members can fetch, and waits. If an event came during the
+read, the operation is evaluated once more before it waits. If records are in the remote tier, they are read there, and
+their partitions stay locked.
 
-On completion the remaining partitions are read, the records are acquired, and the locks are released. If reads of the
-remote tier are not done at the request's time-out, the operation is completed but **not answered yet**. The thread
-that ends the reads sends the answer, or a timer does (`share_holding.LateAnswer`).
+At the completion, the remaining partitions are read, the records are acquired, and the locks are released. If reads of
+the remote tier are not done at the request's time-out, the operation is completed but **not answered yet**. The thread
+that ends the reads sends the answer, or a timer sends the answer (`share_holding.LateAnswer`).
 
-The difficult part is that the locks must be released in every case:
+The difficult part is the release of the locks in every case:
 
-* If another thread completes the operation while `try_complete` holds the locks, `force_complete` returns False. Then
-  `try_complete` itself releases the locks (KAFKA-17848).
-* If the operation waits with locks, `try_complete` stores them for the completion. Then it tests again whether the
-  operation is completed.
-* An immutable tuple names the locks, so that the list of locks cannot be cleared before they are released
+* If another thread completes the operation while `try_complete` holds the locks, `force_complete` returns False. In
+  this case
+  `try_complete` releases the locks (KAFKA-17848).
+* If the operation waits with locks, `try_complete` stores the locks for the completion. Then `try_complete` tests
+  again whether
+  the operation is completed.
+* An immutable tuple names the locks. So no thread can clear the list of locks before the locks are released
   (KAFKA-18918).
-* A completion queues the checks of other members' operations and does not call them. Otherwise each completion would
-  call the next check, and the stack would grow by one call for each member (KAFKA-17509).
+* A completion puts the checks of other members' operations into a queue, and does not call the checks. Otherwise each
+  completion
+  would call the next check, and the stack would grow by one call for each member (KAFKA-17509).
 
-Not promised: that a ShareFetch is evaluated when a lock that it needs is released without records. Two fetches that
-both need more records would wake each other for ever. The next event evaluates it.
+Not promised: that a ShareFetch is evaluated when a lock that it needs is released without records. Otherwise two
+fetches that both need more records would wake each other for ever. The next event evaluates the ShareFetch.
 
 Clauses B921 to B949.
 """

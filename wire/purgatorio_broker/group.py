@@ -1,10 +1,10 @@
 """`Group`: the members of a consumer group, its state and its generation (Kafka's GroupMetadata, classic protocol).
 
-The caller of a method holds the group's `lock`. The group's delayed operations use the same lock.
+The caller of a method holds the group's `lock`. The delayed operations of the group use this lock too.
 
-Invariants: a stable group has members; the members whose sync is missing are members; no member awaits a join in a
-stable group; an empty group has no members; a pending member (one that has been given an id, and has not joined) is
-no member.
+Invariants: a stable group has members. Every member whose sync is missing is a member of the group. In a stable group,
+no member waits in a join. An empty group has no members. A *pending member* has a member id and has not joined; a
+pending member is not a member.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,17 +1,18 @@
-"""`GroupCoordinator`: consumer groups by the classic protocol (Kafka's, with delayed operations, until 3.x).
+"""`GroupCoordinator`: consumer groups by the classic protocol (Kafka's coordinator with delayed operations, until
+3.x).
 
-A rebalance: members join (`DelayedJoin` waits for them); the generation begins, and all JoinGroup requests are
-answered; members sync (`DelayedSync` waits for them), the leader with the assignments; then the group is stable, and
-heartbeats keep its members (`DelayedHeartbeat`).
+A rebalance has four steps. (1) Members join, and `DelayedJoin` waits for all joins. (2) The generation begins, and all
+JoinGroup requests are answered. (3) Members sync, the leader with the assignments, and `DelayedSync` waits for all
+syncs. (4) The group is stable, and heartbeats keep the members in the group (`DelayedHeartbeat`).
 
-Each call is answered through its callback exactly once, under the group's lock: a callback must not block, nor take
-another group's lock. A member that joins or syncs twice gets the first answered with REBALANCE_IN_PROGRESS (Kafka
-drops it with its connection).
+Each call is answered through its callback exactly once, under the group's lock. So a callback must not block, and must
+not take another group's lock. If a member joins or syncs twice, the first request is answered with
+REBALANCE_IN_PROGRESS. (Kafka does not answer the first request.)
 
-The caller of a method runs the action queue afterwards: `persist` may append to a log, and operations that become
-ready by it must be completed from that queue, not under this lock.
+The caller of a method runs the action queue afterwards. `persist` may append to a log, and the append may make
+operations ready. These operations must be completed from the queue, not under the group's lock.
 
-Not here: how long offsets are kept, sizes and limits of groups.
+Not implemented: the retention of offsets, sizes and limits of groups.
 """
 
 from collections.abc import Callable, Mapping

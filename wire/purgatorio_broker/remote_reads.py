@@ -1,21 +1,21 @@
-"""Requests that wait for a remote tier: `DelayedRemoteFetch`, `DelayedRemoteListOffsets`, and `RemoteReads`, their two
-purgatories (Kafka's of these names).
+"""Requests that wait for a remote tier: `DelayedRemoteFetch`, `DelayedRemoteListOffsets`, and the two purgatories of
+these operations, `RemoteReads` (Kafka has purgatories of these names).
 
-A fetch: each partition that has to be read remotely has a future. The operation completes when all are done, with or
-without success, or when one of their partitions has left this broker. A remote result replaces the local result,
+**Fetch.** Each partition that must be read remotely has a future. The operation completes when all futures are done,
+with or without success, or when one of the partitions has left this broker. A remote result replaces the local result,
 unless the local result is an error. If a read is not done at the time-out, the response has the local result, which is
-empty. It is cancelled *after* the answer, because a cancelled read must not look like a failed one. A follower never
-reads remotely through the leader. The purgatory purges at once (interval 0), because a completed operation keeps the
-data of its answer (KAFKA-19763). Clauses B901 to B907.
+empty. The read is cancelled *after* the answer, because a cancelled read must not look like a failed read. A follower
+never reads remotely through the leader. The purgatory purges at once (interval 0), because a completed operation keeps
+the data of its answer in memory (KAFKA-19763). Clauses B901 to B907.
 
-A ListOffsets by timestamp: some partitions need no remote look-up and have their result already. The others have a
-future, and count as timed out until it is done. If this broker no longer leads a partition, the partition gets that
-error and its look-up is cancelled. A found offset at or above `last_fetchable` is not returned, because the client
-could not read it yet. The result then has no offset and the error OFFSET_NOT_AVAILABLE. So has the result of a look-up
-that found nothing. Clauses B911 to B917.
+**ListOffsets by timestamp.** Some partitions need no remote look-up, and have a result already. Each other partition
+has a future, and counts as timed out until its future is done. If this broker no longer leads a partition, the
+partition gets the error for this case, and its look-up is cancelled. If a found offset is at or above
+`last_fetchable`, the client could not read this offset yet. So the result has no offset, and the error
+OFFSET_NOT_AVAILABLE. If a look-up finds nothing, the result has this error too. Clauses B911 to B917.
 
-The tier completes the futures; each completed future checks its partition's key. So do `partition_moved` (leadership
-lost, replica stopped).
+The tier completes the futures. Each completed future checks the key of its partition. `partition_moved` (the
+leadership is lost, or the replica is stopped) checks the key too.
 """
 
 from collections.abc import Callable, Mapping
@@ -150,10 +150,9 @@ class DelayedRemoteListOffsets(DelayedParts[TopicPartition, ListedOffset]):
         with_epoch: bool = True,
     ) -> None:
         results = {lookup.partition: lookup.answer or _TIMED_OUT for lookup in lookups}
-        super().__init__(timeout_ms, results, _at_time_out, partial(_by_topic, callback), runtime)
+        super().__init__(timeout_ms, results, _at_time_out, partial(_by_topic, callback), runtime, meter)
         self._lookups = MappingProxyType({lookup.partition: lookup for lookup in lookups})
         self._leads = leads
-        self._meter = meter
         self._with_epoch = with_epoch
 
     def ask(self, part: TopicPartition, result: ListedOffset) -> ListedOffset | None:
@@ -180,11 +179,10 @@ class DelayedRemoteListOffsets(DelayedParts[TopicPartition, ListedOffset]):
         return ListedOffset(Error.NONE, found.timestamp_ms, found.offset, epoch)  # [B917]
 
     def on_expiration(self) -> None:
+        super().on_expiration()
         for partition in self.undecided():
-            future = self._lookups[partition].future
-            if future is not None:
+            if (future := self._lookups[partition].future) is not None:
                 future.cancel()
-                self._meter.mark(partition)
 
 
 def _at_time_out(listed: ListedOffset) -> ListedOffset | None:

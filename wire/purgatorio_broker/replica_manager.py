@@ -1,13 +1,13 @@
 """`ReplicaManager`: appends, fetches and deletions on the partitions of one broker (Kafka's ReplicaManager).
 
-Each request is answered through its callback exactly once: at once, or by a delayed operation. The caller of a
-method runs `run_actions()` afterwards, without holding a lock: this completes the operations that the call made
-ready. (Kafka's request handlers do it after each request. Before KAFKA-8334 it was done at once, under the locks of
-the caller.)
+Each request is answered through its callback exactly once: at once, or by a delayed operation. The caller of a method
+runs `run_actions()` afterwards, without holding a lock. `run_actions()` completes the operations that the call made
+ready. (Kafka's request handlers run the actions after each request. Before KAFKA-8334, Kafka ran the actions at once,
+under the locks of the caller.)
 
-Four events check the partition's key in all purgatories: the high watermark rises, the ISR changes, the role changes,
-or the replica is lost. An append at the leader that does not move the high watermark checks only the purgatory of
-fetches, because followers wait for the log's end.
+Four events check the key of a partition in all purgatories: the high watermark rises, the ISR changes, the role
+changes, or the replica is lost. An append at the leader that does not move the high watermark checks the key only in
+the purgatory of fetches, because followers wait for the end of the log.
 
 Clauses B101 to B199 (produce), B201 to B299 (fetch), B301 to B399 (delete records).
 """

@@ -31,6 +31,7 @@ Tier = Callable[[TopicPartition, int, int], Deferred[ReadRecords]]
 """Begins to read a partition from an offset, up to so many bytes; may raise where it cannot even begin."""
 
 
+@dataclass(eq=False)
 class ShareLog:
     """What a share fetch reads from: a broker's replicas, at once or later, and a tier after them.
 
@@ -38,36 +39,27 @@ class ShareLog:
     what lies below it is in the `tier`. `executor`: where reads run that may take long; None: on the caller. The
     `max_bytes` of a read are for each partition."""
 
-    def __init__(
-        self,
-        replica: Callable[[TopicPartition], Partition],
-        sync: Sync,
-        *,
-        executor: Executor | None = None,
-        tier: Tier | None = None,
-        local_start: Callable[[TopicPartition], int] = lambda partition: 0,
-    ) -> None:
-        self._replica = replica
-        self._sync = sync
-        self._executor = executor
-        self._tier = tier
-        self._local_start = local_start
+    replica: Callable[[TopicPartition], Partition]
+    sync: Sync
+    executor: Executor | None = None
+    tier: Tier | None = None
+    local_start: Callable[[TopicPartition], int] = lambda partition: 0
 
     def end(self, partition: TopicPartition, isolation: Isolation) -> OffsetMetadata:
         """How far may be read. BrokerError where this broker does not lead it."""
-        return self._replica(partition).ends(None, leader_only=True).end(isolation)
+        return self.replica(partition).ends(None, leader_only=True).end(isolation)
 
     def read_now(
         self, partition: TopicPartition, offset: int, max_bytes: int, isolation: Isolation
     ) -> ShareRead:
         """Read, on the caller. A BrokerError is in the result."""
         try:
-            data = self._replica(partition).read(
+            data = self.replica(partition).read(
                 offset, max_bytes, isolation, None, None, leader_only=True, at_least_one=True
             )
         except BrokerError as refused:
             return ShareRead(FetchResult(refused.error, NOTHING_READ))
-        if self._tier is not None and offset < self._local_start(partition):
+        if self.tier is not None and offset < self.local_start(partition):
             return ShareRead(FetchResult(Error.NONE, NOTHING_READ), remote=True)
         return ShareRead(FetchResult(Error.NONE, data))
 
@@ -75,19 +67,19 @@ class ShareLog:
         self, offsets: Mapping[TopicPartition, int], max_bytes: int, isolation: Isolation
     ) -> Deferred[ShareReads]:
         """Read these, perhaps on another thread; perhaps it is done on return."""
-        future: Deferred[ShareReads] = Deferred(self._sync)
+        future: Deferred[ShareReads] = Deferred(self.sync)
         read = partial(self._read_into, future, dict(offsets), max_bytes, isolation)
-        if self._executor is None:
+        if self.executor is None:
             read()
         else:
-            self._executor.submit(read)
+            self.executor.submit(read)
         return future
 
     def read_remotely(self, partition: TopicPartition, offset: int, max_bytes: int) -> Deferred[ReadRecords]:
         """See `Tier`. LookupError without one."""
-        if self._tier is None:
+        if self.tier is None:
             raise LookupError("there is no tier")
-        return self._tier(partition, offset, max_bytes)
+        return self.tier(partition, offset, max_bytes)
 
     def _read_into(
         self,

@@ -1,6 +1,7 @@
-"""Judges the promises of a Kafka-compatible broker about waiting requests, from the traffic of its connections
-alone.
+"""Judges the promises of a Kafka-compatible broker about waiting requests. The only input is the recorded traffic of
+client connections.
 
-`record` is the trace format `purgatorio-wire/1`, `history` what was asked and answered, `bound` how late is late, the
-modules of clauses say what is broken, `registry` has their sentences, and `judge` makes one verdict of a trace.
+`record` is the trace format `purgatorio-wire/1`. `history` has the requests and responses of a scene. `bound` computes
+the time at which a response is late. The modules of `clause` judge, `registry` has the sentences of the clauses, and
+`judge` makes one verdict from a trace.
 """

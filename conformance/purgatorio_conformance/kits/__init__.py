@@ -1,1 +1,1 @@
-"""The kits: recorder and protocol for other languages."""
+"""The kits: a recorder and the subject protocol for other languages."""

@@ -1,4 +1,6 @@
-"""`purgatorio-subject/1`: drive and record a program in any language that speaks JSON lines.
+"""`purgatorio-subject/1`: drives and records a program in any language. The program exchanges JSON lines with the
+driver.
 
-`driver` is what others use; `message` holds every message as a typed record, from which parser, schema and page derive.
+`driver` is the interface for other packages. `message` has every message as a typed record. The parser, the schema and
+the page are derived from these records.
 """

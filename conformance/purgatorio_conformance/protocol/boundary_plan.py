@@ -1,23 +1,27 @@
-"""A plan for the cases that a plan of seconds does not reach: every level of a wheel, idle gaps, days, and garbage.
+"""A plan for cases that a short plan does not reach: every level of a wheel, idle gaps, days, and completed
+operations.
 
-In real time it covers ten seconds, an idle gap of six seconds, and as long with one waiting task. Virtual time costs
-nothing, so each level of the declared wheel is filled in turn, at least four of them. Tasks are on and next to its
-boundaries, added just before, at and just after one, while all finer levels are filled too. Then time passes through
-every boundary at which they may cascade. An idle gap precedes each level, and after the last one a task waits for
-weeks. If there is room, some tasks wait over ticks whose numbers end with 31 zero bits. Where time jumps, several
-buckets of a level are due at once, together with tasks that are due a revolution of the finer level later. A subject
-whose `advance` goes through time tick by tick is slow over days, so its plan is shorter.
+In real time the plan takes ten seconds, then an idle gap of six seconds, and then six seconds with one waiting task.
 
-Before that comes a crowd: many tasks in one bucket, or many operations under one key. One check completes half of
-the operations, and the others expire together. Many operations are returned by one key; others are under many keys
-of one hash. One has as many keys as the protocol allows, and a check of the last key completes it. Then comes steady
-traffic: short delays only, none of which ends at a boundary of the second level, so that only the clock moves that
-level on.
+In virtual time, long delays cost nothing. So the plan fills each level of the declared wheel in turn, at least four
+levels. Tasks have deadlines on and next to the boundaries of the level. Tasks are added just before, at and just after
+a boundary, while all finer levels have tasks too. Then time passes through every boundary at which tasks may move to a
+finer level. An idle gap precedes each level. After the last level, a task waits for weeks. If there is room, some
+tasks wait over ticks whose numbers end with 31 zero bits. When time jumps, several buckets of a level are due at once,
+together with tasks that are due a revolution of the finer level later. If the `advance` of a subject goes through time
+tick by tick, days take long, so the plan for such a subject is shorter.
 
-A purgatory also gets several times its purge interval of completed operations under keys that are never checked, and
-is read at rest in between. First it is otherwise empty; once, the shared keys are checked. Some of the operations
-are under keys of one hash: in the first of many lists, or in the last. Then come as many operations that checks
-remove, so that a purge finds none, and as many that all their keys return; then garbage again, together with live
+Before the levels, the plan has many tasks in one bucket, or many operations under one key. One check completes half of
+the operations, and the others expire together. One `cancel_for_key` returns many operations. Other operations are
+under many keys with one hash value. One operation has as many keys as the protocol allows, and a check of the last key
+completes this operation. Then the plan has only short delays, and no deadline is at a boundary of the second level. So
+only the clock moves the second level.
+
+A purgatory also gets completed operations under keys that are never checked: several times the purge interval. The
+plan reads the sizes at rest between these operations. At first the purgatory has no other operations. Once, the shared
+keys are checked. Some of the operations are under keys with one hash value: in the first of many lists, or in the
+last. Then come as many operations that checks remove, so a purge finds no completed operations. Then come as many
+operations that `cancel_for_key` returns under all keys. Then come completed operations again, together with live
 operations.
 """
 
@@ -117,7 +121,7 @@ class ReachingRun(Protocol):
 def levels_of(description: Description, room_ns: int) -> list[int]:
     """The widths of a bucket on each level of the declared wheel, the finest first: four at least, and days, as far as
     a dozen buckets have room. Without a wheel, as of one with twenty buckets."""
-    tick_ns, size = max(description.tick_ns or MS, description.unit_ns), max(2, description.wheel_size or 20)
+    tick_ns, size = description.grain_ns, max(2, description.buckets)
     found = [tick_ns]
     while (len(found) < _LEVELS_LEAST or found[-1] < _DAYS_NS) and found[-1] * size * _BUCKETS <= room_ns:
         found.append(found[-1] * size)
@@ -141,7 +145,9 @@ class Reach:
         self._part = part
         self._rng = random.Random(f"reach/{seed}")
         self._unit_ns = description.unit_ns
-        self._size = max(2, description.wheel_size or 20)
+        self._fit = description.fit
+        self._rounded = description.rounded
+        self._size = max(2, description.buckets)
         self._turn = min(self._size, _TURN_MOST)
         self._count = 0
         self._delay_of: dict[str, int] = {}
@@ -210,7 +216,6 @@ class Reach:
         self._run.settle()
 
     def _leap_s(self, by_ns: int) -> float:
-        """What it takes to let so much time pass at once."""
         begun_s = self._clock_s()
         self._run.leap(self._rounded(by_ns))
         return self._clock_s() - begun_s
@@ -506,13 +511,3 @@ class Reach:
         for _ in range(2):
             self._run.leap(self._rounded(REAPER_NS))
         self._run.call(Quiesce())
-
-    def _fit(self, delay_ns: int) -> int:
-        """As the subject takes it."""
-        least_ns, most_ns = max(0, self._description.least_delay_ns), self._description.most_delay_ns
-        within_ns = min(max(delay_ns, least_ns), most_ns)
-        up_ns = self._rounded(within_ns)
-        return up_ns if up_ns <= most_ns else up_ns - self._unit_ns
-
-    def _rounded(self, time_ns: int) -> int:
-        return time_ns + -time_ns % self._unit_ns

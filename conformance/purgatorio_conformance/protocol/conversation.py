@@ -1,19 +1,19 @@
-"""The state of one run with a subject: which messages are allowed next, and what each message adds to the trace. It
-does no input or output.
+"""The state of one run with a subject (the driven program): the messages that are allowed next, and the records that
+each message adds to the trace. The module does no input or output.
 
-`ask` returns the line of a call and records its beginning. `hear` takes one line from the subject and records its
-event. If the line violates the protocol, `hear` raises `Misbehaved`, which names the kind of the violation. A call is
-recorded before its line is written. Its return is recorded after the answer was read. So the recorded interval
-contains the real one.
+`ask` returns the line of a call, and records the call. `hear` takes one line from the subject, and records the event.
+If the line violates the protocol, `hear` raises `Misbehaved`, which names the kind of violation. A call is recorded
+before its line is written. The return is recorded after the answer is read. So the recorded interval contains the real
+interval.
 
-The module `message` says how an event of a subject is recorded. An event with `during` is on the thread of that call
-(the first client thread is `caller-0`). An event with `th` is on the thread of that name. An event with neither field
-belongs to the only open call in virtual time, and to the thread `subject` in real time.
+The module `message` defines how an event of a subject is recorded. If the event has `during`, its thread is the thread
+of this call (the first client thread is `caller-0`). If the event has `th`, its thread has this name. If the event has
+neither field, its thread is the thread of the only open call (in virtual time) or `subject` (in real time).
 
-The subject reports with the message `held` that a thread is paused in a callback. Until the thread is resumed, it
-makes only the calls whose field `hold` names this pause. They are recorded on its thread, inside the callback. With
-the field `step`, a call requests a pause at a scheduling point of the subject's own code. A thread that is paused
-there makes no calls.
+With the message `held`, the subject reports that a thread is paused in a callback. Until the thread is resumed, the
+thread makes only calls whose field `hold` names this pause. Such calls are recorded on the paused thread, inside the
+callback. With the field `step`, a call requests a pause at a scheduling point of the subject's own code. A thread that
+is paused at a scheduling point makes no calls.
 """
 
 from __future__ import annotations
@@ -388,7 +388,6 @@ class Conversation:
         return next((hold for hold in reversed(self._holds.values()) if hold.thread == thread), None)
 
     def _stands(self, thread: str) -> bool:
-        """Whether the thread is paused and makes no call there."""
         hold = self._innermost(thread)
         return hold is not None and hold.making is None
 
@@ -433,7 +432,6 @@ class Conversation:
         return said
 
     def _stopped(self, said: Held) -> None:
-        """A thread is paused at a gate."""
         if said.f not in self._gates:
             raise Misbehaved("rubbish", f"it holds a thread at {said.f!r}, where no gate was requested")
         if said.hold in self._held_before:

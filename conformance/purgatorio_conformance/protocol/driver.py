@@ -1,7 +1,8 @@
-"""Any program as a subject: `command_subjects(["node", "my.js"])` gives subjects like the built-in ones.
+"""Any program as a subject: `command_subjects(["node", "my.js"])` returns subjects like the built-in subjects.
 
-The program is started again for each run, without a shell. It is held to what it declares in answer to `describe`, and
-is driven in every way that it declares: as a timer and as a purgatory, in virtual time and in real time (see `Mode`).
+The driver starts the program again for each run, without a shell. The program answers the call `describe` with its
+promises and its kinds of tests. The clauses judge the program by these promises. The driver uses every declared kind:
+as a timer and as a purgatory, in virtual time and in real time (see `Mode`).
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from purgatorio_conformance.protocol.proof import Proof
 from purgatorio_conformance.protocol.real_time import drive_real
 from purgatorio_conformance.protocol.run_record import Account
 from purgatorio_conformance.protocol.scope import crossed_pairs, longest_of_scope_ns, scope, scope_delays
-from purgatorio_conformance.protocol.session import Listener, Session
+from purgatorio_conformance.protocol.session import Drive, Listener, Session
 from purgatorio_conformance.protocol.small_program import delays_for
 from purgatorio_conformance.protocol.timeline import fitted, shape_of, timeline
 from purgatorio_conformance.protocol.virtual_time import (
@@ -290,18 +291,14 @@ class CommandSubject:
                 with StreamedRecording(recorder, out_path, header, every_s=None) as recording:
                     session = Session(lines or child, talked, limits, self.listener, recording.flush)
                     self._drive(session, child, lines, clock, plan, progress, _SoFar(recording).breaks)
-                self.account.errors, self.account.erred = talked.errors(), talked.erred
-                self.account.doubted = talked.doubted()
-                self.account.refused = talked.refused
             except SubjectFailed as failure:
                 self.account.late = self._late(talked, failure.stuck)
-                self.account.errors, self.account.erred = talked.errors(), talked.erred
-                self.account.doubted = talked.doubted()
                 self.account.oldest, self.account.unanswered = talked.oldest(), talked.stuck()
-                self.account.refused = talked.refused
                 self.account.waiting = talked.waiting()
                 raise
             finally:
+                self.account.errors, self.account.erred = talked.errors(), talked.erred
+                self.account.doubted, self.account.refused = talked.doubted(), talked.refused
                 if errors := child.errors():
                     out_path.with_name(f"{run}.stderr").write_bytes(errors)
 
@@ -378,64 +375,49 @@ class CommandSubject:
             again = _with_steps(again)
         if replace(again, n=self.description.n) != self.description:
             raise child.failed("rubbish", "it describes itself in another way than before")
+        virtual = clock if self.virtual else None
+        drive = Drive(
+            session,
+            self.description,
+            self.part,
+            plan.seed,
+            plan.timers,
+            lambda done: progress(self.name, done, plan.timers),
+        )
         if self.small:
             alone = self.mode == "virtual-scope" and self.description.lanes == 1
             with child.on_one_processor() if alone else nullcontext():
-                self._drive_small(
-                    session,
-                    child,
-                    lines,
-                    clock if self.virtual else None,
-                    judge,
-                    lambda share: progress(self.name, int(share * plan.timers), plan.timers),
-                    plan,
-                )
+                self._drive_small(drive, child, lines, virtual, judge)
         elif self.mode == "real-free":
-            drive_free(
-                session,
-                self.description,
-                self.part,
-                plan.seed,
-                plan.timers,
-                lambda done: progress(self.name, done, plan.timers),
-            )
+            drive_free(drive)
         elif self.mode.endswith("-periodic"):
-            drive_periodic(
-                session,
-                self.description,
-                clock if self.virtual else None,
-                plan.seed,
-                plan.timers,
-                lambda done: progress(self.name, done, plan.timers),
-            )
+            drive_periodic(drive, virtual)
         else:
             with child.on_one_processor() if self.virtual else nullcontext():
-                self._drive_plan(session, child, clock, plan, progress)
+                self._drive_plan(drive, child, clock, plan)
         session.finish()
 
     def _drive_small(
         self,
-        session: Session,
+        drive: Drive,
         child: LineChild,
         lines: Lines | None,
         clock: VirtualClock | None,
         judge: Callable[[], bool],
-        tell: Callable[[float], None],
-        plan: Plan,
     ) -> None:
         if lines is not None and not lines.connect():
             raise child.failed("died", "its JVM no longer answers the debugger's protocol")
-        plays = Plays(session, self.description, self.part, clock, lines=lines, judge=judge)
+        plays = Plays(drive.session, self.description, self.part, clock, lines=lines, judge=judge)
         self.account.plays = plays.played
         # In real time each expiry is waited for.
         part = 1 if self.virtual else 4
-        crossed = min(_CROSSED_MOST, plan.timers // 30) // part
+        crossed = min(_CROSSED_MOST, drive.operations // 30) // part
         run = GatedRun(
             plays,
-            tell,
-            plan.seed,
-            min(_DRAWN_MOST, plan.timers // 2),
-            plan.timers,
+            lambda share: drive.tell(int(share * drive.operations)),
+            drive.seed,
+            min(_DRAWN_MOST, drive.operations // 2),
+            drive.operations,
             crossed,
             _STEPPED_MOST // part,
         )
@@ -444,11 +426,10 @@ class CommandSubject:
             run.drive(self._ways(), self.account.only)
         except SubjectFailed:
             self.account.under_way, self.account.broke_off = plays.under_way, True
+            raise
+        finally:
             if self.virtual:
                 self.account.erring = plays.erred or plays.under_way
-            raise
-        if self.virtual:
-            self.account.erring = plays.erred
         self.account.reached = run.reached
         if lines is not None and lines.unknown:
             self.account.lost = lines.unknown
@@ -464,39 +445,24 @@ class CommandSubject:
         alone = self.virtual or "virtual-time" not in self.description.capabilities
         return ("orders", "drawn") if alone else ("orders",)
 
-    def _drive_plan(
-        self, session: Session, child: LineChild, clock: VirtualClock, plan: Plan, progress: Progress
-    ) -> None:
+    def _drive_plan(self, drive: Drive, child: LineChild, clock: VirtualClock, plan: Plan) -> None:
         real = self.mode == "real"
         one_lane = self.description if real else replace(self.description, lanes=1)
         fit = fitted(plan, self.shape, self.part, one_lane)
         dues = timeline(fit, self.part, one_lane)
 
-        def report(settled: int) -> None:
+        def tell(done: int) -> None:
             # In virtual time what is beyond the plan takes about as long again.
-            progress(self.name, min(settled, fit.timers), fit.timers * (1 if real else 2))
+            drive.tell(min(done, fit.timers) // (1 if real else 2))
 
+        told = replace(drive, tell=tell)
         if real:
-            drive_real(
-                session,
-                self.description,
-                self.part,
-                plan.seed,
-                plan.timers,
-                dues,
-                self._give_up_ns(fit),
-                self._lost_ns,
-                report,
-            )
+            drive_real(told, dues, self._give_up_ns(fit), self._lost_ns)
             if plan.timers >= REACHES_FROM:
-                self.account.left_out = past_deadlines(
-                    session, self.description, self.part, plan.seed, child.asleep()
-                )
+                self.account.left_out = past_deadlines(told, child.asleep())
         else:
             manner: Literal["steps", "jumps"] = "steps" if self.mode == "virtual-steps" else "jumps"
-            self.account.left_out = drive_virtual(
-                session, clock, self.description, self.part, dues, manner, plan.seed, plan.timers, report
-            )
+            self.account.left_out = drive_virtual(told, clock, dues, manner)
 
     def _header(self, run: str, plan: Plan) -> Header:
         slack_ns = {
@@ -537,7 +503,6 @@ class CommandSubject:
 
 
 def _called(command: Sequence[str]) -> str:
-    """A short name of a command, for messages."""
     return Path(command[0]).name if command else "command"
 
 
@@ -552,7 +517,6 @@ class _SoFar:
         self._header = b""
 
     def breaks(self) -> bool:
-        """Down to what was recorded last."""
         self._recording.flush()
         # The run continues, and its trace has its end: what fails here is told when that is judged.
         with surviving("judging so far", []):

@@ -10,14 +10,14 @@ from __future__ import annotations
 import itertools
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.message import Add, Call, Description, Gauge, Quiesce, Register, Start
 from purgatorio_conformance.protocol.scope import crossed_pairs
-from purgatorio_conformance.protocol.session import Session
+from purgatorio_conformance.protocol.session import Drive, Session
 from purgatorio_conformance.protocol.small_program import (
     Expiry,
     Inside,
@@ -53,19 +53,13 @@ def free_programs(description: Description, part: Part) -> tuple[SmallProgram, .
     return tuple(itertools.islice(fit, _PROGRAMS_MOST))
 
 
-def drive_free(
-    session: Session,
-    description: Description,
-    part: Part,
-    seed: int,
-    operations: int,
-    progress: Callable[[int], None],
-) -> None:
+def drive_free(drive: Drive) -> None:
     """Play every program so often, then wait until all has ended. Raises SubjectFailed."""
-    session.call(Start(part, "real"))
-    rng = random.Random(f"free/{seed}")
-    programs = free_programs(description, part)
-    rounds = max(1, min(_ROUNDS_MOST, operations // _OPERATIONS_A_ROUND))
+    session, description = drive.session, drive.description
+    session.call(Start(drive.part, "real"))
+    rng = random.Random(f"free/{drive.seed}")
+    programs = free_programs(description, drive.part)
+    rounds = max(1, min(_ROUNDS_MOST, drive.operations // _OPERATIONS_A_ROUND))
     often = [max(1, rounds // (1 + len(one.before) // _CALLS_BEFORE)) for one in programs]
     number = 0
     for program, times in zip(programs, often, strict=True):
@@ -74,7 +68,7 @@ def drive_free(
             _Round(session, program, number, rng).play()
         if "gauge" in description.capabilities:
             session.call(Gauge())
-        progress(number * operations // sum(often))
+        drive.tell(number * drive.operations // sum(often))
     _come_to_rest(session, min(_FAR_NS, description.most_delay_ns))
     if not session.conversation.settled.pending or description.late_ns is not None:
         session.call(Quiesce())
@@ -95,7 +89,6 @@ class _Round:
         rng.shuffle(self._lanes)
 
     def play(self) -> None:
-        """All calls of it; returns when all are answered."""
         moments_s = self._begin()
         while any(self._lanes):
             now_s = time.monotonic()

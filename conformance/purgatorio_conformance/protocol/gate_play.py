@@ -1,12 +1,13 @@
-"""One gated execution of a program: the driver's calls to the subject's threads, and their messages.
+"""One execution of a program in a gated run: the driver's calls to the subject's threads, and the messages of these
+threads.
 
-The driver knows three states of a subject's thread: its call has *returned*, it is *paused* at a gate, or it is
-*quiet*: it runs, or waits for another thread. While some thread is quiet, the driver reads messages for a moment
-longer.
+The driver distinguishes three states of a thread. The thread has *returned* from its call. The thread is *paused* at a
+pause point (gate). Or the thread is *quiet*: the thread runs, or waits for another thread. While some thread is quiet,
+the driver reads messages for a moment longer.
 
-No verdict depends on how long this moment is. If a slow thread is mistaken for a waiting one, the order becomes
-another one, which the clauses judge as well; then the moment becomes longer. When no thread is paused, all must
-return: otherwise the subject hangs.
+No verdict depends on the length of this moment. If the driver mistakes a slow thread for a waiting thread, the result
+is a different order, which the clauses judge as well. After that, the moment is longer. If no thread is paused and a
+thread does not return, the subject hangs.
 """
 
 from __future__ import annotations
@@ -146,8 +147,7 @@ class Plays:
     def leap(self, by_ns: int) -> None:
         """Virtual time continues by so much at least, in whole units."""
         assert self.clock is not None, "it is called in virtual time"
-        by_ns += -by_ns % self.description.unit_ns
-        self.play_to_the_end([Advance(self.clock.now_ns + by_ns)])
+        self.play_to_the_end([Advance(self.clock.now_ns + self.description.rounded(by_ns))])
 
     def begun(self, program: SmallProgram, beside: str = "") -> Play:
         """The next play; the first that comes to the gate `beside` stays there."""
@@ -205,7 +205,6 @@ class Plays:
         self._look_for_broken()
 
     def _past_overdue(self, leap_ns: int) -> int:
-        """See `in_turn`; what the clock says then."""
         assert self.clock is not None, "it is for virtual time"
         late_ns, conversation = self.description.late_ns, self.session.conversation
 

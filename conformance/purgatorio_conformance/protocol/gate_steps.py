@@ -1,9 +1,9 @@
 """Pauses one call of a program at each of its scheduling points (steps), while the other callers make their calls.
 
-The subject counts the steps in its own code; on a JVM each line is a step. Then two calls are paused: the first in a
-callback, the second at one of its steps. The first is resumed first. This is done for every step of the second call,
-also for steps that it reaches only because the first is paused. A call that moves time is also paused, at some of its
-own steps.
+The subject counts the steps in its own code. On a JVM each line is a step. Then the driver pauses two calls: the first
+call in a callback, and the second call at one of its steps. The first call is resumed first. The driver does this for
+every step of the second call, also for steps that the second call reaches only because the first call is paused. A
+call that moves time is also paused at some of its own steps.
 """
 
 from __future__ import annotations
@@ -313,7 +313,6 @@ class Steps:
     def _seen(
         self, lines: Lines, program: SmallProgram, stop: PausePoint, watched: Mapping[int, str]
     ) -> Sequence[int]:
-        """The steps of a call that was watched."""
         known = lines.seen(watched)
         for _ in range(_WATCHED_MOST - 1):
             if known or stop.workers:

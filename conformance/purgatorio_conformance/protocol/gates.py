@@ -1,11 +1,15 @@
 """Runs the small programs of `gate_program` and `scope`, in many orders, on a subject that has pause points (gates).
 
-At each moment the driver either resumes a paused thread, or makes the next call of a caller. It tries all orders of
-these moves, depth first; each execution has new operations and keys. If the subject counts scheduling points (steps)
-of its own code, each call is also paused at each of them: see `gate_steps`. The module `gate_play` runs one execution.
-docs/subject-protocol.md explains it all ("How a gated run is played").
+Words of this package: a *lane* is a caller, that is a thread that makes one call at a time. A *gate* is a pause point.
+A *hold* is one pause of one thread. A *step* is a scheduling point of the subject's own code. A *play* is one
+execution of a program in one order.
 
-The recorded events are judged from time to time. After the first broken promise no more orders are run.
+At each moment the driver either resumes a paused thread, or makes the next call of a caller. The driver tries all
+orders of these moves, depth first. Each play has new operations and keys. If the subject counts steps, each call is
+also paused at each of its steps: see `gate_steps`. The module `gate_play` runs one play.
+
+The driver judges the recorded events from time to time. After the first broken promise, the driver runs no more
+orders.
 """
 
 from __future__ import annotations
@@ -172,7 +176,6 @@ class GatedRun:
         return f"calls that meet, in all orders: {', '.join(shares)}" if played else ""
 
     def _again(self, only: PlayedOrder) -> None:
-        """One order of one program."""
         program = self._named(only.program)
         if not only.errors:
             program = replace(program, fault=None)

@@ -1,8 +1,8 @@
-"""A client of the JVM's debugger protocol (JDWP), as far as needed to pause one thread at a line.
+"""A client of the JVM's debugger protocol (JDWP). The client can pause one thread at a line.
 
-Every JVM has the other end (`libjdwp`). It connects to us over loopback, to a port on which we listen while it
-starts, so it opens no port of its own. Packets, commands and numbers are those of the JDK's "Java Debug Wire
-Protocol". Input is bounded. An invalid packet, or the end of the input, ends the connection: then all paused threads
+Every JVM contains the other end (`libjdwp`). Purgatorio listens on a loopback port while the JVM starts, and the JVM
+connects to this port. So the JVM opens no port. Packets, commands and numbers are those of the JDK's "Java Debug Wire
+Protocol". Input is limited. An invalid packet, or the end of the input, ends the connection. Then all paused threads
 are resumed, and the JVM continues normally.
 """
 
@@ -414,18 +414,14 @@ class _Refused(Exception):
 
 
 class _Fields:
-    """The fields of a packet, one after the other."""
-
     def __init__(self, packet: bytes) -> None:
         self._packet = packet
         self._place = 0
 
     def number(self, size: int) -> int:
-        """One of so many bytes."""
         return int.from_bytes(self._bytes(size), "big")
 
     def text(self) -> str:
-        """One with its length before it."""
         return self.octets().decode(errors="replace")
 
     def octets(self) -> bytes:

@@ -1,9 +1,9 @@
-"""Scheduling points in unmodified code: the threads of a JVM, paused at lines by its debugger protocol.
+"""Scheduling points in unmodified code: the JVM's debugger protocol pauses threads of a JVM at lines.
 
-For the driver it is a peer with the gate `step`. A call is watched once (`watch`): each line that its thread reaches
-is a step; so are the lines of the subject's own threads if the call moves time. A later call that carries such a
-step is paused there, even if the thread holds locks. The other threads continue, and when the connection ends all
-threads continue.
+For the driver, this module is a second program with the gate `step`. The module first watches a call (`watch`): each
+line that the thread of the call reaches is a step. If the call moves time, the lines of the subject's own threads are
+steps too. A later call with the number of such a step is paused at this step, even if the thread holds locks. The
+other threads continue. When the connection ends, all threads continue.
 """
 
 from __future__ import annotations
@@ -296,7 +296,6 @@ class Lines:
         return orjson.dumps(fields | ({"gates": gates} if gates else {}))
 
     def _begun(self, line: bytes) -> bytes:
-        """A call that is watched, or stops."""
         fields = orjson.loads(line)
         steps = [fields.pop(stop) for stop in ("step", "again") if stop in fields]
         points = [self.points[step] for step in steps if step < len(self.points)]
@@ -329,7 +328,6 @@ class Lines:
                 self._armed.add(request)
 
     def _ended(self) -> None:
-        """The call that was watched, or was to stop, has ended."""
         self._call = None
         jvm = self._jvm
         if jvm is None:

@@ -14,6 +14,7 @@ from typing import Annotated, Final
 import orjson
 
 from purgatorio_conformance.protocol.rule import Items, Number, Text, decoded, written
+from purgatorio_conformance.subject.plan import MS
 from purgatorio_spec.trace.parse import Refusal, shown
 from purgatorio_spec.trace.record import CATCH_UP, TURNS
 
@@ -309,6 +310,25 @@ class Description:
         Text(words=TURNS),
         "1.2: a task that a task adds without a delay runs in the `same` advance, or not before the `next`",
     ] = None
+
+    @property
+    def grain_ns(self) -> int:
+        """Its tick, or a millisecond where it names none; a unit at least."""
+        return max(self.tick_ns or MS, self.unit_ns)
+
+    @property
+    def buckets(self) -> int:
+        """Of a level of its wheel; 20 where it names none, so that what is hard for wheels is tried there too."""
+        return self.wheel_size or 20
+
+    def rounded(self, time_ns: int) -> int:
+        """Up to whole units."""
+        return time_ns + -time_ns % self.unit_ns
+
+    def fit(self, delay_ns: int) -> int:
+        """The delay, or the next above or below that it takes; none below zero."""
+        up_ns = self.rounded(min(max(delay_ns, 0, self.least_delay_ns), self.most_delay_ns))
+        return up_ns if up_ns <= self.most_delay_ns else up_ns - self.unit_ns
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,8 @@ from contextlib import suppress
 from threading import Thread
 from typing import Final
 
-from purgatorio_conformance.protocol.describe import Part
-from purgatorio_conformance.protocol.message import Add, Description, Register
-from purgatorio_conformance.protocol.session import Session
+from purgatorio_conformance.protocol.message import Add, Register
+from purgatorio_conformance.protocol.session import Drive, Session
 from purgatorio_conformance.subject.plan import MS
 from purgatorio_spec.show.visible import first_few
 
@@ -84,22 +83,20 @@ def _processors() -> list[int]:
     return [0]
 
 
-def past_deadlines(
-    session: Session, description: Description, part: Part, seed: int, asleep: Callable[[], bool]
-) -> str:
+def past_deadlines(drive: Drive, asleep: Callable[[], bool]) -> str:
     """Test whether it sleeps past deadlines by more than it declares. Returns why this could not be tested, or an
     empty text. `asleep`: whether all its threads wait. Raises SubjectFailed if it happens three times."""
+    session, description, part = drive.session, drive.description, drive.part
     bound_ns, settled = description.late_real_ns, session.conversation.settled
     if bound_ns is None or settled.pending:
         return ""
-    rng = random.Random(f"asleep/{seed}")
+    rng = random.Random(f"asleep/{drive.seed}")
     slept: list[str] = []
     seen = 0
     with _Naps() as naps:
         for number in range(_TASKS):
             session.listen(time.monotonic() + rng.randrange(*_PAUSES_NS) / 1e9)
-            delay_ns = max(rng.randrange(*_DELAYS_NS), description.least_delay_ns)
-            delay_ns += -delay_ns % description.unit_ns
+            delay_ns = description.rounded(max(rng.randrange(*_DELAYS_NS), description.least_delay_ns))
             if delay_ns > description.most_delay_ns:
                 return ""
             name = f"alone-{number}"

@@ -183,7 +183,7 @@ class Proof:
         _, call = oldest
         whole = script_of(self.trace, self.part, last=call)
         if isinstance(call, Advance):
-            step_ns = _ENDLESS_TICKS * max(self.description.tick_ns or MS, self.description.unit_ns)
+            step_ns = _ENDLESS_TICKS * self.description.grain_ns
             *_, before_t, now_t = 0, *whole.moments()
             between = range(before_t + step_ns, now_t, step_ns)
             if len(between) > _ENDLESS_STEPS:

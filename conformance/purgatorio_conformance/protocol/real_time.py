@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM, REAL_NS, Reach
-from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.message import Add, Call, Description, Gauge, Quiesce, Register, Start
-from purgatorio_conformance.protocol.session import Session
+from purgatorio_conformance.protocol.session import Drive, Session
 from purgatorio_conformance.protocol.timeline import Due
 
 _LOOK_S = 0.005
@@ -17,17 +16,7 @@ _STARTS = 20
 _GAUGE_EVERY = 50
 
 
-def drive_real(
-    session: Session,
-    description: Description,
-    part: Part,
-    seed: int,
-    operations: int,
-    dues: Sequence[Due],
-    give_up_ns: int,
-    lost_ns: int | None,
-    progress: Callable[[int], None],
-) -> None:
+def drive_real(drive: Drive, dues: Sequence[Due], give_up_ns: int, lost_ns: int | None) -> None:
     """Carry out the calls and what is beyond a plan, then wait until all has ended, or until `give_up_ns` after
     that; not for what is overdue by `lost_ns`, which breaks a promise whenever it comes. A timer that loses one task
     in each of many starts is else waited for each time.
@@ -35,14 +24,15 @@ def drive_real(
     A run in which something is still pending has come to rest only by a late bound that the subject declared: what has
     not happened by then is lost. Raises SubjectFailed.
     """
-    settled = session.conversation.settled
+    session, description, part = drive.session, drive.description, drive.part
+    settled, reaches = session.conversation.settled, drive.operations >= REACHES_FROM
     session.call(Start(part, "real"))
     run = _RealRun(session, description, give_up_ns, lost_ns)
-    reach = Reach(run, description, part, seed)
-    if operations >= REACHES_FROM and part == "purgatory":
+    reach = Reach(run, description, part, drive.seed)
+    if reaches and part == "purgatory":
         # First: what has expired before widens the bound on garbage.
         reach.garbage(8)
-    elif operations >= REACHES_FROM:
+    elif reaches:
         # Where threads come too late for it on a busy machine, once more with a new wheel; not where a task was lost.
         for _ in range(_STARTS):
             if reach.first_of_levels(real=True) or settled.pending:
@@ -63,9 +53,9 @@ def drive_real(
             session.wait_for_lane(due.lane)
             session.ask(Gauge(), due.lane)
         if number % report == 0:
-            progress(len(settled.known) - len(settled.pending))
+            drive.tell(len(settled.known) - len(settled.pending))
     run.settle()
-    if operations >= REACHES_FROM:
+    if reaches:
         reach.in_real_time()
         run.settle()
     if not settled.pending or description.late_ns is not None:

@@ -1,12 +1,12 @@
 """The scope: every program of one or two callers up to a size, the smallest first.
 
-A program begins in one of a few start states. Then one or two callers make up to three calls in all; moving the clock
-is one of them. One more call may come from inside a callback, or end with an error. Inside a callback, a task may also
-cancel itself and add another task. A start state has up to two tasks (operations), and one more that no call touches.
-At the end each waiting operation gets its event, or its time-out.
+A program begins in a start state. A start state has up to two tasks (or operations), and one more task that no call
+uses. Then one or two callers make up to three calls in total. A move of the clock is a call. One more call may come
+from inside a callback, or end with an error. Inside a callback, a task may also cancel itself and add another task. At
+the end, each waiting operation gets its event or its time-out.
 
-The size of a program is the number of its calls after the start, those from inside callbacks included. Programs that
-differ only in names are made once.
+The size of a program is the number of its calls after the start, including calls from inside callbacks. If two
+programs differ only in names, the scope has only one of the two.
 """
 
 from __future__ import annotations
@@ -62,7 +62,6 @@ from purgatorio_conformance.protocol.small_program import (
     delays_for,
     late_for,
 )
-from purgatorio_conformance.subject.plan import MS
 
 SIZE_MOST: Final = 3
 """Calls of a program after its start."""
@@ -97,7 +96,6 @@ class _Step:
 
     @property
     def kind(self) -> str:
-        """What is done, whatever to."""
         return " ".join(word for word in self.name.split() if word not in _NAMES)
 
 
@@ -150,8 +148,6 @@ class _Inside:
 
 @dataclass(frozen=True, slots=True)
 class _Recipe:
-    """What a program is made of."""
-
     start: _Start
     lanes: tuple[tuple[_Step, ...], ...]
     inside: _Inside | None = None
@@ -273,8 +269,6 @@ def _words(part: Part, delays: Delays, description: Description) -> _Words:
 
 
 class _Words:
-    """What the programs of a part are made of."""
-
     starts: Sequence[_Start]
     later: Sequence[_Start]
     """Start states of programs of one caller alone: in them time has continued, and does so at the end."""
@@ -290,15 +284,12 @@ class _Words:
         self.turn_ns = turn_of(description)
 
     def steps(self, start: _Start) -> Sequence[_Step]:
-        """What a caller may do."""
         raise NotImplementedError
 
     def beside(self, start: _Start) -> Sequence[_Step]:
-        """And what one may do beside another."""
         raise NotImplementedError
 
     def steps_inside(self, place: str, whose: str, start: _Start) -> Sequence[_Step]:
-        """What may be done from inside a callback."""
         raise NotImplementedError
 
     def at_last(self, there: Sequence[str], soon: Sequence[str]) -> tuple[LaneCall, ...]:
@@ -314,7 +305,6 @@ class _Words:
         raise NotImplementedError
 
     def crossing(self, recipe: _Recipe) -> SmallProgram:
-        """The program of several callers."""
         raise NotImplementedError
 
     def times(self, whose: str) -> Iterator[_Step]:
@@ -373,7 +363,6 @@ class _Words:
                 yield steps
 
     def in_turn(self, recipe: _Recipe) -> SmallProgram:
-        """The program of one caller."""
         program, there = self._made(recipe, SEQUENCE)
         inside = recipe.inside
         comes = recipe.start in self.later or (inside is not None and inside.place == EXPIRED)
@@ -451,7 +440,6 @@ class _Words:
     # Several.
 
     def drawn(self, name: str, draws: random.Random, expires: bool) -> SmallProgram:
-        """See `drawn_program`."""
         start = draws.choice(self.starts)
         before = (
             start.calls if expires else tuple(call for call in start.calls if not isinstance(call, Until))
@@ -750,9 +738,7 @@ _STOPS: Final[Mapping[str, tuple[str, ...]]] = {
 
 def turn_of(description: Description) -> int:
     """What a revolution of its wheel takes, in whole units."""
-    tick_ns = max(description.tick_ns or MS, description.unit_ns)
-    turn_ns = tick_ns * (description.wheel_size or 20)
-    return turn_ns + -turn_ns % description.unit_ns
+    return description.rounded(description.grain_ns * description.buckets)
 
 
 SCOPE_S: Final = 300.0

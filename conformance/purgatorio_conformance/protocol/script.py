@@ -24,6 +24,7 @@ from purgatorio_conformance.protocol.message import (
     Quiesce,
     Repeat,
     Reset,
+    Said,
     Start,
     call_name,
 )
@@ -31,7 +32,7 @@ from purgatorio_conformance.protocol.session import Peer, Session, noted
 from purgatorio_conformance.protocol.virtual_time import VirtualClock
 from purgatorio_conformance.subject.child import ChildLimits, LineChild
 from purgatorio_conformance.subject.contract import SubjectFailed
-from purgatorio_conformance.subject.plan import HUGE_NS, MS
+from purgatorio_conformance.subject.plan import HUGE_NS
 from purgatorio_spec.recording import Recording
 from purgatorio_spec.trace.record import Event, Header
 from purgatorio_spec.trace.recorder import Recorder
@@ -128,7 +129,7 @@ def play(
     session = Session(peer, conversation, limits, noted(lines))
     failure: SubjectFailed | None = None
     try:
-        _Playing(session, clock, limits.lines + 1, errors_end).play(script, description)
+        Caller(session, clock, limits.lines + 1, errors_end=errors_end).carry_out(script, description)
     except SubjectFailed as failed:
         failure = failed
     events = tuple(recorder.drain(last=True))
@@ -148,47 +149,69 @@ def play(
     return Played(header, events, tuple(lines), failure), conversation
 
 
-class _Playing:
-    def __init__(self, session: Session, clock: VirtualClock, lines: int, errors_end: bool) -> None:
-        self._session = session
-        self._clock = clock
-        self._left = lines
+class Caller:
+    """Makes calls one after the other, and at the gates to which they lead what is planned there (`at`). `clock`: the
+    driver's, in virtual time. `lines`: so many may come before a call is answered. Everything raises SubjectFailed."""
+
+    def __init__(
+        self, session: Session, clock: VirtualClock | None, lines: int, *, errors_end: bool = False
+    ) -> None:
+        self.session = session
+        self.clock = clock
+        self.at: dict[tuple[str, str | None], AtGate] = {}
+        self._lines = self._left = lines
         self._errors_end = errors_end
-        self._at: dict[tuple[str, str | None], AtGate] = {}
 
-    def play(self, script: Script, description: Description) -> None:
-        self._make(Start(script.part, "virtual", script.start_ns, script.gates()))
-        for step in script.calls:
-            if isinstance(step, AtGate):
-                self._at[step.f, step.id] = step
-            else:
-                self._make(step)
-        rest_ns = (description.late_ns or 0) + 2 * max(description.tick_ns or MS, description.unit_ns)
-        if self._session.conversation.last_deadline_t(HUGE_NS) + rest_ns <= self._clock.now_ns:
-            self._make(Quiesce())
+    @property
+    def now_ns(self) -> int:
+        """What the driver's clock says."""
+        assert self.clock is not None, "it is asked for in virtual time"
+        return self.clock.now_ns
 
-    def _make(self, call: Call, hold: int | None = None) -> None:
-        """One call and all that it leads to, until it is answered."""
-        conversation = self._session.conversation
-        if not conversation.makes_sense(call):
+    def make(self, call: Call, hold: int | None = None) -> None:
+        """One call and all that it leads to, until it is answered; left out where it speaks of what is not there."""
+        if not self.session.conversation.makes_sense(call):
             return
-        moves = self._clock.to(call.now_ns) if isinstance(call, Advance) else None
-        number = self._session.ask(call, 0, moves, hold=hold)
-        while conversation.is_open(number):
+        if hold is None:
+            self._left = self._lines
+        moves = self.clock.to(call.now_ns) if self.clock is not None and isinstance(call, Advance) else None
+        self._hear_answer(call, self.session.ask(call, 0, moves, hold=hold))
+
+    def _hear_answer(self, call: Call, number: int) -> None:
+        while self.session.conversation.is_open(number):
             self._left -= 1
             if self._left < 0:
-                raise self._session.failed("flood", f"answers {call_name(call)} with more and more lines")
-            said = self._session.hear_on()
-            if isinstance(said, Held):
-                self._at_gate(said)
-            elif isinstance(said, Answer) and said.n == number and said.err is not None and self._errors_end:
-                raise self._session.failed("refused", f"{call_name(call)} ended with {said.err!r}")
+                raise self.session.failed("flood", f"answers {call_name(call)} with more and more lines")
+            said = self.session.hear_on()
+            if isinstance(said, Answer) and said.n == number and said.err is not None and self._errors_end:
+                raise self.session.failed("refused", f"{call_name(call)} ended with {said.err!r}")
+            self.heard(said)
 
-    def _at_gate(self, said: Held) -> None:
-        act = self._at.pop((said.f, said.id), AtGate(said.f, ""))
-        for call in act.calls:
-            self._make(call, said.hold)
-        self._make(Go((said.hold,), int(act.fails) or None))
+    def heard(self, said: Said | None) -> None:
+        """A thread at a gate makes its planned calls, and continues."""
+        if not isinstance(said, Held):
+            return
+        planned = self.at.pop((said.f, said.id), AtGate(said.f, ""))
+        for call in planned.calls:
+            self.make(call, said.hold)
+        self.stay(said)
+        go = Go((said.hold,), int(planned.fails) or None)
+        self._hear_answer(go, self.session.ask(go))
+
+    def stay(self, said: Held) -> None:
+        """Called before the thread continues."""
+
+    def carry_out(self, script: Script, description: Description) -> None:
+        """From a start of its own."""
+        self.make(Start(script.part, "virtual", script.start_ns, script.gates()))
+        for step in script.calls:
+            if isinstance(step, AtGate):
+                self.at[step.f, step.id] = step
+            else:
+                self.make(step)
+        rest_ns = (description.late_ns or 0) + 2 * description.grain_ns
+        if self.session.conversation.last_deadline_t(HUGE_NS) + rest_ns <= self.now_ns:
+            self.make(Quiesce())
 
 
 class ScriptPlayer:
@@ -212,7 +235,6 @@ class ScriptPlayer:
         return Session(self._child, self._conversation, self._limits, noted(self._lines))
 
     def play(self, script: Script) -> Played:
-        """See `play`; what the subject did wrong is raised."""
         played = self.tried(script)
         if played.failure is not None:
             raise played.failure

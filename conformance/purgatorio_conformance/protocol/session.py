@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from purgatorio_conformance.protocol.conversation import Conversation, Misbehaved
-from purgatorio_conformance.protocol.describe import check_description
+from purgatorio_conformance.protocol.describe import Part, check_description
 from purgatorio_conformance.protocol.message import Answer, Call, Describe, Description, Said, Start, Stop
 from purgatorio_conformance.subject.child import ChildLimits, Quiet
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
@@ -227,3 +228,16 @@ class Session:
     def _note(self, way: str, line: bytes) -> None:
         if self._listener is not None:
             self._listener(way, line)
+
+
+@dataclass(frozen=True, slots=True)
+class Drive:
+    """What every way to drive a part of a subject is given: a seed, and how many tasks or operations are asked for.
+    `tell`: called with how many are over."""
+
+    session: Session
+    description: Description
+    part: Part
+    seed: int
+    operations: int
+    tell: Callable[[int], None]

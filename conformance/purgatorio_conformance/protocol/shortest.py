@@ -160,7 +160,6 @@ class _Hanging:
         return self.play(script) is not None
 
     def play(self, script: Script) -> Played | None:
-        """What was played, if it hung."""
         played = self._player.tried(script)
         if played.failure is None:
             return None
@@ -169,7 +168,6 @@ class _Hanging:
         return played if played.failure.kind == "hang" else None
 
     def close(self) -> None:
-        """End the program."""
         self._player.close()
 
 

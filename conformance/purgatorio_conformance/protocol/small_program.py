@@ -348,34 +348,31 @@ class Delays:
 
 def late_for(description: Description) -> int:
     """So long after its deadline, in whole units, something has expired where `advance` goes there at once."""
-    late_ns = (description.late_ns or 0) + 2 * max(description.tick_ns or MS, description.unit_ns)
-    return late_ns + -late_ns % description.unit_ns
+    return description.rounded((description.late_ns or 0) + 2 * description.grain_ns)
 
 
 def delays_for(description: Description, far_ns: int, purge_ns: int = 0) -> Delays:
     """As the subject takes them; what does not expire, does not for `far_ns`, and what has a purge come does after
     `purge_ns` at the earliest."""
-    unit_ns = description.unit_ns
-    tick_ns = max(description.tick_ns or MS, unit_ns)
-    turn_ns = tick_ns * (description.wheel_size or 20)
+    unit_ns, tick_ns = description.unit_ns, description.grain_ns
+    turn_ns = tick_ns * description.buckets
     interval = description.purge_interval or 0
-    least_ns = max(0, description.least_delay_ns)
-    soon_ns = max(4 * tick_ns, 4 * MS, description.least_delay_ns)
+    soon_ns = description.rounded(max(4 * tick_ns, 4 * MS, description.least_delay_ns))
     far_ns = min(far_ns, description.most_delay_ns)
     level_ns, later_ns = min(2 * turn_ns + turn_ns // 4, far_ns), min(2 * turn_ns + turn_ns // 2, far_ns)
     return Delays(
-        least_ns - least_ns % -unit_ns,
-        soon_ns - soon_ns % -unit_ns,
+        description.rounded(max(0, description.least_delay_ns)),
+        soon_ns,
         far_ns - far_ns % unit_ns,
         level_ns - level_ns % unit_ns,
         later_ns - later_ns % unit_ns,
-        tick_ns - tick_ns % -unit_ns,
+        description.rounded(tick_ns),
         min(max(turn_ns - late_for(description), description.least_delay_ns, tick_ns), far_ns)
         // unit_ns
         * unit_ns,
         min(interval, _GARBAGE_MOST_AT_LINES),
         _LOOKS_MORE + interval if interval < _LOOKS_MOST else 0,
-        max(soon_ns - soon_ns % -unit_ns, min(purge_ns, far_ns) // unit_ns * unit_ns),
+        max(soon_ns, min(purge_ns, far_ns) // unit_ns * unit_ns),
     )
 
 

@@ -97,7 +97,7 @@ def fitted(plan: Plan, shape: PlanShape, part: str, description: Description) ->
 
 def _boundaries(description: Description, shape: PlanShape) -> list[int]:
     """Delays around no tick, one, two, a revolution, two, and a revolution of the next level."""
-    tick_ns, size = description.tick_ns or MS, description.wheel_size or 20
+    tick_ns, size = description.tick_ns or MS, description.buckets
     ticks = (0, 1, 1, 2, size - 1, size, size + 1, 2 * size, size * size - 1, size * size)
     near = (
         tick * tick_ns + beside for tick in ticks for beside in (-description.unit_ns, 0, description.unit_ns)
@@ -121,7 +121,7 @@ def _of_timers(plan: Plan, description: Description) -> Iterator[Due]:
 def _again(at_ns: int, lane: int, add: Add, description: Description, rng: random.Random) -> Due:
     """The same task once more: at once, in the midst of its time, about its end, or when it has ended; earlier or later
     than before, where it may have another delay."""
-    unit_ns, tick_ns = description.unit_ns, max(description.tick_ns or MS, description.unit_ns)
+    unit_ns, tick_ns = description.unit_ns, description.grain_ns
     after_ns = rng.choice((0, add.delay_ns // 2, add.delay_ns, add.delay_ns + 2 * tick_ns))
     delay_ns = add.delay_ns
     if "add-again" in description.capabilities:

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM, Reach
-from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.message import (
     MAX_TIME_NS,
     Add,
@@ -28,7 +27,7 @@ from purgatorio_conformance.protocol.message import (
     Register,
     Start,
 )
-from purgatorio_conformance.protocol.session import Session
+from purgatorio_conformance.protocol.session import Drive, Session
 from purgatorio_conformance.protocol.timeline import Due
 from purgatorio_conformance.subject.plan import HUGE_NS, MS
 
@@ -85,30 +84,21 @@ def start_of_clock(seed: int, description: Description, *, later: int = 0) -> in
 
 def longest_jump_ns(description: Description) -> int:
     """The most that one `advance` of `jumps` goes forward; a multiple of the unit."""
-    tick_ns = max(description.tick_ns or MS, description.unit_ns)
-    jump_ns = min(max(4 * tick_ns * min(description.wheel_size or 20, 4096), 100 * MS), 60_000 * MS)
+    tick_ns = description.grain_ns
+    jump_ns = min(max(4 * tick_ns * min(description.buckets, 4096), 100 * MS), 60_000 * MS)
     return max(1, jump_ns // description.unit_ns) * description.unit_ns
 
 
-def drive_virtual(
-    session: Session,
-    clock: VirtualClock,
-    description: Description,
-    part: Part,
-    dues: Sequence[Due],
-    manner: Manner,
-    seed: int,
-    operations: int,
-    progress: Callable[[int], None],
-) -> str:
+def drive_virtual(drive: Drive, clock: VirtualClock, dues: Sequence[Due], manner: Manner) -> str:
     """Carry out the calls, and then what is beyond a plan; what of that was left out, and why. Raises SubjectFailed."""
-    run = _VirtualRun(session, clock, description, random.Random(f"jumps/{seed}"), manner)
+    session, description, part = drive.session, drive.description, drive.part
+    run = _VirtualRun(session, clock, description, random.Random(f"jumps/{drive.seed}"), manner)
     session.call(Start(part, "virtual", clock.now_ns))
-    reach = Reach(run, description, part, seed)
-    if operations >= REACHES_FROM and part == "purgatory" and manner == "steps":
+    reach = Reach(run, description, part, drive.seed)
+    if drive.operations >= REACHES_FROM and part == "purgatory" and manner == "steps":
         # First: what has expired before widens the bound on garbage.
         reach.garbage(100)
-    elif operations >= REACHES_FROM:
+    elif drive.operations >= REACHES_FROM:
         reach.first_of_levels()
     run.plan_ns = clock.now_ns
     report = max(1, len(dues) // 50)
@@ -121,10 +111,10 @@ def drive_virtual(
         if number % _GAUGE_EVERY == 0:
             run.gauge()
         if number % report == 0:
-            progress(len(session.conversation.settled.known) - len(session.conversation.settled.pending))
+            drive.tell(len(session.conversation.settled.known) - len(session.conversation.settled.pending))
     run.come_to_rest(manner)
     session.call(Quiesce())
-    if operations < REACHES_FROM:
+    if drive.operations < REACHES_FROM:
         return f"levels, days and purges: only from {REACHES_FROM} operations on"
     reach.through_levels(longest_ns=MAX_TIME_NS if manner == "steps" else 4 * run.jump_ns)
     if manner == "jumps":
@@ -148,10 +138,10 @@ class _VirtualRun:
         self._session = session
         self._clock = clock
         self._unit_ns = description.unit_ns
-        self._tick_ns = max(description.tick_ns or MS, description.unit_ns)
+        self._tick_ns = description.grain_ns
         self._late_ns = description.late_ns
         self.jump_ns = longest_jump_ns(description)
-        self._wheel_ns = self._tick_ns * (description.wheel_size or 20)
+        self._wheel_ns = self._tick_ns * description.buckets
         self._gauges = "gauge" in description.capabilities
         self._moments: list[int] = []
         self._expected: set[int] = set()
@@ -252,15 +242,12 @@ class _VirtualRun:
         self._advance(now_ns + units * self._unit_ns)
 
     def leap(self, by_ns: int) -> None:
-        """Go forward at once, over whatever is due."""
         self._advance(self._clock.now_ns + by_ns)
 
     def settle(self) -> None:
-        """Go past the last deadline."""
         self.come_to_rest(self._manner)
 
     def gauge(self) -> None:
-        """Read the sizes, where the subject can."""
         if self._gauges:
             self._session.call(Gauge())
 

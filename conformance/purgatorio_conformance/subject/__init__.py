@@ -1,1 +1,1 @@
-"""Subjects: the timers that are judged, each with the interface of `contract`."""
+"""Subjects: the timers that are judged. Each subject has the interface of the module `contract`."""

@@ -46,11 +46,9 @@ class _CallLater:
         self._loop = asyncio.get_running_loop()
 
     def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        """From now on."""
         return self._loop.call_later(delay_ns / 1e9, task)
 
     def cancel(self, handle: object) -> None:
-        """A handle is cancelled by itself."""
         cast(asyncio.TimerHandle, handle).cancel()
 
     def stop(self) -> None:
@@ -59,5 +57,4 @@ class _CallLater:
 
 class _CallAt(_CallLater):
     def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        """At a time of the loop's clock."""
         return self._loop.call_at(self._loop.time() + delay_ns / 1e9, task)

@@ -1,9 +1,10 @@
-"""A child process that writes lines, and cannot harm its parent: its output is bounded, and so is its silence.
+"""A child process that writes lines. The child cannot harm its parent: the output of the child is limited, and so is
+the time without output.
 
-The caller reads its output, on standard error too, so a flood costs no memory: the child blocks at its own full
-pipe. The child has ended when its process has ended, even if another process still has its pipes. However the `with`
-block ends, the child and all processes that it started are killed. Processes that left its process group are
-recognized by their environment.
+The caller reads the output, including standard error. So a flood of output costs no memory: the child blocks when its
+own pipe is full. The child has ended when its process has ended, even if another process still has the pipes. At the
+end of the `with` block, the child is killed, with all processes that the child started. Processes that left the
+process group of the child are recognized by their environment.
 """
 
 import os
@@ -466,7 +467,6 @@ class LineChild(AbstractContextManager["LineChild"]):
         return _OPTION_TOLD.sub(b"", self._errors)
 
     def close(self) -> None:
-        """See `__exit__`."""
         self.__exit__()
 
     def __exit__(self, *error: object) -> None:

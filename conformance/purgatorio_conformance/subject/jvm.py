@@ -79,7 +79,6 @@ class JvmSubject:
         return re.sub(r"^\D*-", "", libraries[0].stem) if libraries else _java("JVM").version
 
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
-        """See `Subject.run`."""
         heard = _Heard()
         plan = self.shape.fit(plan)
         try:
@@ -183,8 +182,6 @@ _NAP_NS: Final = 5_000_000
 
 
 class _Heard:
-    """The lines of a child so far."""
-
     def __init__(self) -> None:
         self.java = ""
         self.events: list[Event] = []

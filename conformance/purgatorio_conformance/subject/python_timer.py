@@ -60,7 +60,6 @@ class PythonSubject:
         return self.version_of()
 
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
-        """See `Subject.run`."""
         # So that a timer which is not installed is told here, by its reason.
         _ = self.version
         plan = self.shape.fit(plan)
@@ -68,8 +67,6 @@ class PythonSubject:
 
 
 class _Run:
-    """One run: the timer, and the threads that call it."""
-
     def __init__(self, subject: PythonSubject, plan: Plan, progress: Progress) -> None:
         self._subject = subject
         self._plan = plan
@@ -86,7 +83,6 @@ class _Run:
             self._timer = subject.make()
 
     def carry_out(self, out_path: Path) -> Path:
-        """Run to the end and write the trace."""
         control = Oversleep()
         control.start()
         self._start_ns = time.monotonic_ns()

@@ -72,7 +72,6 @@ class _Sched:
             self._woken.clear()
 
     def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        """Enter an event, all of one priority."""
         event = self._scheduler.enter(delay_ns / 1e9, 0, task)
         self._woken.set()
         return event
@@ -94,10 +93,7 @@ class _Sched:
 
 
 class _Threads:
-    """Every task is a thread."""
-
     def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        """Make a timer and start it."""
         timer = threading.Timer(delay_ns / 1e9, task)
         timer.daemon = True
         timer.start()

@@ -85,7 +85,6 @@ class ReferenceSubject:
         return "Python, compiled by mypyc" if compiled else "Python"
 
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
-        """See `Subject.run`."""
         run = _Run(self, plan, progress)
         control = Oversleep()
         control.start()
@@ -144,8 +143,6 @@ def reference_subjects() -> list[ReferenceSubject]:
 
 
 class _Run:
-    """One run: the purgatory, its operations, and the acts of every worker."""
-
     def __init__(self, subject: ReferenceSubject, plan: Plan, progress: Progress) -> None:
         self.recorder = Recorder()
         self.failures: list[BaseException] = []

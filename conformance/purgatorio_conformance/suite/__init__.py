@@ -1,7 +1,8 @@
-"""The conformance suite: other people's timers and purgatories, held to the clauses. See docs/conformance-suite.md.
+"""The conformance suite: judges timers and purgatories of users by the clauses. See docs/conformance-suite.md.
 
-`contract` is what a user writes, `plugin` what pytest loads; in between programs (`timer_program`,
-`purgatory_program`) are carried out, recorded, and judged by `purgatorio_spec` alone.
+A user writes the classes of `contract`, and pytest loads `plugin`. The suite executes programs (`timer_program`,
+`purgatory_program`) and records the calls. `purgatorio_spec` alone judges the records.
 
-Nothing is imported here, for pytest imports this package in every run: take the names from `contract` and `probe`.
+This module imports nothing, because pytest imports this package in every run. Import names from `contract` and
+`probe`.
 """

@@ -44,7 +44,7 @@ from purgatorio_conformance.suite.in_process import (
     describe_purgatory,
     describe_timer,
 )
-from purgatorio_conformance.suite.program import NEVER_NS, CallProgram, GatedProgram, Scenario, in_time
+from purgatorio_conformance.suite.program import CallProgram, GatedProgram, Scenario, call_in_words, in_time
 from purgatorio_spec.check import check_files
 from purgatorio_spec.recording import Judged, judge, judge_file
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
@@ -103,12 +103,8 @@ def session_in_words(session: Iterable[str]) -> Iterator[str]:
             case {"m": "advance", "now_ns": int(then_ns)}:
                 by_ns, now_ns = then_ns - now_ns, then_ns
                 yield f"{_caller(one, stands, threads)}advance({in_time(by_ns)})"
-            case {"m": name}:
-                given = (_argument(key, value) for key, value in one.items() if key not in _NOT_TOLD)
-                yield f"{_caller(one, stands, threads)}{name}({', '.join(given)})"
-
-
-_NOT_TOLD: Final = frozenset({"m", "n", "lane", "hold", "step", "again"})
+            case {"m": _}:
+                yield f"{_caller(one, stands, threads)}{call_in_words(one)}"
 
 
 def _caller(call: Mapping[str, object], stands: Mapping[int, tuple[str, str]], threads: bool) -> str:
@@ -116,12 +112,6 @@ def _caller(call: Mapping[str, object], stands: Mapping[int, tuple[str, str]], t
     if isinstance(hold, int):
         return f"{stands[hold][0 if threads else 1]}: "
     return f"lane {call.get('lane', 0)}: " if threads else ""
-
-
-def _argument(name: str, value: object) -> str:
-    if isinstance(value, int) and name.endswith("_ns"):
-        return "never" if value >= NEVER_NS else in_time(value)
-    return "+".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 @dataclass(frozen=True, slots=True)

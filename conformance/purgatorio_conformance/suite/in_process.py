@@ -10,6 +10,7 @@ the process ends.
 from __future__ import annotations
 
 import ctypes
+import gc
 import queue
 import sys
 import sysconfig
@@ -107,7 +108,12 @@ class Driven(Protocol):
 
 
 class InProcess:
-    """A peer for `Session`; `make` makes a fresh subject for each `start`."""
+    """A peer for `Session`; `make` makes a fresh subject for each `start`. Close it.
+
+    From its first call until then Python's garbage collector runs on the thread of the driver only. On a lane it would
+    run finalizers of others: their lines are no steps of a call, a pause would keep their locks, and their time, which
+    may be seconds, is not the subject's.
+    """
 
     def __init__(self, name: str, make: Callable[[Stage, int], Driven]) -> None:
         self._name = name
@@ -119,9 +125,11 @@ class InProcess:
         self._error = ""
         self._others = set(threading.enumerate())
         self._at_work = AtWork(lambda: used_s(self._places()), self._looks)
+        self._collects: bool | None = None
 
     def say(self, line: bytes) -> None:
         """One call of the driver."""
+        self._collect()
         call: Call = orjson.loads(line)
         name = call["m"]
         if name == "start":
@@ -145,6 +153,16 @@ class InProcess:
                 thread.start()
             self._lanes[lane].put(call)
 
+    def _collect(self) -> None:
+        if self._collects is None:
+            self._collects = gc.isenabled()
+        if self._collects:
+            gc.enable()
+            for _ in range(2):
+                # What is new, and of no free list, has the collector run, if it is due.
+                set().copy()
+            gc.disable()
+
     def _work(self, calls: queue.SimpleQueue[Call | None]) -> None:
         with suppress(Over):
             while (call := calls.get()) is not None:
@@ -165,14 +183,17 @@ class InProcess:
             self._stage.say("answer", n=call["n"])
 
     def _answer(self, call: Call) -> None:
-        """Make the call on this thread, and answer it."""
         run, stage = self._run, self._stage
         assert run is not None, "start comes first"
         with stage.inside(call):
             try:
                 with Steps(stage, call):
                     result = run.made(call)
-            except Exception as error:
+            except Over:
+                raise
+            except (
+                BaseException
+            ) as error:  # a thread that ended by SystemExit would leave its call unanswered
                 self._error = "".join(traceback.format_exception_only(error)).strip() + _raised_at(error)
                 result = {"err": type(error).__name__}
             stage.say("answer", n=call["n"], **result)
@@ -241,18 +262,36 @@ class InProcess:
 
     def close(self) -> None:
         """Let all threads go that can."""
+        if self._collects:
+            gc.enable()
         self._stage.close()
         for calls in self._lanes.values():
             calls.put(None)
         self._lanes = {}
         for thread in self._threads:
             thread.join(_ENDS_S)
-            if thread.is_alive() and thread.ident is not None:
-                # One that waits in C is told when it comes back, if ever.
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                    ctypes.c_ulong(thread.ident), ctypes.py_object(Over)
-                )
+        alive = [thread for thread in self._threads if thread.is_alive()]
+        for thread in alive:
+            # One that waits in C is told when it comes back, if ever.
+            _end(thread.ident)
+        if alive:
+            taking_note = threading.Thread(target=_take_note)
+            taking_note.start()
+            taking_note.join()
         self._threads = []
+
+
+def _end(thread: int | None) -> None:
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread or 0), ctypes.py_object(Over))
+
+
+def _take_note() -> None:
+    """CPython notes for all threads at once that one has an asynchronous exception, and forgets it when any has taken
+    its own. Until then, a traced function of any thread turns for ever at its beginning (3.11)."""
+    with suppress(Over):
+        _end(threading.get_ident())
+        while True:
+            pass
 
 
 _OURS: Final = str(Path(__file__).resolve().parents[1])

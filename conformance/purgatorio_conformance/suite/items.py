@@ -174,7 +174,6 @@ class BoundCase:
         return self.request.config.invocation_params.dir
 
     def _nodeid(self) -> str:
-        """The test's id, from where pytest was called."""
         node = self.request.node
         return "::".join([os.path.relpath(node.path, self._here()), *node.nodeid.split("::")[1:]])
 

@@ -160,7 +160,6 @@ class _Shown(TerminalRepr):
         return self._text
 
     def toterminal(self, out: TerminalWriter) -> None:
-        """See `pytest.CollectReport.toterminal`."""
         out.line(self._text)
 
 

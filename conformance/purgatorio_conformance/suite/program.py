@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,18 +10,15 @@ from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.message import (
     Add,
     Advance,
-    Cancel,
-    CancelKey,
     Check,
     Description,
-    Force,
     Gauge,
-    Ready,
     Register,
     Repeat,
     Reset,
     call_name,
 )
+from purgatorio_conformance.protocol.rule import written
 from purgatorio_conformance.protocol.script import AtGate, Script, ScriptStep
 from purgatorio_conformance.subject.plan import HUGE_NS, MS
 from purgatorio_conformance.suite.contract import Promise
@@ -56,7 +53,7 @@ class CallProgram:
 
     def _calls(self, description: Description, expires: bool) -> Iterator[ScriptStep]:
         gauge = (Gauge(),) if "gauge" in description.capabilities else ()
-        tick_ns = max(description.tick_ns or MS, description.unit_ns)
+        tick_ns = description.grain_ns
         rest_ns = (description.late_ns or 0) + 2 * tick_ns
         now_ns = 0
         due: dict[str, int] = {}
@@ -122,22 +119,22 @@ def in_words(step: ProgramStep) -> str:
         case AtGate(f, id, calls, fails):
             what = [*map(in_words, calls), *(("it raises",) if fails else ())]
             return f"in {f} of {id}: {', '.join(what)}"
-        case Add(id, delay_ns):
-            return f"add({id}, {in_time(delay_ns)})"
-        case Register(id, keys, delay_ns):
-            return (
-                f"register({id}, {'+'.join(keys)}, {'never' if delay_ns >= NEVER_NS else in_time(delay_ns)})"
-            )
-        case Repeat(id, kind, delay_ns, period_ns):
-            return f"repeat({id}, {kind}, {in_time(delay_ns)}, {in_time(period_ns)})"
-        case Reset(id, delay_ns):
-            return f"reset({id}, {in_time(delay_ns)})"
-        case Cancel(id) | Ready(id) | Force(id):
-            return f"{call_name(step)}({id})"
-        case Check(key) | CancelKey(key):
-            return f"{call_name(step)}({key})"
         case _:
-            return call_name(step)
+            return call_in_words({"m": call_name(step), **written(step)})
+
+
+_NOT_TOLD: Final = frozenset({"m", "n", "lane", "hold", "step", "again"})
+
+
+def call_in_words(call: Mapping[str, object]) -> str:
+    """A call by the fields of its line."""
+    told: list[str] = []
+    for name, value in call.items():
+        if isinstance(value, int) and name.endswith("_ns"):
+            told.append("never" if value >= NEVER_NS and "keys" in call else in_time(value))
+        elif name not in _NOT_TOLD:
+            told.append("+".join(map(str, value)) if isinstance(value, list) else str(value))
+    return f"{call['m']}({', '.join(told)})"
 
 
 def in_time(time_ns: int) -> str:

@@ -1,1 +1,1 @@
-"""Campaigns: many explorer and stress jobs, a process each, resumable."""
+"""Campaigns: many explorer and stress jobs. Each job has its own process, and a campaign can be resumed."""

@@ -1,7 +1,7 @@
-"""Runs a campaign: several processes at a time, until all jobs are done, a budget is spent or a violation is found.
+"""Runs a campaign: several processes at a time, until all jobs are done, a limit is reached, or a violation is found.
 
-A job is done when its row lies in `verdicts/`, a file of its own that is written whole, once its traces are there: a
-killed campaign leaves jobs that are done and jobs that are not, and nothing in between. The manifest says what is left.
+A job is done when its result is a file in `verdicts/`. The campaign writes this file atomically, after the traces of
+the job. So after a kill, each job is either done or not done. The manifest lists the remaining jobs.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""One module a command of `purgatorio`; each exposes `command`, a click command."""
+"""The commands of `purgatorio`, one module for each command. Each module has `command`, a click command."""

@@ -1,4 +1,4 @@
-"""Support for `verify`: subjects made from commands, verdicts of programs that misbehave, and minimized sessions."""
+"""Functions for `verify`: subjects made from commands, verdicts on programs that misbehave, and minimized sessions."""
 
 from __future__ import annotations
 

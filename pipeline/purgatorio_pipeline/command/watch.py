@@ -1,4 +1,4 @@
-"""`purgatorio watch`: traces judged as they arrive."""
+"""The command `purgatorio watch`: judges traces as they arrive."""
 
 from __future__ import annotations
 

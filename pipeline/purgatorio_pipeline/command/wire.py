@@ -1,4 +1,4 @@
-"""The command `purgatorio wire`: drives a Kafka-compatible broker over raw connections and judges it from outside."""
+"""The command `purgatorio wire`: sends requests to a Kafka-compatible broker, and judges the responses."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A check over a lake that is there already: only files that are new or changed are read."""
+"""A repeated check with the tables of earlier checks: only new or changed files are read."""

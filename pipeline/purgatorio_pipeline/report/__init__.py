@@ -1,1 +1,1 @@
-"""The reports of a check for people: a summary in the terminal, and one self-contained page."""
+"""The reports of a check for people: a summary in the terminal, and one HTML page."""

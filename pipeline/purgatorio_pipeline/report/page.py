@@ -1,11 +1,11 @@
 """The HTML report: one small page that needs no other files and no network.
 
-Its only script is `timeline.js`, which makes the drawings answer to pointer, finger and keyboard; without it the page
-still has all information. The page's content policy allows only this script and its style sheet. So even unescaped
-text of a trace could not run a script.
+The only script of the page is `timeline.js`. The script lets the drawings react to mouse, touch and keyboard. Without
+the script the page still shows all information. The content policy of the page allows only this script and the style
+sheet of the page. So even unescaped text of a trace could not run a script.
 
-A cause is shown once, with a count. The numbers of runs, causes and pictures are limited, and the text says what is
-left out.
+Each cause of violations is shown once, with a count. The numbers of runs, causes and pictures are limited, and the
+page says what is left out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A check in the terminal: one line per run, one counterexample per cause, then the problems with traces.
+"""A check in the terminal: one line for each run, one counterexample for each cause, then the problems with traces.
 
-Made for 80 columns and for logs without colour: every verdict is a word. Text out of traces is made visible and never
-read as rich's markup.
+The output fits into 80 columns and into logs without color: every verdict is a word. Text from traces is escaped, and
+`rich` never reads such text as markup.
 """
 
 from __future__ import annotations

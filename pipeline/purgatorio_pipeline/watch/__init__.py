@@ -1,1 +1,2 @@
-"""Judges runs as they arrive: Structured Streaming over a folder of segments, with the batch checker inside."""
+"""Judges runs as they arrive, with Spark's Structured Streaming over a folder of segments. The batch checker judges
+each batch."""

@@ -1,1 +1,1 @@
-"""Delayed operations and the purgatory that they wait in: start with `operation`, then `purgatory`."""
+"""Delayed operations and the purgatory in which the operations wait. Start reading at `operation`, then `purgatory`."""

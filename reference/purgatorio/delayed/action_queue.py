@@ -1,15 +1,17 @@
-"""`ActionQueue`: actions that wait until no lock is held (Kafka's DelayedActionQueue).
+"""`ActionQueue`: actions that wait until the thread holds no lock (Kafka's DelayedActionQueue).
 
-Code that makes a condition true often holds locks, and must not check keys under them (see `delayed.locked`). It adds
-the check to this queue. The request's handler runs the queue when it ends. The thread that runs time-outs runs the
-queue too.
+Code that makes a condition true often holds locks. Such code must not check keys under these locks (see
+`delayed.locked`). So the code adds the check to this queue. The thread that handles a request runs the queue at the
+end of the request. The thread that runs time-outs runs the queue too.
 
-The queue also prevents deep recursion. If each callback checks a key directly, whose operation's callback checks the
-next key, the stack grows with the length of the chain. With the queue the chain is a loop.
+The queue also prevents deep recursion. Suppose that a callback checks a key directly. The check completes an
+operation, the callback of this operation checks another key, and so on. Then the stack grows with the length of the
+chain. With the queue, the chain is a loop.
 
-Promise: some later `run_all` runs each action once, even if an earlier action raises. Not promised: that an action
-added *during* a `run_all` runs in the same call. One call runs at most as many actions as the queue had at its
-beginning.
+Promise: some later `run_all` runs each action once, even if an earlier action raises.
+
+Not promised: that an action added *during* a `run_all` runs in the same call of `run_all`. One call of `run_all` runs
+at most as many actions as were in the queue when the call began.
 """
 
 from collections.abc import Callable

@@ -1,10 +1,11 @@
-"""A *dialect*: how operations are evaluated, completed and registered when several threads do this at once.
+"""A *dialect*: how several threads evaluate, complete and register one operation at the same time.
 
-There are two, because Kafka has had two: `purgatorio.delayed.pending_flag` (1.1 to 2.6, the default here) and
-`purgatorio.delayed.locked` (4.1 and later). Everything else (watcher lists, timer, purge) is common to both.
+There are two dialects. `purgatorio.delayed.pending_flag` (the default) is Kafka 1.1 to 2.6.
+`purgatorio.delayed.locked` is Kafka 4.1 and later. Kafka 2.7 to 4.0 has other code, and promises what `pending_flag`
+promises. Watcher lists, timer and purge do not depend on the dialect.
 
 Every dialect promises: `on_complete` runs at most once, and `force_complete` returns True only to the caller whose
-call ran `on_complete` [O1]. Their promises about `check_and_complete` differ: see each module.
+call ran `on_complete` [O1]. The modules of the dialects add promises about `check_and_complete`.
 """
 
 from abc import abstractmethod

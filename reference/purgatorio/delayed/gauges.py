@@ -1,9 +1,9 @@
-"""The purgatory's two gauges, as numbers and as OpenMetrics text.
+"""The two gauges of a purgatory, as numbers and as OpenMetrics text.
 
-`PurgatorySize` is the number of watch entries: an operation under three keys counts three, and a completed one
-counts until it is purged or met. `NumDelayedOperations` is the number of operations that the timer holds. Both
-are read without a lock and are exact only at rest. They belong together: much of the first over little of the
-second is garbage that waits for the purge.
+`PurgatorySize` is the number of watch entries: an operation with three keys has three entries. The entries of a
+completed operation count until a check or a purge removes the entries. `NumDelayedOperations` is the number of
+operations in the timer. Both gauges are read without a lock, and are exact only at rest. If `PurgatorySize` is much
+larger than `NumDelayedOperations`, most entries belong to completed operations, and wait for the purge.
 """
 
 from collections.abc import Iterable

@@ -1,18 +1,21 @@
 """The dialect `locked`: Kafka 4.1 and later.
 
-Evaluation, completion and registration of an operation all hold the operation's lock. An event waits for this lock.
+Evaluation, completion and registration of an operation hold the lock of the operation. An event waits for this lock.
 
 Promises.
-* If an operation is ready and watched before `check_and_complete(key)` starts, it has been completed when that call
-  returns. If it is ready before its registration starts, it has been completed when the registration returns.
+* If an operation is ready and watched before `check_and_complete(key)` starts, the operation is completed when
+  `check_and_complete` returns.
+* If an operation is ready before its registration starts, the operation is completed when the registration returns.
 * `try_complete` and `on_complete` of one operation never overlap (KAFKA-19312).
 
-The price: a slow callback delays every event of the operation, and the timer's only thread. A caller may also deadlock
-if it holds a lock that `try_complete` or `on_complete` needs on another thread: (1) A holds G and checks a key; (2) B,
-in `try_complete` of an operation there, has the operation's lock and wants G; (3) A wants the operation's lock. Rule:
-do not check keys while you hold an exclusive lock; add the check to an `ActionQueue`.
+Cost: a slow callback delays every event of the operation, and the only thread of the timer.
 
-The lock is re-entrant, because `try_complete` calls `force_complete` under it.
+Danger: a deadlock, if a caller holds a lock that `try_complete` or `on_complete` needs on another thread. (1) Thread A
+holds the lock G and checks a key. (2) Thread B, in `try_complete` of an operation of this key, holds the operation's
+lock and waits for G. (3) Thread A waits for the operation's lock. Rule: do not check keys while you hold an exclusive
+lock. Add the check to an `ActionQueue` instead.
+
+The lock of an operation is re-entrant, because `try_complete` calls `force_complete` under this lock.
 """
 
 from collections.abc import Callable, Hashable, Sequence

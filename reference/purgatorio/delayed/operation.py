@@ -1,27 +1,28 @@
 """`DelayedOperation`: a request that waits for a condition or for its time-out (Kafka's DelayedOperation).
 
-It is a timer task with a flag. `force_complete` completes it, and only the first call wins. Three callers are
-possible:
+An operation is a timer task with a flag. `force_complete` completes the operation. Only the first call of
+`force_complete` has an effect. There are three callers of `force_complete`:
 
-* an event on one of its keys makes the purgatory call `try_complete`, which calls `force_complete` when the
-  condition holds;
-* its time-out calls `force_complete`, and `on_expiration` after it;
-* any thread may call `force_complete`.
+* After an event on a key of the operation, the purgatory calls `try_complete`. If the condition holds, `try_complete`
+  calls `force_complete`.
+* The time-out calls `force_complete`, and then `on_expiration`.
+* Any thread may call `force_complete`.
 
 Promises (clause ids in brackets).
-* [O1] `on_complete` is called at most once. `force_complete` returns True to one caller only, and that call runs
-  `on_complete`.
-* [O3] `on_expiration` is called at most once, and only if the time-out completed the operation, after `on_complete`.
+* [O1] `on_complete` is called at most once. `force_complete` returns True to one caller only, and this call of
+  `force_complete` runs `on_complete`.
+* [O3] `on_expiration` is called at most once, after `on_complete`, and only if the time-out completed the operation.
   `on_expiration` runs on the timer's executor, outside the operation's lock.
-* `force_complete` first sets the flag, then cancels the timer task, then runs `on_complete`. So the callback sees a
+* `force_complete` first sets the flag, then cancels the timer task, then runs `on_complete`. So `on_complete` sees a
   completed operation without a timer task.
 * [O8] An exception in a callback goes to `faults`: see `purgatorio.faults`.
 
-A purgatory decides how an event evaluates an operation that another thread evaluates already. There are two ways,
-called dialects: `pending_flag` and `locked`. Their modules add promises.
+A *dialect* is a rule for an event on an operation that another thread evaluates at this time. The dialects are
+`pending_flag` and `locked`. Their modules add promises.
 
-For subclasses: `try_complete` must not block for long, must be safe to call by several threads at once, and returns
-what `force_complete` returned, or False. Returning True without completing is a bug (clause O2).
+For subclasses: `try_complete` must not block for long, and several threads may call `try_complete` at once.
+`try_complete` must return the result of `force_complete`, or False. If `try_complete` returns True without a
+completion, the clause O2 is broken.
 """
 
 from purgatorio.compiling import mypyc_attr

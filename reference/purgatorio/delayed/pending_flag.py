@@ -1,33 +1,35 @@
-"""The dialect `pending-flag`, the default here: an event never waits for another thread's evaluation (as in Kafka 1.1
-to 2.6).
+"""The dialect `pending-flag`, the default: an event never waits for the evaluation of another thread (Kafka 1.1 to
+2.6).
 
-To evaluate an operation is to call its `try_complete`. The thread of an event tries the operation's lock. If it gets
-the lock, it evaluates the operation. Otherwise it sets a flag, and the thread that holds the lock evaluates once
-more. Kafka 2.7 to 4.0 work differently but keep the same promises.
+An evaluation is a call of `try_complete`. The thread of an event tries to take the lock of the operation. If the
+thread gets the lock, the thread evaluates the operation. Otherwise the thread sets a flag, and the thread that holds
+the lock evaluates the operation once more. Kafka 2.7 to 4.0 has other code with the same promises.
 
 Promises.
-* After a call of `safe_try_complete` has begun, an evaluation begins: on this thread, or on the thread that has the
-  lock. The evaluation on the other thread may begin after the call has returned. So an event is never lost, and a
+* After a call of `safe_try_complete` has begun, an evaluation begins: on this thread, or on the thread that holds the
+  lock. On the other thread, the evaluation may begin after the call has returned. So an event is never lost, and a
   ready operation does not wait for its time-out (KAFKA-6653).
-* If an evaluation raises, its exception goes to the caller. But if an event came during the evaluation, another
-  evaluation follows, and the exception goes to the fault policy.
+* If an evaluation raises an exception, the caller gets the exception. But if an event came during this evaluation,
+  another evaluation follows, and the exception goes to the fault policy.
 * Completion is one compare-and-set, and `on_complete` runs outside every lock.
-* Two evaluations of one operation never overlap, because of the lock. Only the first evaluation of a registration
-  needs no lock: no other thread knows the operation yet.
+* Two evaluations of one operation never overlap, because of the lock. The first evaluation of a registration needs no
+  lock, because no other thread knows the operation yet.
 
-Not promised: that a ready operation is completed when `check_and_complete` returns. Nor that `try_complete` and
-`on_complete` of one operation never overlap: a time-out may complete an operation while an event evaluates it.
+Not promised: that a ready operation is completed when `check_and_complete` returns. Not promised: that `try_complete`
+and `on_complete` of one operation never overlap. A time-out may complete an operation while an event evaluates the
+operation.
 
-Only `safe_try_complete` may take the operation's lock. If other code takes it, an event may set the flag and nobody
-reads the flag (KAFKA-8334).
+Only `safe_try_complete` may take the lock of the operation. If other code holds the lock, an event may set the flag,
+and no thread reads the flag (KAFKA-8334).
 
-Why the flag is cleared *before* the evaluation, and read after it: (1) thread A clears the flag, and its evaluation
-returns False; (2) thread B makes the condition true, fails to lock, and sets the flag; (3) A reads the flag and
-evaluates again. If A cleared the flag after its evaluation, B's event would be lost.
+Why a thread clears the flag *before* the evaluation, and reads the flag afterwards: (1) Thread A clears the flag, and
+its evaluation returns False. (2) Thread B makes the condition true, fails to take the lock, and sets the flag. (3) A
+reads the flag and evaluates again. If A cleared the flag after the evaluation, the event of B would be lost.
 
-Why B tries the lock a second time if the flag was clear before B set it: (1) A reads the clear flag and is about to
-unlock; (2) B fails to lock and sets the flag; (3) A unlocks and returns. A has not seen the flag. So B tries the lock
-again, until it gets the lock, or finds that its flag was set already: then A has not read it yet.
+Why B tries the lock again if the flag was clear before B set the flag: (1) A reads the clear flag and is about to
+release the lock. (2) B fails to take the lock and sets the flag. (3) A releases the lock and returns without an
+evaluation for B. So B tries the lock again, until B gets the lock, or finds that the flag is still set. If the flag is
+still set, A has not read the flag yet, and A will evaluate again.
 """
 
 from collections.abc import Callable, Hashable, Sequence

@@ -1,24 +1,23 @@
-"""`Purgatory`: where delayed operations wait (Kafka's DelayedOperationPurgatory).
+"""`Purgatory`: the place where delayed operations wait (Kafka's DelayedOperationPurgatory).
 
-Promises (clause ids in brackets; the modules of the dialects, `pending_flag` and `locked`, say where they differ from
-this list).
-* [O4] No completion is lost between registering and an event.
-* [O5] Every operation with a time-out is completed in the end, unless it was cancelled by key. With
+Promises (clause ids in brackets). The modules of the dialects, `pending_flag` and `locked`, list their differences.
+* [O4] No completion is lost between a registration and an event.
+* [O5] Every operation with a time-out is completed at some time, unless `cancel_for_key` returned the operation. With
   `complete_at_shutdown`, the default, `close` completes the remaining operations.
-* [O7] `try_complete_else_watch` is True iff this very call completed the operation; `check_and_complete` returns
-  the number of operations that this very call completed.
-* [O8] An exception in one operation's callback loses no other operation and stops no thread.
-* [P1] Completed operations do not pile up: the purgatory estimates how many operations its lists hold. If this is more
-  than the tasks of the timer plus `purge_interval`, a purge removes all completed operations. The reaper checks this
-  at least every 200 ms; without a reaper, `pass_time` does.
+* [O7] `try_complete_else_watch` returns True if and only if this call completed the operation. `check_and_complete`
+  returns the number of operations that this call completed.
+* [O8] An exception in a callback of one operation loses no other operation and stops no thread.
+* [P1] The number of completed operations in the lists is bounded. The purgatory estimates the number of operations in
+  its lists. If the estimate exceeds the number of timer tasks plus `purge_interval`, a purge removes all completed
+  operations. The reaper compares the two numbers at least every 200 ms. Without a reaper, `pass_time` does this.
 * [P3] No callback runs under a lock of the purgatory.
 
 Not promised: that the gauges are exact under load; that a completed operation leaves the lists of its other keys
-before a purge; that operations of one key are tried in any order; that `check_and_complete` is atomic.
+before a purge; any order of the operations of one key; that `check_and_complete` is atomic.
 
-Kafka differs: its shutdown leaves operations pending, and an operation that is registered afterwards never expires;
-an exception of a callback goes to the caller. Choose `complete_at_shutdown=False` and `purgatorio.faults.PROPAGATE`
-to get Kafka's behavior.
+Kafka differs in three ways. Kafka's shutdown leaves operations pending. After the shutdown, a new operation never
+expires. An exception of a callback goes to the caller. To get Kafka's behavior, choose `complete_at_shutdown=False`
+and `purgatorio.faults.PROPAGATE`.
 """
 
 from collections.abc import Hashable, Sequence, Set

@@ -1,12 +1,13 @@
-"""`Watchers`, one key's list of waiting operations, and `WatcherList`, the keys and their lists; both as in Kafka.
+"""`Watchers`: the list of waiting operations of one key. `WatcherList`: the keys and their lists. Both are Kafka's.
 
-Promises of `Watchers`. `try_complete_watched` tries every operation that was in the list when it began and was not
-completed, and counts those that it completed. Completed operations that it meets leave the list.
+Promises of `Watchers`. `try_complete_watched` tries every operation that was in the list when the call began and that
+was not completed. The result is the number of operations that the call completed. The call also removes completed
+operations from the list.
 
-Not promised: that a completed operation leaves the lists of its *other* keys at once. It stays there until an event of
-that key, or a purge.
+Not promised: that a completed operation leaves the lists of its *other* keys at once. The operation stays in another
+list until an event of that key, or until a purge.
 
-[P3] No lock is held while an operation is tried: a callback may check other keys, or this one (KAFKA-3994).
+[P3] No lock is held while an operation is tried, because a callback may check any key (KAFKA-3994).
 """
 
 from collections.abc import Callable, Hashable

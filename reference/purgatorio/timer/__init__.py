@@ -1,8 +1,8 @@
-"""Timers: the contract in `interface`, the hierarchical wheel of Kafka, a simple oracle, the hashed wheel, a mock, and
-the intrusive wheel, which is the one for use.
+"""Timers: the interface, Kafka's hierarchical wheel, a simple oracle, the hashed wheel, a mock, and the intrusive
+wheel.
 
-`compiled` says which build of the intrusive wheel this is: False for the plain Python of the source, True where mypyc
-made machine code of the same files (see CONTRIBUTING.md).
+Use the intrusive wheel in production. `compiled` is False if the intrusive wheel runs as plain Python, and True if
+mypyc has compiled the same source files (see CONTRIBUTING.md).
 """
 
 from typing import Final

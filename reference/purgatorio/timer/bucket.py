@@ -1,27 +1,32 @@
 """One bucket of a wheel: a doubly linked ring of entries with one expiration (Kafka's TimerTaskList).
 
 Promises.
-* `add`, `remove` take constant time; an entry is in at most one bucket; `task_counter`, shared by all buckets of
-  a timer, is the number of linked entries.
-* `set_expiration` says whether the value changed: the adder that changed it, and no other thread, must offer the
-  bucket to the delay queue.
-* `flush` empties the bucket, hands every entry to `reinsert`, and only then makes the bucket reusable.
+* `add` and `remove` take constant time. An entry is in at most one bucket. All buckets of a timer share the counter
+  `task_counter`, the number of linked entries.
+* `set_expiration` returns whether the value changed. Only the thread that changed the value must offer the bucket to
+  the delay queue.
+* `flush` empties the bucket, passes every entry to `reinsert`, and only then makes the bucket reusable.
 
 Not promised: any order of the entries.
 
-Lock order: a bucket's lock before an entry's. While flushing, the lock of a coarser bucket is held when that of
-a finer one is taken, never the other way round. The bucket's lock is re-entrant because a flush removes under it,
-and may re-insert into the very bucket (Go timingwheel #25).
+Lock order: a bucket's lock before an entry's lock. A flush holds the lock of a coarser bucket while the flush takes
+the lock of a finer bucket, never the other way round. The bucket's lock is re-entrant, because a flush holds the lock
+while it removes entries, and may insert an entry into the same bucket again (Go timingwheel #25).
 
-Lock rule 1: `remove` tests, under both locks, whether the entry is in *this* bucket.
-  (1) B cancels: reads entry.bucket = X; (2) A flushes X: unlinks the entry and links it into Y; (3) B removes it
-  from X, whose lock does not guard Y's links; or, between (2)'s two halves, removes an entry that is in no bucket,
-  and subtracts it from the counter twice. (KAFKA-2226.)
-Lock rule 2: `add` unlinks the entry from its old bucket *before* it takes this bucket's lock, and tests again under
-the locks: taking the old bucket's lock inside would take two buckets in either order (a deadlock). Lock rule 3:
-`flush` resets the expiration before it lets go of the lock.
-  (1) A has emptied the bucket and let go; (2) B adds an entry, sets the same expiration, sees no change and does
-  not offer; (3) A resets. The bucket is in no queue and its entry never fires. (Go timingwheel PR 35.)
+Lock rule 1: `remove` tests, under both locks, whether the entry is in *this* bucket. Without this test (KAFKA-2226):
+  (1) Thread B cancels, and reads entry.bucket = X. (2) Thread A flushes X: A unlinks the entry and links the entry into
+  Y. (3) B removes the entry from X, but the lock of X does not guard the links of Y.
+  Or B runs after A has unlinked the entry and before A links the entry. Then B removes an entry that is in no bucket,
+  and the counter is decreased twice.
+
+Lock rule 2: `add` unlinks the entry from its old bucket *before* `add` takes the lock of the new bucket. Under the
+locks `add` tests again whether the entry is in no bucket. If `add` took the lock of the old bucket while it holds the
+lock of the new bucket, two threads could take the same two locks in opposite order (a deadlock).
+
+Lock rule 3: `flush` resets the expiration before `flush` releases the lock. Otherwise (Go timingwheel PR 35):
+  (1) Thread A has emptied the bucket and released the lock. (2) Thread B adds an entry and sets the same expiration. B
+  sees no change, and does not offer the bucket. (3) A resets the expiration. The bucket is in no queue, and the entry
+  of B never fires.
 """
 
 from collections.abc import Callable

@@ -1,12 +1,13 @@
 """`call_later` and `call_every` for any timer that has `add(task)`, and `Repeated`, the task of `call_every`.
 
-Promises. [T8] [T9] `Repeated` runs its function a period after the last run has ended, so two runs never overlap.
-[T10] After `cancel` no new run begins, also if the function itself or another thread cancels during a run. If the
-function raises, the exception goes to the timer's fault policy, and the function runs again after the next period. It
-does not run after its timer is closed.
+Promises. [T8] [T9] `Repeated` runs its function one period after the previous run has ended, so two runs never
+overlap. [T10] After `cancel` no new run begins, even if the function itself, or another thread, calls `cancel` during
+a run. If the function raises, the timer's fault policy gets the exception, and the function runs again after the next
+period. After the timer is closed, the function does not run.
 
-Not promised: a fixed rate. Each period begins when the last run ends, so each start is later by the duration of the run
-before it. A period below the timer's tick is not kept: the function runs again and again until the tick has ended.
+Not promised: a fixed rate. Each period begins when the previous run ends. So each run starts later than at a fixed
+rate, by the duration of the previous run. A period shorter than the timer's tick has no effect: within a tick, the
+function runs again and again without a pause.
 """
 
 from collections.abc import Callable

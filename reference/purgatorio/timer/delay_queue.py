@@ -1,16 +1,19 @@
-"""A queue whose items can be taken only when they are due (`java.util.concurrent.DelayQueue`).
+"""A queue whose items can be taken only when the items are due (`java.util.concurrent.DelayQueue`).
 
-Promises: `poll` never returns an item that is not due, and returns a due item with the least expiration; `await_due`
-wakes up within one clock unit of the time when the head becomes due, also when an earlier item arrives while it
-sleeps [T2].
+Promises. `poll` never returns an item that is not due. If several items are due, `poll` returns an item with the least
+expiration. `await_due` wakes up within one clock unit of the time when the first item becomes due, even if this item
+arrives while `await_due` sleeps [T2].
 
-An item's expiration must not change while the item is in the queue. The wheel keeps this rule: a bucket's expiration
-is set before it is offered and reset after it was polled.
+The expiration of an item must not change while the item is in the queue. The wheel obeys this rule: it sets the
+expiration of a bucket before the offer, and resets the expiration after the poll.
 
-Lock rule 1: a thread decides how long to sleep and goes to sleep without releasing the lock in between. (1) A finds
-the queue empty and releases the lock; (2) B offers an item due now and notifies no thread, because none sleeps yet;
-(3) A goes to sleep for ever. (Go timingwheel #5, tokio #6682.) Lock rule 2: `offer` notifies whenever the new item is
-the head. (1) A sleeps until 100; (2) B offers 5; (3) without a notice 5 fires at 100. (tokio #2290.)
+Lock rule 1: between computing the time to sleep and going to sleep, a thread does not release the lock. Otherwise (Go
+timingwheel #5, tokio #6682): (1) Thread A finds the queue empty and releases the lock. (2) Thread B offers an item
+that is due, and notifies no thread, because no thread sleeps yet. (3) A goes to sleep for ever.
+
+Lock rule 2: `offer` notifies whenever the new item is the first item. Otherwise (tokio #2290): (1) Thread A sleeps
+until
+100. (2) Thread B offers 5. (3) Without a notice, 5 fires at 100.
 """
 
 import heapq

@@ -1,4 +1,4 @@
-"""The part of every timer that hands tasks to its executor, and closes it."""
+"""The part of every timer that passes due tasks to the executor, and closes the executor."""
 
 from typing import Final
 

@@ -1,22 +1,24 @@
-"""`HashedWheel`: one wheel, whose tasks count the rounds that are left (Varghese and Lauck's scheme 6).
+"""`HashedWheel`: one wheel, whose tasks count the remaining rounds (scheme 6 of Varghese and Lauck).
 
-The contract is that of `purgatorio.timer.interface`. A deadline d belongs to tick number n = floor(d / tick_ms), and
-tick n to slot n mod wheel_size. The task remembers how many visits of its slot it must let pass. A drain visits the
-slots of the ticks that have begun since the last one.
+`HashedWheel` implements the contract of `purgatorio.timer.interface`. A deadline d belongs to the tick with the number
+n = floor(d / tick_ms), and tick n belongs to slot n mod wheel_size. A task stores the number of visits of its slot
+that come before its own tick. A drain visits the slots of all ticks that have begun since the previous drain.
 
 Promises.
-* The first `add` starts the wheel, and its worker thread if it has one.
-* `stop_now` returns the tasks that were waiting and will not run. `stop_after_pending` refuses new ones and waits
-  until every waiting task has been handed over.
-* `cancel` unlinks at once and `size()` is exact at any moment.
+* The first `add` starts the wheel. If the wheel has a worker thread, the first `add` starts the thread too.
+* `stop_now` returns the waiting tasks, which will not run.
+* `stop_after_pending` refuses new tasks, and waits until every waiting task has been passed to the executor.
+* `cancel` unlinks the task at once. `size()` is exact at any moment.
 
-Not promised: cheap waiting. While tasks wait, the cost grows with the ticks that pass; the hierarchical wheel avoids
-this.
+Not promised: cheap waiting. While tasks wait, the cost grows with the number of ticks that pass. The hierarchical
+wheel avoids this cost.
 
-Lock order: a task's monitor before the wheel's lock (a cancel comes that way). So an entry, whose making takes
-the monitor, is made before the lock is taken; a cancel that comes between finds it in no slot and marks it gone.
-The lock is held while handing over to the executor, and so while a task runs where that one runs tasks at once
-(`DirectExecutor`). Then it is re-entrant: such a task may add, cancel and stop. A drain inside a drain does nothing.
+Lock order: a task's monitor before the wheel's lock, because a cancel takes the two locks in this order. So `add`
+makes the entry, which takes the monitor, before `add` takes the wheel's lock. If a cancel comes between these two
+steps, the cancel finds the entry in no slot, and marks the entry as cancelled. The wheel's lock is held while tasks
+are passed to the executor. So with an executor that runs tasks at once (`DirectExecutor`), the lock is held while a
+task runs. For this case the lock is re-entrant: such a task may add, cancel and stop. A drain inside a drain has no
+effect.
 """
 
 from collections.abc import Callable, Iterable

@@ -1,8 +1,8 @@
-"""`HeapTimer`: one delay queue of tasks, the design before the wheel (Kafka before 0.9), and the simple oracle of it.
+"""`HeapTimer`: one delay queue of tasks. Kafka used this design before 0.9. Tests use `HeapTimer` as a simple oracle.
 
-The contract is that of `purgatorio.timer.interface`, and it is kept so plainly that tests compare the wheel with
-it: a heap ordered by the start of the deadline's tick. An add costs log n, and a cancel costs n, since it searches
-the heap; that is what the wheel was made for.
+`HeapTimer` implements the contract of `purgatorio.timer.interface` in the simplest way: a heap, ordered by the start
+of the deadline's tick. So tests compare the wheel with `HeapTimer`. An add costs log n. A cancel costs n, because a
+cancel searches the heap. The wheel avoids these costs.
 """
 
 from purgatorio.arithmetic import bucket_expiration

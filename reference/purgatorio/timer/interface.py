@@ -1,23 +1,24 @@
-"""`Timer`: what every timer of this package promises.
+"""`Timer`: the promises of every timer of this package.
 
-Tasks run only when a thread (a reaper) *drains* the timer, that is, calls `advance_clock`. Let `d` be the deadline
+Tasks run only when a thread (a reaper) *drains* the timer: the thread calls `advance_clock`. Let `d` be the deadline
 that `add` computed (the clock's time + `delay_ms`), `T` the tick of the timer, and `now` the time of a drain. Then the
 timer promises:
 
     not early:  floor(d / T) * T <= now                                                          [T1]
-    not late:   it is handed to the executor in the first drain with now >= floor(d / T) * T   [T2]
+    not late:   the task is passed to the executor in the first drain with now >= floor(d / T) * T   [T2]
 
-So a task may run up to T - 1 ms before its deadline. With T = 1 a task is never early. If a task's deadline has passed
-already, `add` may hand it to the executor at once.
+So a task may run up to T - 1 ms before its deadline. With T = 1 a task is never early. If the deadline of a task has
+passed already, `add` may pass the task to the executor at once.
 
-Within one drain, tasks are handed to the executor in the order of floor(d / T) [T6]. There is no promise about the
-order within a tick, the thread, or the time until the task runs. A task runs at most once for each time it is added
-[T3]. `size()` counts the tasks that have not been handed over yet [T5].
+Within one drain, tasks are passed to the executor in the order of floor(d / T) [T6]. There is no promise about the
+order within a tick, about the thread, or about the time until the task runs. A task runs at most once for each `add`
+of the task [T3]. `size()` counts the tasks that have not been passed to the executor yet [T5].
 
-All of this holds for any number of threads, and for concurrent drains. But the tasks of two drains have no order.
+These promises hold for any number of threads, and for concurrent drains. But the tasks of two concurrent drains have
+no order.
 
-If the executor raises, no task is lost [T3]. The task waits and counts again, and the next drain hands it over again.
-The exception goes to the caller of the drain.
+If the executor raises an exception, no task is lost [T3]. The task is pending and counts again, and the next drain
+passes the task to the executor again. The caller of the drain gets the exception.
 """
 
 from typing import Final, Protocol

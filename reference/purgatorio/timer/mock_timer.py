@@ -1,11 +1,12 @@
 """`MockTimer`: a timer for tests of code that *uses* timers (the fixture of Kafka's tests).
 
-It differs from every other timer here, as Kafka's does:
+Like Kafka's mock timer, `MockTimer` differs from every other timer of this package:
 
-* `add` with a delay of 0 or below runs the task at once, on the caller;
-* `advance_clock(n)` moves the clock by n instead of waiting. Then it runs the tasks whose deadline is *before* the new
-  time, on the caller, in the order of their deadlines. A task whose deadline is the new time waits;
-* cancelled tasks stay inside until they would run, or until `size()` is called.
+* `add` with a delay of 0 or below runs the task at once, on the calling thread.
+* `advance_clock(n)` moves the clock by n and does not wait. Then `advance_clock` runs the tasks whose deadline is
+  *before* the new time, on the calling thread, in the order of the deadlines. A task whose deadline equals the new time
+  does not run.
+* Cancelled tasks stay inside until their deadline, or until `size()` is called.
 """
 
 import heapq

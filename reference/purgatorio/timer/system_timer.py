@@ -1,27 +1,29 @@
-"""`SystemTimer`: the hierarchical wheel, its queue of buckets, and the executor that runs tasks.
+"""`SystemTimer`: the hierarchical wheel, a queue of its buckets, and the executor that runs tasks.
 
-The contract is that of `purgatorio.timer.interface`. How the timer keeps it: every bucket with tasks is in a delay
-queue, ordered by the start of its tick. A drain polls the first due bucket, moves the wheel's clock to it, and flushes
-it: each entry runs (its tick has come) or goes to a lower level. So the cost grows with the number of due buckets, not
-with the ticks that pass.
+`SystemTimer` implements the contract of `purgatorio.timer.interface` in this way: every bucket with tasks is in a
+delay queue, ordered by the start of the bucket's tick. A drain polls the first due bucket, moves the wheel's clock to
+the start of this bucket, and flushes the bucket. Each entry of the bucket runs if its tick has come. Otherwise the
+entry goes to a lower level. So the cost grows with the number of due buckets, not with the number of ticks that pass.
 
-What surprises.
-* The wheel's clock stands still while nothing is due. So `add` does not run a task with a delay of 0: the task goes
+Surprising properties.
+* While no bucket is due, the wheel's clock does not move. So `add` does not run a task with a delay of 0. The task goes
   into a bucket that is due already, and waits for the next drain.
-* `advance_clock` may return True although nothing ran: a bucket of cancelled tasks stays queued until it is due.
-* There is no largest delay. Levels are made when a delay needs them: `2**63 - 1` ms at size 20 takes 15 levels.
-
+* `advance_clock` may return True although no task ran, because a bucket of cancelled tasks stays in the queue until the
+  bucket is due.
+* There is no largest delay. The timer creates levels when a delay needs them: `2**63 - 1` ms at size 20 takes 15
+  levels.
 * [T3] If the executor refuses a task, the task goes to an extra bucket that is due at once. The drain ends after the
-  current bucket and raises, and the next drain hands over the task again.
+  current bucket and raises the exception. The next drain passes the task to the executor again.
 
-Lock order: read or write side of the timer's lock, then bucket, entry. Adders share the read side; a drain has the
-write side from its first bucket to its last, so an adder never computes a place from a clock that is being moved.
-Cancels take neither side.
+Lock order: the read or write side of the timer's lock, then a bucket, then an entry. Threads that add share the read
+side. A drain holds the write side from its first bucket to its last bucket. So an add never computes a bucket from a
+clock that is being moved. Cancels take neither side.
 
-Lock rule: a drain takes buckets off the queue under the write lock only [T1]. Kafka polls before it takes the lock, and
-lives with one reaper a timer: (1) drain A polls the bucket of 3 ms; (2) drain B polls that of 4, moves the clock and
-ends; (3) an add for 6 finds A's bucket, where 6 belongs by now, and changes its expiration; (4) A takes the lock and
-moves the clock to what the bucket says: it is 6 at 4 ms, and what waits there fires early.
+Lock rule: a drain polls buckets from the queue only under the write lock [T1]. Kafka polls before Kafka takes the
+lock, which is safe only with one reaper for each timer. Otherwise: (1) Drain A polls the bucket of 3 ms. (2) Drain B
+polls the bucket of 4 ms, moves the clock, and ends. (3) An add with the deadline 6 goes to the bucket that A has
+polled, because this bucket now belongs to 6 ms, and changes the expiration of the bucket. (4) A takes the lock, and
+moves the clock to the new expiration. The clock is 6 at the time 4 ms, and tasks of this bucket fire early.
 """
 
 from purgatorio.clock import Clock, MonotonicClock

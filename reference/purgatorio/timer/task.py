@@ -1,29 +1,33 @@
 """`TimerTask`: a task to run after a delay (Kafka's TimerTask), for every timer of this package.
 
-A timer makes an *entry* for a task: the object that links it into the timer, and has the deadline and a `remove`. A
-task has at most one entry. Adding a pending task again moves it, also to another timer.
+For each task, a timer makes an *entry*. The entry links the task into the timer, and has the deadline and a method
+`remove`. A task has at most one entry. If a pending task is added again, the task moves to the new deadline, also to
+another timer.
 
 Promises (clause ids in brackets).
 * [T4] `cancel()` removes the entry at once, in constant time (except in a `HeapTimer`). A second call has no effect.
-* [T3] A cancelled task that is added again is pending again, and runs once.
+* [T3] If a cancelled task is added again, the task is pending again, and runs once.
 
-Not promised: that a task does not run after `cancel()` returned. If the timer has handed the task to the executor
-already, it still runs, as in Kafka. `is_cancelled()` only says that the task has no entry: it is True for a task that
-was never added, and False after the task has run.
+Not promised: that a task does not run after `cancel()` returned. If the timer has passed the task to the executor
+already, the task still runs, as in Kafka. `is_cancelled()` only says that the task has no entry. So `is_cancelled()`
+is True for a task that was never added, and False after the task has run.
 
-Order rule: the pointer changes first, then the old entry leaves its timer; and a thread that links an entry tests
-the pointer again afterwards (`TimingWheel.add`), or links and sets the pointer under the lock that `remove` takes
-(`IntrusiveTimer.add`). So if a cancel and a linking overlap, one of them sees the other. Kafka unlinks first: (1) A
-moves the entry between buckets and finds it not cancelled; (2) B cancels: finds it in no bucket, clears the pointer;
-(3) A links it. It never runs, but `size()` counts it until its bucket is flushed.
+Order rule: a cancel first clears the task's pointer to the entry, and then removes the entry from the timer. A thread
+that links an entry reads the pointer again afterwards (`TimingWheel.add`), or links the entry and sets the pointer
+under the lock that `remove` takes (`IntrusiveTimer.add`). So if a cancel and a linking overlap, one of the two threads
+sees the change of the other. Kafka removes the entry first: (1) Thread A moves the entry between buckets, and finds
+that the entry is not cancelled. (2) Thread B cancels: B finds the entry in no bucket, and clears the pointer. (3) A
+links the entry. The task never runs, but `size()` counts the task until its bucket is flushed.
 
-Test rule: a thread that takes an entry out to run it tests whether it is still the task's entry. (1) A cancels:
-takes the entry off the task; (2) B adds the task again, with another entry, and drains: the first is still linked,
-because A has not removed it yet.
+Test rule: a thread that takes an entry out of the timer, in order to run its task, tests whether the task still has
+this entry. Otherwise: (1) Thread A cancels, and clears the pointer of the task. (2) Thread B adds the task again, with
+a new entry, and drains. The old entry is still linked, because A has not removed the old entry yet, so B runs the
+task.
 
-Exchange rule: the old pointer is read and the new one set atomically, so exactly one thread takes out each entry. If
-this were not atomic: (1) A and B add the task, and both read the same old entry; (2) each stores its own; (3) the
-overwritten entry stays linked, and no thread unlinks it: the task runs twice. (Kafka has a monitor around the two.)
+Exchange rule: reading the old pointer and setting the new pointer is one atomic step, so exactly one thread removes
+each entry. Otherwise: (1) Threads A and B add the task, and both read the same old entry. (2) Each thread stores its
+own new entry. (3) One of the new entries is overwritten, stays linked, and no thread unlinks this entry. The task runs
+twice. (Kafka uses a monitor for this step.)
 """
 
 import operator

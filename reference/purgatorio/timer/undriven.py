@@ -1,7 +1,8 @@
-"""A warning for a timer that no thread drains: its tasks never run, without any other sign.
+"""A warning for a timer that no thread drains. Without the warning, the tasks of such a timer never run, and there is
+no other sign.
 
-Only a timer with the real clock has this guard; another clock is moved by hand. It gives one RuntimeWarning, when
-the timer is closed or freed with tasks in it and was never drained.
+The warning is a RuntimeWarning. The timer gives the warning once, when a timer that was never drained is closed or
+freed with tasks inside. Only a timer with the real clock gives the warning, because other clocks are moved by hand.
 """
 
 import warnings

@@ -1,13 +1,13 @@
 """One level of the hierarchical timing wheel, and the levels above it (Kafka's TimingWheel).
 
-A level has `wheel_size` buckets of `tick_ms` each and a clock that is a multiple of its tick. A deadline e goes to
+A level has `wheel_size` buckets of `tick_ms` each, and a clock that is a multiple of the tick. A deadline e goes to
 
-    e < clock + tick                 nowhere: it has expired, the caller runs it
+    e < clock + tick                 no bucket: the task has expired, and the caller runs the task
     e < clock + tick * wheel_size    the bucket number (e / tick) mod wheel_size of this level
     beyond                           the level above, whose tick is this level's whole interval
 
-With a tick of 1, three buckets a level, and a start at c, a multiple of 9 (Kafka's example), these are the deadlines
-of the buckets as the clock moves on; expired deadlines are run:
+Kafka's example has a tick of 1, three buckets in a level, and a start at c, a multiple of 9. The table shows the
+deadlines of the buckets at each clock. Expired deadlines are not in the table:
 
     clock   level 1     level 2                    level 3
     c       c+1, c+2    c+3..c+5, c+6..c+8         c+9..c+17, c+18..c+26
@@ -15,7 +15,8 @@ of the buckets as the clock moves on; expired deadlines are run:
     c+2     c+3, c+4    c+3..c+5, c+6..c+8         c+9..c+17, c+18..c+26
     c+3     c+4, c+5    c+6..c+8, c+9..c+11        c+9..c+17, c+18..c+26
 
-The lowest level that has a deadline takes it: c+3 is put into level 2 at c, and would be put into level 1 at c+1.
+The lowest level that can hold a deadline gets the deadline. At clock c, the deadline c+3 goes into level 2. At clock
+c+1, a new task with the deadline c+3 goes into level 1.
 
 >>> from purgatorio.arithmetic import level_of
 >>> for passed in range(4):  # the level of c+1 to c+11, counted from 0; -1 where it has expired
@@ -26,20 +27,22 @@ The lowest level that has a deadline takes it: c+3 is put into level 2 at c, and
 [-1, -1, -1, 0, 0, 1, 1, 1, 1, 1, 1]
 
 Promises.
-* No bucket holds deadlines of two ticks: the ticks in [clock + tick, clock + interval) are wheel_size - 1 different
-  ones, and the clock never passes a bucket that has not been polled, since it moves to polled buckets only.
-* A bucket is offered to the delay queue once for each tick it serves.
-* [T7] An entry that is flushed from level n goes to a level below n or has expired: at most one cascade a level.
-* `advance_clock` never goes back, and each level's clock is the one below, floored to its own tick.
+* No bucket holds deadlines of two ticks. The range [clock + tick, clock + interval) contains wheel_size - 1 ticks. The
+  clock moves to polled buckets only, so the clock never passes a bucket that has not been polled.
+* A bucket is offered to the delay queue once for each tick that the bucket serves.
+* [T7] An entry that is flushed from level n has expired, or goes to a level below n. So an entry moves at most once per
+  level.
+* `advance_clock` never moves the clock back. The clock of a level is the clock of the level below, floored to its tick.
 
-Not promised: that the clock shows the time. It is the time of the last polled bucket, so an idle wheel lags; then a
-short delay may go to a higher level than its length suggests (and cascades at once), and a delay of 0 goes to a
-bucket that is due already rather than to the caller.
+Not promised: that the clock shows the time. The clock is the time of the last polled bucket, so the clock of an idle
+wheel is behind the time. In this case a short delay may go to a higher level than necessary (and moves down at once),
+and a delay of 0 goes to a bucket that is due already, not to the caller.
 
-Concurrency: `add` under the timer's read lock, `advance_clock` under its write lock; the wheel's own lock serves
-only the making of the level above. Without it (KAFKA-2112): (1) A sees no level above; (2) B sees none either; (3) A
-makes one and adds; (4) B makes another over it: what A added is found by its bucket in the queue, but its level's
-clock no longer advances.
+Concurrency: `add` runs under the timer's read lock, and `advance_clock` under the write lock. The wheel's own lock
+guards only the creation of the level above. Without this lock (KAFKA-2112): (1) Thread A sees no level above. (2)
+Thread B sees no level above either. (3) A creates a level and adds an entry. (4) B creates another level, which
+replaces the level of A. The delay queue still has the bucket of A's entry, but the clock of A's level does not advance
+any more.
 """
 
 from purgatorio.arithmetic import bucket_expiration, bucket_index, floor_to_tick, is_expired, is_within_level

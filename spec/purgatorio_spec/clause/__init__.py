@@ -1,1 +1,1 @@
-"""The clauses: pure functions that judge one part of a history. All verdicts come from them."""
+"""The clauses: pure functions that judge one part of a trace, such as one operation. All verdicts come from clauses."""

@@ -1,6 +1,6 @@
 """O7: the return values of calls are correct.
 
-The claim is the `force_complete` that completes the operation.
+The claim is the `force_complete` that completes the operation:
 
 registration.out = 1  iff  the claim lies in the registration, and in no expiry and no check inside it
 try.out = 1           iff  the claim lies in the try
@@ -28,9 +28,9 @@ O7 = Clause(
 def registration_and_try(run: Run, history: OperationHistory) -> Finding:
     """An occasion is an operation whose registration or `try_complete` returned a value. Another call inside the
     registration may complete the operation: a `check_and_complete` from a callback, or an expiry that runs at once
-    because the delay is zero. Then the registration may return either value. So may a `try_complete` inside which
-    another `try_complete` completed the operation. If fires are not recorded, a completion inside a registration and
-    outside every `try_complete` may be such an expiry."""
+    because the delay is zero. In these cases the registration may return either value. If another `try_complete`
+    inside a `try_complete` completes the operation, the outer `try_complete` may return either value too. If fires are
+    not recorded, a completion inside a registration and outside every `try_complete` may be an expiry."""
     answered = [call for call in (*history.registrations, *history.tries) if call.out is not None]
     if not answered:
         return NO_OCCASION
@@ -63,7 +63,7 @@ def _is_of_another(history: OperationHistory, call: Call, winner: Call, fires: b
 
 @O7.of_check
 def check_counts(_run: Run, check: CheckCall) -> Finding:
-    """An occasion is a `check_and_complete` that returned."""
+    """For the number that a check returns, an occasion is a `check_and_complete` that returned."""
     if check.out == len(check.completed):
         return KEPT
     names = ", ".join(check.completed[:3]) + (", ..." if len(check.completed) > 3 else "")

@@ -1,6 +1,7 @@
 """O1, O2, O3, O6: an operation is completed once, for a cause, before its expiration callback, and without overlap.
 
-With *force* for `force_complete`, *done* for `on_complete`, *try* for `try_complete`, of one operation:
+In the formulas, *force* is a `force_complete`, *done* is an `on_complete`, and *try* is a `try_complete`, all of one
+operation. The *claim* is the force with out = 1:
 
     O1  |done| <= 1,  |force with out = 1| <= 1,  a force returns 1 iff it contains the done,  and 0 only if a claim
         had begun
@@ -8,11 +9,11 @@ With *force* for `force_complete`, *done* for `on_complete`, *try* for `try_comp
         cancel_for_key(k) had returned the operation before that check;  only a key that it was registered under
         returns it, and no key twice;  a key returns every operation that waits under it
     O3  |on_expiration| <= 1, one fire contains both the done and, after it, the on_expiration, and a fire that
-        contains the claim (the force with out = 1) contains an on_expiration
+        contains the claim contains an on_expiration
     O6  no try of one thread overlaps a try of another nor, under the operation's lock, the done of another
 
-`docs.makers.operation_machine` states the same as a state machine, as far as one operation shows it without its timer.
-A test compares the two on every short history.
+`docs.makers.operation_machine` states these rules as a state machine of one operation, without the timer. A test
+compares the clauses and the state machine on every short history.
 """
 
 from bisect import bisect_right
@@ -37,14 +38,12 @@ O1 = Clause(
 
 @O1.of_operation
 def once(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is an operation with a `force_complete` or an `on_complete`.
-
-    A completion that happened twice is a violation even if records were dropped. A `force_complete` may return false
-    only if another call has begun to complete the operation. This part is judged if the `force_complete` began after
-    the registration had returned false. It is not judged if a `cancel_for_key` returned the operation, or if another
-    `force_complete` raised or is open. It is broken if the operation is never completed, or if the evaluation or
-    expiry that completed it began after the `force_complete` returned.
-    """
+    """An occasion is an operation with a `force_complete` or an `on_complete`. A second completion is a violation even
+    if records were dropped. A `force_complete` may return false only if another call has begun to complete the
+    operation. This rule is judged only if the `force_complete` began after the registration had returned false. The
+    rule is not judged if a `cancel_for_key` returned the operation, or if another `force_complete` raised or is open.
+    The rule is broken if the operation is never completed. The rule is also broken if the evaluation or expiry that
+    completed the operation began after the `force_complete` returned."""
     if not history.forces and not history.completes:
         return NO_OCCASION
     completes, winners = history.completes, history.winners
@@ -134,15 +133,12 @@ O2 = Clause(
 @O2.of_operation
 def caused(run: Run, history: OperationHistory) -> Finding:
     """An occasion is an operation with an `on_complete`, with a `try_complete` that returned true, or that a
-    `cancel_for_key` returned.
-
-    After a key has returned an operation, no check of this key completes it. This is judged only if the registration
-    had returned before the `cancel_for_key` began, because an open registration may watch the key again. One call may
-    return an operation several times, because the operation may be registered several times under one key.
-
-    An operation waited throughout a `cancel_for_key` if its registration had returned false before the call, and
-    nothing could complete it until the call had returned. If the trace was cut off, this part is not judged.
-    """
+    `cancel_for_key` returned. The rule about checks of a cancelled key also holds for the other keys that the event
+    `cancelled` names. This rule is judged only if the registration had returned before the `cancel_for_key` began,
+    because an open registration may watch the key again. One `cancel_for_key` may return an operation several times,
+    because the operation may be registered several times under one key. An operation waits under a key throughout a
+    `cancel_for_key` if its registration returned false before the call, and nothing could complete the operation
+    before the call returned. If the trace was cut off, this last rule is not judged."""
     if (broken := _not_given_back(run, history)) is not None:
         return broken
     truths = [attempt for attempt in history.tries if attempt.out == 1]
@@ -271,13 +267,14 @@ def _under_a_lost_key(history: OperationHistory, truths: list[Call]) -> Broken |
     for back in history.given_back:
         if not _is_registered(history, back.call_i):
             continue
+        keys = ", ".join(back.point.keys)
         for attempt in truths:
             check = history.under.get(attempt.call_i)
-            if check is not None and check.key == back.key and check.call_i > back.point.i:
+            if check is not None and check.key in back.point.keys and check.call_i > back.point.i:
                 return Broken(
                     "completed-under-a-lost-key",
                     [back.call_i, back.point.i, check.call_i, attempt.end_i],
-                    f"cancel_for_key({back.key}) returned it: no later check of that key completes it",
+                    f"cancel_for_key({back.key}) returned it: no later check of {keys} completes it",
                     f"check_and_complete({check.key}) on {attempt.th} completed it",
                 )
     return None
@@ -296,9 +293,9 @@ O3 = Clause(
 
 @O3.of_operation
 def expiration_after_completion(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is an operation with an `on_expiration`, or one whose expiry completed it and returned without an
-    exception. If fires are not recorded, the completion and the `on_expiration` must be on one thread, instead of in
-    one fire."""
+    """An occasion is an operation with an `on_expiration`. Another occasion is an operation whose expiry completed the
+    operation and returned without an exception. If fires are not recorded, the completion and the `on_expiration` must
+    be on one thread, instead of in one fire."""
     expirations = history.expirations
     if not expirations:
         return _ran_its_callback(history)
@@ -353,18 +350,13 @@ O6 = Clause(
 
 @O6.of_operation
 def no_overlap(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is an operation with two `try_complete` calls. If the lock is held over `on_complete`, an operation
-    with a `try_complete` and an `on_complete` is one too.
-
-    Both are recorded inside the callback, so under the operation's lock. Intervals of two threads that overlap in the
-    recorder's order therefore did overlap. Nested calls on one thread are normal. If records were dropped, a call
-    without its return may have ended long before. The first evaluation of a registration needs no lock, because no
-    other thread has the operation yet. So nothing is promised about an operation that is registered twice and
-    completed without the lock.
-
-    A completed operation may be evaluated again, and a registration does so. Kafka's check avoids it, only to save
-    work.
-    """
+    """An occasion is an operation with two `try_complete` calls. If `on_complete` runs under the operation's lock,
+    another occasion is an operation with a `try_complete` and an `on_complete`. Both functions are recorded inside the
+    callback, so under the operation's lock. If the recorded intervals of two threads overlap, the calls did overlap.
+    Nested calls on one thread are normal. If records were dropped, a call without a return may have ended long before.
+    The first evaluation of a registration needs no lock, because no other thread has the operation yet. So the clause
+    promises nothing about an operation that is registered twice and completed without the lock. A completed operation
+    may be evaluated again, for example by a registration."""
     beside = run.profile.completes_beside
     if beside and len(history.registrations) > 1:
         return NO_OCCASION

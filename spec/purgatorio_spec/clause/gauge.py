@@ -47,15 +47,13 @@ P1 = Clause(
 
 @P1.of_reading
 def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
-    """An occasion is a reading of `watched` at rest.
-
-    *waiting*: the entries of operations that are registered, not completed, and not returned by every key.
-    *most_entries(n)*: the entries of the n operations with the most keys. *unseen*: the entries that the last purge
-    may have missed. They belong to operations that were watched but not in the timer at the time of the purge, and
-    were completed later. Such an operation was handed over to run, had no time-out, or was being registered. The
-    time of the purge is unknown, so the time with the most such entries counts. In virtual time, only as many
-    registrations count as were open at once.
-    """
+    """An occasion is a reading of `watched` at rest. In the formula, *waiting* counts the entries of operations that
+    are registered, not completed, and not returned by every key. *most_entries(n)* counts the entries of the n
+    operations with the most keys. *unseen* counts the entries that the last purge may have missed. An entry is unseen
+    if its operation was watched but not in the timer at the time of the purge, and was completed later. Such an
+    operation had passed its time-out, had no time-out, or was being registered. The time of the purge is not recorded,
+    so the time with the largest *unseen* counts. In virtual time, the number of such registrations is at most the
+    number of registrations that were open at once."""
     if not reading.at_rest or reading.watched is None or run.purge_interval is None:
         return NO_OCCASION
     most = reading.waiting + reading.garbage_most
@@ -84,14 +82,11 @@ P2 = Clause(
 @P2.of_reading
 def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
     """An occasion is a reading whose earliest possible time is known: a reading recorded as an interval, a reading at
-    rest, or a point that is not the first event of its thread.
-
-    `watched` is at least the number of entries of live operations, and at most the number of all entries ever made.
-    At rest, `delayed` is at most the number of live operations that no key has returned, plus the timer's tasks that
-    are no operations. In Kafka's dialects `delayed` may also count *raced* tasks. A task is raced if its cancel
-    overlapped an add, or another event was recorded during the cancel. It counts until a `quiesce` at which it is long
-    overdue.
-    """
+    rest, or a point that is not the first event of its thread. `watched` is at least the number of entries of live
+    operations, and at most the number of all entries ever made. At rest, `delayed` is at most the number of live
+    operations that no key has returned, plus the number of timer tasks that are not operations. In Kafka's dialects,
+    `delayed` may also count *raced* tasks. A task is raced if its cancel overlapped an add, or if another event was
+    recorded during the cancel. A raced task counts until a `quiesce` at which the task is long overdue."""
     if not reading.bounded:
         return NO_OCCASION
     # What a key may have given back, and no event reported, is counted or not.
@@ -129,9 +124,8 @@ P4 = Clause(
 @P4.of_reading
 def empty_lists_are_dropped(run: Run, reading: Reading) -> Finding:
     """An occasion is a reading of `keys` and `watched` at rest. Each list that is not empty has an entry. So if there
-    are more keys than entries, some lists are empty. `keys` is read not before `watched`: a purge between the two
-    would look like a violation.
-    """
+    are more keys than entries, some lists are empty. The recorder must read `keys` after `watched`. Otherwise a purge
+    between the two readings would look like a violation."""
     if not reading.at_rest or reading.keys is None or reading.watched is None:
         return NO_OCCASION
     if reading.keys <= reading.watched:
@@ -156,10 +150,10 @@ T5 = Clause(
 
 @T5.of_reading
 def size_is_exact(run: Run, reading: Reading) -> Finding:
-    """An occasion is a reading of `delayed`, as in P2. If the profile counts cancelled tasks until the next tick,
-    only a reading at rest is one. A point may have been read at any time since the previous event of its thread. Even
-    at rest a reaper may be moving one task between buckets, which the recorder does not see. Only a `quiesce`
-    excludes this; without it the lower bound is one less."""
+    """An occasion is a reading of `delayed`, as in P2. If the profile counts cancelled tasks until the next tick, only
+    a reading at rest is an occasion. A point may have been read at any time since the previous event of its thread.
+    Even at rest, a reaper may be moving one task between buckets, and the recorder does not see this move. Only a
+    `quiesce` excludes such a move. So without a `quiesce`, the lower bound is one less."""
     if reading.delayed is None:
         return NO_OCCASION
     if reading.delayed < 0:

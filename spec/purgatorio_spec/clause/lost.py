@@ -1,7 +1,7 @@
 """O4 and O5: no completion is lost (KAFKA-6653 and similar bugs), and no operation waits forever.
 
-O4, with k a key of the operation whose `cancel_for_key` did not return it, and check(k) a check that started after
-the operation was ready and ended without an exception:
+In the formulas of O4, k is a key of the operation, and `cancel_for_key(k)` did not return the operation. check(k) is a
+check that started after the operation was ready, and ended without an exception:
 
     both         ready < registration.call        =>  claim.call < registration.ret
     locked       ready < check(k).call            =>  claim.call < max(check(k).ret, registration.ret)
@@ -11,7 +11,8 @@ the operation was ready and ended without an exception:
 O5  registration.out = 0, with a time-out, not cancelled, its time-out passed at the end  =>  a force claimed it;
     in virtual time, if its expiry did:  began <= registration.ret.t + delay_ns + late_ns
 
-O5 shares with T2 and T3 when a task was due, and whether the run continued long enough to call it late.
+O5, T2 and T3 use the same functions for two questions: when was a task due, and did the run continue long enough to
+call the task late?
 """
 
 from collections.abc import Iterable
@@ -65,14 +66,13 @@ O4 = Clause(
 
 @O4.of_operation
 def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a registered operation that was ready before its registration started. Another is an operation
-    with a key that was checked after it was ready, if the check returned.
-
-    Not judged are keys under which the operation was cancelled, because it is no longer watched there. If a
-    `try_complete` of the operation raised, registrations and checks that began before its end are not judged, because
-    the operation may not have been completable then. A check that ended with an exception is not judged either: in
-    Kafka the exception of one operation ends the check (O8 is the reference's own promise).
-    """
+    """An occasion is a registered operation that was ready before the registration started. Another occasion is an
+    operation with a key that was checked after the operation was ready, if the check returned. After a
+    `cancel_for_key` has returned the operation, the operation is not watched under this key, and checks of the key are
+    not judged. If a `try_complete` of the operation raised, registrations and checks that began before the end of this
+    `try_complete` are not judged, because the operation may not have been completable. A check that ended with an
+    exception is not judged, because in Kafka the exception of one operation ends the check. (O8 forbids this for the
+    reference.)"""
     registration, ready = history.registration, history.ready
     if ready is None or registration is None or registration.ret_i is None or registration.err is not None:
         return NO_OCCASION
@@ -240,14 +240,12 @@ O5 = Clause(
 
 @O5.of_operation
 def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is an operation with a time-out whose registration returned false, and that was completed, or
-    overdue at the end. The time-out counts from the return of the last add, or of the registration if no add is
-    recorded.
-
-    In virtual time it also says when an operation expires at the latest. This counts from the registration, because a
-    time-out that is armed anew by each failed check never ends. An expiry is a completion inside a `timer_fire`, or
-    one with an `on_expiration` after it on its thread. If `late_ns` is not declared, or the operation was registered
-    twice, this is not judged."""
+    """An occasion is an operation with a time-out whose registration returned false, if the operation was completed,
+    or is overdue at the end. The time-out counts from the return of the last add. If no add is recorded, the time-out
+    counts from the return of the registration. In virtual time, the clause also gives the latest time of an expiry.
+    This time counts from the registration, because a failed check may add the time-out again, and so move the deadline
+    for ever. An expiry is a completion inside a `timer_fire`, or a completion with a later `on_expiration` on its
+    thread. The latest time is not judged if `late_ns` is not declared, or if the operation was registered twice."""
     registration = history.registration
     if registration is None or registration.out != 0 or registration.delay_ns is None or history.cancelled:
         return NO_OCCASION

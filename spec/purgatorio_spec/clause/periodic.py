@@ -188,8 +188,9 @@ T8 = Clause(
 
 @T8.of_operation
 def once_a_period(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a periodic task that ran. A fixed rate is an occasion only if the header gives `catch_up`.
-    Without `late_ns` it is unknown which runs were late, so `once` and `skip` are judged as `burst`."""
+    """An occasion is a periodic task that ran. With a fixed rate, the task is an occasion only if the header gives
+    `catch_up`. Without `late_ns`, the clause cannot know which runs were late, so `once` and `skip` are judged as
+    `burst`."""
     task = _task(run, history)
     if task is None or not history.fires:
         return NO_OCCASION

@@ -28,7 +28,7 @@ T12 = Clause(
 
 @T12.of_operation
 def runs_in_the_declared_turn(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a task that was added once, without a delay, from inside an `advance_clock`, and that fired or
+    """An occasion is a task that was added once, without a delay, from inside an `advance_clock`, if the task fired or
     could have fired. A task that was cancelled, moved or completed is no occasion."""
     if len(history.adds) != 1 or history.cancels or history.resets or history.forces or history.cancelled:
         return NO_OCCASION

@@ -1,8 +1,8 @@
-"""The registry of clauses: the ids that verdicts, scenarios, mutants and pages name, each with its promise.
+"""The registry of clauses. Verdicts, scenarios, mutants and pages name the clauses by the ids of this registry.
 
-There are three kinds. `CLAUSES`, the clauses of traces, are declared next to the functions that judge them.
-`CODE_CLAUSES` cannot be judged from a trace: the explorer and the models judge them. The clauses of the broker, B...,
-are the cases of the decision tables in `purgatorio_wire.table`. The ids are public interface.
+There are three kinds of clauses. `CLAUSES` are judged from a trace, and are declared next to the functions that judge
+them. `CODE_CLAUSES` cannot be judged from a trace: the explorer and the models judge these clauses. The clauses of the
+broker, B..., are the rows of the decision tables in `purgatorio_wire.table`. The ids are public interface.
 """
 
 from typing import Final

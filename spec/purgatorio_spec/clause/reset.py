@@ -1,7 +1,9 @@
-"""T11: a reset moves the deadline of a task. The former deadline never fires.
+"""T11: a reset moves the deadline of a task. The task never fires at the former deadline.
 
-A `timer_reset` that did not return 0 arms its task once, as an add does. So T1, T2 and T3 judge a task with resets
-over its adds and resets alike, and violations are reported here as T11. T4 judges its cancels.
+A `timer_reset` that did not return 0 arms its task once, as an add does. So for a task with resets, T1, T2 and T3
+treat adds and resets alike, and violations are reported as T11. T4 judges cancels of such a task. With a profile in
+which a cancel is a barrier, a reset that returned 1 is a barrier too: even if the task is due at the time of the
+reset, the task starts only at the new deadline.
 """
 
 from dataclasses import replace
@@ -9,7 +11,7 @@ from typing import Final
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
 from purgatorio_spec.clause.timer import exactly_once, not_early, not_late
-from purgatorio_spec.history.operation import OperationHistory
+from purgatorio_spec.history.operation import NEVER, OperationHistory
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.verdict import KEPT, NO_OCCASION
 
@@ -18,7 +20,8 @@ T11 = Clause(
     "a reset moves the deadline: the task does not fire at the old deadline, and fires once at the new "
     "deadline",
     formula="reset.ret.t < d - early_ns => no fire answers the deadline d from before it;  "
-    "fire.t >= reset.deadline_t - early_ns;  fire.t <= max(reset.deadline_t, reset.ret.t + delay_ns) + late_ns;  "
+    "fire.t >= reset.deadline_t - early_ns, also if d has passed and the reset, a barrier, returned 1 on the fire's "
+    "thread;  fire.t <= max(reset.deadline_t, reset.ret.t + delay_ns) + late_ns;  "
     "|fires| <= |adds and resets in force at them|",
     records=("timer_reset", "timer_add", "timer_fire", "timer_cancel"),
     constants=("early_ns",),
@@ -31,13 +34,13 @@ _MOVED: Final = "a reset moves the deadline: "
 
 @T11.of_operation
 def reset_moves_the_deadline(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a task with a reset that fired, or that is overdue at the end. Lateness is judged if the header
-    gives `late_ns`."""
+    """An occasion is a task with a reset, if the task fired, or is overdue at the end. If the header gives `late_ns`,
+    lateness is judged too."""
     if not history.resets or history.is_periodic:
         return NO_OCCASION
     armed = replace(history, resets=[])
     resets = [reset.call_i for reset in history.resets]
-    early = not_early(run, armed)
+    early = _kept_back(run, history) or not_early(run, armed)
     if isinstance(early, Broken):
         return Broken(
             "fired-at-former-deadline", [*resets, *early.events], _MOVED + early.allowed, early.seen
@@ -51,3 +54,20 @@ def reset_moves_the_deadline(run: Run, history: OperationHistory) -> Finding:
     if once.undecided:
         return once
     return KEPT if early.occasions or late.occasions or once.occasions else NO_OCCASION
+
+
+def _kept_back(run: Run, history: OperationHistory) -> Broken | None:
+    """The first fire that a successful reset forbids, if the profile's cancel is a barrier."""
+    early_ns = run.early_ns or 0
+    for reset in history.resets if run.profile.cancel_is_barrier else ():
+        rearmed_i = min((add.call_i for add in history.adds if add.end_i > reset.end_i), default=NEVER)
+        for fire in history.fires:
+            after = reset.end_i < fire.call_i < rearmed_i and fire.th == reset.th
+            if reset.out == 1 and after and not reset.may_run(fire.call_t, early_ns):
+                return Broken(
+                    "fired-at-former-deadline",
+                    [reset.call_i, reset.end_i, fire.call_i],
+                    f"timer_reset answered 1: the task fires at t = {reset.deadline_t} or later",
+                    f"it fired at t = {fire.call_t}",
+                )
+    return None

@@ -1,6 +1,6 @@
 """T1 to T4: a task fires not early, not late, once, and not after its cancel.
 
-With d the deadline of an add, and `early` and `late` the bounds of the header:
+In the formulas, d is the deadline of an add, and `early` and `late` are the bounds of the header:
 
     T1  fire.t >= d - early, for some add that the fire answers; no two fires answer the same add
     T2  fire.t <= max(d, add.ret.t + delay) + late, if the fire can answer only this add, and no cancel and no
@@ -9,13 +9,13 @@ With d the deadline of an add, and `early` and `late` the bounds of the header:
         came after it, a fire came after it
     T4  if a stop returned at a time t < d - early, no fire of an earlier add starts after the stop began
 
-Under the profile `request-log`, T2 also bounds the answer of a request. A *stop* in T4 is a cancel, a completion of the
-operation other than by its expiry, or a `cancel_for_key` that returned the operation. A cancel is a *barrier* if the
-profile says so: after a successful one the task does not run, whatever the time. In every profile, a cancel that
-reports success must not come after a run of the task.
+With the profile `request-log`, T2 also bounds the time of the answer to a request. A *stop* in T4 is a cancel, a
+completion of the operation by a call other than its expiry, or a `cancel_for_key` that returned the operation. In some
+profiles, a cancel is a *barrier*: after a successful cancel the task never runs. In every profile, if a cancel reports
+success, the task must not have run before this cancel.
 
-An add that comes while its task is pending moves the task. But a task that was due by then may have been handed over
-to run, and cannot be called back: that fire still answers the first add.
+An add of a pending task moves the task. But a task that was due before the move may have been passed to the executor
+already. The timer cannot stop such a task, so this fire still answers the first add.
 """
 
 from typing import NamedTuple
@@ -76,13 +76,10 @@ T2 = Clause(
 
 @T2.of_operation
 def not_late(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a task whose first fire can answer one add only, and that was not cancelled or completed before
-    that fire.
-
-    The deadline may have been computed at any time between the add's call and its return, so lateness counts from the
-    return. T3 judges a task that never fired. Under the profile `request-log`, a request that was answered is an
-    occasion too: its answer may come no later than its time-out.
-    """
+    """An occasion is a task whose first fire can answer only one add, if no cancel and no completion came before this
+    fire. The timer may compute the deadline at any time between the add's call and its return, so lateness counts from
+    the return. A task that never fired is judged by T3. With the profile `request-log`, a request that was answered is
+    an occasion too: the answer must come no later than the time-out."""
     late_ns = run.late_ns or 0
     if _is_judged_elsewhere(history):
         return NO_OCCASION
@@ -139,12 +136,10 @@ T3 = Clause(
 
 @T3.of_operation
 def exactly_once(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a task that fired, or that was added and is overdue at the end.
-
-    A cancel that returned 0, or that came before the last add, does not disarm the task. An add that raised may have
-    armed the task or not. An add is no longer in force if another add moved the task, or a cancel disarmed it, before
-    the deadline. T4 judges the fire of a cancelled task.
-    """
+    """An occasion is a task that fired, or that was added and is overdue at the end. If a cancel returned 0, or came
+    before the last add, the cancel does not disarm the task. An add that raised may have armed the task or not. An add
+    is no longer in force if, before the deadline, another add moved the task or a cancel disarmed the task. The fire
+    of a cancelled task is judged by T4."""
     if _is_judged_elsewhere(history):
         return NO_OCCASION
     answers = {
@@ -232,12 +227,12 @@ class _Stop(NamedTuple):
 
 @T4.of_operation
 def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a task with a stop that took effect before the deadline minus `early_ns`. A *stop* is a
-    cancel, a `cancel_for_key` that returned the task's operation, or a completion of the operation other than by
-    its expiry. In some profiles a successful cancel is a *barrier*: it forbids every later run, whatever the time.
-    There every successful cancel is an occasion. In every profile, a cancel that returned 1 after a run of the
-    task had ended on the same thread is an occasion too. An operation may be completed before its task is in the
-    timer. Then the task counts as cancelled when the registration returns. If `cancel_for_key` returned the
+    """A *stop* is a cancel, a `cancel_for_key` that returned the task's operation, or a completion of the operation by
+    a call other than its expiry. An occasion is a task with a stop that took effect before the deadline minus
+    `early_ns`. In some profiles a successful cancel is a *barrier*: the cancel forbids every later run of the task, at
+    any time. In these profiles every successful cancel is an occasion. In every profile, a cancel is an occasion if
+    the cancel returned 1 after a run of the task had ended on the same thread. If an operation is completed before its
+    task is in the timer, the task counts as cancelled when the registration returns. If `cancel_for_key` returned the
     operation during its registration, nothing is judged."""
     stops = [*_cancel_stops(run, history), *_completion_stops(run, history), *_key_stops(run, history)]
     for stop in stops:

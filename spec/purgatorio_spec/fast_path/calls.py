@@ -1,19 +1,18 @@
 """Calls and their returns: pairs within a batch and across batches, and whether those of a thread nest."""
 
-from dataclasses import dataclass, field
+from __future__ import annotations
+
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from purgatorio_spec.fast_path.columns import Columns
 from purgatorio_spec.fast_path.numbered import Numbered
 from purgatorio_spec.trace.coded import IS_CALL, IS_RET, Codes, Ints, Kinds
 
 Places = npt.NDArray[np.intp]
-
-
-def _none() -> Ints:
-    return np.zeros(0, np.int64)
 
 
 class Paired(NamedTuple):
@@ -27,15 +26,15 @@ class Paired(NamedTuple):
 
 
 @dataclass(slots=True)
-class OpenCalls:
+class OpenCalls(Columns):
     """The calls that have not returned, in their order. `depth`: so many others of its thread were open before it."""
 
-    i: Ints = field(default_factory=_none)
-    row: Ints = field(default_factory=_none)
-    code: Kinds = field(default_factory=lambda: np.zeros(0, np.uint8))
-    thread: Codes = field(default_factory=lambda: np.zeros(0, np.int32))
-    operation: Codes = field(default_factory=lambda: np.zeros(0, np.int32))
-    depth: Ints = field(default_factory=_none)
+    i: Ints
+    row: Ints
+    code: Kinds
+    thread: Codes
+    operation: Codes
+    depth: Ints
 
     def pair(self, some: Numbered) -> Paired:
         batch = some.batch

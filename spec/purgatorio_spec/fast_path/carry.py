@@ -9,13 +9,14 @@ import numpy.typing as npt
 import orjson
 
 from purgatorio_spec.fast_path.calls import OpenCalls
+from purgatorio_spec.fast_path.columns import Stretches
 from purgatorio_spec.fast_path.fold import Fold
-from purgatorio_spec.fast_path.key_checks import Checks
+from purgatorio_spec.fast_path.key_checks import Checks, Waiting
 from purgatorio_spec.fast_path.names import Names
 from purgatorio_spec.fast_path.operations import MAX_ROWS
 from purgatorio_spec.fast_path.readings import Readings
 from purgatorio_spec.fast_path.texts import Texts
-from purgatorio_spec.fast_path.thread_checks import Doubtful, ThreadChecks
+from purgatorio_spec.fast_path.thread_checks import ThreadChecks
 from purgatorio_spec.trace.record import Header
 
 Arrays = dict[str, npt.NDArray[np.generic]]
@@ -36,9 +37,9 @@ def write_carry(fold: Fold, place: Path) -> None:
     _put_bytes(arrays, "operations", fold.operations.packed())
     _put(arrays, "open_calls", fold.open_calls, OpenCalls.__slots__)
     _put(arrays, "open_checks", fold.first_checks.open, Checks.__slots__)
-    _put(arrays, "waiting", fold.first_checks, _WAITING)
+    _put(arrays, "waiting", fold.first_checks.waiting, Waiting.__slots__)
     _put(arrays, "threads_so_far", fold.thread_checks, ThreadChecks.CARRIED)
-    _put(arrays, "doubtful", Doubtful.joined(fold.thread_checks.doubtful), Doubtful.__slots__)
+    _put(arrays, "doubtful", Stretches.joined(fold.thread_checks.doubtful), Stretches.__slots__)
     _put(arrays, "readings", Readings.joined(fold.readings.parts), Readings.__slots__)
     for name in _CALLS:
         arrays[f"reading_calls.{name}"] = np.concatenate([_NONE, *getattr(fold.readings, name)])
@@ -70,12 +71,12 @@ def read_carry(header: Header, place: Path) -> Fold:
         fold.operations.restore(plain["operations"], _bytes(arrays, "operations"))
         _take(arrays, "open_calls", fold.open_calls, OpenCalls.__slots__)
         _take(arrays, "open_checks", fold.first_checks.open, Checks.__slots__)
-        _take(arrays, "waiting", fold.first_checks, _WAITING)
+        _take(arrays, "waiting", fold.first_checks.waiting, Waiting.__slots__)
         _take(arrays, "threads_so_far", fold.thread_checks, ThreadChecks.CARRIED)
         fold.thread_checks.sure = plain["sure"]
-        fold.thread_checks.doubtful = [Doubtful.joined(())]
-        _take(arrays, "doubtful", fold.thread_checks.doubtful[0], Doubtful.__slots__)
-        fold.readings.parts = [Readings()]
+        fold.thread_checks.doubtful = [Stretches.none()]
+        _take(arrays, "doubtful", fold.thread_checks.doubtful[0], Stretches.__slots__)
+        fold.readings.parts = [Readings.none()]
         _take(arrays, "readings", fold.readings.parts[0], Readings.__slots__)
         fold.readings.open_calls, fold.readings.last_t = plain["readings"]
         fold.readings.last_row = arrays["last_row"]
@@ -86,7 +87,6 @@ def read_carry(header: Header, place: Path) -> Fold:
 
 
 _NONE: Final = np.zeros(0, np.int64)
-_WAITING: Final = ("operation", "key", "ready")
 _CALLS: Final = ("call_i", "call_row")
 
 

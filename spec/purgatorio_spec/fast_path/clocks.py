@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from purgatorio_spec.fast_path.columns import grown
 from purgatorio_spec.fast_path.numbered import Numbered
 from purgatorio_spec.trace.coded import Ints
 
@@ -17,9 +18,7 @@ class Clocks:
     def feed(self, some: Numbered, threads: int) -> Ints:
         """Add a batch; `threads`: one more than the highest number of a thread. The `i` of the events whose time is
         before that of the event before them on their thread."""
-        more = threads - len(self.last_t)
-        if more > 0:
-            self.last_t = np.concatenate((self.last_t, np.full(more, _LOWEST, np.int64)))
+        self.last_t = grown(self.last_t, threads, _LOWEST)
         t = some.batch.t
         if t[0] >= self.last_t.max() and (t[1:] >= t[:-1]).all():
             # Of repeated places the last one written stays.

@@ -1,4 +1,4 @@
-"""The fold of a run from its batches to its verdicts: begin, feed, conclude."""
+"""The fast check of one run, batch by batch: `begin`, then `feed` for each batch, then `conclude` for the verdicts."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -11,15 +11,16 @@ import pyarrow as pa
 from purgatorio_spec.clause.declaration import CHECK, READING
 from purgatorio_spec.fast_path.calls import OpenCalls
 from purgatorio_spec.fast_path.clocks import Clocks
+from purgatorio_spec.fast_path.columns import Stretches
 from purgatorio_spec.fast_path.key_checks import FirstChecks
 from purgatorio_spec.fast_path.names import Names
 from purgatorio_spec.fast_path.numbered import Numbered
 from purgatorio_spec.fast_path.operations import LIMIT, Operations
 from purgatorio_spec.fast_path.readings import READING_RULES, ReadingsSoFar, Truths, judge_every
-from purgatorio_spec.fast_path.recheck import SecondLook, Stretches, Wanted
+from purgatorio_spec.fast_path.recheck import SecondLook, Wanted
 from purgatorio_spec.fast_path.rules import Block, marks, summaries
 from purgatorio_spec.fast_path.texts import Texts
-from purgatorio_spec.fast_path.thread_checks import Doubtful, ThreadChecks
+from purgatorio_spec.fast_path.thread_checks import ThreadChecks
 from purgatorio_spec.history.run import (
     BACKWARDS,
     CROSSED,
@@ -79,7 +80,7 @@ class Fold:
         self.events = 0
         self.last_i = -1
         self.names, self.threads, self.key_names = Names(), Texts(), Texts()
-        self.open_calls = OpenCalls()
+        self.open_calls = OpenCalls.none()
         self.operations = Operations()
         self._joins_keys = "O4" in names
         self._keeps_keys = self._joins_keys or ("O2" in names and "cancelled" in header.recorded)
@@ -316,11 +317,7 @@ class Fold:
             inside.append(self._inside(of[found.marked & found.inside]))
         if not chosen.any():
             return
-        none = Doubtful.joined(())
-        wanted = Wanted(
-            chosen, retried, Stretches(none.thread, none.c, none.ret_i), frozenset(),
-            Stretches.joined(inside), follows=self.gave_back,
-        )  # fmt: skip
+        wanted = Wanted(chosen, retried, Stretches.none(), Stretches.joined(inside), follows=self.gave_back)
         batches = (self._number(batch, first) for first, batch in again_from(int(np.argmax(chosen))))
         self._look(run, tally, wanted, None, batches)
 
@@ -418,12 +415,12 @@ class Fold:
                     summed.clear()
         if truths is not None and summed:
             truths.add(np.concatenate(summed))
-        doubtful = Doubtful.joined(self.thread_checks.doubtful)
+        doubtful = Stretches.joined(self.thread_checks.doubtful)
         # Of checks, O7 alone has a count.
         checks = any(CHECK in one.judges and one.id != "O7" for one in judged_clauses(run))
         return Wanted(
-            chosen, retried, Stretches(doubtful.thread, doubtful.c, doubtful.ret_i), frozenset(doubtful.ret_i.tolist()),
-            Stretches.joined(inside), everything=run.dropped or checks, follows=self.gave_back,
+            chosen, retried, doubtful, Stretches.joined(inside),
+            everything=run.dropped or checks, follows=self.gave_back,
         )  # fmt: skip
 
     def key_cancels(self) -> Ints:

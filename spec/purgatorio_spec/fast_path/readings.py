@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from purgatorio_spec.fast_path.columns import Columns, grown
 from purgatorio_spec.fast_path.numbered import Numbered
 from purgatorio_spec.history.part import Reading
 from purgatorio_spec.history.run import Run
@@ -24,47 +25,30 @@ _COUNTED: Final = where(lambda f, ph: f not in ("gauge", "quiesce", "advance_clo
 _LOWEST: Final = np.iinfo(np.int64).min
 
 
-def _none() -> Ints:
-    return np.zeros(0, np.int64)
-
-
-def _no() -> Flags:
-    return np.zeros(0, bool)
-
-
 @dataclass(slots=True)
-class Readings:
+class Readings(Columns):
     """Columns by reading, in the order of their records. `call_i` is the return's `c` until `ordered` has found the
     call; `row` is the row of the record, `call_row` that of its call, `from_row` the one after which it was taken."""
 
-    i: Ints = field(default_factory=_none)
-    row: Ints = field(default_factory=_none)
-    call_i: Ints = field(default_factory=_none)
-    call_row: Ints = field(default_factory=_none)
-    from_row: Ints = field(default_factory=_none)
-    t: Ints = field(default_factory=_none)
-    watched: Ints = field(default_factory=_none)
-    has_watched: Flags = field(default_factory=_no)
-    delayed: Ints = field(default_factory=_none)
-    has_delayed: Flags = field(default_factory=_no)
-    keys: Ints = field(default_factory=_none)
-    has_keys: Flags = field(default_factory=_no)
-    quiesce: Flags = field(default_factory=_no)
-    interval: Flags = field(default_factory=_no)
-    bounded: Flags = field(default_factory=_no)
-    at_rest: Flags = field(default_factory=_no)
+    i: Ints
+    row: Ints
+    call_i: Ints
+    call_row: Ints
+    from_row: Ints
+    t: Ints
+    watched: Ints
+    has_watched: Flags
+    delayed: Ints
+    has_delayed: Flags
+    keys: Ints
+    has_keys: Flags
+    quiesce: Flags
+    interval: Flags
+    bounded: Flags
+    at_rest: Flags
 
     def __len__(self) -> int:
         return len(self.i)
-
-    def of(self, places: Ints) -> Readings:
-        return Readings(*(getattr(self, name)[places] for name in Readings.__slots__))
-
-    @classmethod
-    def joined(cls, parts: list[Readings]) -> Readings:
-        if not parts:
-            return cls()
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__))
 
 
 @dataclass(slots=True)
@@ -77,7 +61,7 @@ class ReadingsSoFar:
     call_row: list[Ints] = field(default_factory=list)
     open_calls: int = 0
     last_t: int = _LOWEST
-    last_row: Ints = field(default_factory=_none)
+    last_row: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     """By thread its last row, -1 if there is none."""
 
     def feed(self, some: Numbered) -> None:
@@ -86,9 +70,7 @@ class ReadingsSoFar:
         counted = _COUNTED[code]
         places = np.flatnonzero(_READING[code])
         change = (IS_CALL[code] & counted).astype(np.int8) - (IS_RET[code] & counted).astype(np.int8)
-        if len(self.last_row) <= int(some.thread.max(initial=0)):
-            more = int(some.thread.max()) + 1 - len(self.last_row)
-            self.last_row = np.concatenate((self.last_row, np.full(more, -1, np.int64)))
+        self.last_row = grown(self.last_row, int(some.thread.max(initial=0)) + 1, -1)
         if len(places):
             opened = self.open_calls + np.cumsum(change, dtype=np.int64)
             last_t = np.maximum.accumulate(np.where(counted, batch.t, _LOWEST))

@@ -8,7 +8,6 @@ nothing else is awaited, so what is held is bounded by what is open.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from purgatorio_spec.clause.declaration import Clause
+from purgatorio_spec.fast_path.columns import Stretches
 from purgatorio_spec.fast_path.key_checks import FirstChecks
 from purgatorio_spec.fast_path.numbered import Numbered
 from purgatorio_spec.fast_path.operations import Operations
@@ -36,40 +36,6 @@ _ROWS: Final = pa.schema([EVENT_SCHEMA.field(name) for name in ROW_FIELDS])
 
 
 @dataclass(slots=True)
-class Stretches:
-    """Parts of threads: thread, first and last position, both included."""
-
-    thread: Ints
-    first: Ints
-    last: Ints
-
-    @classmethod
-    def joined(cls, parts: Sequence[Stretches]) -> Stretches:
-        none = np.zeros(0, np.int64)
-        return cls(
-            *(np.concatenate([none, *(getattr(part, name) for part in parts)]) for name in cls.__slots__)
-        )
-
-    def rows(self, thread: Ints, at: Ints) -> Flags:
-        """Which rows, given by thread and position in order, lie in any of them."""
-        found = np.zeros(len(at), bool)
-        if not len(at) or not len(self.thread):
-            return found
-        near = (self.first <= at[-1]) & (self.last >= at[0])
-        order = np.argsort(thread, kind="stable")
-        place = np.arange(len(at))
-        span = len(at) + 1
-        ordered = thread[order] * span + place[order]
-        low = self.thread[near] * span + np.searchsorted(at, self.first[near])
-        high = self.thread[near] * span + np.searchsorted(at, self.last[near], side="right")
-        change = np.zeros(len(at) + 1, np.int64)
-        np.add.at(change, np.searchsorted(ordered, low), 1)
-        np.subtract.at(change, np.searchsorted(ordered, high), 1)
-        found[order] = np.cumsum(change[:-1]) > 0
-        return found
-
-
-@dataclass(slots=True)
 class Wanted:
     """What to check. By operation number: `chosen`, and of them those whose threads' neighbours matter (`retried`).
     `doubtful` by position, `inside` by row; `everything`: all checks are judged; `follows`: all threads are followed,
@@ -78,7 +44,6 @@ class Wanted:
     chosen: Flags
     retried: Flags
     doubtful: Stretches
-    doubtful_ret_i: frozenset[int]
     inside: Stretches
     everything: bool = False
     follows: bool = False
@@ -110,10 +75,12 @@ class SecondLook:
     _held: list[tuple[pa.RecordBatch, Ints, Ints]] = field(default_factory=list)
     _held_rows: int = 0
     _neighbours: _Neighbours = field(init=False)
+    _doubtful_ret_i: frozenset[int] = field(init=False)
     _numbers: dict[str, int] = field(default_factory=dict)
     _names: dict[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._doubtful_ret_i = frozenset(self.wanted.doubtful.last.tolist())
         self._neighbours = _Neighbours(np.full(self.threads, -1, np.int64))
 
     def feed(self, some: Numbered, keys: Ints) -> None:
@@ -139,7 +106,7 @@ class SecondLook:
     def finish(self) -> None:
         self._judge(None)
         for check in self._follower.checks:
-            if self.wanted.everything or check.ret_i in self.wanted.doubtful_ret_i:
+            if self.wanted.everything or check.ret_i in self._doubtful_ret_i:
                 self.tally.add(self.run, check, self.clauses)
 
     def _follow(self, some: Numbered) -> None:
@@ -238,7 +205,7 @@ class SecondLook:
     def _set_aside(self, table: pa.Table, of: Ints, rows: Ints, before: int) -> tuple[pa.Table, Ints, Ints]:
         """Keep for later what belongs to operations that have not ended, or that wait for a check or a neighbour."""
         waits = np.zeros(self.operations.count, bool)
-        waits[self._first_checks.operation] = True
+        waits[self._first_checks.waiting.operation] = True
         waits[[number for _, number, _ in self._neighbours.pending]] = True
         later = waits[of] | (self.operations.column("last")[self.operations.slots(of)] >= before)
         if later.any():

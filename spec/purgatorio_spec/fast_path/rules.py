@@ -1,10 +1,11 @@
-"""The rules of the fast check: which operations may violate a clause (candidates), and which are an occasion of it.
+"""The rules of the fast check. A rule selects the operations that may break a clause (candidates), and counts the
+occasions (chances to fail) of a clause.
 
-A plain operation has the common shape: every call at most once, every call with its return, no exception. Operations
-that are not plain are always candidates, and only the clauses judge candidates. So a rule need not be exact: it may
-select too many candidates and must never select too few. For each operation that it does not select, it must know
-whether it was an occasion. A clause without a rule makes all operations candidates.
-`tests/pipeline/test_fold_soundness.py` tests this, and that each rule is needed.
+A *plain* operation has every call at most once, every call with its return, and no exception. All other operations are
+candidates of every clause. Only the clauses judge candidates. So a rule need not be exact: a rule may select too many
+candidates, but never too few. For each operation that a rule does not select, the rule must know whether the operation
+was an occasion. If a clause has no rule, all operations are candidates. `tests/pipeline/test_fold_soundness.py` tests
+the rules, and tests that each rule is needed.
 """
 
 from collections.abc import Callable, Mapping

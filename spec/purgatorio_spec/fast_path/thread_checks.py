@@ -7,12 +7,12 @@ Between batches a thread's state is its last check event, and the events since.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 import numpy as np
 
+from purgatorio_spec.fast_path.columns import Columns, Stretches, grown
 from purgatorio_spec.fast_path.numbered import Numbered
 from purgatorio_spec.trace.coded import IS_CALL, Flags, Ints, where
 
@@ -25,7 +25,7 @@ _NONE: Final = -1
 
 
 @dataclass(slots=True)
-class _Events:
+class _Events(Columns):
     """Events of threads, by thread and in order. `row` is -1 for what is carried from earlier batches."""
 
     thread: Ints
@@ -40,30 +40,6 @@ class _Events:
     out: Ints
     answered: Flags
 
-    def of(self, order: Ints) -> _Events:
-        return _Events(*(getattr(self, name)[order] for name in _Events.__slots__))
-
-    def after(self, earlier: _Events) -> _Events:
-        return _Events(
-            *(np.concatenate((getattr(earlier, name), getattr(self, name))) for name in _Events.__slots__)
-        )
-
-
-@dataclass(slots=True)
-class Doubtful:
-    """Checks whose count must be checked: thread, row and position of call and return."""
-
-    thread: Ints
-    c: Ints
-    ret_i: Ints
-
-    @classmethod
-    def joined(cls, parts: Sequence[Doubtful]) -> Doubtful:
-        none = np.zeros(0, np.int64)
-        return cls(
-            *(np.concatenate([none, *(getattr(part, name) for part in parts)]) for name in cls.__slots__)
-        )
-
 
 @dataclass(slots=True)
 class ThreadChecks:
@@ -73,7 +49,8 @@ class ThreadChecks:
     CARRIED: ClassVar[tuple[str, ...]] = ("_i", "_call", "_odd", "_trues", "_try")
 
     sure: int = 0
-    doubtful: list[Doubtful] = field(default_factory=list)
+    doubtful: list[Stretches] = field(default_factory=list)
+    """Checks whose count must be checked, from call to return, by position."""
     _i: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     _call: Flags = field(default_factory=lambda: np.zeros(0, bool))
     _odd: Flags = field(default_factory=lambda: np.zeros(0, bool))
@@ -81,19 +58,15 @@ class ThreadChecks:
     _try: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def feed(self, some: Numbered, threads: int) -> None:
-        more = threads - len(self._i)
-        if more > 0:
-            self._i = np.concatenate((self._i, np.full(more, _NONE, np.int64)))
-            self._call = np.concatenate((self._call, np.zeros(more, bool)))
-            self._odd = np.concatenate((self._odd, np.zeros(more, bool)))
-            self._trues = np.concatenate((self._trues, np.zeros(more, np.int64)))
-            self._try = np.concatenate((self._try, np.full(more, _NONE, np.int64)))
+        self._i, self._try = grown(self._i, threads, _NONE), grown(self._try, threads, _NONE)
+        self._call, self._odd = grown(self._call, threads, False), grown(self._odd, threads, False)
+        self._trues = grown(self._trues, threads, 0)
         rows = np.flatnonzero(_EVENTS[some.batch.code])
         if not len(rows):
             return
         new = self._new(some, rows)
         here = np.flatnonzero(np.bincount(new.thread, minlength=1))
-        events = new.after(self._carried(here))
+        events = _Events.joined((*self._carried(here), new))
         narrow = events.thread.astype(np.int16) if threads < 1 << 15 else events.thread
         self._count(events.of(np.argsort(narrow, kind="stable")))
 
@@ -110,42 +83,12 @@ class ThreadChecks:
             _CHECK[code], tried, call, np.zeros(len(rows), bool), true.astype(np.int64), out, answered & ~call,
         )  # fmt: skip
 
-    def _carried(self, threads: Ints) -> _Events:
+    def _carried(self, threads: Ints) -> tuple[_Events, ...]:
         """What came before, as events: the check, what was odd since, the tries that answered true, an open try."""
-
-        def events(
-            of: Ints, i: Ints, *, check: bool, tried: bool, call: Flags, odd: bool, trues: Ints
-        ) -> _Events:
-            count = len(of)
-            same = np.full(count, _NONE, np.int64)
-            checks, tries = np.full(count, check), np.full(count, tried)
-            return _Events(
-                of,
-                same,
-                i,
-                same,
-                checks,
-                tries,
-                call,
-                np.full(count, odd),
-                trues,
-                same,
-                np.zeros(count, bool),
-            )
-
         known = threads[self._i[threads] >= 0]
         wild, trying = known[self._odd[known]], known[self._try[known] >= 0]
-        none = np.zeros(len(known), np.int64)
-        return events(
-            trying, self._try[trying], check=False, tried=True, call=np.ones(len(trying), bool), odd=False,
-            trues=none[: len(trying)],
-        ).after(
-            events(wild, none[: len(wild)], check=False, tried=False, call=np.zeros(len(wild), bool), odd=True,
-                   trues=none[: len(wild)])
-        ).after(
-            events(known, self._i[known], check=True, tried=False, call=self._call[known], odd=False,
-                   trues=self._trues[known])
-        )  # fmt: skip
+        check = _event(known, i=self._i[known], check=True, call=self._call[known], trues=self._trues[known])
+        return check, _event(wild, odd=True), _event(trying, i=self._try[trying], tried=True, call=True)
 
     def _count(self, e: _Events) -> None:
         count = len(e.i)
@@ -176,7 +119,7 @@ class ThreadChecks:
         self.sure += int(good.sum())
         doubtful = answers[~good]
         if len(doubtful):
-            self.doubtful.append(Doubtful(e.thread[doubtful], e.c[doubtful], e.i[doubtful]))
+            self.doubtful.append(Stretches(e.thread[doubtful], e.c[doubtful], e.i[doubtful]))
         last = np.flatnonzero(ends)
         check = before[last]
         known = (check >= 0) & (e.thread[check] == e.thread[last])
@@ -186,3 +129,18 @@ class ThreadChecks:
         self._trues[of] = trues[last] - trues[check] + carried[check]
         open_try = e.tried[last] & e.call[last]
         self._try[of] = np.where(open_try, e.i[last], _NONE)
+
+
+def _event(
+    of: Ints,
+    *,
+    i: Ints | int = 0,
+    check: bool = False,
+    tried: bool = False,
+    call: Flags | bool = False,
+    odd: bool = False,
+    trues: Ints | int = 0,
+) -> _Events:
+    """For each of these threads an event from before the batch."""
+    values = (of, _NONE, i, _NONE, check, tried, call, odd, trues, _NONE, False)
+    return _Events(*(np.broadcast_to(np.asarray(value), of.shape) for value in values))

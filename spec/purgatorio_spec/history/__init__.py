@@ -1,5 +1,6 @@
-"""Histories: the parts of a run that the clauses judge one by one.
+"""Histories: the parts of a run. The clauses judge each part alone.
 
-A run is correct iff every part is (locality: Herlihy and Wing, Linearizability, 1990), which is why a check scales out:
-operation clauses see one operation, the counting clause one `check_and_complete`, the gauge clauses one reading.
+A part is one operation, one `check_and_complete`, or one reading of the gauges. A run is correct if and only if every
+part is correct (locality: Herlihy and Wing, Linearizability, 1990). So several machines can check one large set of
+runs.
 """

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from purgatorio_spec.profile import PROFILES, Profile
 from purgatorio_spec.trace.record import MAX_INT, PERIODIC_ADDS, Header
 
-_PERIODIC: Final = frozenset(PERIODIC_ADDS)
+_OF_LEAPS: Final = frozenset({*PERIODIC_ADDS, "timer_reset"})
 
 TIMES: Final = 4096
 BACKWARDS: Final = "time runs backwards on a thread"
@@ -171,9 +171,10 @@ def _lacking(header: Header) -> tuple[tuple[str, str], ...]:
 
 
 def asks_for_advances(header: Header) -> bool:
-    """Whether a clause needs to know each `advance_clock` of the run: of a run with periodic tasks, or turns."""
+    """Whether a clause needs to know each `advance_clock` of the run: of a run with periodic tasks, resets or turns,
+    whose late bound leaves out how far an advance leaps."""
     return "advance_clock" in header.recorded and (
-        header.timer.turn is not None or not _PERIODIC.isdisjoint(header.recorded)
+        header.timer.turn is not None or not _OF_LEAPS.isdisjoint(header.recorded)
     )
 
 

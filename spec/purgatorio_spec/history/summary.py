@@ -1,7 +1,8 @@
-"""From operations to the truth for a reading: one row an operation, then bounds by counting.
+"""From operations to bounds for a reading of the gauges: one row for each operation, then bounds by counting.
 
-`Summary` says when an operation certainly counted and when it may have counted; `bounds` adds a batch of summaries to
-the readings of their run with binary searches, so partial sums of many batches can simply be added.
+A `Summary` has the times at which an operation certainly counted, and the times at which the operation may have
+counted. `bounds` computes the bounds for the readings of a run from a batch of summaries, with binary searches. The
+bounds of several batches can be added.
 """
 
 from __future__ import annotations

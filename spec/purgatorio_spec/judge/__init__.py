@@ -1,1 +1,1 @@
-"""Judging: applies clauses to histories and combines the results."""
+"""Judging: applies the clauses to the parts of a run, and combines the results."""

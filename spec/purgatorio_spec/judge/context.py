@@ -1,8 +1,13 @@
-"""The context that a clause needs from outside its part, computed for one whole run in memory.
+"""Facts about a whole run. A clause judges one operation, check or reading, and reads facts about the rest of the run
+here.
 
-By watch key (the check that O4 checks), by thread (which operation completed inside which call, for O7; O4's retry
-loop; the operations that a `cancel_for_key` returned, for O2 and T4), by position (the readings of the gauges); and
-facts of the whole run.
+The facts are computed once, in memory:
+
+- for each key: the checks of the key (O4 needs these checks);
+- for each thread: the operations that completed inside each call (for O7), the evaluations that follow an event (for
+  O4), and the operations that `cancel_for_key` returned (for O2 and T4);
+- for each position in the run: the readings of the gauges;
+- facts that do not depend on a key, a thread or a position.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Small models of the protocols and of the wheel, and the checker that searches them completely."""
+"""Small models of the completion protocols and of the wheel, and a checker that searches every state of a model."""

@@ -1,1 +1,2 @@
-"""simple oracle: a timer and a purgatory in dictionaries, for one thread; tests compare the real ones with them."""
+"""A simple oracle: a timer and a purgatory made of dictionaries, for one thread. Tests compare other implementations
+with the oracle."""

@@ -1,1 +1,2 @@
-"""Arithmetic proved for all integers (z3), and contracts searched for counterexamples (CrossHair)."""
+"""Proofs: z3 proves the arithmetic of the wheel for all integers, and CrossHair searches for inputs that break a
+contract."""

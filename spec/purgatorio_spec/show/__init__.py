@@ -1,1 +1,1 @@
-"""How a broken promise is shown to people: which events, in which order, in which words."""
+"""How a counterexample is shown to people: the choice of the events, their order, and the text."""

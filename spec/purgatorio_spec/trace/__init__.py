@@ -1,1 +1,1 @@
-"""The trace format `purgatorio-trace/2`: records, schemas, reading, writing, validating."""
+"""The trace format `purgatorio-trace/2`: records, schemas, reading, writing and validation."""

@@ -1,14 +1,18 @@
-"""Makes a trace of a user's log: JSON lines, CSV or Parquet, its columns named by a `LogMapping`.
+"""Makes a trace from a user's log: JSON lines, CSV or Parquet. A `LogMapping` names the columns of the log.
 
-The log says when requests were enqueued, completed by an event, and timed out, and perhaps when an event of a key
-came. The trace has the profile `request-log`. A completion becomes a `force_complete` with its `on_complete`; a
-time-out becomes the same inside a `timer_fire`. An event of a key is a `check_and_complete` that returns after the
-promised `answer_ms`, and each request that waits under it is `ready` from then on. So O1 finds requests that were
-answered twice, and O4 those that timed out although an event came. O5 finds requests that were never answered, T1
-early time-outs, and T2 late time-outs or answers. If the log lacks data for a clause, the clause is SKIPPED, and the
-result names the data.
+The log has the times at which requests were enqueued, completed by an event, or timed out. The log may also have
+events of keys. The trace has the profile `request-log`:
 
-Memory: DuckDB reads the file in batches, sorts the points by time (on disk where they are many), and checks it. In
+- A completion becomes a `force_complete` with its `on_complete`.
+- A time-out becomes a `timer_fire` that contains a `force_complete` with its `on_complete`.
+- An event of a key becomes a `check_and_complete` that returns after the promised `answer_ms`. Each request that waits
+  on the key is `ready` from the time of the event.
+
+So the clause O1 finds requests that were answered twice, and O4 finds requests that timed out although an event came.
+O5 finds requests that were never answered, T1 finds early time-outs, and T2 finds late time-outs or answers. If the
+log lacks data for a clause, the clause is SKIPPED, and the result names the missing data.
+
+Memory: DuckDB reads the file in batches, sorts the events by time (on disk if there are many), and checks the file. In
 addition, only the requests that wait at one moment are in memory.
 """
 

@@ -1,8 +1,8 @@
-"""One line of a trace to one record, or the reason why not.
+"""Parses one line of a trace: the result is one record, or the reason for the refusal.
 
-Traces are untrusted input: nothing is evaluated, every size is bounded, and a refusal says which field is wrong,
-what was expected and what to do. The functions here see one line; checks of the whole file (order of `i`, a return
-without its call, the count in the end record) are in `purgatorio_spec.trace.reader` and in the histories.
+Traces are untrusted input. Nothing is evaluated, and every size is bounded. A refusal names the field, the expected
+value and the remedy. The functions of this module see one line. `purgatorio_spec.trace.reader` and the histories check
+the whole file (order of `i`, a return without its call, the count in the end record).
 """
 
 import json

@@ -1,7 +1,8 @@
-"""Reading a trace file as a stream of Arrow batches, with everything that is wrong with it on record.
+"""Reads a trace file as a stream of Arrow batches, and records every error in the file.
 
-`TraceReader` holds one block at a time, so 20 million events never are 20 million Python objects. It judges nothing:
-it tells the events apart from what is broken, and `end` and `cut` say how the file ended.
+`TraceReader` has one block of the file in memory at a time, so 20 million events never become 20 million Python
+objects. `TraceReader` makes no verdicts. It separates the events from broken lines. The attributes `end` and `cut` say
+how the file ended.
 """
 
 from collections.abc import Iterator

@@ -1,1 +1,2 @@
-"""The explorer: the reference's own code, run through its interleavings by a scheduler under the sync seam."""
+"""The explorer: a scheduler that runs the reference's own code under many interleavings. The scheduler replaces the
+locks and shared values of `purgatorio.sync`."""

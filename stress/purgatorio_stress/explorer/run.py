@@ -1,18 +1,23 @@
-"""One run of a program: its tasks are greenlets, and a chooser decides at each step which task runs next.
+"""One run of a program under the explorer: each thread of the program is a task (a greenlet), and a chooser decides at
+each step which task runs next.
 
-A primitive of the controlled `Sync` reports each of its steps to `point` *before* it acts. `point` requests the next
-task. If that is the caller itself, it returns; otherwise it switches, and returns when the caller is chosen. So the
-code under test is unmodified, and a schedule, the list of the chosen tasks, determines a run.
+The explorer has its own version of `Sync` (locks, conditions, atomics, threads). Each operation of this version calls
+`point` *before* it acts. `point` asks the chooser for the next task. If the chosen task is the calling task, `point`
+returns at once. Otherwise `point` switches to the chosen task, and returns when the calling task is chosen again. So
+the code under test is unmodified. A schedule is the list of the chosen tasks, and determines the run.
 
-Virtual time passes only when no task can continue: then the clock jumps to the earliest end of a timed wait. (Tasks
-may also move it themselves, with `VirtualClock.advance`.) All waits that are due then may end, in any order, and other
-tasks may act at that instant too. A run ends when every task that is no daemon has ended and nothing is left to do up
-to the horizon; in a deadlock; at a livelock (a loop that turns alone for ever); or when the chooser ends it.
+Virtual time passes only when no task can continue. Then the clock jumps to the earliest end of a timed wait. (A task
+may also move the clock with `VirtualClock.advance`.) At this instant, all waits that are due may end, in any order,
+and other tasks may act too.
 
-While `live` is false (set-up, judging, clean-up), primitives act at once and report no steps.
+A run ends in one of four ways: every task that is not a daemon has ended, and no wait ends before the horizon (a
+virtual time that the program sets); a deadlock; a livelock (a loop that repeats while no other task can run); the
+chooser ends the run.
 
-Speed: at most steps of a known schedule the same task continues. Up to `_until` such steps are only counted. See also
-`free`.
+While `live` is false (set-up, judging, clean-up), operations act at once and call no `point`.
+
+Speed: in a known schedule, most steps belong to the task of the previous step. Before the step number `_until`,
+`point` only counts such steps. See also `free`.
 """
 
 import sys
@@ -85,12 +90,14 @@ _END: Final = ExecutionEnd("end")
 class Execution:
     """See the module. `schedule` is followed first, then `chooser` asked; `turns` bounds marked loops.
 
-    `free`: set by a chooser when it has chosen a task that may continue until it is blocked or ends, or is about to use
-    the object `wary`, or a new task is spawned; `block_oids` and `block_kinds` then have the steps that it was not
-    asked about. Only where all other tasks are enabled, and stay so. `in_vain`: the depths of the steps of `try_lock`
-    and timed waits that failed. `clock`: the object of a clock that tasks move, or 0. `woken`: the depths of the steps
-    that ended a task's wait (a notice, or a clock that is moved so far), with the task. `objects`, `named`, `changed`,
-    `volatile`: for `Fingerprint`, where states are compared. `steps`: how many steps the run took, once it has ended.
+    `free`: set by a chooser when it has chosen a task that may continue until it is blocked or ends, or is about to
+    use the object `wary`, or a new task is spawned; `block_oids` and `block_kinds` then have the steps that it was
+    not asked about. Only where all other tasks are enabled, and stay so. `in_vain`: the depths of the steps of
+    `try_lock` and timed waits that failed. `clock`: the object of a clock that tasks move, or 0. `woken`: the
+    depths of the steps that ended a task's wait (a notice, or a clock that is moved so far), with the task.
+    `exits`: a last task does them, if nothing else can be done and all tasks of the set-up have ended, as a program
+    does when it ends. `objects`, `named`, `changed`, `volatile`: for `Fingerprint`, where states are compared.
+    `steps`: how many steps the run took, once it has ended.
     """
 
     __slots__ = (
@@ -107,6 +114,7 @@ class Execution:
         "clock",
         "current",
         "depth",
+        "exits",
         "free",
         "horizon_ms",
         "in_vain",
@@ -145,6 +153,7 @@ class Execution:
         self.in_vain: list[int] = []
         self.clock = 0
         self.woken: list[tuple[int, int]] = []
+        self.exits: list[Callable[[], object]] = []
         self.free = False
         self.wary = 0
         self.block_oids: list[int] = []
@@ -383,6 +392,11 @@ class Execution:
                 task.loops.clear()
             self._wake()
             return True
+        if busy and self.exits and all(task.born >= 0 for task in going):
+            acts, self.exits = self.exits, []
+            # After all that was: its first step follows the one that lets time pass.
+            self.spawn("the end of the program", lambda: [act() for act in acts]).born = self.depth
+            return True
         if busy:
             self.stop = ExecutionEnd("deadlock", self._who_waits())
         return False
@@ -415,7 +429,8 @@ class Execution:
         lines = []
         for task in self.tasks:
             if not task.finished and not (task.daemon and not task.held) and task.gate is not None:
-                held = ", ".join(shared.name for shared in task.held) or "nothing"
+                named = (shared.name for shared in task.held if not shared.name.endswith("?"))
+                held = ", ".join(named) or "nothing"
                 lines.append(f"{task.name} holds {held} and waits for {task.gate.why(task)}")
         return "; ".join(lines)
 

@@ -1,1 +1,1 @@
-"""The explorer for foreign Python: unmodified code, its threads as tasks. See docs/explorer.md."""
+"""The explorer for Python code of others: the code is unmodified, and its threads are tasks. See docs/explorer.md."""

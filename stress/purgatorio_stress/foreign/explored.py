@@ -1,4 +1,5 @@
-"""Exploring foreign code with an adapter: the search, its result, the counterexample in the user's own lines."""
+"""Explores Python code of others with an adapter: the search, the result, and a counterexample with the user's own
+lines."""
 
 import importlib
 import logging

@@ -1,20 +1,21 @@
-"""The functions that rewritten code calls at each use of data that threads may share: each reports its step, then
-acts.
+"""The functions that rewritten code calls at each use of data that threads may share. Each function reports its step,
+and then acts.
 
-A container is one location, and what C code does with it in one call is one step, as under the GIL. So a method of
-`dict`, `list`, `set`, `deque` and their subclasses, `len`, `in`, `heappush` are one step each; an iteration is one
-step an item. An attribute is a location of its own. A method of a rewritten class is no step, because its body has
-steps.
+A container is one location. The effect of one call into C code on a container is one step, as under the GIL. So a
+method of `dict`, `list`, `set`, `deque` and their subclasses is one step. `len`, `in` and `heappush` are one step
+each. An iteration has one step for each item. An attribute is a location of its own. A method of a rewritten class is
+no step, because its body has steps.
 
-A call of code that is not rewritten uses all containers that the callee holds (a bound method, a `partial`) and that
-it is given, also behind a view, an iterator or a generator of other code: `Reach` follows them. It does not matter
-how the callee was obtained. An object of an unknown class is one location.
+A call of code that is not rewritten uses all containers in its arguments and in the called object (a bound method, a
+`partial`). This includes containers behind a view, an iterator or a generator of other code. `Reach` finds all these
+containers. An object of an unknown class is one location.
 
-Other code may read the attributes of the program's objects that it is given, too (`_read_by_others`). `copy` and
-`pickle` do so in a step for each attribute. When the rest does it, nobody knows: a write that nothing orders with the
-call makes the verdict UNKNOWN.
+Other code may also read the attributes of the program's objects in its arguments (`_read_by_others`). `copy` and
+`pickle` read each attribute in one step. For any other code, the explorer does not know which attributes are read. If
+a write to such an attribute has no order with the call, the verdict is UNKNOWN.
 
-An error in finding or reporting a step is ours, and the explored code must not catch it: see `World.fail`.
+If finding or reporting a step fails, the error is an error of Purgatorio. The explored code must not catch this error:
+see `World.fail`.
 """
 
 import functools

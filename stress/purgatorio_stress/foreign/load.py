@@ -1,8 +1,9 @@
-"""The modules of a foreign program, imported again over the scheduler: its own, its adapter's, and some of Python's.
+"""Imports the modules of a program again, for the explorer: the program's modules, its adapter's modules, and some
+modules of the standard library.
 
-Nothing in `sys.modules` changes but for the moment of the import. Each module that is loaded gets an `__import__` of
-its own, so `from threading import Lock` is met as `import threading` is. `threading` is the real source without what
-is of `threads`; `queue`, `sched` and `concurrent.futures` are the real source as it is.
+`sys.modules` is unchanged, except during the import. Each loaded module gets its own `__import__`, so `from threading
+import Lock` and `import threading` have the same effect. `threading` is the source of the standard library without the
+parts that the module `threads` replaces. `queue`, `sched` and `concurrent.futures` are the unchanged source.
 """
 
 import ast
@@ -19,13 +20,14 @@ import os
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Final, cast
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from purgatorio_stress.explorer.naming import attributes, slots_of
 from purgatorio_stress.explorer.task import ExecutionEnd
@@ -100,6 +102,7 @@ class Loader:
         if self._again:
             self._world.loading = True
             self._world.kept.clear()
+            self._world.exits.clear()
             # The same numbers in every run.
             self._world.run.current.made = 0
             self._load_all()
@@ -417,6 +420,8 @@ class Loader:
         elif type(value) is set:
             self._state.append(partial(_refill_set, value, set(value)))
             inside += value
+        elif isinstance(value, WeakKeyDictionary | WeakValueDictionary):
+            self._state.append(partial(_refill_weak, value, dict(value)))
         elif isinstance(value, tuple | frozenset):
             inside += value
         elif isinstance(value, ThreadLocal):
@@ -486,6 +491,11 @@ def _refill_class(kind: type, kept: dict[str, object]) -> None:
 
 def _refill_list(values: list[object], kept: list[object]) -> None:
     values[:] = kept
+
+
+def _refill_weak(values: MutableMapping[object, object], kept: dict[object, object]) -> None:
+    values.clear()
+    values.update(kept)
 
 
 def _refill_set(values: set[object], kept: set[object]) -> None:

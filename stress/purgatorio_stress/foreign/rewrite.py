@@ -1,9 +1,9 @@
-"""A module's source with a call at each place where it touches what threads may share. See `hooks`.
+"""Rewrites the source of a module. The new source calls `hooks` at each use of data that threads may share.
 
-Only bodies of functions are changed: what a module does while it is imported is done by one thread. Lines stay what
-they are, so tracebacks and tables show the user's own.
+Only bodies of functions are changed, because only one thread imports a module. The line numbers do not change, so
+tracebacks and tables show the user's own lines.
 
-Not seen: targets of a comprehension that unpack. A `match` looks at its subject before each of its cases, all at once.
+Not seen: targets of a comprehension that unpack. A `match` reads its subject before each case, in one step.
 """
 
 import ast
@@ -327,9 +327,12 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_While(self, node: ast.While) -> ast.AST:
         self.visit_If(node)
-        if self._depth:
-            node.body.insert(0, ast.copy_location(ast.Expr(_call("_pg_turn", node)), node))
-        return node
+        if not self._depth:
+            return node
+        turns = self._temporary()
+        node.body.insert(0, ast.copy_location(ast.Expr(_call("_pg_turn", node, _name(turns))), node))
+        none = ast.List([ast.Constant(0), ast.Constant(0)], ast.Load())
+        return [_assign(turns, none, node), node]  # type: ignore[return-value]  # as `visit_Assign`
 
     def visit_For(self, node: ast.For) -> ast.AST:
         node.iter = self._gone_over(node.iter)

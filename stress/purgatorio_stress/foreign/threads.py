@@ -9,6 +9,7 @@ import itertools
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import ClassVar, Final
 
 from purgatorio_stress.explorer.primitives import ControlledLock, let_go, take
@@ -119,6 +120,11 @@ class ForeignLock(ControlledLock):
     def is_open(self, task: Task, /) -> bool:
         """Whether it is free, or the task's time-out has come."""
         return self.owner is None or (task.notified and task.index in self._in_time)
+
+    def why(self, task: Task, /) -> str:
+        """A lock without a name that its own thread waits for is that of a `Condition`, until somebody notifies."""
+        is_notice = self.owner is task and self.name.endswith("?")
+        return "a notice" + self._world.standing(task) if is_notice else super().why(task)
 
     def reset(self) -> None:
         self.owner, self.count = None, 0
@@ -375,7 +381,7 @@ def thread_names(world: World) -> dict[str, object]:
         "TIMEOUT_MAX": threading.TIMEOUT_MAX,
         "ThreadError": RuntimeError,
         "error": RuntimeError,
-        "_register_atexit": lambda *_, **__: None,
+        "_register_atexit": lambda *act, **named: world.exits.append(partial(*act, **named)),
         "excepthook": lambda *_: None,
         "settrace": lambda *_: None,
         "setprofile": lambda *_: None,

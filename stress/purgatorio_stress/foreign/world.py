@@ -10,6 +10,7 @@ one that nothing orders, one of them a write, are a *data race*.
 
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
@@ -62,6 +63,8 @@ class World:
         """The user's: steps are shown at these."""
         self.kept: list[Shared] = []
         """What was made while the modules were loaded; it serves every run."""
+        self.exits: list[Callable[[], object]] = []
+        """What `concurrent.futures` wants to be called when the program ends: its idle workers end then."""
         self.uncontrolled: set[str] = set()
         self.races: set[Race] = set()
         """Of all runs; `run_races` are those of the last one."""
@@ -85,7 +88,7 @@ class World:
         self.generators: dict[FrameType, object] = {}
         """By frame, those of the code's that were entered."""
         self.numbers: dict[tuple[int, str], tuple[object, int]] = {}
-        """By `id` and attribute of what has a location: itself, so that it stays alive, and the number."""
+        """By `id` and attribute of what has a location: itself, or a weak reference to it, and the number."""
         self._identities: dict[int, tuple[object, int]] = {}
         self._memory: dict[int, _Memory] = {}
         self._unseen: set[_Place] = set()
@@ -100,6 +103,7 @@ class World:
         """A run is about to be set up."""
         self.loading = False
         run.current.made = max((shared.oid for shared in self.kept), default=0)
+        run.exits = self.exits
         self.run = run
         self.point = run.point if self.rows is None else self._record
         for shared in self.kept:
@@ -147,14 +151,23 @@ class World:
             self.uncontrolled.add(f"{what} at {_file(code.co_filename)}:{frame.f_lineno}")
 
     def number(self, thing: object, name: str = "") -> int:
-        """The location `name` of `thing`, or `thing` itself; kept alive, so that the number stays its own."""
-        known = self.numbers.get((id(thing), name))
+        """The location `name` of `thing`, or `thing` itself.
+
+        What can die is forgotten when it does. The rest, such as a list, is kept alive, so that the number stays its
+        own.
+        """
+        numbers, key = self.numbers, (id(thing), name)
+        known = numbers.get(key)
         if known is not None:
             return known[1]
         maker = self.run.current
         maker.made += 1
         number = maker.index * 100_000 + maker.made
-        self.numbers[id(thing), name] = thing, number
+        try:
+            held: object = weakref.ref(thing, lambda _: numbers.pop(key, None))
+        except TypeError:
+            held = thing
+        numbers[key] = held, number
         return number
 
     def identity(self, thing: object) -> int:
@@ -286,13 +299,12 @@ class World:
             return
         self.run_races.add(Race(described(thing, name), one, two))
 
-    def turn(self) -> None:
-        """One more turn of the caller's loop."""
+    def turn(self, turns: list[int]) -> None:
+        """One more turn of the caller's loop. `turns`: how many since when, in virtual time."""
         run = self.run
-        frame = sys._getframe(1)
-        loops = run.current.loops
-        loops[frame] = turn = loops.get(frame, 0) + 1
-        if turn > MAX_TURNS:
+        turns[:] = turns[0] + 1 if turns[1] == run.now_ms else 1, run.now_ms
+        if turns[0] > MAX_TURNS:
+            frame = sys._getframe(1)
             if not run.live:
                 run.leave()
                 return
@@ -315,12 +327,21 @@ class World:
             self.rows.append(Row(0, "", "", f"time passes to {run.now_ms / 1e9:g} s"))
         self.rows.append(Row(run.current.index, where, source, what, number, kind))
 
+    def standing(self, task: Task) -> str:
+        """At which line of the user's it stands: ` at FILE:LINE`."""
+        worker = task.greenlet
+        frame = self._user_frame(sys._getframe() if task is self.run.current else worker and worker.gr_frame)
+        return f" at {_file(frame.f_code.co_filename)}:{frame.f_lineno}" if frame else ""
+
+    def _user_frame(self, frame: FrameType | None) -> FrameType | None:
+        while frame is not None and frame.f_code.co_filename not in self.files:
+            frame = frame.f_back
+        return frame
+
     def _user_line(self) -> tuple[str, str]:
         import linecache
 
-        frame: FrameType | None = sys._getframe(2)
-        while frame is not None and frame.f_code.co_filename not in self.files:
-            frame = frame.f_back
+        frame = self._user_frame(sys._getframe(2))
         if frame is None:
             return "", ""
         filename = frame.f_code.co_filename

@@ -1,1 +1,1 @@
-"""The threaded stress harness: the explorer's scenarios under real threads, round after round; see docs/stress.md."""
+"""The stress harness: runs the explorer's scenarios on real threads, round after round. See docs/stress.md."""

@@ -1,1 +1,1 @@
-"""Bugs that are put in on purpose, in memory: patches, and files of them for `--mutant`."""
+"""Known bugs for tests: patches that change the code in memory, and files of patches for `--mutant`."""

@@ -1,1 +1,1 @@
-"""Random and enumerated programs over all calls of a timer or a purgatory."""
+"""Random programs and enumerated programs that use every public method of a timer or a purgatory."""

@@ -1,11 +1,12 @@
 """Random programs for a purgatory: registrations, events, expiry, shutdown, locks of callers, and callbacks that use
-all of these.
+these calls.
 
-The programs keep to what a caller may do. In the dialect `locked` an operation's lock is held while its callbacks run,
-so there a callback takes a group's lock only where no operation has that lock, checks no key but by the queue of
-actions, and registers or completes later operations only; the order of the operations is then the order of their
-locks. Under a group's lock no thread checks a key. `pending-flag` demands that an operation's lock is its own, and that
-no thread tries an operation before its registration has watched it: the first try takes no lock.
+The programs obey the rules for callers. In the dialect `locked`, an operation's lock is held while its callbacks run.
+So in this dialect a callback obeys three rules. A callback takes the lock of a group only if no operation uses this
+lock. A callback checks keys only by the action queue. A callback registers or completes only later operations, so the
+order of the operations is the order of their locks. A thread that holds the lock of a group checks no key. In the
+dialect `pending-flag`, each operation needs its own lock, and no thread may try an operation before the registration
+has watched the operation, because the first try takes no lock.
 """
 
 from __future__ import annotations

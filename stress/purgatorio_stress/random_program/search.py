@@ -1,12 +1,12 @@
-"""Searches random programs within a time limit: which are enumerated, which are random, how each is explored.
+"""Searches random programs within a time limit: the choice of the programs, and the exploration of each program.
 
-Half of the time goes to small programs, stage after stage, the other half to larger random ones. Each is searched by
-DPOR; one that is too large for it within `SCHEDULES` (plain ones: four times as many) is searched by PCT too, for
-half of `SCHEDULES`, and counts as sampled. A violation is minimized: acts, threads, things, callbacks and settings
-are removed or simplified as long as the same clause is still broken and neither program nor run becomes longer. Then
-the schedule is minimized.
+Half of the time goes to small programs, one size after another. The other half goes to larger random programs. DPOR
+searches each program. If a program is too large for DPOR within `SCHEDULES` schedules (small programs: four times as
+many), PCT searches the program with half of `SCHEDULES` schedules, and the program counts as sampled. A violation is
+minimized: calls, threads, objects, callbacks and settings are removed or simplified as long as the same clause is
+broken and neither program nor run becomes longer. Then the schedule is minimized.
 
-Time is CPU time of this process, so that a busy machine does not change what is found.
+Time is CPU time of this process, so a busy machine does not change the result.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Executes a random program over a timer: its tasks and functions, its clock, its calls in order.
+"""Executes a random program on a timer: tasks, functions, moves of the clock, and calls in order.
 
-The history of each task is compared with `purgatorio_spec.oracle.timer_history`; a task that is added once is
-recorded too, so that the clauses judge it.
+`purgatorio_spec.oracle.timer_history` judges the history of each task. A task that is added once is also recorded, and
+the clauses judge the record.
 """
 
 from __future__ import annotations

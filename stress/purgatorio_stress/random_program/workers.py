@@ -1,12 +1,13 @@
-"""Random programs over the threads of the reference: its executors, and the reaper without a timer.
+"""Random programs for the threads of the reference: its executors, and the reaper without a timer.
 
-The executor of the real binding (`purgatorio.threads`) is run as it is written. Its functions are bound to a
-`threading` and a `deque` that are made of the explorer's seam, so each use of its state is a scheduling point. An
-accepted action runs once or is dropped by `shutdown_now`. Actions run in the order of their submissions. After a
-shutdown none is accepted.
+The programs run the real executor (`purgatorio.threads`) without changes. A `threading` and a `deque` that are made of
+the explorer's `Sync` replace the real ones, so each use of the executor's state is a scheduling point. An accepted
+action runs once, or `shutdown_now` drops the action. Actions run in the order of submission. After a shutdown, no
+action is accepted.
 
-The reaper's work is a wait that a notice ends. Two turns never overlap. No turn begins after its shutdown was
-awaited. A turn that fails is reported to the fault policy, and the next one begins after a pause (O8).
+The work of the reaper is a wait that a notice ends. Two turns of the reaper never overlap. After a call has awaited
+the shutdown, no turn begins. If a turn fails, the fault policy gets the exception, and the next turn begins after a
+pause (O8).
 """
 
 from __future__ import annotations

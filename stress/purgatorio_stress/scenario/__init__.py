@@ -1,1 +1,1 @@
-"""Scenarios: small programs over the reference for the explorer, each with what it can break."""
+"""Scenarios: small programs of the reference for the explorer. Each scenario names the clauses that it can break."""

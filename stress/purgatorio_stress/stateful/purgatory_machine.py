@@ -1,4 +1,5 @@
-"""The stateful test of the purgatory in one dialect, against the model in dictionaries; the clauses judge its trace."""
+"""The stateful test of the purgatory in one dialect. A model made of dictionaries gives the correct results, and the
+clauses judge the trace."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ import queue
 import sched
 import threading
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -108,3 +109,53 @@ class SubmitAndShutdown:
 
     def outcome(self) -> object:
         return self.done
+
+
+class SubmitAndLeave:
+    """Nobody shuts the pool down: its idle workers end with the program."""
+
+    def __init__(self) -> None:
+        self.pool = ThreadPoolExecutor(max_workers=1)
+        self.done: list[str] = []
+
+    def threads(self) -> Acts:
+        return [self.submits]
+
+    def submits(self) -> None:
+        self.pool.submit(self.works)
+
+    def works(self) -> None:
+        self.done.append("done")
+
+    def check(self) -> None:
+        assert self.done == ["done"]
+
+
+class SubmitAndHang(SubmitAndLeave):
+    """What was submitted never ends: neither does the program."""
+
+    def works(self) -> None:
+        threading.Event().wait()
+
+
+class KeptWeakly:
+    """An object dies when the last function that had it has returned, also out of a loop."""
+
+    def __init__(self) -> None:
+        self.gone: list[str] = []
+        self.kept: list[object] = []
+
+    def threads(self) -> Acts:
+        return [self.drops, self.drops]
+
+    def drops(self) -> None:
+        item = SubmitAndLeave()
+        self.kept.append(weakref.ref(item, lambda _: self.gone.append("gone")))
+        self.looks(item)
+
+    def looks(self, item: SubmitAndLeave) -> None:
+        while not item.done:
+            item.done.append("seen")
+
+    def check(self) -> None:
+        assert self.gone == ["gone", "gone"], self.gone

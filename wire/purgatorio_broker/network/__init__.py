@@ -1,11 +1,17 @@
-"""The reference's broker and group coordinator on a socket, for clients of Kafka's protocol, for tests.
+"""The broker on a socket, for tests of clients of Kafka's protocol.
 
 The messages are dataclasses of the package `kio`. Waiting requests are the delayed operations of `purgatorio_broker`,
-with real threads in real time. Nothing is stored on disk. The modules are: frames and versions (`wire_format`,
-`fields`, `api`), record batches as bytes (`record_batch`), the appends of idempotent producers (`sequences`),
-transactional producers (`transactions`), the topics and their leaders (`cluster`), what each request does
-(`*_requests`), connections (`server`), a second broker that follows (`follower`), and the bugs that can be put in
-(`mutants`).
+with real threads in real time. Nothing is stored on disk. The modules are:
 
-Not here: access control, TLS and SASL, quotas, compaction, retention.
+- `wire_format`, `fields`, `api`: frames and versions;
+- `record_batch`: record batches as bytes;
+- `sequences`: the appends of idempotent producers;
+- `transactions`: transactional producers;
+- `cluster`: the topics and their leaders;
+- `*_requests`: the action of each request;
+- `server`: connections;
+- `follower`: a second broker that follows;
+- `mutants`: known bugs for tests.
+
+Not implemented: access control, TLS and SASL, quotas, compaction, retention.
 """

@@ -1,6 +1,6 @@
-"""FindCoordinator, the classic group protocol, and offsets.
+"""The requests of the classic group protocol, the requests for offsets, and FindCoordinator.
 
-The offsets' metadata is kept next to the coordinator, which has no use for it.
+The metadata of offsets is stored here, because the coordinator does not use this metadata.
 """
 
 from typing import Final

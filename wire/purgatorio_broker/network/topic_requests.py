@@ -1,4 +1,5 @@
-"""CreateTopics, DeleteTopics, CreatePartitions, ElectLeaders, Metadata, DescribeConfigs, AlterClientQuotas."""
+"""The requests CreateTopics, DeleteTopics, CreatePartitions, ElectLeaders, Metadata, DescribeConfigs,
+AlterClientQuotas."""
 
 import re
 from collections.abc import Mapping

@@ -1,1 +1,1 @@
-"""The clauses of the wire, a module a subject; each yields a row an occasion."""
+"""The clauses of the wire, one module for each subject. A clause yields a row for each occasion (chance to fail)."""

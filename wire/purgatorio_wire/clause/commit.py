@@ -134,13 +134,13 @@ def _within(bounds: Bounds, topics: Topics, scene: Scene, group: str, part: Part
             ended_t = begun[-1].ended_t
             late_ns = bounds.declared.late_topics_ms * MS + bounds.added_ns(ended_t)
             surely = one.got is not None and not error
-            yield _Within(one.t, one.answer_t or END_OF_TIME, what, surely, begun[-1], ended_t + late_ns)
+            yield _Within(one.t, one.ended_t, what, surely, begun[-1], ended_t + late_ns)
 
 
 def _stable(one: Exchange, error: int, within: list[_Within], plain: list[_Commit]) -> Rows:
     """R7, of who asks for what is stable. A commit without a transaction that is under way is not stable yet either, as
     up to Kafka 3.9 (hasPendingOffsetCommitsForTopicPartition)."""
-    until = one.answer_t or END_OF_TIME
+    until = one.ended_t
     surely = any(x.surely and x.done_t <= one.t and until < x.each.may_end_t for x in within)
     may_be = any(x.t <= until and one.t < x.late_t for x in within)
     may_be = may_be or any(x.t <= until and one.t < x.done_t for x in plain)
@@ -171,13 +171,13 @@ def _may_be(made: list[_Commit], one: Exchange) -> set[tuple[int, str]]:
     before = [x for x in made if x.surely and x.surely_t <= one.t]
     return {
         x.what for x in made
-        if x.told_t <= (one.answer_t or END_OF_TIME) and not any(y.t >= x.done_t and y is not x for y in before)
+        if x.told_t <= one.ended_t and not any(y.t >= x.done_t and y is not x for y in before)
     }  # fmt: skip
 
 
 def _commits(scene: Scene, group: str, part: Part) -> Iterator[_Commit]:
     for one in scene.of("offset_commit", "delete_groups"):
-        done_t = one.answer_t or END_OF_TIME
+        done_t = one.ended_t
         if one.api == "delete_groups":
             codes = [
                 integer(x, "error_code") for x in items(one.got, "results") if text(x, "group_id") == group

@@ -48,7 +48,7 @@ def coordinated(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 def _beside(one: Exchange, other: Exchange) -> bool:
     """Whether both were under way at one time."""
-    ends = [x.answer_t or END_OF_TIME for x in (one, other)]
+    ends = [x.ended_t for x in (one, other)]
     return one is not other and one.t < ends[1] and other.t < ends[0]
 
 
@@ -75,7 +75,7 @@ def _told(one: Exchange, before: Sequence[Exchange]) -> Rows:
     elif made and inits[-1] is made[-1]:
         since = [x for x in before if x.t > made[-1].t and x.api != INIT and producer_of(x.body) == by]
         timeout_ns = integer(made[-1].body, "transaction_timeout_ms") * MS
-        if (one.answer_t or END_OF_TIME) < _begun_t(since, one) + timeout_ns:
+        if one.ended_t < _begun_t(since, one) + timeout_ns:
             yield from _mine(one, error, since)
 
 
@@ -128,9 +128,8 @@ def _mine(one: Exchange, error: int, since: Sequence[Exchange]) -> Rows:
 def _refused(
     clause: str, cause: Way, one: Exchange, error: int, wanted: set[int] | frozenset[int], about: str
 ) -> Row:
-    if error in wanted:
-        return kept(clause, cause)
-    return broken(clause, cause, one, f"{' or '.join(map(named, sorted(wanted)))}{about}", named(error))
+    allowed = f"{' or '.join(map(named, sorted(wanted)))}{about}"
+    return checked(clause, cause, one, error in wanted, allowed, named(error))
 
 
 def _ends(bounds: Bounds, scene: Scene, each: Transaction) -> Rows:

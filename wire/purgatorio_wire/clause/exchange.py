@@ -194,12 +194,10 @@ def about_all(_: Bounds, scene: Scene, topics: Topics) -> Rows:
             asked, told = (list(parts(*each)) for each in zip(bodies, NAMED[one.api], strict=True))
             if not asked or integer(bodies[1], "error_code"):
                 continue  # who asks about all names nothing, as old versions do that are about one
-            if sorted(part for part, _ in asked) == sorted(part for part, _ in told):
-                yield kept("X4")
-            else:
-                allowed, seen = (", ".join(_words(one, part) for part, _ in held) for held in (asked, told))
-                seen = f"one about {seen or 'nothing'}"
-                yield broken("X4", "not-all-named", one, f"an answer about {allowed}", seen)
+            right = sorted(part for part, _ in asked) == sorted(part for part, _ in told)
+            allowed, seen = (", ".join(_words(one, part) for part, _ in held) for held in (asked, told))
+            seen = f"one about {seen or 'nothing'}"
+            yield checked("X4", "not-all-named", one, right, f"an answer about {allowed}", seen)
             if scene.name:  # what is done next to the scenes is about their topics
                 yield from _not_there(one, told, topics)
 

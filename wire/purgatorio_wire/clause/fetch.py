@@ -1,9 +1,9 @@
-"""F1 to F9, and the fetch part of D1: what a fetch waits for, and what it returns.
+"""F1 to F9, and the Fetch part of D1: the conditions that a Fetch waits for, and the records that a Fetch returns.
 
-A fetch is judged only if its circumstances are known: partitions of the run's own topics that have worked before,
-offsets at which a batch begins, no fetch session. When a fetch becomes ready is known up to the interval between an
-append's request and its acknowledgement. The decision table of waiting fetches says whether it is ready for a number
-of bytes.
+A Fetch is judged only if its circumstances are known: the partitions belong to topics of the run and have worked
+before, a batch begins at each fetch offset, and there is no fetch session. An append takes effect at some time between
+its request and its acknowledgement, so the time at which a Fetch becomes ready is known up to this interval. The
+decision table of waiting fetches says whether a Fetch is ready with a given number of bytes.
 """
 
 from __future__ import annotations
@@ -157,9 +157,7 @@ def deleted(bounds: Bounds, one: Exchange, topic: Topic, cause: Way, due: int, t
         bounds, "F8", cause, one, deleted_t, due - deleted_t, "an error, as its topic is deleted,",
         late_ms=bounds.declared.late_topics_ms,
     )  # fmt: skip
-    if row.held is RowStatus.KEPT and not told:
-        row = broken("F8", "deleted-without-error", one, "an error", "no error")
-    yield row
+    yield row.but(told, "deleted-without-error", one, "an error", "no error")
 
 
 def fetches(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -224,7 +222,7 @@ def at_followers(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
         if not one.at_second or one.behind or one.unread or one.error or len(asked) != 1:
             continue
         (a,), deadline = asked, one.t + one.wait_ms * MS
-        topic, until = topics.topics.get(a.part.topic), one.answer_t or one.watched_t
+        topic, until = topics.topics.get(a.part.topic), one.until_t
         if topic is None or topic.delete_t is not None or a.error or a.offset > a.log.replicated_end(one.t):
             continue
         made = (x.ack_t or 0 for x in a.log.surely(END_OF_TIME) if x.acks == -1 and x.base >= a.offset)

@@ -125,22 +125,22 @@ def _gone(group: Group) -> Iterator[tuple[str, int]]:
             )
     if group.static:
         return
-    members = {given_id(x): x.answer_t or END_OF_TIME for x in group.joins if answered(x)}
+    members = {given_id(x): x.ended_t for x in group.joins if answered(x)}
     told = [x for x in (*group.heartbeats, *group.syncs, *group.commits) if x.error == UNKNOWN_MEMBER]
     for one in sorted(told, key=lambda one: -(one.answer_t or 0)):
         if one.t > members.get(member_id(one), END_OF_TIME) and not any(
             member_id(one) in left_with(leave) for leave in group.leaves
         ):
-            yield member_id(one), one.answer_t or END_OF_TIME
+            yield member_id(one), one.ended_t
 
 
 def _of_who_is_there(group: Group, one: Exchange) -> Rows:
     """A heartbeat, a sync or a commit of who was given an id, or of a member."""
-    member, until = member_id(one), one.answer_t or one.watched_t
+    member, until = member_id(one), one.until_t
     issued = group.issued().get(member)
     asked = [x for x in group.joins if member_id(x) == member and x.t <= until]
     if issued is not None and issued.error == MEMBER_ID_REQUIRED and not asked:
-        if (issued.answer_t or END_OF_TIME) <= one.t:
+        if issued.ended_t <= one.t:
             yield no_member(group, one)
         return
     current = group.current(one)
@@ -188,7 +188,7 @@ def _leaving(group: Group, one: Exchange, gone: dict[str, int]) -> Rows:
         elif any(member_id(x) == member and x.t <= one.answer_t for x in group.joins) or not issued.error:
             if current is not None and member in current.members and group.steady(member, current, one):
                 yield answered_with("G8", "leave-refused", one, error, 0, f" for {member}, a member")
-        elif (issued.answer_t or END_OF_TIME) <= one.t and one.answer_t < id_over(issued) - EARLY_NS:
+        elif issued.ended_t <= one.t and one.answer_t < id_over(issued) - EARLY_NS:
             yield answered_with("G8", "leave-refused", one, error, 0, f" for {member}, who has an id")
 
 
@@ -217,7 +217,7 @@ def _of_nobody(group: Group) -> Rows:
     """G12: a commit without a generation is taken where there are no members: as tools move a group's offsets. All who
     were given an id must have left: else somebody is one, or a rebalance continues that waits for it."""
     for one in group.nobodys:
-        until = one.answer_t or END_OF_TIME
+        until = one.ended_t
         asked = [x for x in group.joins if x.t <= until and x.error in (0, MEMBER_ID_REQUIRED)]
         if group.static or one.error not in (0, UNKNOWN_MEMBER, ILLEGAL_GENERATION):
             continue

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from purgatorio_wire.history.bound import EARLY_NS, MS, RowStatus
+from purgatorio_wire.history.bound import EARLY_NS, MS
 from purgatorio_wire.history.finding import (
     Row,
     Rows,
@@ -63,7 +63,7 @@ def _member_ids(group: Group) -> Rows:
     issued = group.issued()
     for one in group.joins:
         member = member_id(one)
-        until = one.answer_t or one.watched_t
+        until = one.until_t
         earlier = _others(group, one, until)
         if names_no_protocol(one):
             continue
@@ -76,10 +76,9 @@ def _member_ids(group: Group) -> Rows:
         elif not member and one.version >= 4:
             promise = f"{named(MEMBER_ID_REQUIRED)} at once:"
             row = in_time(group.bounds, "G0", "waits", one, one.t, JOIN_GAP_NS, promise)
-            if row.held is RowStatus.KEPT and (one.error != MEMBER_ID_REQUIRED or not given_id(one)):
-                seen = f"{named(one.error)}, member id {given_id(one)!r}"
-                row = broken("G0", "no-member-id", one, f"{named(MEMBER_ID_REQUIRED)} and an id", seen)
-            yield row
+            right, seen = one.error == MEMBER_ID_REQUIRED and given_id(one), f"member id {given_id(one)!r}"
+            allowed = f"{named(MEMBER_ID_REQUIRED)} and an id"
+            yield row.but(right, "no-member-id", one, allowed, f"{named(one.error)}, {seen}")
         elif member and member not in issued:
             yield refused(group.bounds, one, UNKNOWN_MEMBER)
         elif member and one is group.contacts(member)[0] and one.answer_t is not None:
@@ -113,7 +112,7 @@ def _forgotten(group: Group, one: Exchange, allowed: str) -> Row:
     occasional case is no proof, however often topics are deleted."""
     current = group.current(one)
     row = broken("G0", "id-not-known", one, allowed, named(one.error))
-    there = current is not None and group.staying(current, one.answer_t or one.watched_t)
+    there = current is not None and group.staying(current, one.until_t)
     return row if there else now_and_then(row, one)
 
 
@@ -121,12 +120,12 @@ def _strangers(group: Group) -> Rows:
     """G9: a client without an id is refused; so is a commit without a member id if the group has members. Kafka
     accepts any heartbeat while a group is loading, so the group must have been seen loaded."""
     issued = group.issued()
-    loaded_t = min((join.answer_t or END_OF_TIME for join in group.joins), default=END_OF_TIME)
+    loaded_t = min((join.ended_t for join in group.joins), default=END_OF_TIME)
     for one in (*group.heartbeats, *group.syncs, *group.commits, *group.held, *group.leaves):
         if one.t >= loaded_t and not issued.keys() & {*(leavers(one) or [member_id(one)])}:
             yield no_member(group, one)
     for one in group.nobodys:
-        current, until = group.current(one), one.answer_t or one.watched_t
+        current, until = group.current(one), one.until_t
         if current is not None and group.staying(current, until):
             yield refused(group.bounds, one, UNKNOWN_MEMBER)
 
@@ -140,7 +139,7 @@ def _heartbeats(group: Group) -> Rows:
         current = group.current(beat)
         if beat.answer is None or current is None or member not in current.members:
             continue
-        if number == current.number and not group.disturbed(current, beat.answer_t or beat.watched_t):
+        if number == current.number and not group.disturbed(current, beat.until_t):
             yield from _undisturbed(group, current, beat)
         if not group.steady(member, current, beat):
             continue
@@ -160,7 +159,7 @@ def _undisturbed(group: Group, current: Generation, one: Exchange) -> Rows:
     if one.api == "heartbeat":
         told = one.error != 0
         yield (checked("G3", "told-for-nothing", one, not told, "no rebalance", named(one.error)))
-    until = one.answer_t or one.watched_t
+    until = one.until_t
     if one.api == "offset_commit" and all(
         member_id(x) != current.leader or x.t > until for x in current.syncs
     ):
@@ -176,7 +175,7 @@ def _beat(group: Group, current: Generation, member: str, beat: Exchange) -> Row
     waiting = [
         join for join in group.joins
         if member_id(join) and member_id(join) != member and join not in current.joins and join.t > current.first_t
-        and join.t + allowed_ns <= beat.t and (join.answer_t or END_OF_TIME) > beat.answer_t
+        and join.t + allowed_ns <= beat.t and join.ended_t > beat.answer_t
         and join.watched_t > beat.answer_t
     ]  # fmt: skip
     if waiting and beat.error != REBALANCING:
@@ -248,7 +247,7 @@ def _still_there(group: Group) -> Rows:
         for at, (last, beat) in enumerate(pairwise(contacts), 1):
             if beat.api != "heartbeat" or beat.answer_t is None or beat.t - last.t < session_ns * 3 // 2:
                 continue
-            last_t = max(x.answer_t or END_OF_TIME for x in contacts[:at])
+            last_t = max(x.ended_t for x in contacts[:at])
             if beat.t - last_t < session_ns * 3 // 2 or group.left(member, beat.answer_t) is not None:
                 continue
             if (

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from purgatorio_wire.clause.fetch import FORGOTTEN_NS, continued_t, deleted, stopped_spans
-from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, RowStatus
+from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds
 from purgatorio_wire.history.finding import (
     Row,
     Rows,
@@ -153,7 +153,7 @@ def _in_transaction(
 ) -> Rows:
     """M1, of an append to a partition of an open transaction, and M7 where it is sent again; R5, of one by a producer
     that was fenced, whose transaction there was aborted for that."""
-    error, t = integer(answer, "error_code"), one.answer_t or END_OF_TIME
+    error, t = integer(answer, "error_code"), one.ended_t
     log = topics.logs[part]
     within = next((x.within for x in log.appends if x.exchange is one or x.written == written), None)
     if within is None:
@@ -275,7 +275,7 @@ def _stopped(
     """M4, M5, M6: a topic with replicas, of which one is or was stopped."""
     acks, error = integer(one.body, "acks"), integer(answer, "error_code")
     topic = topics.topics[part.topic]
-    until = one.answer_t or one.watched_t
+    until = one.until_t
     in_sync = topics.in_sync_around(part, one.t, until)
     needed = min(topic.min_insync, topic.replicas)
     spans = stopped_spans(scene.stimuli, scene.end_t)
@@ -289,9 +289,7 @@ def _stopped(
         elif acks == -1:
             gap = max(one.wait_ms * MS, 1)
             row = in_time(bounds, "M4", "refusal-waits", one, one.t, gap, f"{named(NOT_ENOUGH)} at once:")
-            if row.held is RowStatus.KEPT and error != NOT_ENOUGH:
-                row = broken("M4", "below-min-insync", one, named(NOT_ENOUGH), named(error))
-            yield row
+            yield row.but(error == NOT_ENOUGH, "below-min-insync", one, named(NOT_ENOUGH), named(error))
         return
     if acks != -1 or error in EXCUSED:
         return
@@ -299,7 +297,7 @@ def _stopped(
         yield _all_healthy(bounds, one, error)
         return
     given_up = topics.given_up(part, one.t, needed)
-    if given_up is not None and given_up[0] < (one.answer_t or END_OF_TIME):
+    if given_up is not None and given_up[0] < one.ended_t:
         yield from (
             _given_up(bounds, one, error, given_up[1])
             for begin, end in spans
@@ -319,7 +317,7 @@ def _all_healthy(bounds: Bounds, one: Exchange, error: int) -> Row:
     cause: Way = "timed-out"
     if error != TIMED_OUT:
         return kept("M1", cause) if not error else undecided("M1", named(error), cause)
-    t = one.answer_t or one.watched_t
+    t = one.until_t
     if 2 * bounds.allowed_ns(one.t, t) >= max(one.wait_ms * MS, 1):
         return undecided("M1", f"{named(error)} on a machine that is late", cause)
     return late_row("M1", cause, one, "taken, as no replica was stopped", named(error), (one.t, t))
@@ -362,20 +360,16 @@ def _times_out(bounds: Bounds, one: Exchange, error: int, due: int) -> Rows:
         return
     gap = max(one.wait_ms * MS, FORGOTTEN_NS)
     row = in_time(bounds, "M5", "late", one, due, gap, f"{named(TIMED_OUT)} at its time-out,")
-    if row.held is RowStatus.KEPT and error != TIMED_OUT:
-        row = broken("M5", "other-error", one, named(TIMED_OUT), named(error))
-    yield row
+    yield row.but(error == TIMED_OUT, "other-error", one, named(TIMED_OUT), named(error))
 
 
 def _goes_on(bounds: Bounds, one: Exchange, error: int, end: int, on_t: int, due: int) -> Row:
     late_ms, promise = bounds.declared.late_topics_ms, "an answer as the replica continues,"
     row = in_time(bounds, "M6", "waits-on", one, on_t, due - on_t, promise, late_ms=late_ms)
-    if row.held is RowStatus.KEPT and error:
-        row = broken("M6", "other-error", one, "no error", named(error))
     if one.answer_t is not None and one.answer_t < end - EARLY_NS:
         seen = f"answered {after(end, one.answer_t)} before the replica continued"
-        row = broken("M6", "before-the-replica", one, "not before the replica continues", seen)
-    return row
+        return broken("M6", "before-the-replica", one, "not before the replica continues", seen)
+    return row.but(not error, "other-error", one, "no error", named(error))
 
 
 def _given_up(bounds: Bounds, one: Exchange, error: int, told_t: int) -> Row:
@@ -386,6 +380,4 @@ def _given_up(bounds: Bounds, one: Exchange, error: int, told_t: int) -> Row:
     row = in_time(
         bounds, "M6", "given-up", one, told_t, due - told_t, promise, late_ms=late_ms, since_t=told_t
     )
-    if row.held is RowStatus.KEPT and error:
-        row = broken("M6", "other-error", one, "no error, as enough replicas have it", named(error))
-    return row
+    return row.but(not error, "other-error", one, "no error, as enough replicas have it", named(error))

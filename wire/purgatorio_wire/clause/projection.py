@@ -147,7 +147,7 @@ def projected(header: WireHeader, bounds: Bounds, played: Iterable[Scene], end_t
     writer, found = _Writer(), dict[str, tuple[str, Exchange]]()
     for scene in played:
         for wait in _waits(bounds, scene, Topics.of(scene.exchanges)):
-            slack_ns = declared_ns + bounds.added_ns(wait.one.t, wait.one.answer_t or wait.one.watched_t)
+            slack_ns = declared_ns + bounds.added_ns(wait.one.t, wait.one.until_t)
             if _is_written(writer, wait, slack_ns, late_ns):
                 found[_name(wait.one)] = (scene.base, wait.one)
     closing = writer.add(end_t, "end of the record", "call", "check_and_complete", keys=("nobody's",))

@@ -1,7 +1,7 @@
-"""G1 to G6: a group's generations, from the joins that wait for one another to the syncs that wait for the leader's.
+"""G1 to G6: the generations of a group. Joins wait for other joins, and syncs wait for the leader's sync.
 
-A clause speaks only where the exchanges leave no other reading: coordinator errors, other protocols and connections
-that were cut give no occasion.
+A clause judges a rebalance only if there is one possible reading of the requests and responses. Coordinator errors,
+other protocols and closed connections give no occasion.
 """
 
 from collections import Counter
@@ -39,7 +39,7 @@ from purgatorio_wire.history.group import (
     protocols,
     rebalance_ms,
 )
-from purgatorio_wire.history.history import END_OF_TIME, Exchange, integer, items, text
+from purgatorio_wire.history.history import Exchange, integer, items, text
 from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.table.group import JOIN, Join, Joining
 
@@ -130,12 +130,9 @@ def _numbered(group: Group, before: Generation, one: Generation) -> Rows:
     stayed = [m for m in one.members if m in before.members and _joins_answered(group, m, before, one)]
     if not stayed:
         return
-    if one.number == before.number + 1:
-        yield kept("G3")
-    else:
-        join = one.members[stayed[0]]
-        seen = f"generation {one.number} after {before.number}"
-        yield broken("G3", "generation-jumps", join, f"generation {before.number + 1}", seen)
+    right, seen = one.number == before.number + 1, f"generation {one.number} after {before.number}"
+    join, allowed = one.members[stayed[0]], f"generation {before.number + 1}"
+    yield checked("G3", "generation-jumps", join, right, allowed, seen)
 
 
 def _stays(group: Group, one: Generation) -> Rows:
@@ -208,25 +205,24 @@ def _leaves_waiting(group: Group) -> Rows:
             continue
         for join in group.joins:
             # The join is answered as the member is removed, which may be before the leaving is answered.
-            waited = join.t < leave.t < (join.answer_t or END_OF_TIME)
+            waited = join.t < leave.t < join.ended_t
             if not waited or left_with(leave).get(member_id(join)) != 0 or answered(join):
                 continue
             gap, promise = rebalance_ms(join) * MS, f"{named(UNKNOWN_MEMBER)} as it leaves,"
             row = in_time(
                 group.bounds, "G8", "left-waiting", join, leave.answer_t, gap, promise, *leave.events
             )
-            if row.held is RowStatus.KEPT and join.error != UNKNOWN_MEMBER:
-                row = broken("G8", "left-otherwise", join, named(UNKNOWN_MEMBER), named(join.error))
-            yield row
+            right = join.error == UNKNOWN_MEMBER
+            yield row.but(right, "left-otherwise", join, named(UNKNOWN_MEMBER), named(join.error))
 
 
 def _surely_empty(group: Group, before: Generation, one: Generation) -> bool:
     """Whether the group was empty when the first join of this generation was sent, and no member id was waited for.
     Otherwise the rebalance continues that began when the last member left, or was removed."""
     told = [x for x in group.beats(before, before.members, before.last_t) if x.error == UNKNOWN_MEMBER]
-    told = [x for x in told if (x.answer_t or END_OF_TIME) <= one.asked_t]
+    told = [x for x in told if x.ended_t <= one.asked_t]
     leaves = (x for x in group.leaves if x.t <= one.asked_t)
-    left_t = max((x.answer_t or END_OF_TIME for x in (*leaves, *told)), default=0)
+    left_t = max((x.ended_t for x in (*leaves, *told)), default=0)
     if any(join.t <= left_t for member, join in group.issued().items() if member not in before.members):
         return False
     out = {*map(member_id, told)}
@@ -280,7 +276,7 @@ def _without(
     group: Group, before: Generation, one: Generation, missing: list[str], earliest: int, longest_ms: int
 ) -> Rows:
     """A generation without a member that was there: only the rebalance time-out makes it so."""
-    join = min(one.joins, key=lambda join: join.answer_t or END_OF_TIME)
+    join = min(one.joins, key=lambda join: join.ended_t)
     late_joins = [x for x in group.joins if member_id(x) in missing and x.t > before.members[member_id(x)].t]
     clause = "G4" if late_joins else "G6"
     if one.first_t < earliest - EARLY_NS:
@@ -307,11 +303,9 @@ def _is_out(group: Group, member: str, one: Generation) -> Rows:
         if member_id(x) == member and x.t > one.last_t + group.bounds.declared.late_ms * MS and x.answer is not None
     ]  # fmt: skip
     for x in told[:1]:
-        if x.error == UNKNOWN_MEMBER:
-            yield kept("G6", "not-out")
-        else:
-            seen = f"{named(x.error)} {after(x.t, one.last_t)} after the others were answered"
-            yield broken("G6", "not-out", x, f"{named(UNKNOWN_MEMBER)}: it did not rejoin in time", seen)
+        right, allowed = x.error == UNKNOWN_MEMBER, f"{named(UNKNOWN_MEMBER)}: it did not rejoin in time"
+        seen = f"{named(x.error)} {after(x.t, one.last_t)} after the others were answered"
+        yield checked("G6", "not-out", x, right, allowed, seen)
 
 
 def _nobody_rejoined(group: Group, one: Generation) -> Rows:
@@ -395,7 +389,7 @@ def _syncs(group: Group, one: Generation) -> Rows:
             if sync.answer_t is not None and sync.error and not group.disturbed(one, sync.answer_t):
                 allowed = "no refusal, as no rebalance has begun"
                 yield broken("G5", "refused", sync, allowed, named(sync.error))
-            elif lead is None or lead.t > (sync.answer_t or END_OF_TIME):
+            elif lead is None or lead.t > sync.ended_t:
                 yield from _without_leader(group, one, sync)
             continue
         due = max(sync.t, lead.t)
@@ -407,20 +401,18 @@ def _syncs(group: Group, one: Generation) -> Rows:
         promise = f"an answer with the leader's sync, {after(due, sync.t)} after,"
         cause: Way = "leader-waits" if sync is lead else "waits-though-synced"
         row = timed("G5", cause, sync, by, promise, sync.t, *lead.events)
-        if row.held is RowStatus.KEPT and sync.error:
-            row = broken("G5", "refused", sync, "its assignment", named(sync.error))
-        elif row.held is RowStatus.KEPT and text(sync.got, "assignment") != given.get(member_id(sync), ""):
-            row = broken("G5", "other-assignment", sync, "the assignment that the leader gave", "another")
-        elif row.held is RowStatus.KEPT and one.other_protocol(sync.got):
-            seen = f"{text(sync.got, 'protocol_type')} {text(sync.got, 'protocol_name')}"
-            row = broken("G5", "other-protocol", sync, "the protocol that was chosen", seen)
-        yield row
+        row = row.but(not sync.error, "refused", sync, "its assignment", named(sync.error))
+        right = text(sync.got, "assignment") == given.get(member_id(sync), "")
+        row = row.but(right, "other-assignment", sync, "the assignment that the leader gave", "another")
+        seen = f"{text(sync.got, 'protocol_type')} {text(sync.got, 'protocol_name')}"
+        right = not one.other_protocol(sync.got)
+        yield row.but(right, "other-protocol", sync, "the protocol that was chosen", seen)
 
 
 def _without_leader(group: Group, one: Generation, sync: Exchange) -> Rows:
     """G5 if the leader does not sync: a rebalance ends the wait. It begins with a new member, with a member that
     leaves, or when a member that has not synced by the rebalance time-out is removed."""
-    asked = group.triggers(one, sync.answer_t or sync.watched_t)
+    asked = group.triggers(one, sync.until_t)
     newcomers = {*group.issued()} - {*one.members}
     joins = [x.t for x in asked if x.api == "join_group" and not x.error and member_id(x) in newcomers]
     others = {*one.members} - {member_id(sync)}
@@ -429,7 +421,7 @@ def _without_leader(group: Group, one: Generation, sync: Exchange) -> Rows:
     begun_before = bool(asked) if begins is None else begins < sync.t
     if begun_before or sync.t - one.first_t >= one.rebalance_ms[0] * MS // 2:
         return
-    slack = group.bounds.allowed_ns(sync.t, sync.answer_t or sync.watched_t)
+    slack = group.bounds.allowed_ns(sync.t, sync.until_t)
     out_ms = min(group.session_ms(member_id(sync)), one.rebalance_ms[0])
     if sync.error == UNKNOWN_MEMBER and sync.t + slack - one.from_t >= out_ms * MS:
         return  # its session, or the time to sync, may have been over when it came
@@ -439,15 +431,15 @@ def _without_leader(group: Group, one: Generation, sync: Exchange) -> Rows:
     clause = "G5"
     cause: Way = "waits-for-no-leader" if begins is None else "waits-in-rebalance"
     gap = longest
-    over = group.session_over(one.leader, sync.answer_t or sync.watched_t)
+    over = group.session_over(one.leader, sync.until_t)
     soon = sync.t < over < one.first_t + longest // 2
     if begins is None and soon and sync.error in (0, REBALANCING):
         due, gap, why = over, due - over, "the end of the leader's session"
         clause, cause = _OF_THE_SILENT
     promise = f"{named(REBALANCING)} by {why}, {after(due, sync.t)} after,"
     row = in_time(group.bounds, clause, cause, sync, due, gap, promise)
-    if row.held is RowStatus.KEPT and sync.error != REBALANCING:
-        row = broken("G5", "other-error", sync, f"{named(REBALANCING)}: {why}", named(sync.error))
+    right, allowed = sync.error == REBALANCING, f"{named(REBALANCING)}: {why}"
+    row = row.but(right, "other-error", sync, allowed, named(sync.error))
     yield row
     if begins is None and row.held is RowStatus.KEPT and sync.answer_t is not None:
         yield from _out_unsynced(group, one, sync.answer_t)
@@ -463,11 +455,9 @@ def _out_unsynced(group: Group, one: Generation, told_t: int) -> Rows:
         ]
         if not beats or not all(group.alive_at(x, told_t) for x in one.members):
             continue
-        row = kept("G5", "unsynced-stays")
-        if beats[0].error != UNKNOWN_MEMBER:
-            allowed = f"{named(UNKNOWN_MEMBER)}: it has not synced by the rebalance time-out"
-            row = broken("G5", "unsynced-stays", beats[0], allowed, named(beats[0].error))
-        yield row
+        right, seen = beats[0].error == UNKNOWN_MEMBER, named(beats[0].error)
+        allowed = f"{named(UNKNOWN_MEMBER)}: it has not synced by the rebalance time-out"
+        yield checked("G5", "unsynced-stays", beats[0], right, allowed, seen)
 
 
 def _never_synced(group: Group, one: Generation) -> Rows:
@@ -510,7 +500,7 @@ def _joins_again(group: Group, one: Generation) -> Rows:
         if member_id(join) not in one.members or join.t < one.last_t:
             continue
         by = group.bounds.by(join.t, join.t, join.answer_t, gap_ns=JOIN_GAP_NS, watched_t=join.watched_t)
-        until = min(join.answer_t or join.watched_t, by.limit_t)
+        until = min(join.until_t, by.limit_t)
         unsynced = all(member_id(sync) != one.leader or sync.t > until for sync in one.syncs)
         if not unsynced and set(one.members) - one.synced(join.t):
             continue
@@ -535,9 +525,8 @@ def _joins_again(group: Group, one: Generation) -> Rows:
         cause: Way = "joins-again-unsynced" if unsynced else "joins-again"
         row = timed("G3", cause, join, by, f"generation {one.number} at once, as it was,", join.t)
         number = integer(join.got, "generation_id", -1)
-        if row.held is RowStatus.KEPT and number != one.number:
-            seen = f"{named(join.error)}, {number}"
-            row = broken("G3", "rebalances", join, f"generation {one.number}", seen)
+        allowed, seen = f"generation {one.number}", f"{named(join.error)}, {number}"
+        row = row.but(number == one.number, "rebalances", join, allowed, seen)
         yield row
         if row.held is RowStatus.KEPT and join.answer is not None:
             told = {text(x, "member_id") for x in items(join.got, "members")}

@@ -1,9 +1,9 @@
-"""S1 to S9: the records that members of a share group acquire, when, and for how long.
+"""S1 to S9: the records that members of a share group acquire, and the start and the end of each acquisition.
 
-A ShareFetch waits in a purgatory, and a timing wheel expires the acquisition locks. A response is judged only if it
-is wrong in every possible order of the open requests. The owner of a record is known from the response that
-delivered it until the first request that may have ended the acquisition. A wake-up is judged by whether some member
-got the record in time. Records that may have been in a lost response are not judged.
+A ShareFetch waits in a purgatory, and a timing wheel expires the acquisition locks. A response is a violation only if
+the response is wrong in every possible order of the open requests. The owner of a record is known from the response
+that delivered the record until the first request that may have ended the acquisition. A wake-up is judged by one
+question: did some member get the record in time? Records that may have been in a lost response are not judged.
 """
 
 from __future__ import annotations
@@ -197,14 +197,12 @@ class _Judged:
             for one in perhaps
         )
         least, most = max(1, 1 + len(before) - back), 1 + len(perhaps)
-        if least <= held.count <= most:
-            yield kept("S3", "count")
-        else:
-            allowed = f"delivery count {least}" if least == most else f"delivery count {least} to {most}"
-            allowed += f" of the record {offset}"
-            yield broken(
-                "S3", "count", held.by, allowed, f"{held.count}", *(i for x in before for i in x.by.events)
-            )
+        counts, witnesses = (
+            f"{least}" if least == most else f"{least} to {most}",
+            (i for x in before for i in x.by.events),
+        )
+        allowed, right = f"delivery count {counts} of the record {offset}", least <= held.count <= most
+        yield checked("S3", "count", held.by, right, allowed, f"{held.count}", *witnesses)
 
     def _with_records(self, held: Acquired) -> Row:
         batches = [

@@ -62,7 +62,7 @@ def static_members(group: Group) -> Rows:
 def _let_in(one: Exchange, held: list[Exchange]) -> Rows:
     """A member with only an instance id is not unknown, even if no member has that instance id, or it was removed,
     or has left."""
-    until = one.answer_t or END_OF_TIME
+    until = one.ended_t
     asks_ms = session_asked(one) or 0
     left = any(x.api == "leave_group" and x.t <= until and (x.answer_t or until) >= one.t for x in held)
     if one.error not in (0, UNKNOWN_MEMBER) or until - one.t >= asks_ms * MS:
@@ -118,7 +118,7 @@ def _all_there(group: Group, before: Generation, one: Generation) -> Rows:
 
 def _newest(one: Exchange, instance: str, held: list[Exchange]) -> Rows:
     """The id that an instance was given last in its group is no former one, the client that has that name elsewhere."""
-    until = one.answer_t or one.watched_t
+    until = one.until_t
     joins = [
         x for x in held
         if x.api == "join_group" and text(x.body, "group_instance_id") == instance and x.t <= until
@@ -131,13 +131,11 @@ def _newest(one: Exchange, instance: str, held: list[Exchange]) -> Rows:
 
 
 def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) -> Rows:
-    joins = [
-        x for x in held if x.api == "join_group" and (x.answer_t or END_OF_TIME) <= one.t and x.error == 0
-    ]
+    joins = [x for x in held if x.api == "join_group" and x.ended_t <= one.t and x.error == 0]
     number = max((integer(x.got, "generation_id", -1) for x in joins), default=-1)
     members = {given_id(x): x for x in joins if integer(x.got, "generation_id", -1) == number}
     mine = [m for m, x in members.items() if text(x.body, "group_instance_id") == instance]
-    until = one.answer_t or one.watched_t
+    until = one.until_t
     yield from _replaced(bounds, one, instance, held)
     if len(mine) == 1:
         yield from _unsynced(one, number, members, held)
@@ -152,11 +150,10 @@ def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) 
     gap = max(JOIN_GAP_NS, rebalance_ms(one) * MS)
     row = in_time(bounds, "G11", "waits", one, one.t, gap, f"generation {number} at once, as it was,")
     given = given_id(one)
-    if row.held is RowStatus.KEPT and (one.error or integer(one.got, "generation_id", -1) != number):
-        seen = f"{named(one.error)}, generation {integer(one.got, 'generation_id', -1)}"
-        row = broken("G11", "rebalances", one, f"generation {number}", seen)
-    elif row.held is RowStatus.KEPT and given == before:
-        row = broken("G11", "same-id", one, "a new member id", "the one that it had")
+    its = integer(one.got, "generation_id", -1)
+    right, seen = not one.error and its == number, f"{named(one.error)}, generation {its}"
+    row = row.but(right, "rebalances", one, f"generation {number}", seen)
+    row = row.but(given != before, "same-id", one, "a new member id", "the one that it had")
     yield row
     if row.held is RowStatus.KEPT and one.answer_t is not None:
         yield _leads_on(one, members, before, given)
@@ -217,14 +214,14 @@ def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
         return
     # Who does not sync in time is out as well, static or not.
     begun_t = min(
-        (x.answer_t or END_OF_TIME if x in above else x.t for x in held if x.api == "join_group"
-         and (x in above or x.t <= (beat.answer_t or 0) < (x.answer_t or END_OF_TIME))),
+        (x.ended_t if x in above else x.t for x in held if x.api == "join_group"
+         and (x in above or x.t <= (beat.answer_t or 0) < x.ended_t)),
         default=END_OF_TIME,
     )  # fmt: skip
     heard = [x for x in held if x.t <= beat.t and member_id(x) == member and x.api != "join_group"]
     synced = any(x.api == "sync_group" and x.error == 0 and number_of(x) == number for x in heard)
     left = any(member in leavers(x) and x.t <= (beat.answer_t or 0) for x in held)
-    soon = (beat.answer_t or END_OF_TIME) < begun_t + rebalance_ms(mine[-1]) * MS // 2
+    soon = beat.ended_t < begun_t + rebalance_ms(mine[-1]) * MS // 2
     times = [mine[-1].answer_t or 0, *(x.t for x in heard)]
     session_ns = min(integer(x.body, "session_timeout_ms") for x in mine) * MS
     if synced and not left and soon and all(b - a < session_ns // 2 for a, b in pairwise(times)):
@@ -235,19 +232,15 @@ def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
 def _quiet(held: list[Exchange], members: dict[str, Exchange], one: Exchange, until: int) -> bool:
     """Whether all members have synced, have sent recent heartbeats, and no other request changes the group."""
     number = integer(next(iter(members.values())).got, "generation_id", -1)
-    first_t = min(x.answer_t or END_OF_TIME for x in members.values())
+    first_t = min(x.ended_t for x in members.values())
     moves = [
         x for x in held
         if x is not one and x.api in ("join_group", "leave_group") and x.t <= until
-        and (x.answer_t or END_OF_TIME) > first_t and x not in members.values()
+        and x.ended_t > first_t and x not in members.values()
     ]  # fmt: skip
     # A generation before says nothing: there one is told that the others join, and synced for that one alone.
     lately = [x for x in held if number_of(x) == number and x.t <= one.t]
-    synced = {
-        member_id(x)
-        for x in lately
-        if x.api == "sync_group" and x.error == 0 and (x.answer_t or END_OF_TIME) <= one.t
-    }
+    synced = {member_id(x) for x in lately if x.api == "sync_group" and x.error == 0 and x.ended_t <= one.t}
     # Somebody was out already, by a session that had ended: then there is a rebalance.
     told = any(
         x.api == "heartbeat" and x.error in (UNKNOWN_MEMBER, REBALANCING) and member_id(x) in members
@@ -271,12 +264,12 @@ def _afterwards(
     held: list[Exchange], members: dict[str, Exchange], number: int, before: str, back: Exchange
 ) -> Rows:
     """The other members see no rebalance, while it sends heartbeats too."""
-    behind = [x for x in held if x.t >= (back.answer_t or END_OF_TIME)]
+    behind = [x for x in held if x.t >= back.ended_t]
     moves = [x for x in behind if x.api in ("join_group", "leave_group") and before not in _named(x)]
     until = min((x.t for x in moves), default=END_OF_TIME)
     others = {member: join for member, join in members.items() if member != before}
     for one in behind:
-        if one.api not in ("heartbeat", "sync_group") or not (one.answer_t or END_OF_TIME) < until:
+        if one.api not in ("heartbeat", "sync_group") or not one.ended_t < until:
             continue
         all_heard = _heard(held, {**others, given_id(back): back}, one.t)
         if number_of(one) == number and member_id(one) in others and all_heard:
@@ -346,7 +339,7 @@ def _replaced(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]
     ids = {given_id(x) for x in mine if x.api == "join_group" and not x.error}
     for x in mine:
         waits = x.api == "join_group" or (x.api == "sync_group" and member_id(x) in ids)
-        if not waits or (x.answer_t or END_OF_TIME) < one.t or x.unread or one.answer_t is None or one.error:
+        if not waits or x.ended_t < one.t or x.unread or one.answer_t is None or one.error:
             continue
         number = integer(x.got, "generation_id", -1)
         synced = any(y.api == "sync_group" and number_of(y) == number and y.t <= one.answer_t for y in held)
@@ -355,21 +348,18 @@ def _replaced(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]
         gap = max(JOIN_GAP_NS, rebalance_ms(one) * MS)
         promise = f"{named(FENCED)} as it is replaced,"
         row = in_time(bounds, "G11", "waits-though-replaced", x, one.t, gap, promise, *one.events)
-        if row.held is RowStatus.KEPT and x.error != FENCED:
-            row = broken(
-                "G11", "not-fenced", x, f"{named(FENCED)}: it is replaced", named(x.error), *one.events
-            )
-        yield row
+        right, allowed = x.error == FENCED, f"{named(FENCED)}: it is replaced"
+        yield row.but(right, "not-fenced", x, allowed, named(x.error), *one.events)
 
 
 def _unsynced(one: Exchange, number: int, members: dict[str, Exchange], held: list[Exchange]) -> Rows:
     """A member that returns before the leader has synced starts a rebalance, because the leader assigns to its
     former id."""
-    answers = [x.answer_t or END_OF_TIME for x in members.values()]
+    answers = [x.ended_t for x in members.values()]
     leader = text(next(iter(members.values())).got, "leader")
     synced = any(x.api == "sync_group" and member_id(x) == leader and number_of(x) == number for x in held)
     moves = any(
-        x.api in ("join_group", "leave_group") and x is not one and (x.answer_t or END_OF_TIME) > min(answers)
+        x.api in ("join_group", "leave_group") and x is not one and x.ended_t > min(answers)
         for x in held
         if x not in members.values() and x.t < one.t
     )

@@ -1,4 +1,5 @@
-"""A1 to A3, D1, E1, L1: creating, growing and deleting topics, deleting records, unneeded elections, offsets."""
+"""A1 to A3, D1, E1, L1: creation, growth and deletion of topics, deletion of records, unneeded elections, and
+offsets."""
 
 import re
 from collections import defaultdict
@@ -14,7 +15,7 @@ from purgatorio_wire.clause.fetch import (
     continued_t,
     stopped_spans,
 )
-from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, RowStatus
+from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds
 from purgatorio_wire.history.finding import (
     Row,
     Rows,
@@ -81,7 +82,7 @@ def done_in_time(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     stopped_t = min((x.t for x in scene.stimuli if text(x.body, "what") == "stops"), default=END_OF_TIME)
     for one in scene.of(*_WAITS_FOR_NOBODY):
         clause = _WAITS_FOR_NOBODY[one.api]
-        if one.throttled_ms or one.unread or one.behind or (one.answer_t or one.watched_t) >= stopped_t:
+        if one.throttled_ms or one.unread or one.behind or one.until_t >= stopped_t:
             continue
         if one.wait_ms < LEAST_TIME_OUT_MS or integer(one.body, "acks", 1) not in (1, -1):
             continue
@@ -162,7 +163,7 @@ def _wrong(asked: Body) -> int:
 
 def _only_validated(scene: Scene, one: Exchange, name: str) -> Rows:
     """A1: what was to be validated, and was never to be made, is not there."""
-    for asked, said in _told(scene, name, one.answer_t or END_OF_TIME):
+    for asked, said in _told(scene, name, one.ended_t):
         yield answered_with("A1", "made-though-validated", asked, integer(said, "error_code"), UNKNOWN)
 
 
@@ -271,10 +272,8 @@ def topics_grow(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             elif errors[name] != wanted:
                 allowed = f"{named(wanted)} for {count} partitions where {had} are"
                 yield broken("A3", "grows" if wanted else "does-not-grow", one, allowed, named(errors[name]))
-            elif wanted:
-                yield kept("A3", "grows")
-            elif one.body.get("validate_only"):
-                yield kept("A3", "does-not-grow")
+            elif wanted or one.body.get("validate_only"):
+                yield kept("A3", "grows" if wanted else "does-not-grow")
             else:
                 yield from _grown(bounds, scene, name, count, one.answer_t)
 
@@ -375,7 +374,7 @@ def _with_replicas(
 ) -> Rows:
     """D1 where there are replicas. One that is stopped cannot have deleted them. Else, or if it continues long before
     the time-out, it does: it learns of it and tells by fetches, which may wait a while."""
-    error, due, until = integer(said, "error_code"), one.t + one.wait_ms * MS, one.answer_t or one.watched_t
+    error, due, until = integer(said, "error_code"), one.t + one.wait_ms * MS, one.until_t
     # What acks 1 acknowledged may lie above the high watermark, which does not move while the replica is stopped.
     if error in (OUT_OF_RANGE, *EXCUSED) or not 0 < offset <= topics.logs[part].least_end(one.t):
         return
@@ -397,10 +396,9 @@ def _with_replicas(
     promise = f"{named(TIMED_OUT)} at its time-out,"
     gap = max(one.wait_ms * MS, FORGOTTEN_NS)
     row = in_time(bounds, "D1", "replica-stopped", one, due, gap, promise)
-    if row.held is RowStatus.KEPT and (error != TIMED_OUT or until < due - EARLY_NS):
-        seen = f"{named(error)} after {after(until, one.t)}"
-        row = broken("D1", "replica-stopped", one, f"{named(TIMED_OUT)} at its time-out", seen)
-    yield row
+    right = error == TIMED_OUT and until >= due - EARLY_NS
+    seen = f"{named(error)} after {after(until, one.t)}"
+    yield row.but(right, "replica-stopped", one, f"{named(TIMED_OUT)} at its time-out", seen)
 
 
 def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -426,8 +424,7 @@ def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
             elif which in told[part] and not log.deletes_t and not error:
                 last = told[part][which]  # or one before it has that time too
                 allowed = f"a record at {last} at most, which was reported with the time {which}"
-                row = broken("L1", "by-time", one, allowed, f"offset {offset}")
-                yield kept("L1", "by-time") if 0 <= offset <= last else row
+                yield checked("L1", "by-time", one, 0 <= offset <= last, allowed, f"offset {offset}")
             if which in (SINCE_EVER, LARGEST_TIME) and not error and offset >= 0:
                 told[part].setdefault(integer(said, "timestamp", -1), offset)
 

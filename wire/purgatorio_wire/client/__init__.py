@@ -1,4 +1,5 @@
-"""A Kafka-compatible broker from outside: messages, connections, the recorder, and the scenes that are played.
+"""A client of a Kafka-compatible broker: messages, connections, the recorder, and the execution of scenes.
 
-`frame` and `message` serve both ends of a connection, and are all that the project's own broker needs of this package.
+`frame` and `message` serve both ends of a connection. Purgatorio's own broker uses only these two modules of the
+package.
 """

@@ -1,2 +1,1 @@
-"""The history of a scene: requests, responses, and the state of topics, groups and transactions that follows from
-them."""
+"""The history of a scene: requests, responses, and the resulting state of topics, groups and transactions."""

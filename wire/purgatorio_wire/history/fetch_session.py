@@ -3,14 +3,15 @@
 from dataclasses import replace
 from typing import Final
 
-from purgatorio_wire.history.history import Exchange, Scene, integer, items, text
+from purgatorio_wire.history.history import Exchange, Scene, integer, items
+from purgatorio_wire.history.log import FETCHED, FORGOTTEN, Part, parts
 from purgatorio_wire.trace.record import Body
 
 NO_SESSION, NOT_THE_NEXT = 70, 71
 """FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH."""
 
-_Parts = dict[tuple[str, int], Body]
-"""The partitions of a request or a response, by topic and number."""
+_Parts = dict[Part, Body]
+"""The partitions of a request or a response."""
 _MARKS: Final = ("high_watermark", "log_start_offset")
 """The response of a fetch session contains a partition if one of these fields has changed since the last one."""
 
@@ -27,7 +28,7 @@ def complete_sessions(scene: Scene) -> None:
         if epoch <= 0:
             sessions.pop(number, None)
             if made := integer(one.got, "session_id") if epoch == 0 and not one.error else 0:
-                sessions[made], begun_t[made] = (1, _parts_of(one.body), _told(one)), one.t
+                sessions[made], begun_t[made] = (1, dict(parts(one.body, FETCHED[0])), _told(one)), one.t
             continue
         if number not in sessions or sessions[number][0] != epoch:
             one.session_error = NO_SESSION if number not in sessions else NOT_THE_NEXT
@@ -36,8 +37,8 @@ def complete_sessions(scene: Scene) -> None:
         if one.error == NO_SESSION:  # a broker has room for so many
             del sessions[number]
         elif not one.error:
-            gone = _forgotten(one.body)
-            had, named = sessions[number][1], _parts_of(one.body)
+            gone = dict(parts(one.body, FORGOTTEN))
+            had, named = sessions[number][1], dict(parts(one.body, FETCHED[0]))
             asked = {part: said for part, said in (had | named).items() if part not in gone}
             before = sessions[number][2]
             told = before | _told(one)
@@ -50,45 +51,21 @@ def complete_sessions(scene: Scene) -> None:
 def _told(one: Exchange) -> _Parts:
     """Where each partition of an answer begins and ends; nothing of one with an error."""
     return {
-        (text(topic, "topic"), integer(part, "partition_index")): {
-            name: part[name] for name in _MARKS if name in part and not integer(part, "error_code")
-        }
-        for topic in items(one.got, "responses")
-        for part in items(topic, "partitions")
+        part: {name: said[name] for name in _MARKS if name in said and not integer(said, "error_code")}
+        for part, said in parts(one.got, FETCHED[1])
     }
 
 
-def _complete(one: Exchange, asked: _Parts, told_before: _Parts, owed: set[tuple[str, int]]) -> None:
+def _complete(one: Exchange, asked: _Parts, told_before: _Parts, owed: set[Part]) -> None:
     topics = [{"topic": topic, "partitions": [part]} for (topic, _), part in asked.items()]
     one.body = {**one.body, "session_id": 0, "session_epoch": 0, "topics": topics}
     if one.answer is None or one.answer.body is None:
         return
+    named = {part for part, _ in parts(one.answer.body, FETCHED[1])}
     told = [*items(one.answer.body, "responses")]
-    named = {
-        (text(topic, "topic"), integer(part, "partition_index"))
-        for topic in told
-        for part in items(topic, "partitions")
-    }
     told += [
         {"topic": topic, "partitions": [
-            {**told_before.get((topic, number), {}), "partition_index": number, "error_code": 0, "records": []}]}
+            {**told_before.get(Part(topic, number), {}), "partition_index": number, "error_code": 0, "records": []}]}
         for topic, number in sorted({*asked} - owed - named)
     ]  # fmt: skip
     one.answer = replace(one.answer, body={**one.answer.body, "responses": told})
-
-
-def _parts_of(fetch: Body) -> _Parts:
-    return {
-        (text(topic, "topic"), integer(part, "partition")): part
-        for topic in items(fetch, "topics")
-        for part in items(topic, "partitions")
-    }
-
-
-def _forgotten(fetch: Body) -> set[tuple[str, int]]:
-    gone: set[tuple[str, int]] = set()
-    for topic in items(fetch, "forgotten_topics_data"):
-        numbers = topic.get("partitions")
-        if isinstance(numbers, list):
-            gone |= {(text(topic, "topic"), number) for number in numbers if isinstance(number, int)}
-    return gone

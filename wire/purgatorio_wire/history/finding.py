@@ -54,6 +54,14 @@ class Row:
     failure: Failure | None = None
     """Why there is no other row: an error of ours."""
 
+    def but(
+        self, right: object, cause: Way, one: Exchange, allowed: str, seen: str, *witnesses: int
+    ) -> "Row":
+        """This row of time, but broken where it came in time and is not right."""
+        return self if self.held is not RowStatus.KEPT or right else broken(
+            self.clause, cause, one, allowed, seen, *witnesses
+        )  # fmt: skip
+
 
 Rows: TypeAlias = Iterator[Row]
 
@@ -83,7 +91,7 @@ def checked(
 
 def now_and_then(row: Row, one: Exchange) -> Row:
     """A late row of what a broker may do, but not often: it counts where it is one of few rows that ask the same."""
-    return replace(row, held=RowStatus.LATE, late=(one.t, one.answer_t or one.watched_t), gaps=0.0)
+    return replace(row, held=RowStatus.LATE, late=(one.t, one.until_t), gaps=0.0)
 
 
 def timed(

@@ -1,9 +1,9 @@
-"""A consumer group of the classic protocol, as a scene's exchanges show it.
+"""A consumer group of the classic protocol, as the requests and responses of a scene show the group.
 
-The state of the coordinator is known only by its responses. A generation is the set of joins that were answered with
-it. A member of the previous generation that is not among them had left, was late, or sent no heartbeats. This module
-says what may have changed the group, and who must still be a member; the clauses are in `rebalance` and
-`membership`.
+Only the responses show the state of the coordinator. A generation is the set of joins whose responses have the number
+of this generation. If a member of the previous generation is not in the set, the member had left, was late, or sent no
+heartbeats. This module says which requests may have changed the group, and which members must still be in the group.
+The clauses are in `rebalance` and `membership`.
 """
 
 from collections import defaultdict
@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
-from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, RowStatus
-from purgatorio_wire.history.finding import Row, broken, in_time, named
+from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds
+from purgatorio_wire.history.finding import Row, in_time, named
 from purgatorio_wire.history.history import (
     COMMITS,
     END_OF_TIME,
@@ -71,7 +71,7 @@ class Generation:
     @property
     def first_t(self) -> int:
         """When the first of them was answered: the generation had begun."""
-        return min(one.answer_t or END_OF_TIME for one in self.joins)
+        return min(one.ended_t for one in self.joins)
 
     @property
     def last_t(self) -> int:
@@ -162,7 +162,7 @@ class Group:
         """Whether somebody had surely been given an id by `t`, and had neither joined with it nor left, nor was its
         session over when this generation had begun."""
         return any(
-            (join.answer_t or END_OF_TIME) <= t and one.first_t < id_over(join) - EARLY_NS
+            join.ended_t <= t and one.first_t < id_over(join) - EARLY_NS
             for _, join in self._unused(one.first_t)
         )
 
@@ -188,7 +188,7 @@ class Group:
 
     def session_over(self, member: str, t: int) -> int:
         """The latest time at which its session expires, if it sends nothing after `t`."""
-        heard_t = max(one.answer_t or END_OF_TIME for one in self.contacts(member) if one.t <= t)
+        heard_t = max(one.ended_t for one in self.contacts(member) if one.t <= t)
         return heard_t + self.session_ms(member) * MS
 
     def left(self, member: str, t: int) -> int | None:
@@ -217,7 +217,7 @@ class Group:
         has a margin of a quarter of the session."""
         if self.left(member, t) is not None:
             return False
-        if any((x.answer_t or END_OF_TIME) <= t and x.error == UNKNOWN_MEMBER for x in self.contacts(member)):
+        if any(x.ended_t <= t and x.error == UNKNOWN_MEMBER for x in self.contacts(member)):
             return False
         heard = [one for one in self.renewals(member) if one.t <= t]
         if not heard:
@@ -225,9 +225,7 @@ class Group:
         # Who waits in a join is a member all the time, and the session begins again with the answer, which may have
         # been sent before we read it, but not before the join.
         lives = [
-            max(one.t, self._sent_t(min(one.answer_t or END_OF_TIME, t)))
-            if one.api == "join_group"
-            else one.t
+            max(one.t, self._sent_t(min(one.ended_t, t))) if one.api == "join_group" else one.t
             for one in heard
         ]
         nexts = [*(one.t for one in heard[1:]), t]
@@ -260,14 +258,14 @@ class Group:
         out -= {member_id(join) for join in self.joins if join.answer is None}
         return [
             x for x in (*self.joins, *self.leaves)
-            if x not in current.joins and of_a_member(x) and (x.answer_t or END_OF_TIME) >= current.first_t
+            if x not in current.joins and of_a_member(x) and x.ended_t >= current.first_t
             and x.t <= until and not (x.t <= current.first_t and leavers(x) and out >= {*leavers(x)})
         ]  # fmt: skip
 
     def steady(self, member: str, current: Generation, one: Exchange) -> bool:
         """Whether the member must still be one when this request is handled: it sent heartbeats in time, and is not
         leaving."""
-        until = one.answer_t or one.watched_t
+        until = one.until_t
         if any(x is not one and x.t <= until and member in leavers(x) for x in self.leaves):
             return False
         session_ns, joined_t = self.session_ms(member) * MS, current.members[member].t
@@ -298,15 +296,13 @@ class Group:
         cannot end before its time-out without a member that has not rejoined."""
         if id(current) not in self._told:  # it is asked for with every request of a member
             beats = self.beats(current, current.members, current.from_t)
-            told = min(
-                (x.answer_t or END_OF_TIME for x in beats if x.error == REBALANCING), default=END_OF_TIME
-            )
+            told = min((x.ended_t for x in beats if x.error == REBALANCING), default=END_OF_TIME)
             self._told[id(current)] = told, [x.t for x in beats if answered(x)]
         told_t, good = self._told[id(current)]
         if told_t > one.t:
             return False
         began_t = max((t for t in good if t < told_t), default=current.from_t)
-        until = one.answer_t or one.watched_t
+        until = one.until_t
         return until - began_t < current.rebalance_ms[0] * MS - EARLY_NS
 
     def disturbed(self, one: Generation, until: int) -> bool:
@@ -333,7 +329,7 @@ class Group:
     def current(self, one: Exchange) -> Generation | None:
         """The generation that was the last when this was sent and is when it was answered; None if another came
         between."""
-        until = one.answer_t or one.watched_t
+        until = one.until_t
         begun = [generation for generation in self.generations if generation.first_t <= until]
         if not begun or begun[-1].last_t > one.t:
             return None
@@ -345,10 +341,10 @@ def refused(bounds: Bounds, one: Exchange, *errors: int) -> Row:
     cause."""
     wanted = " or ".join(named(error) for error in errors)
     row = in_time(bounds, "G9", "refusal-waits", one, one.t, JOIN_GAP_NS, f"{wanted} at once:")
-    if row.held is RowStatus.KEPT and one.error not in errors:
-        told = one.error == REBALANCING and one.api in COMMITS
-        row = broken("G9", "told-of-a-rebalance" if told else "not-refused", one, wanted, named(one.error))
-    return row
+    told = one.error == REBALANCING and one.api in COMMITS
+    return row.but(
+        one.error in errors, "told-of-a-rebalance" if told else "not-refused", one, wanted, named(one.error)
+    )
 
 
 def no_member(group: Group, one: Exchange) -> Row:
@@ -356,7 +352,7 @@ def no_member(group: Group, one: Exchange) -> Row:
     generation of it then gets ILLEGAL_GENERATION, or from Kafka 4, version 9, GROUP_ID_NOT_FOUND. For a commit with
     a transaction, Kafka up to 3.9 creates the group, and does not find the member."""
     current = group.current(one)
-    there = current is not None and group.staying(current, one.answer_t or one.watched_t)
+    there = current is not None and group.staying(current, one.until_t)
     if one.api not in COMMITS or there:
         return refused(group.bounds, one, UNKNOWN_MEMBER)
     plain = (NO_SUCH_GROUP,) if one.api == "offset_commit" and one.version >= 9 else ()
@@ -509,5 +505,5 @@ def rebalance_ms(join: Exchange) -> int:
 def id_over(join: Exchange, latest: bool = False) -> int:
     """When the session of the member id given by this join expires, unless the member sends a request: it runs since
     then. `latest`: the time at which it has certainly expired."""
-    given_t = (join.answer_t or END_OF_TIME) if latest else join.t
+    given_t = join.ended_t if latest else join.t
     return given_t + integer(join.body, "session_timeout_ms") * MS

@@ -118,6 +118,16 @@ class Exchange:
         return None if self.answer is None else self.answer.t
 
     @property
+    def until_t(self) -> int:
+        """When the answer had been read, or until when it would have been."""
+        return self.answer_t or self.watched_t
+
+    @property
+    def ended_t(self) -> int:
+        """When the answer had been read, or never."""
+        return self.answer_t or END_OF_TIME
+
+    @property
     def got(self) -> Body | None:
         """The answer's fields, where it could be read."""
         return None if self.answer is None else self.answer.body

@@ -1,10 +1,11 @@
-"""Topics and partitions as clients see them: which records are certainly there, and which may be.
+"""Topics and partitions as clients see them: the records that must be in a partition, and the records that may be
+there.
 
-An append takes effect between its sending and its acknowledgement. So at any time there is a minimum that must be
-there (the acknowledged appends) and a maximum that may be there (the sent ones). Clauses require the minimum and
-allow the maximum. The same holds for the end of a transaction, which writes a marker to each of its partitions, and
-for the last stable offset. That offset is not above the first record of a transaction that is certainly open, and
-not below that of one that may be open.
+An append takes effect between its request and its acknowledgement. So at any time there is a minimum (the acknowledged
+appends) and a maximum (the appends that were sent). Clauses require the minimum and allow the maximum. The end of a
+transaction, which writes a marker to each of its partitions, has such bounds too. So has the last stable offset: it is
+not above the first record of a transaction that must be open, and not below the first record of a transaction that may
+be open.
 """
 
 from __future__ import annotations
@@ -444,6 +445,7 @@ PRODUCED: Final = (
 FETCHED: Final = (
     ("topics", "topic", "partitions", "partition"), ("responses", "topic", "partitions", "partition_index"),
 )  # fmt: skip
+FORGOTTEN: Final = ("forgotten_topics_data", "topic", "partitions", "")
 OTHERS: Final = (("topics", "name", "partitions", "partition_index"),) * 2
 NAMED: Final[Mapping[str, tuple[Names, Names]]] = {
     "produce": PRODUCED, "fetch": FETCHED, "list_offsets": OTHERS, "delete_records": OTHERS,

@@ -17,12 +17,12 @@ from typing import Final
 
 from purgatorio_wire.history.bound import EARLY_NS, MS
 from purgatorio_wire.history.history import END_OF_TIME, Exchange, Scene, integer, integers, items, text
-from purgatorio_wire.history.log import Append, Part, Topics
-from purgatorio_wire.trace.record import Body
+from purgatorio_wire.history.log import FORGOTTEN, Append, Part, Topics, parts
 
 FETCH, ACKNOWLEDGE = "share_fetch", "share_acknowledge"
 GONE, NOT_THE_NEXT, NOT_HELD = 122, 123, 121
 OPENS, CLOSES = 0, -1
+_ASKED, _TOLD = ((topics, "topic", "partitions", "partition_index") for topics in ("topics", "responses"))
 RELEASE: Final = 2
 DONE: Final = frozenset({0, 1, 3})
 """A gap, accepted, rejected: of the record no more is heard."""
@@ -59,7 +59,7 @@ class Acquired:
 
     @property
     def answer_t(self) -> int:
-        return self.by.answer_t or END_OF_TIME
+        return self.by.ended_t
 
     @property
     def offsets(self) -> range:
@@ -238,7 +238,7 @@ def _asked_by(scene: Scene, member: str, exchanges: Iterable[Exchange]) -> Itera
     for one in exchanges:
         epoch = integer(one.body, "share_session_epoch")
         lane = None if session is None else scene.lanes.get(session.on)
-        until_t = one.answer_t or END_OF_TIME
+        until_t = one.ended_t
         alone = one.t >= free_t
         if not alone or (lane is not None and lane.closed is not None and lane.closed.t < until_t):
             sure = False
@@ -247,16 +247,12 @@ def _asked_by(scene: Scene, member: str, exchanges: Iterable[Exchange]) -> Itera
         if opens:
             session, sure = _Session(1, one.conn, set()), alone
         if session is not None and one.api == FETCH:
-            session.parts |= {part for part, _ in _parts(one.body, "topics")}
-            session.parts -= {
-                Part(text(topic, "topic"), number)
-                for topic in items(one.body, "forgotten_topics_data")
-                for number in integers(topic, "partitions")
-            }
+            session.parts |= {part for part, _ in parts(one.body, _ASKED)}
+            session.parts -= {part for part, _ in parts(one.body, FORGOTTEN)}
         wanted = _wanted(session, epoch, opens=opens)
-        parts, on = (frozenset(), "") if session is None else (frozenset(session.parts), session.on)
+        its, on = (frozenset(), "") if session is None else (frozenset(session.parts), session.on)
         known = sure and (one.t >= ended_t or opens)
-        yield Asked(one, member, epoch, wanted if known else None, parts, on)
+        yield Asked(one, member, epoch, wanted if known else None, its, on)
         error = integer(one.got, "error_code")
         if opens:
             sure = alone and one.got is not None and not error
@@ -280,17 +276,11 @@ def _wanted(session: _Session | None, epoch: int, *, opens: bool) -> int:
     return 0 if epoch in (CLOSES, session.next) else NOT_THE_NEXT
 
 
-def _parts(body: Body | None, topics: str) -> Iterator[tuple[Part, Body]]:
-    for topic in items(body, topics):
-        for part in items(topic, "partitions"):
-            yield Part(text(topic, "topic"), integer(part, "partition_index")), part
-
-
 def _acquired(asked: Asked) -> Iterator[Acquired]:
     one = asked.one
     lock_ns = max(integer(one.got, "acquisition_lock_timeout_ms"), 0) * MS
     if one.api == FETCH:
-        for part, told in _parts(one.got, "responses"):
+        for part, told in parts(one.got, _TOLD):
             for run in items(told, "acquired_records"):
                 first, last = integer(run, "first_offset"), integer(run, "last_offset")
                 if 0 <= first <= last < first + 100_000:
@@ -302,8 +292,8 @@ def _said(asked: Asked) -> Iterator[Said]:
     """Its acknowledgements. Partitions that the response leaves out succeeded: an error would be listed."""
     one = asked.one
     name = "acknowledge_error_code" if one.api == FETCH else "error_code"
-    errors = {part: integer(told, name) for part, told in _parts(one.got, "responses")}
-    for part, asks in _parts(one.body, "topics"):
+    errors = {part: integer(told, name) for part, told in parts(one.got, _TOLD)}
+    for part, asks in parts(one.body, _ASKED):
         types: dict[int, int] = {}
         for batch in items(asks, "acknowledgement_batches"):
             first, last = integer(batch, "first_offset"), integer(batch, "last_offset")

@@ -121,8 +121,8 @@ def _of_one(name: str, asked: Iterable[Exchange]) -> Iterator[Transaction]:
             if went_well(one):
                 now, timeout_ns = None, max(integer(one.body, "transaction_timeout_ms"), 0) * 1_000_000
         elif one.api in BEGINS and went_well(one):
-            if now is not None and now.ending is not None and (now.ending.answer_t or END_OF_TIME) < one.t:
-                now.ended_t = min(now.ended_t, one.answer_t or END_OF_TIME)
+            if now is not None and now.ending is not None and now.ending.ended_t < one.t:
+                now.ended_t = min(now.ended_t, one.ended_t)
                 now = None
             if now is None:
                 now = Transaction(name, producer_of(one.body), one.t, min(one.t + timeout_ns, END_OF_TIME))
@@ -150,4 +150,4 @@ def _initialized(now: Transaction, one: Exchange) -> None:
     if went_well(one):
         if now.ending is not None and now.ending.api == INIT:
             now.commits = False
-        now.ended_t = min(now.ended_t, one.answer_t or END_OF_TIME)
+        now.ended_t = min(now.ended_t, one.ended_t)

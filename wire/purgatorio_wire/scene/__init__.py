@@ -1,1 +1,1 @@
-"""Scenes: the requests that are sent to a broker so that each clause has an occasion."""
+"""Scenes: sequences of requests to a broker. Together the scenes give each clause an occasion (a chance to fail)."""

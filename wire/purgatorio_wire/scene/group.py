@@ -1,4 +1,4 @@
-"""Scenes of consumer groups in the classic protocol: G0 to G10."""
+"""Scenes of consumer groups in the classic protocol, for the clauses G0 to G10."""
 
 from __future__ import annotations
 

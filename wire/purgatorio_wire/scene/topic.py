@@ -1,4 +1,4 @@
-"""Scenes of topics, connections and versions: A1, A2, D1, X1 to X3, C1; and of two brokers: M4 to M6, F9."""
+"""Scenes of topics, connections and versions (A1, A2, D1, X1 to X3, C1), and scenes of two brokers (M4 to M6, F9)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from purgatorio_wire.client.connection import API_KEYS, Connection, NoAnswer, Sent
 from purgatorio_wire.client.message import versions_of
-from purgatorio_wire.history.history import integer, items
+from purgatorio_wire.history.history import integer, integers, items
 from purgatorio_wire.history.log import FETCHED, GONE, parts
 from purgatorio_wire.scene.asker import ANSWER_SECONDS, SOFTWARE, codes, first_append, first_of, settle
 from purgatorio_wire.scene.broker import SceneLost, SceneSkipped, Second
@@ -20,7 +20,7 @@ from purgatorio_wire.scene.data_asker import TOPIC_TIMES, UNMADE
 from purgatorio_wire.scene.fetch import new_producer
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.spec import scene
-from purgatorio_wire.trace.record import BY_NOBODY, Written
+from purgatorio_wire.trace.record import BY_NOBODY, Body, Written
 
 NOT_PREFERRED: Final = 80
 """PREFERRED_LEADER_NOT_AVAILABLE: the controller has not heard of it yet."""
@@ -436,14 +436,13 @@ async def replica_stopped(play: Play) -> None:
     by = await new_producer(play, writer) if play.offers("init_producer_id") else None
     for at in range(2):
         gone = await play.topic(replicas=nodes, configs={"min.insync.replicas": "2"})
-        await until_in_sync(play, gone, 2)
-        await until_in_sync(play, topic, 2)
+        await _until_in_sync(play, gone, 2)
+        await _until_in_sync(play, topic, 2)
         # Every replica deletes them by itself, and nothing else happens meanwhile.
         low, done = [await _acknowledged_end(play, writer, one) for one in (topic, alone)]
         await settle(await _delete_at(play, topic, low, timeout_ms=8000), seconds=12)
         base = await _read_at_follower(play, second, writer, topic)
-        await stop_second(play, second)
-        try:
+        async with _stopped(play, second):
             await play.pause(50)
             # The topic with one replica is done at once: that part is not timed out, nor all that is waited for.
             due = play.produce(writer, alone, topic, acks=-1, timeout_ms=1500)
@@ -486,8 +485,6 @@ async def replica_stopped(play: Play) -> None:
                 await settle(lost, seconds=16)
             else:
                 play.cannot("no topic can be deleted while a replica is stopped", "F8")
-        finally:
-            await go_on_second(play, second)
         await settle(*waits, seconds=16)
         await play.pause(500)
         await play.metadata(topic)
@@ -536,11 +533,10 @@ async def min_insync(play: Play) -> None:
     writer = await play.open("writer")
     one_is_enough = await play.topic(replicas=nodes, configs={"min.insync.replicas": "1"})
     for each in (topic, one_is_enough):
-        await until_in_sync(play, each, 2)
+        await _until_in_sync(play, each, 2)
     await _acknowledged_end(play, writer, topic)
     end = await _acknowledged_end(play, writer, one_is_enough)
-    await stop_second(play, second)
-    try:
+    async with _stopped(play, second):
         waits = play.produce(await play.open("waiter"), topic, acks=-1, timeout_ms=60_000)
         done = [
             play.produce(await play.open("waiter"), one_is_enough, acks=-1, timeout_ms=60_000),
@@ -548,7 +544,7 @@ async def min_insync(play: Play) -> None:
         ]
         try:
             for each in (topic, one_is_enough):
-                await until_in_sync(play, each, 1)
+                await _until_in_sync(play, each, 1)
         except SceneLost as why:
             raise SceneSkipped(f"the cluster does not notice: {why}") from None
         await settle(*done, seconds=play.broker.declared.late_topics_ms * TOPIC_TIMES / 1000)
@@ -557,10 +553,8 @@ async def min_insync(play: Play) -> None:
         for acks in (-1, 1, -1):
             await settle(play.produce(writer, topic, acks=acks, timeout_ms=3000), seconds=10)
         await play.metadata(topic)
-    finally:
-        await go_on_second(play, second)
     with contextlib.suppress(SceneLost):  # which is judged
-        await until_in_sync(play, topic, 2)
+        await _until_in_sync(play, topic, 2)
         await _acknowledged_end(play, writer, topic)
 
 
@@ -575,19 +569,16 @@ async def elected(play: Play) -> None:
     topic = play.unique("t")
     await play.create(topic, replicas=(other, node))
     await play.until_told(topic, 0)
-    await until_in_sync(play, topic, 2)
+    await _until_in_sync(play, topic, 2)
     if not await _until_led(play, topic, other, LEADS_MS):
         play.cannot("the second broker does not lead what it is asked to", "E1")
         return
-    await stop_second(play, second)
-    try:
+    async with _stopped(play, second):
         moved = await _until_led(play, topic, node, MOVES_MS)
-    finally:
-        await go_on_second(play, second)
     if not moved:
         play.cannot("no other broker leads while the second one is stopped", "E1")
         return
-    await until_in_sync(play, topic, 2)
+    await _until_in_sync(play, topic, 2)
     asked = {
         "election_type": 0,
         "topic_partitions": [{"topic": topic, "partitions": [0]}],
@@ -604,44 +595,43 @@ async def elected(play: Play) -> None:
     await _until_led(play, topic, other, LEADS_MS)
 
 
-async def _until_led(play: Play, topic: str, node: int, within_ms: int) -> bool:
-    """Ask metadata until this broker leads the topic's first partition; whether it does."""
-    ends_t = play.recorder.now() + within_ms * 1e6 * play.pace
+async def _until_part(play: Play, topic: str, within_s: float, right: Callable[[Body], object]) -> bool:
+    """Ask metadata until the topic's first partition is as it should be; whether it is."""
+    ends_t = play.recorder.now() + within_s * 1e9
     while play.recorder.now() < ends_t:
         made = first_of((await play.metadata(topic)).body, "topics")
-        if integer(first_of(made, "partitions"), "leader_id", -1) == node:
+        if right(first_of(made, "partitions") or {}):
             return True
-        await play.pause(100)
+        await play.pause(200)
     return False
 
 
-async def until_in_sync(play: Play, topic: str, wanted: int) -> None:
-    """Ask metadata until so many replicas are in sync."""
-    ends_t = play.recorder.now() + SHRINKS_SECONDS * 1e9
-    while play.recorder.now() < ends_t:
-        made = first_of((await play.metadata(topic)).body, "topics")
-        part = first_of(made, "partitions")
-        nodes = None if part is None else part.get("isr_nodes")
-        if isinstance(nodes, list) and len(nodes) == wanted:
-            return
-        await play.pause(200)
-    raise SceneLost(f"{wanted} replica(s) in sync were not seen within {SHRINKS_SECONDS:g} s")
+async def _until_led(play: Play, topic: str, node: int, within_ms: int) -> bool:
+    within_s = within_ms / 1000 * play.pace
+    return await _until_part(play, topic, within_s, lambda part: part.get("leader_id") == node)
 
 
-async def stop_second(play: Play, second: Second) -> None:
-    """Say so, stop it, say so again: up to the first it surely was not, from the second on it surely is stopped."""
+async def _until_in_sync(play: Play, topic: str, wanted: int) -> None:
+    if not await _until_part(
+        play, topic, SHRINKS_SECONDS, lambda part: len([*integers(part, "isr_nodes")]) == wanted
+    ):
+        raise SceneLost(f"{wanted} replica(s) in sync were not seen within {SHRINKS_SECONDS:g} s")
+
+
+@contextlib.asynccontextmanager
+async def _stopped(play: Play, second: Second) -> AsyncIterator[None]:
+    """Before and after what is done to it, it is said: up to the first it surely was not stopped, from the second on
+    it surely is; and so when it continues."""
     play.stimulus("stops")
     await _do(second.stop, signal.SIGSTOP)
     await play.pause(100)
     play.stimulus("stopped")
-
-
-async def go_on_second(play: Play, second: Second) -> None:
-    """Say so, let it continue, say so again: up to the first it surely was stopped, from the second it surely
-    continues."""
-    play.stimulus("continues")
-    await _do(second.go_on, signal.SIGCONT)
-    play.stimulus("continued")
+    try:
+        yield
+    finally:
+        play.stimulus("continues")
+        await _do(second.go_on, signal.SIGCONT)
+        play.stimulus("continued")
 
 
 async def _do(what: Sequence[str] | int, by_signal: signal.Signals) -> None:

@@ -1,8 +1,8 @@
-"""Scenes of transactions: R1 to R7.
+"""Scenes of transactions, for the clauses R1 to R7.
 
-The clients are those before KIP-890's second part, whose epoch lasts for several transactions. A transaction has
-ended when the next one of its producer can begin: a broker writes the markers after its response to EndTxn, and
-refuses a new transaction meanwhile (CONCURRENT_TRANSACTIONS).
+The clients use the protocol before the second part of KIP-890, in which one epoch lasts for several transactions. A
+transaction has ended when the next transaction of its producer can begin. A broker writes the markers after its
+response to EndTxn. Before the markers are written, the broker refuses a new transaction (CONCURRENT_TRANSACTIONS).
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Decision tables of the concrete delayed operations: clauses B..., one a case, each with its sentence."""
+"""Decision tables of a broker's delayed operations. Each row is a clause B... with a sentence."""

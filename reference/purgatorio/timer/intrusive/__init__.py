@@ -1,6 +1,7 @@
-"""The timing wheel for production use. It is *intrusive*: a waiting node is itself the link in the wheel's ring,
-without a separate entry.
+"""The timing wheel for production use. The wheel is *intrusive*: a waiting node is itself the link in the ring of a
+bucket, without a separate entry.
 
-`node` has the links, `wheel` the data structure (no lock, no clock, no thread: testable alone), `timer` the `Timer`
-around it: lock, clock, executor, and the alarm that wakes the sleeping thread.
+The module `node` has the links. The module `wheel` has the data structure without lock, clock or thread, so that tests
+can use the structure alone. The module `timer` has the `Timer` around the wheel: the lock, the clock, the executor,
+and the alarm that wakes the sleeping thread.
 """

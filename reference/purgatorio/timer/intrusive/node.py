@@ -1,14 +1,15 @@
-"""`Node`: a waiting task or function that is itself the link of its ring (an *intrusive* list).
+"""`Node`: a waiting task or function that is itself the link of a ring (an *intrusive* list).
 
-Links are plain attributes, not primitives of `purgatorio.sync`: this makes it fast. The lock of the timer guards
-them; a static check of the source shows it (`test_intrusive_rules.py`).
+For speed, links are plain attributes, not values of `purgatorio.sync`. The lock of the timer guards the links. A
+static check of the source shows this (`test_intrusive_rules.py`).
 
-A node is for one wait, in one wheel. It is in a ring, or its `previous` is `NOWHERE`.
+A node is for one wait in one wheel. Either the node is in a ring, or its `previous` is `NOWHERE`.
 
-Why `acyclic`. An object that the garbage collector traverses costs some 0.3 us for each request at 88,000 pending,
-and pauses of 17 ms and more. A compiled class with this attribute is not traversed, and is 16 bytes smaller. This is
-sound for the nodes of functions, because they release the function at the end of the wait. (mypyc requires the
-attribute in their bases. A class without it, such as the nodes of tasks, is traversed.)
+Why `acyclic`. An object that the garbage collector traverses costs about 0.3 us for each request with 88,000 pending
+nodes, and causes pauses of 17 ms and more. The collector does not traverse a compiled class with the attribute
+`acyclic`, and such a class is 16 bytes smaller. This is safe for the nodes of functions, because such a node releases
+its function at the end of the wait. (mypyc requires the attribute in the base classes. A class without the attribute,
+such as the nodes of tasks, is traversed.)
 """
 
 from collections.abc import Callable

@@ -1,25 +1,25 @@
-"""`IntrusiveTimer`: the hierarchical wheel for use. The contract of `Timer`, over one `Wheel` under one lock.
+"""`IntrusiveTimer`: the hierarchical wheel for production use. One `Wheel`, guarded by one lock.
 
-`SystemTimer` is for reading and porting: its classes are Kafka's. docs/measured/performance.md says what this one
-costs, and when to use another timer.
+Use `SystemTimer` for reading and porting, because its classes are Kafka's. docs/measured/performance.md has the cost
+of an `IntrusiveTimer`, and the cases in which another timer is better.
 
-The contract is that of `purgatorio.timer.interface`; clause T7 too: no call runs without a bound. The differences
-from `SystemTimer`, within the contract:
+`IntrusiveTimer` implements the contract of `purgatorio.timer.interface`, and the clause T7: the number of steps of
+every call is bounded. There are these differences from `SystemTimer`, within the contract:
 
-* `add` never runs anything. A task whose time has come waits in the overdue bucket for the next drain, and can be
-  cancelled until then.
-* Functions need no task: `call_at` and `call_later` return a handle for `cancel`.
-* What one drain finds is one action for the executor, submitted after the lock was let go. [T3] Where the executor
-  refuses it, all of it waits again, the next drain offers it again, and the caller of this one gets the exception.
-* `close` drops what waits, so that tasks and timer can be freed, and TimerClosed is raised by every later `add`.
+* `add` never runs a task. A due task waits in the overdue bucket for the next drain, and can be cancelled until then.
+* Functions need no task object. `call_at` and `call_later` return a handle for `cancel`.
+* All tasks that one drain finds are one action for the executor. The drain submits the action after the lock is
+  released. [T3] If the executor refuses the action, all its tasks wait again, and the next drain submits the tasks
+  again. The caller of the refused drain gets the exception.
+* `close` drops the waiting tasks, so that tasks and timer can be freed. Every later `add` raises TimerClosed.
 
-Not promised: a timer that works on after an exception from outside of the program (Ctrl-C in the main thread) has hit
-one of its calls; such a one may fall between the taking of the lock and the `try` after it. `with` would close that
-gap, and costs a tenth of a microsecond more than the two calls, twice for every task. Nor its use in a signal handler:
-the lock is not re-entrant.
+Not promised: that the timer works after an exception from outside of the program (Ctrl-C in the main thread) has
+interrupted a call. Such an exception may come between taking the lock and the following `try`. A `with` statement
+would prevent this, but costs a tenth of a microsecond more, twice for every task. Not promised: use in a signal
+handler, because the lock is not re-entrant.
 
-Lock order: a timer's lock is taken alone, never two of them. The clock is read before it is taken; no callback, no
-executor and no fault policy is called under it.
+Lock order: a thread holds the lock of at most one timer. The thread reads the clock before the thread takes the lock.
+No callback, no executor and no fault policy is called under the lock.
 """
 
 from collections.abc import Callable

@@ -1,24 +1,24 @@
 """`Wheel`: the data structure of `IntrusiveTimer`: levels of buckets, and a heap of the buckets that are not empty.
 
-It has no lock, no clock and no thread: time is the argument of `take_due`, and a caller that shares the wheel guards
-every call.
+A `Wheel` has no lock, no clock and no thread. The argument of `take_due` is the time. If several threads share a wheel,
+the caller must guard every call.
 
-All numbers are ticks. A level of shift s has buckets of 2**s ticks; tick t belongs to its number t >> s, and that to
-the bucket number mod size. With `now` the current tick of the wheel, the level takes
+All numbers are ticks. A level of shift s has buckets of 2**s ticks. In this level, tick t has the number t >> s, and
+belongs to the bucket (t >> s) mod size. With `now` the current tick of the wheel, the level can hold
 
     t with (t >> s) - (now >> s) < size,   which is   t < limit = ((now >> s) + size) << s
 
-and the lowest such level takes it. This is `purgatorio.arithmetic.is_within_level`, with the level's clock floored
-to its own tick: of two ticks that may be in one level at a time, none share a bucket. Below them all is the level of
-overdue ticks: one bucket, for every t < limit = now + 1.
+The lowest level that can hold t gets t. This rule is `purgatorio.arithmetic.is_within_level`, with the clock of the
+level floored to the level's tick. Two different numbers that are in one level at one time never share a bucket. Below
+all levels is the level of overdue ticks: one bucket, for every t < limit = now + 1.
 
 Promises (clause ids in brackets).
 * [T1] `take_due(now)` returns no item whose tick is above `now`.
-* [T2] [T3] It returns every item that waits for `now` or before, once, in the order of the ticks [T6].
+* [T2] [T3] `take_due(now)` returns every item that waits for `now` or before, once, in the order of the ticks [T6].
 * [T4] No later `take_due` returns an item that `unlink` or `pop` has removed.
 * [T5] `size()` is the number of waiting items.
-* [T7] Each item moves at most once in a `take_due`: *all* due buckets are taken out first, then the items that are
-  not due yet are placed by the new clock.
+* [T7] Each item moves at most once in a `take_due`. `take_due` first takes out *all* due buckets, and then places the
+  items that are not due yet by the new clock.
 
 >>> wheel = Wheel(wheel_size=4, levels=1, now_tick=0)
 >>> soon, late = wheel.put(2, print), wheel.put(70, print)
@@ -29,14 +29,16 @@ Promises (clause ids in brackets).
 >>> wheel.pop(late) is print, wheel.size(), wheel.take_due(80)
 (True, 0, [])
 
-Bounds: a level is made when a tick first needs it, so `2**63 - 1` ms at 256 slots takes 8 levels. A bucket is in the
-heap at most once, also when all in it was cancelled: the heap has at most levels x size + 1 members.
+Bounds: the wheel creates a level when a tick first needs the level, so `2**63 - 1` ms at 256 slots takes 8 levels. A
+bucket is in the heap at most once, even if all its items were cancelled. So the heap has at most levels x size + 1
+members.
 
-Two ways to wait. A `Node` is linked into the ring of its bucket; a function waits in a dictionary of its bucket, under
-an integer handle. Interpreted, the dictionary does in C what links and an object do in bytecode, and the collector
-walks none of it; compiled it is the other way round (docs/measured/performance.md has both ways in both builds).
-Columns of integers are neither: in prototypes 40 bytes a timer against 64, no faster with 88,000 pending, and
-interpreted 977 ns a request where links cost 575.
+There are two ways to wait. A `Node` is linked into the ring of its bucket. A function waits in a dictionary of its
+bucket, under an integer handle. In the interpreted build the dictionary is faster, because C code replaces bytecode,
+and because the garbage collector does not traverse the dictionary. In the compiled build the links are faster.
+(docs/measured/performance.md has both ways in both builds.) A third design, columns of integers, was slower in
+prototypes: 40 bytes a timer instead of 64, but not faster with 88,000 pending timers. In the interpreted build, columns
+cost 977 ns a request, and links cost 575 ns.
 """
 
 import heapq

@@ -1,42 +1,48 @@
-"""Periodic timers of others, in real time: of the JDK, of PyPI on asyncio, of Node itself, of npm."""
+"""Timers of others behind programs that speak the protocol: of the JDK, of PyPI on asyncio, of Node itself, of npm."""
 
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from purgatorio_conformance.java_home import JavaNotFound, find_java
-from purgatorio_conformance.protocol.driver import command_subjects
+from purgatorio_conformance.protocol.driver import Mode, TimeChoice, command_subjects
 from purgatorio_conformance.subject.contract import Progress, SubjectFailed
 from purgatorio_conformance.subject.java_build import compiled_classes, pyspark_jars
-from purgatorio_conformance.subject.plan import MS, Plan
+from purgatorio_conformance.subject.plan import MS, Plan, PlanShape, Step
 
-_JS: Final = Path(__file__).parent / "js" / "npm_periodic.js"
+_JS: Final = Path(__file__).parent / "js"
+_WHEEL_TICK_NS: Final = 1_024 * MS
+_VIRTUAL: Final[tuple[Mode, ...]] = ("virtual-steps", "virtual-jumps")
 _START_TIMEOUT_S: Final = 60.0
-_MODE: Final = "real-periodic"
 
 Command = Callable[[str], tuple[str, ...]]
 """The program of a subject of this name. Raises SubjectFailed, kind `unavailable`."""
 
 
 @dataclass(frozen=True)
-class PeriodicSubject:
-    """One timer, or one way to ask for its tasks. `missing`: how to install what its program does not find."""
+class ProgramSubject:
+    """One timer, or one way to ask for its tasks, behind a program that speaks the protocol, driven in one `mode`.
+    `missing`: how to install what its program does not find. `lost_ns`: one more task is added so long after all
+    others: what was merely overlooked has come by then, the rest is lost."""
 
     label: str
     command: Command
     missing: str = ""
+    mode: Mode = "real-periodic"
     profile: str = "timer"
     threads: int = 1
     tick_ns: int = MS
+    shape: PlanShape = field(default_factory=PlanShape)
+    lost_ns: int = 0
 
     @property
     def name(self) -> str:
         """As the protocol's driver names it."""
-        return f"{self.label}-timer-{_MODE}"
+        return f"{self.label}-timer-{self.mode}"
 
     @property
     def version(self) -> str:
@@ -57,16 +63,23 @@ class PeriodicSubject:
         return done.stdout.strip()[:100]
 
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
-        """See `Subject.run`; of the plan only the seed and the number of tasks count."""
+        """See `Subject.run`; where its tasks are periodic only the seed and the number of tasks count."""
         # So that a package which is not there is told here, by its reason.
         _ = self.version
-        driven = command_subjects(self.command(self.name), time="real", label=self.label, lines=None)
-        subject = next(one for one in driven if one.mode == _MODE)
-        return subject.run(plan, out_path, progress)
+        time: TimeChoice = "virtual" if self.mode.startswith("virtual") else "real"
+        driven = command_subjects(self.command(self.name), time=time, label=self.label, lines=None)
+        subject = next(one for one in driven if one.mode == self.mode)
+        return subject.run(self._prolonged(self.shape.fit(plan)), out_path, progress)
+
+    def _prolonged(self, plan: Plan) -> Plan:
+        if not self.lost_ns:
+            return plan
+        last = Step(plan.end_ns + self.lost_ns, 0, plan.timers, 2 * self.tick_ns)
+        end_ns = last.at_ns + 2 * self.tick_ns
+        return replace(plan, timers=plan.timers + 1, steps=(*plan.steps, last), end_ns=end_ns)
 
 
 def _java(name: str) -> tuple[str, Path]:
-    """Its version and its program. Raises SubjectFailed."""
     try:
         java = find_java()
     except JavaNotFound as missing:
@@ -88,38 +101,58 @@ def _python(package: str) -> Command:
     return lambda name: (sys.executable, "-m", "purgatorio_conformance.protocol.python_periodic", package)
 
 
-def _node(package: str) -> Command:
+def _node(program: str, *arguments: str) -> Command:
     def command(name: str) -> tuple[str, ...]:
         node = shutil.which("node")
         if node is None:
             raise SubjectFailed(name, "unavailable", "there is no program node; install Node.js")
-        return (node, str(_JS), package)
+        return (node, str(_JS / program), *arguments)
 
     return command
 
 
-def jdk_periodic() -> list[PeriodicSubject]:
+def jdk_periodic() -> list[ProgramSubject]:
     """`ScheduledThreadPoolExecutor` with one thread and with four, `java.util.Timer` at a fixed rate and by `schedule`,
     whose periods count from the last run."""
     executors = [
-        PeriodicSubject(
+        ProgramSubject(
             f"jdk-executor-threads{pool}", _jdk("executor", str(pool)), profile="jdk-scheduled-executor"
         )
         for pool in (1, 4)
     ]
-    timers = [PeriodicSubject(f"jdk-{way}", _jdk(way)) for way in ("timer", "timer-restart")]
+    timers = [ProgramSubject(f"jdk-{way}", _jdk(way)) for way in ("timer", "timer-restart")]
     return [*executors, *timers]
 
 
-def asyncio_periodic() -> list[PeriodicSubject]:
+def asyncio_periodic() -> list[ProgramSubject]:
     """APScheduler's AsyncIOScheduler, and Tornado's PeriodicCallback."""
     return [
-        PeriodicSubject(name, _python(name), missing=f"pip install {name}")
+        ProgramSubject(name, _python(name), missing=f"pip install {name}")
         for name in ("apscheduler", "tornado")
     ]
 
 
-def npm_periodic() -> list[PeriodicSubject]:
+def npm_periodic() -> list[ProgramSubject]:
     """Node's setInterval, and the packages toad-scheduler and set-interval-async."""
     names = ("interval", "toad-scheduler", "set-interval-async")
-    return [PeriodicSubject(name, _node(name), missing=f"npm install {name}") for name in names]
+    return [
+        ProgramSubject(name, _node("npm_periodic.js", name), missing=f"npm install {name}") for name in names
+    ]
+
+
+def npm_timer_wheel() -> list[ProgramSubject]:
+    """The npm package `timer-wheel` in virtual time, advanced to every relevant time, or over many at once."""
+    label = "npm-timer-wheel"
+    return [
+        ProgramSubject(
+            label,
+            _node("npm_timer_wheel.js"),
+            missing="npm install timer-wheel@1.0.0",
+            mode=mode,
+            profile=label,
+            tick_ns=_WHEEL_TICK_NS,
+            shape=PlanShape(unit_ns=MS, least_ns=1_000 * MS, span_ns=60_000 * MS, longest_ns=90_000 * MS),
+            lost_ns=4 * 64 * _WHEEL_TICK_NS,
+        )
+        for mode in _VIRTUAL
+    ]
