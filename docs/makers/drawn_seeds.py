@@ -19,15 +19,15 @@ import msgspec
 from docs.makers.apart import apart
 from mutants.kill_matrix.matrix import keep, kept_lines
 from mutants.reference import MUTANTS
+from purgatorio_stress.random_program.registry import scenario_named
 from purgatorio_stress.random_program.search import search_drawn
-from purgatorio_stress.scenario.registry import SCENARIOS
 
 PAGE: Final = Path(__file__).parents[1] / "measured" / "drawn-mutants.md"
 BOUND_S: Final = 30.0
 SEEDS: Final = 10
 _ENOUGH: Final = SEEDS // 2 + 1
 
-TWO: Final = tuple(one.number for one in MUTANTS.values() if SCENARIOS[one.scenario].threads == 2)
+TWO: Final = tuple(one.number for one in MUTANTS.values() if scenario_named(one.scenario).threads == 2)
 """The known bugs that two threads show."""
 
 

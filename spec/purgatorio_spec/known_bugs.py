@@ -76,7 +76,7 @@ _BUGS: Final = (
     KnownBug(40, "no-cancel-after-late-add", "KAFKA-2226", "no recheck after the timer's add", ("T5", "P2")),
     KnownBug(41, "watch-rest-after-complete", "KAFKA-18027", "no check of the flag between keys", ("P1",)),
     KnownBug(45, "estimate-not-reset", "latent in Kafka", "the purge does not reset the estimate", ("P2",)),
-    KnownBug(46, "purge-compare-reversed", "KAFKA-664", "the difference is taken the wrong way round", ("P1",)),
+    KnownBug(46, "purge-compare-reversed", "KAFKA-664", "the difference is taken the wrong way round", ("P1", "P2")),
     KnownBug(49, "remove-wrong-list", "KAFKA-2226",
              "remove trusts that the entry is in some list", ("T5", "CHECK", "O8", "P3")),
     KnownBug(51, "reinsert-no-cancel-check", "Go timingwheel #31",

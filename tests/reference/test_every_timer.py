@@ -189,7 +189,11 @@ TWINS = (
         "P3",
         edited(HashedWheel, "__init__", "sync.rlock", "sync.lock", "super()", "super(HashedWheel, self)"),
     ),
-    _twin("shut-down", "O5 O8", edited(Purgatory, "_arm", "if not self._complete", "if self._complete")),
+    _twin(
+        "drawn:purgatory:1.1000.1.0:0.0.0::shutdown,register.0:",
+        "O5 O8",
+        edited(Purgatory, "_arm", "if not self._complete", "if self._complete"),
+    ),
 )
 
 

@@ -17,6 +17,7 @@ from purgatorio_stress.explorer.bounded import explore_bounded
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.mutant.patch import Patch
+from purgatorio_stress.random_program.registry import scenario_named
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 from purgatorio_wire.clause.registry import public_clauses
@@ -39,13 +40,13 @@ def test_the_explorer_kills_it(number: int) -> None:
 def test_the_reduced_search_kills_it_too(number: int) -> None:
     """Partial-order reduction must not lose a bug that the full search finds."""
     mutant = MUTANTS[number]
-    program = ScenarioProgram(SCENARIOS[mutant.scenario], mutant.dialect)
+    program = ScenarioProgram(scenario_named(mutant.scenario), mutant.dialect)
     with mutant.applied():
         assert explore_dpor(program, Limits()).found
 
 
 def _found_in_the_reference(mutant: Mutant) -> bool:
-    program = ScenarioProgram(SCENARIOS[mutant.scenario], mutant.dialect)
+    program = ScenarioProgram(scenario_named(mutant.scenario), mutant.dialect)
     return bool(explore_bounded(program, HUNT).found)
 
 

@@ -168,22 +168,3 @@ def looked_at(final: Final_, *, whole: bool) -> list[Broken]:
                 Broken("CHECK", "structure", f"the check at the end: {type(error).__name__}: {error}")
             )
     return broken
-
-
-def one_thread(
-    name: str, about: str, clauses: tuple[str, ...], build: Callable[[World], Final_], label: str, **more: int
-) -> Scenario:
-    """A scenario of one thread, whose loops turn as often as they like; the clock does not start at 0."""
-    return Scenario(
-        name,
-        about,
-        1,
-        clauses,
-        build,
-        dialects=ONE,
-        labels=(label,),
-        start_ms=more.get("start_ms", 7),
-        horizon_ms=more.get("horizon_ms", 0),
-        purge_interval=more.get("purge_interval", 1000),
-        turns=more.get("turns", 1000),
-    )

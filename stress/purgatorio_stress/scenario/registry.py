@@ -6,9 +6,7 @@ from typing import Final
 from purgatorio_stress.scenario.completion import COMPLETION
 from purgatorio_stress.scenario.contract import Scenario
 from purgatorio_stress.scenario.locking import LOCKING
-from purgatorio_stress.scenario.sequences import SEQUENCES
 from purgatorio_stress.scenario.timing import TIMING
-from purgatorio_stress.scenario.walks import WALKS
 
 SCENARIOS: Final[dict[str, Scenario]] = {
     scenario.name: scenario
@@ -16,8 +14,6 @@ SCENARIOS: Final[dict[str, Scenario]] = {
         *COMPLETION,
         *LOCKING,
         *TIMING,
-        *WALKS,
-        *SEQUENCES,
     )
 }
 """In the order in which they are shown."""

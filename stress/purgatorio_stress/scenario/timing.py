@@ -13,7 +13,7 @@ from purgatorio_stress.scenario.parts import CheckedTimer
 from purgatorio_stress.scenario.world import FOREVER_MS, Operation, Task, World
 
 
-def walk(world: World, timer: CheckedTimer, executor: QueuedExecutor, until_ms: int) -> None:
+def _walk(world: World, timer: CheckedTimer, executor: QueuedExecutor, until_ms: int) -> None:
     """Let time pass by single milliseconds, draining at each; for the quiet end of a run."""
     while world.run.now_ms < until_ms:
         world.virtual.advance(1)
@@ -33,13 +33,13 @@ def _fired_once(*tasks: Task) -> Iterator[Broken]:
             yield Broken("T3", task.id, f"fired {len(task.fired_at_ms)} times, at {task.fired_at_ms}")
 
 
-def size_is(timer: CheckedTimer, size: int) -> Iterator[Broken]:
+def _size_is(timer: CheckedTimer, size: int) -> Iterator[Broken]:
     """T5: so many tasks wait."""
     if timer.size() != size:
         yield Broken("T5", "timer", f"size() is {timer.size()}, and {size} tasks wait")
 
 
-def completed_by_shutdown(world: World, operation: Operation) -> Iterator[Broken]:
+def _completed_by_shutdown(world: World, operation: Operation) -> Iterator[Broken]:
     """O5: the operation is completed."""
     world.cover("completed", operation.is_completed())
     if not operation.is_completed():
@@ -57,12 +57,12 @@ def _cancel_against_flush(world: World) -> Final_:
 
     def final() -> Iterator[Broken]:
         timer.check()
-        yield from size_is(timer, 0)
-        walk(world, timer, executor, 8)
+        yield from _size_is(timer, 0)
+        _walk(world, timer, executor, 8)
         world.cover("did not fire", not task.fired_at_ms)
         if task.fired_at_ms:
             yield Broken("T4", "task", f"fired at {task.fired_at_ms} ms although cancelled at 2 ms")
-        yield from size_is(timer, 0)
+        yield from _size_is(timer, 0)
 
     return final
 
@@ -77,8 +77,8 @@ def _cancel_against_add(world: World) -> Final_:
     def final() -> Iterator[Broken]:
         timer.check()
         cancelled = task.is_cancelled()
-        yield from size_is(timer, 0 if cancelled else 1)
-        walk(world, timer, executor, 8)
+        yield from _size_is(timer, 0 if cancelled else 1)
+        _walk(world, timer, executor, 8)
         world.cover("cancelled", cancelled)
         world.cover("waits", not cancelled)
         if len(task.fired_at_ms) != (0 if cancelled else 1):
@@ -144,8 +144,8 @@ def _overflow_twice(world: World) -> Final_:
 
     def final() -> Iterator[Broken]:
         timer.check()
-        yield from size_is(timer, 2)
-        walk(world, timer, executor, 10)
+        yield from _size_is(timer, 2)
+        _walk(world, timer, executor, 10)
         world.cover("both fired", all(task.fired_at_ms for task in tasks))
         yield from _fired_once(*tasks)
 
@@ -164,10 +164,10 @@ def _add_against_drain(world: World) -> Final_:
     def final() -> Iterator[Broken]:
         timer.check()
         executor.run_all()
-        walk(world, timer, executor, 6)
+        _walk(world, timer, executor, 6)
         world.cover("both fired", bool(due.fired_at_ms and later.fired_at_ms))
         yield from _fired_once(due, later)
-        yield from size_is(timer, 0)
+        yield from _size_is(timer, 0)
 
     return final
 
@@ -182,8 +182,8 @@ def _moved_twice(world: World) -> Final_:
 
     def final() -> Iterator[Broken]:
         timer.check()
-        yield from size_is(timer, 1)
-        walk(world, timer, executor, 6)
+        yield from _size_is(timer, 1)
+        _walk(world, timer, executor, 6)
         world.cover("fired", bool(task.fired_at_ms))
         yield from _fired_once(task)
 
@@ -201,7 +201,7 @@ def _completed_before_timer(world: World) -> Final_:
         timer.check()
         world.cover("completed", operation.is_completed())
         yield from world.left_waiting(operation)
-        yield from size_is(timer, 0)
+        yield from _size_is(timer, 0)
 
     return final
 
@@ -212,7 +212,7 @@ def _shutdown_against_registration(world: World) -> Final_:
     operation = world.operation("op", "k", delay_ms=3)
     world.task("registrar", lambda: purgatory.register(operation))
     world.task("shutdown", purgatory.inner.close)
-    return lambda: completed_by_shutdown(world, operation)
+    return lambda: _completed_by_shutdown(world, operation)
 
 
 def _against_sleep(waiting_ms: tuple[int, ...], world: World) -> Final_:

@@ -32,8 +32,8 @@ from purgatorio_stress.explorer.replay import BadToken, replay
 from purgatorio_stress.explorer.result import Exploration, Limits
 from purgatorio_stress.explorer.sampling import explore_random
 from purgatorio_stress.printed import Kill
+from purgatorio_stress.random_program.registry import scenario_named
 from purgatorio_stress.scenario.contract import ScenarioProgram
-from purgatorio_stress.scenario.registry import SCENARIOS
 from purgatorio_stress.stateful.registry import SEARCHES, searches_for
 from purgatorio_stress.stateful.search import DEFAULT_EXAMPLES
 
@@ -101,7 +101,7 @@ def _explored(mutant: Mutant) -> dict[str, Kill]:
     found = hunted.found
     preemptions = None if found is None else found.preemptions
     at_once = hunted.killed and hunted.schedules == 1
-    program = ScenarioProgram(SCENARIOS[mutant.scenario], mutant.dialect, memory=mutant.memory)
+    program = ScenarioProgram(scenario_named(mutant.scenario), mutant.dialect, memory=mutant.memory)
     with mutant.applied():
         sample = explore_random(program, _SAMPLE, _SEED)
     if sample.found and _sample_breaks_sound(mutant, sample.schedules):
@@ -127,7 +127,7 @@ def _explored(mutant: Mutant) -> dict[str, Kill]:
 
 def _sample_breaks_sound(mutant: Mutant, schedules: int) -> bool:
     """Whether the same sample of the code without the mutant breaks something."""
-    program = ScenarioProgram(SCENARIOS[mutant.scenario], mutant.dialect)
+    program = ScenarioProgram(scenario_named(mutant.scenario), mutant.dialect)
     return bool(explore_random(program, replace(_SAMPLE, schedules=schedules), _SEED).found)
 
 

@@ -5,7 +5,6 @@ from typing import Final
 
 from mutants.reference.mutant import Mutant
 from purgatorio_stress.harness.batch import Batch, rng_of
-from purgatorio_stress.harness.campaign import why_not_raced
 from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.seam import StopFlag
 from purgatorio_stress.harness.settings import drawn
@@ -19,15 +18,8 @@ INSTEAD: Final[dict[str, str]] = {
 }
 """What stands in for a scenario whose threads sleep by the clock."""
 
-NEEDS_TIME: Final[dict[str, str]] = {
-    "stop-from-callback": "its executor's thread is not waited for, and its check of the time comes too early",
-}
-"""Scenarios that cannot be run here, besides those with a thread of their own."""
-
 NOT_SOUND: Final = "the code without the mutant is hit, too"
 
-_ONE_THREAD_ROUNDS: Final = 8
-"""Nothing to race: more rounds would only repeat the first."""
 _BEAT_S: Final = 0.25
 _PATIENCE_BEATS: Final = 12
 _THREADS: Final = 8
@@ -47,12 +39,9 @@ def stress_hunt(
     reported an expected clause; a stuck round (P3) ends the hunt and counts once.
     """
     start_s = time.monotonic()
+    if mutant.scenario not in SCENARIOS:
+        return Kill(False, reason="a program of one thread: there is nothing to race")
     scenario = SCENARIOS[INSTEAD.get(mutant.scenario, mutant.scenario)]
-    why = NEEDS_TIME.get(scenario.name) or why_not_raced(scenario.name)
-    if why is not None:
-        return Kill(False, reason=why)
-    if scenario.threads == 1:
-        rounds = min(rounds, _ONE_THREAD_ROUNDS)
     # Who sleeps on for ever where a clock would have woken it late is stuck here.
     expected = mutant.clauses if scenario.name == mutant.scenario else (*mutant.clauses, *scenario.clauses)
     table = OutcomeTable(f"{scenario.name}/{mutant.dialect}", frozenset(), None, expected)

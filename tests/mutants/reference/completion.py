@@ -49,6 +49,8 @@ def _two(
 
 
 _TRY: Final = "safe_try_complete"
+_SPOIL: Final = "drawn:purgatory:1.1000.0.0:-1.2.0::spoil:"
+"""An action that raises is put off, and one behind it."""
 _ACTION_AT_ONCE: Final = edited(ActionQueue, "add", "self._actions.append(action)", "action()")
 
 COMPLETION_MUTANTS: Final = (
@@ -83,7 +85,7 @@ COMPLETION_MUTANTS: Final = (
     _two(19, "force-against-force", edited(
          PendingFlag, "force_complete", "not operation.completed.compare_and_set(False, True)",
          "operation.completed.get()", "operation.cancel()", "operation.completed.set(True)\n    operation.cancel()")),
-    _two(21, "once-more", edited(
+    _two(21, "force-against-force", edited(
          PendingFlag, "force_complete", "not operation.completed.compare_and_set(False, True)",
          "operation.completed.get()", "return True", "return operation.completed.compare_and_set(False, True)"),
          interleaving=False),
@@ -92,23 +94,25 @@ COMPLETION_MUTANTS: Final = (
          interleaving=False),
     _two(24, "event-against-expiry", Patch(Locked, "force_complete", PendingFlag.force_complete),
          dialect="locked"),
-    _two(33, "failing-first",
+    _two(33, "drawn:purgatory:0.1000.1.0:-1.0.0,-1.0.0:register.0,register.1:event.1:try.0=raise",
          edited(Watchers, "_try", 'self._faults.caught(error, "try_complete", operation)', "raise"),
          wrapped(Watchers, "try_complete_watched", _aborting), interleaving=False),
     # Where its RecursionError strikes depends on the depth of the caller: in a callback, or with a lock in hand.
-    _two(36, "long-chain", _ACTION_AT_ONCE, interleaving=False),
-    _two(37, "exceptions", edited(ActionQueue, "run_all", '"action", action)', '"action", action); break'),
+    _two(36, _SPOIL, _ACTION_AT_ONCE, interleaving=False),
+    _two(37, _SPOIL, edited(ActionQueue, "run_all", '"action", action)', '"action", action); break'),
          interleaving=False),
-    _two(39, "bookkeeping", edited(PendingFlag, "force_complete", "operation.cancel()", "pass"),
+    _two(39, "drawn:purgatory:1.1000.1.0:-1.0.0:register.0:force.0:",
+         edited(PendingFlag, "force_complete", "operation.cancel()", "pass"),
          interleaving=False),
     _two(40, "completed-before-timer", edited(Purgatory, "_arm", "operation.cancel()", "pass")),
     _two(41, "completed-while-watching", edited(PendingFlag, "register", "operation.is_completed()", "False")),
-    _two(45, "bookkeeping",
+    _two(45, "drawn:purgatory:0.0.1.0:-1.2.0:register.0:retry.0:",
          edited(Purgatory, "purge_if_needed", "self._estimated_operations.set(delayed)", "pass"),
          interleaving=False),
-    _two(46, "bookkeeping",
+    _two(46, "drawn:purgatory:1.1.1.0:-1.2.0::churn.3,churn.3,churn.3:",
          edited(Purgatory, "purge_if_needed", "self._estimated_operations.get() - delayed",
                 "delayed - self._estimated_operations.get()"), interleaving=False),
-    _two(92, "shut-down", Patch(Purgatory, "_complete_waiting", lambda self: 0), interleaving=False),
+    _two(92, "drawn:purgatory:0.0.1.0:-1.0.0::register.0,shutdown:",
+         Patch(Purgatory, "_complete_waiting", lambda self: 0), interleaving=False),
 )  # fmt: skip
 """By number."""
