@@ -99,7 +99,7 @@ def test_the_failure_says_all_that_is_needed(toy: pytest.Pytester) -> None:
         [
             "T1  not early: *",
             "allowed  *1000000*",
-            "seen     *1000000*",
+            "seen     *1 ms early",
             "replay   purgatorio check *",
             "program  add(task-0, 1 ms)",
             "again    pytest 'test_toy_wheel.py::TestToyWheel::test_conformance[[]netty-hashed-wheel-T1-boundaries[]]'",

@@ -104,7 +104,7 @@ def test_prove_explains_itself() -> None:
     """The help teaches; running it whole belongs to the slow set."""
     ran = CliRunner().invoke(prove_command, ["--help"])
     assert ran.exit_code == 0
-    assert "say nothing about threads" in ran.output
+    assert "The proofs are not about threads." in ran.output
 
 
 @pytest.mark.slow

@@ -45,8 +45,9 @@ from purgatorio_conformance.suite.in_process import (
     describe_purgatory,
     describe_timer,
 )
-from purgatorio_conformance.suite.program import CallProgram, GatedProgram, Scenario, call_in_words, in_time
+from purgatorio_conformance.suite.program import CallProgram, GatedProgram, Scenario, call_in_words
 from purgatorio_spec.check import check_files
+from purgatorio_spec.durations import exact
 from purgatorio_spec.recording import Judged, judge, judge_file
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.recorder import Recorder
@@ -103,7 +104,7 @@ def session_in_words(session: Iterable[str]) -> Iterator[str]:
                     yield f"{stands[holds[0]][1]}: it raises"
             case {"m": "advance", "now_ns": int(then_ns)}:
                 by_ns, now_ns = then_ns - now_ns, then_ns
-                yield f"{_caller(one, stands, threads)}advance({in_time(by_ns)})"
+                yield f"{_caller(one, stands, threads)}advance({exact(by_ns)})"
             case {"m": _}:
                 yield f"{_caller(one, stands, threads)}{call_in_words(one)}"
 

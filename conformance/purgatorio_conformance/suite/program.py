@@ -21,8 +21,9 @@ from purgatorio_conformance.protocol.message import (
 )
 from purgatorio_conformance.protocol.rule import written
 from purgatorio_conformance.protocol.script import AtGate, Script, ScriptStep
-from purgatorio_conformance.subject.plan import HUGE_NS, MS
+from purgatorio_conformance.subject.plan import HUGE_NS
 from purgatorio_conformance.suite.contract import Promise
+from purgatorio_spec.durations import exact
 from purgatorio_spec.trace.record import MAX_INT, MIN_INT
 
 NEVER_NS: Final = HUGE_NS
@@ -116,7 +117,7 @@ def _in_range(step: ScriptStep) -> ScriptStep:
 def in_words(step: ProgramStep) -> str:
     match step:
         case Pass(by_ns, times):
-            return f"advance({in_time(by_ns)}){f' x {times}' if times > 1 else ''}"
+            return f"advance({exact(by_ns)}){f' x {times}' if times > 1 else ''}"
         case AtGate(f, id, calls, fails):
             what = [*map(in_words, calls), *(("it raises",) if fails else ())]
             return f"in {f} of {id}: {', '.join(what)}"
@@ -132,16 +133,10 @@ def call_in_words(call: Mapping[str, object]) -> str:
     told: list[str] = []
     for name, value in call.items():
         if isinstance(value, int) and name.endswith("_ns"):
-            told.append("never" if value >= NEVER_NS and "keys" in call else in_time(value))
+            told.append("never" if value >= NEVER_NS and "keys" in call else exact(value))
         elif name not in _NOT_TOLD:
             told.append("+".join(map(str, value)) if isinstance(value, list) else str(value))
     return f"{call['m']}({', '.join(told)})"
-
-
-def in_time(time_ns: int) -> str:
-    """In milliseconds, where it is a number of them."""
-    whole, rest = divmod(time_ns, MS)
-    return f"{time_ns} ns" if rest else f"{whole} ms"
 
 
 @dataclass(frozen=True, slots=True)

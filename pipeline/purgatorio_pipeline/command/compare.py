@@ -17,7 +17,7 @@ from purgatorio_pipeline.judging import Engine, Judged
 from purgatorio_pipeline.report.comparison_markdown import comparison_markdown, side
 from purgatorio_pipeline.report.terminal import print_line
 from purgatorio_pipeline.sources import NoTraces, find_traces
-from purgatorio_spec.show.event_words import duration
+from purgatorio_spec.durations import duration
 from purgatorio_spec.show.visible import counted, visible
 from purgatorio_spec.verdict import Verdict
 from purgatorio_spec.whole_file import write_whole

@@ -11,7 +11,7 @@ from typing import Final
 from purgatorio_pipeline.pictures import GaugePoint, GaugeSeries
 from purgatorio_pipeline.report.markup import Markup, joined, tag
 from purgatorio_pipeline.report.verdict_table import compact
-from purgatorio_spec.show.event_words import duration
+from purgatorio_spec.durations import duration
 
 _WIDTH: Final = 360
 _LEFT: Final = 40.0

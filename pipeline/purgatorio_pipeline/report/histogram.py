@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import Final, TypeAlias
 
 from purgatorio_pipeline.report.markup import Markup, joined, tag
+from purgatorio_spec.durations import duration
 from purgatorio_spec.lateness import EDGES_NS, Lateness
-from purgatorio_spec.show.event_words import duration
 from purgatorio_spec.trace.record import TimerConstants
 
 Bins: TypeAlias = tuple[tuple[int, int, int], ...]

@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from purgatorio_spec.durations import duration
 from purgatorio_spec.lateness import Lateness
-from purgatorio_spec.show.event_words import duration
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 
 _SPECIAL: Final = re.compile(r"[^0-9A-Za-z \-,()=/.\u0080-\U0010ffff]|(?<=[Ww]{3})\.")

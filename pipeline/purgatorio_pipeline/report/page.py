@@ -28,10 +28,11 @@ from purgatorio_pipeline.report.markup import Markup, escaped, joined, tag
 from purgatorio_pipeline.report.timeline import timeline
 from purgatorio_pipeline.report.verdict_table import Links, badge, clause_anchor, verdict_table
 from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.durations import milliseconds
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.lateness import Lateness
 from purgatorio_spec.show.counterexample import Counterexample
-from purgatorio_spec.show.event_words import broken_here, line_of, milliseconds
+from purgatorio_spec.show.event_words import broken_here, line_of
 from purgatorio_spec.show.selection import CauseKey, promise_of, promises
 from purgatorio_spec.show.visible import TEXT_LIMIT, first_few, visible
 from purgatorio_spec.trace.record import Header, TimerConstants

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from purgatorio_pipeline.report.markup import Markup, escaped, joined, tag
+from purgatorio_spec.durations import milliseconds
 from purgatorio_spec.show.counterexample import Counterexample, ShownEvent
-from purgatorio_spec.show.event_words import broken_here, fields_of, label_of, milliseconds
+from purgatorio_spec.show.event_words import broken_here, fields_of, label_of
 from purgatorio_spec.show.visible import visible
 
 _ROW: Final = 22

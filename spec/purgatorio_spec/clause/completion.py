@@ -22,6 +22,7 @@ from operator import attrgetter
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
 from purgatorio_spec.clause.lost import may_have_been_given_back
+from purgatorio_spec.durations import exact
 from purgatorio_spec.history.operation import NEVER, Call, GivenBack, OperationHistory
 from purgatorio_spec.history.run import KeyCancel, Run
 from purgatorio_spec.verdict import KEPT, NO_OCCASION, WANT_OF_RECORDS
@@ -179,7 +180,7 @@ def _could_have_been_ready(run: Run, history: OperationHistory, truths: list[Cal
             "true-before-ready",
             [first.call_i, first.end_i, ready.i],
             f"try_complete returns true only if the operation could have been ready (from t = {ready.t_call} on)",
-            f"it returned true at t = {first.ret_t}, {ready.t_call - first.ret_t} ns before that",
+            f"it returned true at t = {first.ret_t}, {exact(ready.t_call - first.ret_t)} before that",
             stands=True,
         )
     return KEPT

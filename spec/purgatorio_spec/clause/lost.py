@@ -20,6 +20,7 @@ from enum import Enum, auto
 from typing import Final
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
+from purgatorio_spec.durations import exact
 from purgatorio_spec.history.operation import NEVER, Call, Check, OperationHistory, latest_due_t
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import SETTLED_TICKS
@@ -267,7 +268,7 @@ def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
         "never-completed",
         (registration.call_i, registration.end_i),
         "at the end every operation with a time-out is completed, unless cancelled by key or shut down",
-        f"its time-out passed at t = {due_t}, {run.facts.end_t - due_t} ns before the end, "
+        f"its time-out passed at t = {due_t}, {exact(run.facts.end_t - due_t)} before the end, "
         "and no call completed it",
     )
 
@@ -292,8 +293,8 @@ def _expired_late(run: Run, history: OperationHistory, registration: Call, claim
     return Broken(
         "expired-late",
         (registration.call_i, registration.end_i, began.call_i),
-        f"expires by t = {last_t} (its time-out passed at t = {due_t}, late bound {late_ns} ns)",
-        f"it expired at t = {began.call_t}, {began.call_t - last_t} ns beyond the bound",
+        f"expires by t = {last_t} (its time-out passed at t = {due_t}, late bound {exact(late_ns)})",
+        f"it expired at t = {began.call_t}, {exact(began.call_t - last_t)} beyond the bound",
     )
 
 

@@ -35,6 +35,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
+from purgatorio_spec.durations import exact
 from purgatorio_spec.history.operation import NEVER, Call, OperationHistory
 from purgatorio_spec.history.run import Advance, Run
 from purgatorio_spec.trace.record import PERIODIC_ADDS
@@ -203,8 +204,8 @@ def once_a_period(run: Run, history: OperationHistory) -> Finding:
                 "ran-before-its-period",
                 [task.add.call_i if before is None else before.call_i, fire.call_i],
                 f"{_kind(task)}: runs at t >= {due.earliest_t}",
-                f"ran at t = {fire.call_t}, {due.earliest_t - fire.call_t} ns early"
-                + ("" if before is None else f", {fire.call_t - before.call_t} ns after the run before"),
+                f"ran at t = {fire.call_t}, {exact(due.earliest_t - fire.call_t)} early"
+                + ("" if before is None else f", {exact(fire.call_t - before.call_t)} after the run before"),
             )
         before = fire
     return KEPT
@@ -212,7 +213,7 @@ def once_a_period(run: Run, history: OperationHistory) -> Finding:
 
 def _kind(task: _Task) -> str:
     rule = "fixed delay" if task.rule == "delay" else f"fixed rate, catch_up {task.rule}"
-    return f"{rule}, period {task.period_ns} ns, first deadline {task.first_t}"
+    return f"{rule}, period {exact(task.period_ns)}, first deadline {task.first_t}"
 
 
 T9 = Clause(
@@ -249,7 +250,7 @@ def keeps_its_rate(run: Run, history: OperationHistory) -> Finding:
                 "drifted",
                 [before.call_i, fire.call_i],
                 f"{_kind(task)}: runs by t = {last_t}",
-                f"ran at t = {fire.call_t}, {fire.call_t - last_t} ns late",
+                f"ran at t = {fire.call_t}, {exact(fire.call_t - last_t)} late",
             )
         before = fire
     occasion = KEPT if history.fires else NO_OCCASION

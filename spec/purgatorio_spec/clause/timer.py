@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
 from purgatorio_spec.clause.lost import Due, at_the_end, may_have_been_given_back
+from purgatorio_spec.durations import exact
 from purgatorio_spec.history.operation import NEVER, Call, OperationHistory, latest_due_t
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.verdict import KEPT, NO_BOUND, NO_OCCASION, STILL_OPEN, WANT_OF_RECORDS
@@ -58,8 +59,8 @@ def not_early(run: Run, history: OperationHistory) -> Finding:
         return Broken(
             "early",
             [*(add.call_i for add in adds), fire.call_i],
-            f"fires at t >= {earliest_t} (deadline {min(deadlines)}, early bound {early_ns} ns)",
-            f"fired at t = {fire.call_t}, {earliest_t - fire.call_t} ns early",
+            f"fires at t >= {earliest_t} (deadline {min(deadlines)}, early bound {exact(early_ns)})",
+            f"fired at t = {fire.call_t}, {exact(earliest_t - fire.call_t)} early",
         )
     return KEPT if occasions else NO_OCCASION
 
@@ -103,8 +104,8 @@ def not_late(run: Run, history: OperationHistory) -> Finding:
     return Broken(
         "late",
         [add.call_i, fire.call_i],
-        f"fires by t = {last_t} (due {due_t}, late bound {late_ns} ns)",
-        f"fired at t = {fire.call_t}, {fire.call_t - last_t} ns beyond the bound",
+        f"fires by t = {last_t} (due {due_t}, late bound {exact(late_ns)})",
+        f"fired at t = {fire.call_t}, {exact(fire.call_t - last_t)} beyond the bound",
     )
 
 
@@ -118,8 +119,8 @@ def _answered_in_time(history: OperationHistory, late_ns: int) -> Finding:
     return Broken(
         "answered-late",
         [history.adds[0].call_i, claim.call_i],
-        f"answered or timed out by t = {due_t + late_ns} (due {due_t}, late bound {late_ns} ns)",
-        f"answered at t = {claim.call_t}, {claim.call_t - due_t - late_ns} ns beyond the bound",
+        f"answered or timed out by t = {due_t + late_ns} (due {due_t}, late bound {exact(late_ns)})",
+        f"answered at t = {claim.call_t}, {exact(claim.call_t - due_t - late_ns)} beyond the bound",
     )
 
 
@@ -176,7 +177,7 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
         "never-fired",
         [last.call_i, last.end_i],
         "a task that is not cancelled fires exactly once",
-        f"it was due by t = {due_t}, {run.facts.end_t - due_t} ns before the end, and it never fired",
+        f"it was due by t = {due_t}, {exact(run.facts.end_t - due_t)} before the end, and it never fired",
     )
 
 
@@ -252,13 +253,13 @@ def _fired_all_the_same(run: Run, stop: _Stop, fire: Call) -> Broken:
             events,
             f"{stop.f} answers 1 only for a task that has not run, and then it never runs",
             f"it answered 1 at t = {stop.settled_t}, and the task had run at t = {fire.call_t}, "
-            f"{stop.settled_t - fire.call_t} ns before",
+            f"{exact(stop.settled_t - fire.call_t)} before",
         )
     if not _in_time(run, stop.settled_t, stop.deadline_t):
         allowed = f"{stop.f} succeeded at t = {stop.settled_t}: the task does not fire, whatever the time"
     else:
         before_ns = stop.deadline_t - stop.settled_t
-        allowed = f"{stop.f} took effect by t = {stop.settled_t}, {before_ns} ns before the deadline: "
+        allowed = f"{stop.f} took effect by t = {stop.settled_t}, {exact(before_ns)} before the deadline: "
         allowed += "the task does not fire"
     return Broken(stop.cause, events, allowed, f"it fired at t = {fire.call_t}")
 

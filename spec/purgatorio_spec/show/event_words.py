@@ -1,40 +1,10 @@
 """The short text of one event, for a line of a table, a label in a picture, and a tooltip with every field."""
 
+from purgatorio_spec.durations import exact, milliseconds
 from purgatorio_spec.show.counterexample import ShownEvent
 from purgatorio_spec.show.visible import visible
 
-_NS_PER_MS = 1_000_000
-_UNITS = (("s", 1_000_000_000, 9), ("ms", _NS_PER_MS, 6), ("us", 1_000, 3))
-"""Name, length in ns, and how many decimals say a nanosecond."""
-_DAY = ("d", 86_400_000_000_000, 0)
 SAID_LIMIT = 120
-
-
-def milliseconds(duration_ns: int) -> str:
-    """Nanoseconds as milliseconds with three decimals, exactly rounded down: `-0.001`, `8027.735`."""
-    sign, size = ("-", -duration_ns) if duration_ns < 0 else ("", duration_ns)
-    return f"{sign}{size // _NS_PER_MS}.{size % _NS_PER_MS // 1000:03}"
-
-
-def duration(duration_ns: int) -> str:
-    """A length of time in the unit that suits it: `250 ns`, `7.5 us`, `399 ms`, `2.5 s`, `3 d`."""
-    sign, size = ("-", -duration_ns) if duration_ns < 0 else ("", duration_ns)
-    for unit, length_ns, _ in (_DAY, *_UNITS):
-        if size >= length_ns:
-            said = f"{size / length_ns:.4g}" if size < 9_999 * length_ns else f"{size // length_ns}"
-            return f"{sign}{said} {unit}"
-    return f"{sign}{size} ns"
-
-
-def delay(delay_ns: int) -> str:
-    """As `duration`, but what is next to a round number is not rounded to it: `7.999999 ms`."""
-    said = duration(delay_ns)
-    if "." in said:
-        return said
-    size = abs(delay_ns)
-    unit, length_ns, digits = next((one for one in _UNITS if size >= one[1]), ("ns", 1, 0))
-    beside = f"{size % length_ns:0{digits}}".rstrip("0") if size % length_ns else ""
-    return f"{'-' if delay_ns < 0 else ''}{size // length_ns}.{beside} {unit}" if beside else said
 
 
 def arguments(event: ShownEvent, subject: str) -> str:
@@ -44,7 +14,7 @@ def arguments(event: ShownEvent, subject: str) -> str:
     if len(event.keys) > 4:
         parts.append(f"... {len(event.keys)} keys")
     if event.delay_ns is not None:
-        parts.append(delay(event.delay_ns))
+        parts.append(exact(event.delay_ns))
     return ", ".join(parts)
 
 

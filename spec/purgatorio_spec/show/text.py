@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from purgatorio_spec.durations import milliseconds
 from purgatorio_spec.show.counterexample import Counterexample, ShownEvent
-from purgatorio_spec.show.event_words import broken_here, line_of, milliseconds
+from purgatorio_spec.show.event_words import broken_here, line_of
 from purgatorio_spec.show.selection import kind_of, noun
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import Violation

@@ -1,0 +1,32 @@
+"""Lengths of time in words. Every length is given in nanoseconds."""
+
+from typing import Final
+
+_NS_PER_MS: Final = 1_000_000
+_UNITS: Final = (("s", 1_000_000_000, 9), ("ms", _NS_PER_MS, 6), ("us", 1_000, 3))
+"""Name, length in ns, and how many decimals say a nanosecond."""
+_DAY: Final = ("d", 86_400_000_000_000, 0)
+
+
+def milliseconds(duration_ns: int) -> str:
+    """Nanoseconds as milliseconds with three decimals, exactly rounded down: `-0.001`, `8027.735`."""
+    sign, size = ("-", -duration_ns) if duration_ns < 0 else ("", duration_ns)
+    return f"{sign}{size // _NS_PER_MS}.{size % _NS_PER_MS // 1000:03}"
+
+
+def duration(duration_ns: int) -> str:
+    """A length of time in the unit that suits it: `250 ns`, `7.5 us`, `399 ms`, `2.5 s`, `3 d`."""
+    sign, size = ("-", -duration_ns) if duration_ns < 0 else ("", duration_ns)
+    for unit, length_ns, _ in (_DAY, *_UNITS):
+        if size >= length_ns:
+            said = f"{size / length_ns:.4g}" if size < 9_999 * length_ns else f"{size // length_ns}"
+            return f"{sign}{said} {unit}"
+    return f"{sign}{size} ns"
+
+
+def exact(duration_ns: int) -> str:
+    """Not rounded, in the largest unit up to seconds: `7.999999 ms`, `90 s`."""
+    size = abs(duration_ns)
+    unit, length_ns, digits = next((one for one in _UNITS if size >= one[1]), ("ns", 1, 0))
+    beside = f".{size % length_ns:0{digits}}".rstrip("0").rstrip(".") if digits else ""
+    return f"{'-' if duration_ns < 0 else ''}{size // length_ns}{beside} {unit}"
