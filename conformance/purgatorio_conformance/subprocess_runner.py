@@ -1,8 +1,8 @@
-"""Drives a program from an interpreter of its own: several drivers in one process would share one core.
+"""Drives a program from a separate interpreter, because several drivers in one process would share one core.
 
-That interpreter is this module run as a program. It reads from standard input what to drive, and writes its progress
-and the result to standard output, all as pickles. It ends its run when its standard input is closed, as happens when
-the parent process dies.
+The separate interpreter runs this module as a program. It reads the task from standard input, and writes the progress
+and the result to standard output, as pickles. If its standard input is closed, because the parent process has died,
+the program ends its run.
 """
 
 import gc

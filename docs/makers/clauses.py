@@ -23,7 +23,7 @@ an id. The [glossary](glossary.md) explains the other terms. `purgatorio clause 
 The clauses O1 to T12 are judged from a trace. *Profiles* lists the profiles (sets of clauses) that contain the
 clause. *Needs* lists the functions that the trace must record, and the constants that the header must give. If a
 function or a constant is missing, the clause is SKIPPED. T8 to T12 are judged only if the trace declares periodic
-tasks, resets or turns.
+tasks, resets or turns. (A turn is one `advance_clock` call.)
 
 An *occasion* is a case in which the clause could be broken. If a run has no occasion of a clause, the clause is
 UNKNOWN. If the reason is that the program never made a certain call, such as a cancel, the clause is SKIPPED. The
@@ -37,8 +37,10 @@ formulas use these words:
 | try, force | a call of `try_complete`; a call of `force_complete` |
 | done, fire | a run of `on_complete`; a run of a task (`timer_fire`) |
 | claim | the `force_complete` that completes the operation |
-| in force | an add is in force until a later add or cancel replaces the add |
-| at rest | at a `quiesce`, or at a reading while no other call is open |
+| in force | an add is in force until a later add replaces the add, or a later cancel disarms the task |
+| reading | a `gauge` or `quiesce` event, which has the sizes |
+| at rest | at a `quiesce`, or at a `gauge` while no other call is open |
+| virtual time | a clock that only the driver moves |
 
 [A state machine](models.md#the-operation-as-a-state-machine) shows the calls that O1, O2, O3 and O6 allow in each
 state. Two groups of clauses are judged without a trace: the [clauses of the code](#clauses-of-the-code) and the

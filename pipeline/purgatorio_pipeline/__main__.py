@@ -1,4 +1,5 @@
-"""The program `purgatorio`; `python -m purgatorio_pipeline` where its script is not on the path, as on an executor."""
+"""The program `purgatorio`. If its script is not on the path, as on a Spark executor, run `python -m
+purgatorio_pipeline`."""
 
 import os
 import sys

@@ -1,10 +1,11 @@
-"""Compares two checks, before and after a change: newly broken clauses, mended ones, and those no longer judged.
+"""Compares two checks, before and after a change: newly broken clauses, mended clauses, and clauses that are no longer
+judged.
 
-Runs with the same name are a pair. If each side has a single run, these two are a pair, regardless of their names.
-Runs on one side only are listed.
+Runs with one name are a pair. If each side has a single run, the two runs are a pair, regardless of their names. Runs
+on one side only are listed.
 
-A clause is `mended` only where it passes with occasions to break it. Two runs in real time are two samples, so a race
-may still exist although the second run does not show it.
+A clause is `mended` only if it passes with occasions (chances to fail). Two runs in real time are two samples, so a
+race may still exist although the second run does not show the race.
 """
 
 from __future__ import annotations

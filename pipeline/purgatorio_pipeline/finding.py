@@ -1,4 +1,4 @@
-"""The result of another command, as a row next to the runs. `report` shows it without judging it."""
+"""The result of another command, as a row next to the runs. `report` shows this result, and does not judge it."""
 
 from __future__ import annotations
 

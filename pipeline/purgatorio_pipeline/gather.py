@@ -1,6 +1,6 @@
-"""From what the user names to what is to be shown: traces, lakes, campaigns and files of results, together.
+"""Collects the results that the user names: traces, lakes, campaigns and files of results.
 
-Traces are judged here, in this process; everything else was judged by the command that wrote it.
+Traces are judged here, in this process. All other results were judged by the command that wrote them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Files on whatever Hadoop's file systems reach (`hdfs://`, `s3a://`, `file:///`), through the JVM that Spark runs.
+"""Files on Hadoop's file systems (`hdfs://`, `s3a://`, `file:///`), through the JVM that Spark runs.
 
-Only what a lake needs, with the words of `pathlib`. Bytes come over the gateway between Python and the JVM, so this is
-for manifests and small tables; traces and large tables are read and written by Spark.
+The module has only the functions that a lake needs, with the names of `pathlib`. Bytes go through the gateway between
+Python and the JVM. So this module is for manifests and small tables. Spark reads and writes traces and large tables.
 """
 
 from __future__ import annotations

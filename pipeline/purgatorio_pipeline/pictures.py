@@ -1,13 +1,13 @@
-"""The data of pictures, computed from the fold's columns: the lateness of tasks, and the gauges over a run with the
-pending operations. Pictures do not decide verdicts (P1, P2 and T5 do).
+"""The data of pictures, computed from the columns of the fast check: the lateness of tasks, and the gauges over a run
+with the pending operations. Pictures do not decide verdicts (P1, P2 and T5 do).
 
     pending   operations whose registration had been called before the reading and whose winning `force_complete` had
               not returned before it
     entries   their watch keys, duplicates included
     garbage   max(0, watched - entries): entries that only completed operations can have left
 
-Pending is an upper bound, so garbage is a lower bound. A reading taken as a point during other calls is the gauge's
-value, not necessarily the exact one.
+Pending is an upper bound, so garbage is a lower bound. If a reading is recorded as a single event during other calls,
+it is the value of the gauge, and may be inexact.
 """
 
 from __future__ import annotations

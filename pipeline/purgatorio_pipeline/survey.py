@@ -1,4 +1,5 @@
-"""A survey of subjects: drives each by a plan, records it, judges it, and collects the figures of the run."""
+"""A survey of subjects: drives each subject by a plan, records and judges the run, and collects the figures of the
+run."""
 
 from __future__ import annotations
 

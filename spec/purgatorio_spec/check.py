@@ -1,4 +1,4 @@
-"""Judges trace files in this process, one after the other: read, fold, conclude."""
+"""Judges trace files in this process, one file after another."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

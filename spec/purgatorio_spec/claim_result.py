@@ -1,4 +1,4 @@
-"""The results of `model` and `prove`: one row per claim, with its bound, its cost and its negative controls."""
+"""The results of `model` and `prove`: one row for each claim, with its bound, its cost and its negative controls."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,5 @@
-"""Internal errors between a trace and its report. They are reported separately; the verdicts stay as they are."""
+"""Internal errors between a trace and its report. The report lists these errors. An internal error changes no
+verdict."""
 
 from dataclasses import dataclass
 from traceback import format_exception

@@ -1,7 +1,7 @@
 """The known bugs: mistakes that were made in real systems of this kind.
 
-Models, proofs, mutants and pages name them by number. Numbers are public interface, and some are not used: bugs that
-this reference cannot have are listed with the mutants.
+Models, proofs, mutants and pages name a known bug by its number. The numbers are public interface. Some numbers are
+not used. The list of mutants has the bugs that the reference cannot have.
 """
 
 from dataclasses import dataclass

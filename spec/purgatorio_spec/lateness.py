@@ -1,14 +1,14 @@
-"""How late tasks fire: the distribution of firing time minus deadline.
+"""The lateness of tasks: the distribution of firing time minus deadline.
 
-    lateness = fire.t - deadline_t                      where that is negative (early), else
+    lateness = fire.t - deadline_t                      if this is negative (early), otherwise
                max(0, fire.t - max(deadline_t, add.ret.t))
 
-So a task that was added after its deadline is late only from the return of its add on. A task counts if it was added
-once, has a recorded deadline, and fired without being cancelled or completed. The measure is stricter than T2, which
-counts from the add's return: a histogram may show tasks beyond the late bound although T2 passes.
+So if a task was added after its deadline, lateness counts from the return of the add. A task counts if the task was
+added once, has a recorded deadline, and fired without being cancelled or completed. T2 counts from the add's return,
+so the lateness here is stricter than T2: a histogram may show tasks beyond the late bound although T2 passes.
 
-The bins have the same edges everywhere (1, 2, 5 times a power of ten, both signs), so that the histograms of the parts
-of a run, or of two runs, can be added and compared. Percentiles are those of the values, not of the bins.
+The bins have fixed edges (1, 2, 5 times a power of ten, both signs). So the histograms of parts of a run, or of two
+runs, can be added and compared. Percentiles are computed from the values, not from the bins.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A recorded run in memory, judged by the clauses; and written to a file if a command should check it."""
+"""A recorded run in memory. The clauses judge the run directly, or the run is written to a file for a command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts, and what a clause says when it was broken."""
+"""Verdicts, and the description of a violation."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

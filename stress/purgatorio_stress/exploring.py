@@ -1,4 +1,5 @@
-"""Explores scenarios by name: the strategy that covers each, the minimized counterexample, the report."""
+"""Explores scenarios by name: chooses a strategy for each scenario, minimizes the counterexample, and makes the
+report."""
 
 from dataclasses import dataclass, replace
 

@@ -1,10 +1,11 @@
 """An operation, a timer and a purgatory of the reference that record their calls.
 
-Nothing of the reference is replaced. The operation overrides the methods that any subclass may override and calls
-the inherited ones; the timer and the purgatory delegate. So the same parts serve real threads and the explorer.
+The code of the reference is not replaced. The operation overrides the methods that any subclass may override, and
+calls the inherited methods. The timer and the purgatory delegate. So real threads and the explorer use the same
+classes.
 
-The deadline of a `timer_add` is computed from the time that the timer itself read; `RecordingClock` remembers it for
-each thread.
+The deadline of a `timer_add` is computed from the time that the timer itself read. `RecordingClock` stores this time
+for each thread.
 """
 
 import threading

@@ -27,17 +27,28 @@ FIRED = (
 END = '{"kind":"end","events":3,"dropped":0}\n'
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(purgatorio, list(arguments))
+def fired(t: str, end: str = END) -> str:
+    """A trace of one task, whose deadline is 5, that fires at `t`."""
+    return HEADER + FIRED.replace("TIME", t) + end
+
+
+def one_task(folder: Path, t: str = "5") -> Path:
+    path = folder / "t.jsonl"
+    path.write_text(fired(t))
+    return path
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(purgatorio, list(map(str, arguments)))
 
 
 @pytest.mark.parametrize(
     ("text", "status", "verdict"),
     [
-        (HEADER + FIRED.replace("TIME", "5") + END, 0, "PASS"),
-        (HEADER + FIRED.replace("TIME", "4") + END, 1, "VIOLATED"),
-        (HEADER + FIRED.replace("TIME", "x") + END, 2, "INVALID_TRACE"),
-        (HEADER + FIRED.replace("TIME", "5"), 3, "UNKNOWN"),
+        (fired("5"), 0, "PASS"),
+        (fired("4"), 1, "VIOLATED"),
+        (fired("x"), 2, "INVALID_TRACE"),
+        (fired("5", end=""), 3, "UNKNOWN"),
         ("", 2, "INVALID_TRACE"),
     ],
     ids=["pass", "violated", "invalid", "unknown", "empty"],
@@ -46,16 +57,16 @@ def test_the_exit_status_is_the_verdict(text: str, status: int, verdict: str, tm
     """CI systems read nothing but the status; programs read one JSON object and nothing else."""
     path = tmp_path / "t.jsonl"
     path.write_text(text)
-    done = run("check", str(path), "--engine", "process", "--json", "--allow-idle")
+    done = run("check", path, "--engine", "process", "--json", "--allow-idle")
     assert done.exit_code == status
     assert json.loads(done.stdout)["verdict"] == verdict
 
 
 def test_the_worst_trace_decides_and_the_others_are_judged(tmp_path: Path) -> None:
     """A broken file beside good ones costs nobody else's verdict."""
-    (tmp_path / "a.jsonl").write_text(HEADER + FIRED.replace("TIME", "5") + END)
+    (tmp_path / "a.jsonl").write_text(fired("5"))
     (tmp_path / "b.jsonl").write_text("no trace at all\n")
-    done = run("check", str(tmp_path), "--engine", "process", "--json", "--allow-idle")
+    done = run("check", tmp_path, "--engine", "process", "--json", "--allow-idle")
     verdicts = [one["verdict"] for one in json.loads(done.stdout)["runs"]]
     assert verdicts == ["PASS", "INVALID_TRACE"]
     assert done.exit_code == 2
@@ -63,20 +74,19 @@ def test_the_worst_trace_decides_and_the_others_are_judged(tmp_path: Path) -> No
 
 def test_focus_on_a_clause_and_an_operation(tmp_path: Path) -> None:
     """The replay line of a report leads to that operation and to the same verdict."""
-    path = tmp_path / "t.jsonl"
-    path.write_text(HEADER + FIRED.replace("TIME", "4") + END)
-    done = run("check", str(path), "--run", "r", "--clause", "T1", "--operation", "t", "--json")
+    path = one_task(tmp_path, "4")
+    done = run("check", path, "--run", "r", "--clause", "T1", "--operation", "t", "--json")
     assert done.exit_code == 1
     assert list(json.loads(done.stdout)["runs"][0]["clauses"]) == ["T1"]
-    assert run("check", str(path), "--clause", "T3", "--engine", "process", "--allow-idle").exit_code == 0
+    assert run("check", path, "--clause", "T3", "--engine", "process", "--allow-idle").exit_code == 0
     # Nothing is cancelled there, so nothing of T4 was judged.
-    assert run("check", str(path), "--clause", "T4", "--engine", "process", "--allow-idle").exit_code == 3
+    assert run("check", path, "--clause", "T4", "--engine", "process", "--allow-idle").exit_code == 3
 
 
 def test_no_argument_and_a_wrong_path_are_usage_errors(tmp_path: Path) -> None:
     """Status 2, and a sentence that says what to type."""
     assert "no trace named" in run("check").stderr
-    missing = run("check", str(tmp_path / "nothing"))
+    missing = run("check", tmp_path / "nothing")
     assert missing.exit_code == 2
     assert "name files, folders or globs" in missing.stderr
 
@@ -94,7 +104,7 @@ def test_the_printed_replay_line_replays(tmp_path: Path, monkeypatch: pytest.Mon
     """The line under a counterexample, taken from the output and run, shows the same counterexample."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
-    Path("t.jsonl").write_text(HEADER + FIRED.replace("TIME", "4") + END)
+    Path("t.jsonl").write_text(fired("4"))
     first = run("check", "t.jsonl", "--engine", "process")
     assert first.exit_code == 1
     text = first.stdout.split("replay", 1)[1].split("\n\n", 1)[0].replace("\\\n", " ")
@@ -109,9 +119,8 @@ def test_the_printed_replay_line_replays(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("wrong", [["--run", "nosuch"], ["--operation", "nosuch"]], ids=["run", "operation"])
 def test_a_name_that_is_not_in_the_traces_never_passes(wrong: list[str], tmp_path: Path) -> None:
     """A mistyped name in a CI job would else be a check of nothing, with status 0."""
-    path = tmp_path / "t.jsonl"
-    path.write_text(HEADER + FIRED.replace("TIME", "5") + END)
-    done = run("check", str(path), "--engine", "process", *wrong)
+    path = one_task(tmp_path)
+    done = run("check", path, "--engine", "process", *wrong)
     assert done.exit_code == 2
     assert "'nosuch'" in done.stderr
 
@@ -120,22 +129,20 @@ def test_a_name_that_no_record_holds_is_said_before_records_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Text with other spellings has to be looked for in the records; so has one that a record spells otherwise."""
-    path = tmp_path / "t.jsonl"
-    path.write_text(HEADER + FIRED.replace("TIME", "5") + END)
+    path = one_task(tmp_path)
     assert not may_name(path, "nosuch")
     assert may_name(path, "nös")
     monkeypatch.setattr(TraceReader, "coded", lambda reader: pytest.fail("it was read"))
-    assert run("check", str(path), "--operation", "nosuch").exit_code == 2
-    path.write_text(HEADER + FIRED.replace("TIME", "5").replace('"th":"', '"th":"\\u0061') + END)
+    assert run("check", path, "--operation", "nosuch").exit_code == 2
+    path.write_text(fired("5").replace('"th":"', '"th":"\\u0061'))
     assert may_name(path, "nosuch")
 
 
 def test_tables_of_spark_are_not_promised_by_the_process_engine(tmp_path: Path) -> None:
     """It writes none, so `--out` is refused and not said to be done."""
-    path = tmp_path / "t.jsonl"
-    path.write_text(HEADER + FIRED.replace("TIME", "5") + END)
-    assert run("check", str(path), "--engine", "process", "--out", str(tmp_path / "lake")).exit_code == 2
-    assert run("verify", "asyncio", "--engine", "process", "--out", str(tmp_path / "lake")).exit_code == 2
+    path = one_task(tmp_path)
+    assert run("check", path, "--engine", "process", "--out", tmp_path / "lake").exit_code == 2
+    assert run("verify", "asyncio", "--engine", "process", "--out", tmp_path / "lake").exit_code == 2
 
 
 def test_a_file_that_cannot_be_written_is_wrong_input(tmp_path: Path) -> None:
@@ -144,7 +151,7 @@ def test_a_file_that_cannot_be_written_is_wrong_input(tmp_path: Path) -> None:
     done = CliRunner().invoke(mutants.command, ["11", "--layer", "explorer", "--kept", place])
     assert done.exit_code == 2
     assert place in done.stderr
-    done = run("convert", str(EXAMPLES / "kafka-clean-1k.jsonl"), str(tmp_path / "nowhere" / "x.parquet"))
+    done = run("convert", EXAMPLES / "kafka-clean-1k.jsonl", tmp_path / "nowhere" / "x.parquet")
     assert done.exit_code == 2
     assert "is no folder" in done.stderr
 
@@ -155,7 +162,6 @@ def test_ctrl_c_is_no_verdict(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    path = tmp_path / "t.jsonl"
-    path.write_text(HEADER + FIRED.replace("TIME", "5") + END)
+    path = one_task(tmp_path)
     monkeypatch.setattr("purgatorio_pipeline.command.output.judge_in_process", stopped)
-    assert run("check", str(path), "--engine", "process").exit_code == 130
+    assert run("check", path, "--engine", "process").exit_code == 130

@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from purgatorio_pipeline.cli import purgatorio
+from pipeline.test_commands import run
 from purgatorio_pipeline.comparison import Change, ClauseChange, Comparison, compare
 from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.report.comparison_markdown import comparison_markdown
@@ -130,16 +129,12 @@ def test_the_text_says_what_changed() -> None:
     assert "→" in text
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(purgatorio, ["compare", *arguments])
-
-
 def test_the_command_on_real_runs(tmp_path: Path) -> None:
     """Kafka's classes before and after KAFKA-6653 was put back: one JSON object, status 1, and the file asked for."""
     clean, buggy = (
         str(EXAMPLES / f"kafka-{name}.parquet") for name in ("clean-pending-flag-4k", "buggy-trylock-give-up")
     )
-    done = run(clean, buggy, "--json", "--markdown", str(tmp_path / "c.md"))
+    done = run("compare", clean, buggy, "--json", "--markdown", str(tmp_path / "c.md"))
     assert done.exit_code == 1
     (pair,) = json.loads(done.stdout)["pairs"]
     changed = {name: one["change"] for name, one in pair["clauses"].items()}
@@ -149,7 +144,7 @@ def test_the_command_on_real_runs(tmp_path: Path) -> None:
 
 def test_the_command_without_traces_is_a_usage_error(tmp_path: Path) -> None:
     """Status 2, and a sentence that says what to name, before either side is judged."""
-    done = run(str(EXAMPLES / "kafka-clean-1k.jsonl"), str(tmp_path))
+    done = run("compare", str(EXAMPLES / "kafka-clean-1k.jsonl"), str(tmp_path))
     assert done.exit_code == 2
     assert "checking" not in done.stderr
     assert "name files, folders or globs" in done.stderr

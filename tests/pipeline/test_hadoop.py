@@ -15,8 +15,8 @@ from pipeline.lake_reader import gold_of
 from pipeline.test_watch import many
 from purgatorio_pipeline.hadoop import HadoopPath, hadoop_path, is_uri
 from purgatorio_pipeline.incremental.check import Manifest, check_lake
+from purgatorio_pipeline.incremental.on_spark import SparkReader
 from purgatorio_pipeline.incremental.spark_fold import check_files as check_on_spark
-from purgatorio_pipeline.incremental.spark_reader import SparkReader
 from purgatorio_pipeline.judging import FileCounts
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.sources import NoTraces, find_on_hadoop, find_traces

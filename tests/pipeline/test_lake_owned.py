@@ -6,9 +6,8 @@ import errno
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from purgatorio_pipeline.cli import purgatorio
+from pipeline.test_commands import run
 from purgatorio_pipeline.lake import Lake
 
 CLEAN = Path(__file__).resolve().parents[2] / "examples" / "traces" / "kafka-clean-1k.jsonl"
@@ -22,7 +21,7 @@ def test_a_folder_of_somebody_else_is_refused(mine: str, tmp_path: Path) -> None
     file = tmp_path / "out" / mine
     file.parent.mkdir(parents=True)
     file.write_text("mine")
-    done = CliRunner().invoke(purgatorio, ["check", str(CLEAN), "--out", str(tmp_path / "out")])
+    done = run("check", str(CLEAN), "--out", str(tmp_path / "out"))
     assert done.exit_code == 2
     assert "name an empty folder" in done.stderr
     assert file.read_text() == "mine"

@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from msgspec import to_builtins
 
 from pipeline.lake_reader import ProcessReader, some_of_all
 from pipeline.made_results import bug, explore_of, explored, kill, mutants_of, raced, stress_of
-from pipeline.test_commands import END
-from pipeline.test_report_files import TRACE, parsed, suites
+from pipeline.test_commands import one_task, run
+from pipeline.test_report_files import parsed, suites
 from pipeline.test_report_page import alone
 from purgatorio_pipeline.campaign.job import Job
 from purgatorio_pipeline.campaign.outcome import outcome_of
 from purgatorio_pipeline.campaign.run import write_state
-from purgatorio_pipeline.cli import purgatorio
 from purgatorio_pipeline.documents import decoded, encoded
 from purgatorio_pipeline.gather import gather
 from purgatorio_pipeline.incremental.check import check_lake
@@ -31,7 +30,7 @@ from spec.shown_trace import fired_early, lost_with_a_flag, miscounted
 
 
 def report(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(purgatorio, ["report", *map(str, arguments)])
+    return run("report", *arguments)
 
 
 def written(path: Path, shape: object) -> Path:
@@ -47,8 +46,7 @@ def checked() -> CheckResult:
 
 def test_one_page_of_everything(tmp_path: Path) -> None:
     """A trace, threads, the explorer and the matrix in two parts; every form; the worst status."""
-    trace = tmp_path / "t.jsonl"
-    trace.write_text(TRACE + END)
+    trace = one_task(tmp_path, "4")
     stress = written(tmp_path / "stress.json", stress_of(raced()))
     one = written(tmp_path / "explore.json", explore_of(explored()))
     several = written(tmp_path / "more.json", explore_of(explored(), explored("b/c")))
@@ -216,15 +214,14 @@ def test_a_glob_of_results(tmp_path: Path) -> None:
 
 def test_what_is_left_out_names_an_option_that_the_command_has() -> None:
     """`... more causes: use --verbose`, and it is there."""
-    shown = CliRunner().invoke(purgatorio, ["report", "--help"]).output
+    shown = report("--help").output
     assert "--verbose" in shown
     assert "--json" in shown
 
 
 def test_every_document_says_its_kind(tmp_path: Path) -> None:
     """So that whoever reads it need not guess from its keys."""
-    trace = tmp_path / "t.jsonl"
-    trace.write_text(TRACE + END)
+    trace = one_task(tmp_path, "4")
     commands: dict[str, list[str | Path]] = {
         "check": ["check", trace],
         "compare": ["compare", trace, trace],
@@ -235,5 +232,5 @@ def test_every_document_says_its_kind(tmp_path: Path) -> None:
         "claims": ["model", "C1"],
     }
     for kind, words in commands.items():
-        done = CliRunner().invoke(purgatorio, [*map(str, words), "--json"])
+        done = run(*words, "--json")
         assert json.loads(done.stdout)["kind"] == kind, done.output

@@ -13,13 +13,11 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
-from click.testing import CliRunner
 from markdown_it import MarkdownIt
 
 from pipeline.hostile import HOSTILE, hostile_check, many_violations
 from pipeline.sarif_form import SARIF_FORM
-from pipeline.test_commands import END, FIRED, HEADER
-from purgatorio_pipeline.cli import purgatorio
+from pipeline.test_commands import one_task, run
 from purgatorio_pipeline.report.junit import junit
 from purgatorio_pipeline.report.markdown import markdown
 from purgatorio_pipeline.report.sarif import sarif
@@ -32,8 +30,6 @@ from purgatorio_spec.verdict import Verdict
 from purgatorio_spec.whole_file import write_whole
 from spec.shown_trace import fired_early, garbage_kept, lost_with_a_flag, miscounted
 from spec.trace_builder import Trace
-
-TRACE = HEADER + FIRED.replace("TIME", "4")
 
 
 def suites(text: str) -> list[ElementTree.Element]:
@@ -311,11 +307,10 @@ def test_no_runs_and_many_violations_of_one_cause() -> None:
 
 def test_check_writes_them_all(tmp_path: Path) -> None:
     """One check, three files, the exit status of the verdict; folders are made."""
-    path = tmp_path / "t.jsonl"
-    path.write_text(TRACE + END)
+    path = one_task(tmp_path, "4")
     names = {"--junit": "ci/j.xml", "--sarif": "ci/s.sarif", "--markdown": "ci/m.md"}
     options = [word for option, name in names.items() for word in (option, str(tmp_path / name))]
-    done = CliRunner().invoke(purgatorio, ["check", str(path), "--engine", "process", *options])
+    done = run("check", path, "--engine", "process", *options)
     assert done.exit_code == 1
     assert suites((tmp_path / "ci/j.xml").read_text())[0].get("failures") == "1"
     results = parsed((tmp_path / "ci/s.sarif").read_text())["results"]

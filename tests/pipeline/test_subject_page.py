@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 
 from docs.makers.subject_page import promise_lines, subject_page
 from golden import Golden
+from pipeline.test_commands import fired, run
 from purgatorio_conformance.subject.contract import Progress, SubjectFailed
 from purgatorio_conformance.subject.plan import Plan
 from purgatorio_conformance.subjects import FOREIGN, subjects_named
-from purgatorio_pipeline.cli import purgatorio
 from purgatorio_pipeline.survey import Counts, Surveyed, counts_of, survey
 from purgatorio_spec.judge.result import ClauseResult, RunResult
 from purgatorio_spec.judge.tally import Cause
@@ -103,15 +102,6 @@ def test_timers_are_counted_by_what_became_of_them() -> None:
     assert counts_of(pa.Table.from_pylist(events, schema=EVENT_SCHEMA)) == Counts(5, 2, 2, {"ValueError": 1})
 
 
-TRACE = """\
-{"kind":"header","format":"purgatorio-trace/1","run":"r","implementation":{"name":"x","version":"1","language":"C"},\
-"profile":"asyncio","timer":{"early_ns":0},"recorded":["timer_add","timer_fire","timer_cancel"]}
-{"kind":"event","i":0,"th":"a","t":0,"ph":"call","f":"timer_add","id":"t","delay_ns":5}
-{"kind":"event","i":1,"th":"a","t":1,"ph":"ret","f":"timer_add","id":"t","c":0,"deadline_t":5}
-{"kind":"event","i":2,"th":"a","t":FIRED,"ph":"at","f":"timer_fire","id":"t"}
-"""
-
-
 @dataclass(frozen=True)
 class Broken:
     """A subject that dies after its one task has fired at `fired_t`."""
@@ -125,7 +115,7 @@ class Broken:
 
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
         path = out_path.with_suffix("").with_suffix(".jsonl")
-        path.write_text(TRACE.replace("FIRED", str(self.fired_t)))
+        path.write_text(fired(str(self.fired_t), end=""))
         raise SubjectFailed(self.name, "died", "exit status 9", path)
 
 
@@ -140,9 +130,7 @@ def test_what_a_subject_left_behind_is_judged(fired_t: int, verdict: Verdict, tm
 
 def test_the_command_drives_what_is_named(tmp_path: Path) -> None:
     """One JSON object, a trace that stays, and status 0."""
-    said = CliRunner().invoke(
-        purgatorio, ["subjects", "sched", "--operations", "40", "--json", "--traces", str(tmp_path)]
-    )
+    said = run("subjects", "sched", "--operations", "40", "--json", "--traces", tmp_path)
     assert said.exit_code == 0, said.output
     (row,) = json.loads(said.stdout)["subjects"]
     assert row["name"] == "sched"
@@ -157,13 +145,13 @@ def test_the_command_shows_what_breaks_a_promise(monkeypatch: pytest.MonkeyPatch
         "purgatorio_pipeline.command.subjects.survey",
         lambda _chosen, folder, *_: survey([Broken(4)], folder, 1, 10),
     )
-    kept = CliRunner().invoke(purgatorio, ["subjects", "sched", "--traces", str(tmp_path)])
+    kept = run("subjects", "sched", "--traces", tmp_path)
     assert kept.exit_code == 1, kept.output
     assert "VIOLATED 1 of 1 fired, 1 before the deadline;" in kept.output
     assert "; died: exit status 9\n" in kept.output
     assert f"replay   purgatorio check {tmp_path}" in kept.output.replace("\\\n", "")
     assert "The traces are gone" not in kept.output
-    gone = CliRunner().invoke(purgatorio, ["subjects", "sched"])
+    gone = run("subjects", "sched")
     assert "The traces are gone: --traces DIR keeps them" in gone.output
 
 
@@ -176,6 +164,6 @@ def test_the_command_shows_what_breaks_a_promise(monkeypatch: pytest.MonkeyPatch
 )
 def test_the_command_says_what_is_wrong(arguments: list[str], status: int, said: str) -> None:
     """Usage errors have status 2 and a sentence."""
-    done = CliRunner().invoke(purgatorio, ["subjects", *arguments])
+    done = run("subjects", *arguments)
     assert done.exit_code == status
     assert said in done.output

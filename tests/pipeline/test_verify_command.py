@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from pipeline.test_commands import run
 from purgatorio_conformance.protocol.driver import CommandSubject, Mode, command_subjects
 from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.subjects import record_runs
-from purgatorio_pipeline.cli import purgatorio
 from purgatorio_pipeline.command import driving as drive
 from purgatorio_pipeline.command.driving import SESSION_KEPT, Shown, shortest_sessions, to_show
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
@@ -31,7 +31,7 @@ def verify(folder: Path, *commands: str, options: tuple[str, ...] = ("--json",))
     named = [argument for command in commands for argument in ("--command", command)]
     traces = ["--traces", str(folder / "traces"), "--report", str(folder / "report.html")]
     fixed = ["--engine", "process", "--time", "virtual", "--operations", "40"]
-    return CliRunner().invoke(purgatorio, ["verify", *fixed, *traces, *options, *named])
+    return run("verify", *fixed, *traces, *options, *named)
 
 
 def test_a_program_that_keeps_its_promises_passes(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_a_program_that_keeps_its_promises_passes(tmp_path: Path) -> None:
     ]
     assert all("failure" not in run for run in said["runs"])
     assert len(list((tmp_path / "traces").iterdir())) == 3
-    again = CliRunner().invoke(purgatorio, ["check", str(tmp_path / "traces"), "--engine", "process"])
+    again = run("check", str(tmp_path / "traces"), "--engine", "process")
     assert again.exit_code == 0
     assert "toy-wheel" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
@@ -113,7 +113,7 @@ def test_what_was_recorded_until_ctrl_c_is_kept_and_named(
 
     monkeypatch.setattr("purgatorio_pipeline.command.verify.record_runs", interrupted)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    done = CliRunner().invoke(purgatorio, ["verify", "asyncio", "--report", str(tmp_path / "report.html")])
+    done = run("verify", "asyncio", "--report", str(tmp_path / "report.html"))
     folders = [path for path in tmp_path.iterdir() if path.name.startswith("purgatorio-traces-")]
     assert (done.exit_code, len(folders)) == (130, recorded)
     assert all(f"traces: {folder}\n" in done.stderr for folder in folders)

@@ -16,15 +16,14 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner, Result
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from pipeline import kafka_stand_in
 from pipeline.kafka_stand_in import COLUMNS, Sent, in_one_partition, messages_of, stand_in, write_messages
+from pipeline.test_commands import run
 from pipeline.test_watch import by_run, counts, many
 from purgatorio_pipeline import session
-from purgatorio_pipeline.cli import purgatorio
 from purgatorio_pipeline.documents import decoded
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.printed import Watch
@@ -152,13 +151,9 @@ def test_messages_that_are_no_run_s(spark: SparkSession, place: Path) -> None:
     assert second.state.offsets == {"runs-0": 10}
 
 
-def command(*arguments: str) -> Result:
-    return CliRunner().invoke(purgatorio, list(arguments))
-
-
 def test_without_the_connector_the_user_is_told_what_to_bring(spark: SparkSession, place: Path) -> None:
     """PySpark has no connector, and neither has this test: nothing is made up here."""
-    done = command(*WATCH, "--out", str(place / "lake"))
+    done = run(*WATCH, "--out", str(place / "lake"))
     assert done.exit_code == 2
     assert f"  {kafka.connector(spark)}\n" in done.output
     assert f"org.apache.spark:spark-sql-kafka-0-10_2.13:{spark.version}" == kafka.connector(spark)
@@ -179,7 +174,7 @@ def test_without_the_connector_the_user_is_told_what_to_bring(spark: SparkSessio
     ],
 )
 def test_options_that_do_not_fit(arguments: list[str], why: str) -> None:
-    done = command(*arguments, "--out", "lake")
+    done = run(*arguments, "--out", "lake")
     assert (done.exit_code, why in done.output) == (2, True), done.output
 
 
@@ -192,11 +187,11 @@ def test_jars_are_for_a_jvm_that_is_started_here(monkeypatch: pytest.MonkeyPatch
         raise PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
 
     monkeypatch.setattr(session, "start_session", start)
-    done = command(*WATCH, "--out", "lake", "--packages", "a:b:1", "--jars", "x.jar,y.jar")
+    done = run(*WATCH, "--out", "lake", "--packages", "a:b:1", "--jars", "x.jar,y.jar")
     assert (done.exit_code, "did not start with a:b:1, x.jar,y.jar" in done.output) == (2, True)
     assert given == [{"spark.jars.packages": "a:b:1", "spark.jars": "x.jar,y.jar"}]
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
-    done = command(*WATCH, "--out", "lake", "--jars", "x.jar")
+    done = run(*WATCH, "--out", "lake", "--jars", "x.jar")
     assert (done.exit_code, "give --packages and --jars to spark-submit" in done.output) == (2, True)
 
 
@@ -221,19 +216,19 @@ def test_the_command_from_options_to_verdict(
         "--messages",
         "9",
     ]
-    done = command(*arguments, "--once", "--allow-idle", "--json", "--out", str(place / "lake"))
+    done = run(*arguments, "--once", "--allow-idle", "--json", "--out", str(place / "lake"))
     assert given == [("host:9092", ("runs", "more"), {"kafka.security.protocol": "SSL"}, 9)]
     found = decoded(done.stdout, Watch)
     assert (done.exit_code, found.verdict) == (1, "VIOLATED")
     assert counts(found.runs[0]) == counts(by_check(place, "bad"))
     again = [*arguments, "--once", "--out", str(place / "lake")]
     (place / "in" / "1.parquet").write_bytes((place / "in" / "0.parquet").read_bytes())
-    done = command(*again, "--metrics", "/dev/full")
+    done = run(*again, "--metrics", "/dev/full")
     failed = "the stream failed; a restart continues from there: "
     # What was found before is found, whatever fails after it.
     assert (done.exit_code, f"{failed}/dev/full: No space left on device\n" in done.output) == (1, True)
     (place / "in" / "2.parquet").write_bytes(b"no Parquet")
-    done = command(*again)
+    done = run(*again)
     assert (done.exit_code, failed in done.output) == (1, True)
 
 

@@ -10,9 +10,9 @@ from typing import Final
 
 import click
 import pytest
-from click.testing import CliRunner
 from pyspark.errors import PySparkException
 
+from pipeline.test_commands import run
 from purgatorio_pipeline import judging
 from purgatorio_pipeline.cli import COMMANDS, EXTRAS, GROUPS, purgatorio
 from purgatorio_pipeline.judging import Engine, NoTables, choose_engine
@@ -87,7 +87,7 @@ def test_an_error_of_ours_is_neither_violated_nor_wrong_input(monkeypatch: pytes
         raise RuntimeError("a bug")
 
     monkeypatch.setattr(type(purgatorio), "get_command", lambda *_: broken)
-    done = CliRunner().invoke(purgatorio, ["check"])
+    done = run("check")
     assert done.exit_code == 70
     assert "RuntimeError: a bug" in done.stderr
     assert "Please report it" in done.stderr
@@ -104,12 +104,12 @@ def test_a_full_disk_under_spark_is_said_with_status_2(monkeypatch: pytest.Monke
         raise errors.pop(0)
 
     monkeypatch.setattr(type(purgatorio), "get_command", lambda *_: broken)
-    done = CliRunner().invoke(purgatorio, ["check"])
+    done = run("check")
     assert done.exit_code == 2
     assert done.stderr.splitlines() == [
         "Error: No space left on device: Spark's tables, or its scratch folders"
     ]
-    assert CliRunner().invoke(purgatorio, ["check"]).exit_code == 70
+    assert run("check").exit_code == 70
 
 
 def test_a_file_may_go_once_it_was_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +129,7 @@ def test_a_file_may_go_once_it_was_read(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("option", ["--junit", "--report", "--sarif", "--markdown"])
 def test_a_full_disk_is_said_with_status_2(option: str) -> None:
     """A file that cannot be written is no violation."""
-    done = CliRunner().invoke(purgatorio, ["check", str(CLEAN), option, "/dev/full"])
+    done = run("check", str(CLEAN), option, "/dev/full")
     assert done.exit_code == 2
     assert done.stderr.endswith("Error: /dev/full: No space left on device\n")
     assert "Traceback" not in done.stderr
@@ -142,13 +142,13 @@ def test_a_file_that_cannot_be_there_is_refused_before_the_work(tmp_path: Path, 
     """Nothing is checked whose page could then not be written; what can be made is made."""
     (tmp_path / "a-file").touch()
     (tmp_path / "folder").mkdir()
-    refused = CliRunner().invoke(purgatorio, ["check", str(CLEAN), "--report", str(tmp_path / place)])
+    refused = run("check", str(CLEAN), "--report", str(tmp_path / place))
     assert refused.exit_code == 2
     assert "cannot be written" in refused.output
     assert refused.output.rstrip().endswith(why)
     assert "checking" not in refused.output
     made = tmp_path / "new" / "deep" / "page.html"
-    assert CliRunner().invoke(purgatorio, ["check", str(CLEAN), "--report", str(made)]).exit_code == 0
+    assert run("check", str(CLEAN), "--report", str(made)).exit_code == 0
     assert made.exists()
 
 
@@ -211,16 +211,16 @@ def test_an_output_that_nobody_reads_is_no_violation(arguments: list[str]) -> No
         assert done.returncode == 141, (script, done.stderr)
         assert "Traceback" not in done.stderr
         assert "Exception ignored" not in done.stderr
-    read = CliRunner().invoke(purgatorio, arguments)
+    read = run(*arguments)
     assert read.exit_code == (1 if str(BROKEN) in arguments else 0)
 
 
 def test_a_command_that_is_not_there_gets_a_suggestion() -> None:
     """A slip of a finger; what resembles nothing gets none."""
-    near = CliRunner().invoke(purgatorio, ["chekc"])
+    near = run("chekc")
     assert near.exit_code == 2
     assert "there is no command 'chekc'. Did you mean `check`?" in near.stderr
-    far = CliRunner().invoke(purgatorio, ["xyzzy"])
+    far = run("xyzzy")
     assert far.exit_code == 2
     assert "Did you mean" not in far.stderr
 
@@ -228,26 +228,26 @@ def test_a_command_that_is_not_there_gets_a_suggestion() -> None:
 @pytest.mark.parametrize("arguments", [("check", str(CLEAN), "--clause", "X9"), ("clause", "o9")])
 def test_a_clause_that_is_not_there_gets_the_nearest_ids(arguments: tuple[str, ...]) -> None:
     """Three, not all sixty; of either case."""
-    done = CliRunner().invoke(purgatorio, arguments)
+    done = run(*arguments)
     assert done.exit_code == 2
     said = done.stderr.splitlines()[-1]
     assert f"no clause {arguments[-1]!r}. Nearest: " in said
     assert len(said.split("Nearest: ")[1].split(".")[0].split(", ")) <= 3
-    assert CliRunner().invoke(purgatorio, ["check", str(CLEAN), "--clause", "o4"]).exit_code == 0
+    assert run("check", str(CLEAN), "--clause", "o4").exit_code == 0
 
 
 def test_a_parquet_is_known_without_its_suffix(tmp_path: Path) -> None:
     """By its first bytes."""
     place = tmp_path / "run"
     place.write_bytes(BROKEN.read_bytes())
-    done = CliRunner().invoke(purgatorio, ["check", str(place), "--engine", "process"])
+    done = run("check", str(place), "--engine", "process")
     assert done.exit_code == 1
     assert "O4" in done.stdout
 
 
 def test_help_has_two_headings_and_every_command_under_one() -> None:
     """What judges others comes first."""
-    said = CliRunner().invoke(purgatorio, ["--help"]).stdout
+    said = run("--help").stdout
     first, second = (said.index(f"{title}:") for title in GROUPS)
     assert first < second
     places = {name: said.index(f"\n  {name} ") for name in COMMANDS}

@@ -11,9 +11,7 @@ import pytest
 from purgatorio import (
     THREADS,
     ActionTask,
-    DelayedOperation,
     HashedWheel,
-    HeapTimer,
     IntrusiveTimer,
     ManualClock,
     MockTimer,
@@ -21,16 +19,15 @@ from purgatorio import (
     QueuedExecutor,
     ReaperTimer,
     Repeated,
-    SystemTimer,
     TimerTask,
 )
+from reference.waiting import TIMERS, Never, Stepped
 
-Stepped = tuple[IntrusiveTimer | SystemTimer | HeapTimer | HashedWheel | MockTimer, Callable[[int], None]]
 WHOLE = "whole number of milliseconds|int object expected"  # the compiled build says the second
-KINDS = ("intrusive", "system", "heap", "hashed", "mock")
+KINDS = (*TIMERS, "mock")
 
 
-def stepped(kind: str) -> Stepped:
+def stepped(kind: str) -> tuple[Stepped | MockTimer, Callable[[int], None]]:
     """A timer of this kind, and how its time passes."""
     clock, executor = ManualClock(), QueuedExecutor()
     if kind == "mock":
@@ -41,10 +38,7 @@ def stepped(kind: str) -> Stepped:
                 mock.advance_clock(1)  # as Kafka's: it moves the clock
 
         return mock, move
-    made = {"intrusive": IntrusiveTimer, "system": SystemTimer, "heap": HeapTimer, "hashed": HashedWheel}[
-        kind
-    ]
-    timer: IntrusiveTimer | SystemTimer | HeapTimer | HashedWheel = made("t", clock=clock, executor=executor)
+    timer = TIMERS[kind](clock=clock, executor=executor)
 
     def pass_(by_ms: int) -> None:
         for _ in range(by_ms):
@@ -210,29 +204,11 @@ def test_what_is_no_function_is_refused_where_it_is_given(kind: str) -> None:
     assert timer.size() == 0
 
 
-class Waits(DelayedOperation):
-    def try_complete(self) -> bool:
-        return False
-
-    def on_complete(self) -> None: ...
-
-    def on_expiration(self) -> None: ...
-
-
-UNDRIVEN: dict[str, Callable[[], object]] = {
-    "IntrusiveTimer": lambda: IntrusiveTimer("t"),
-    "SystemTimer": lambda: SystemTimer("t"),
-    "HeapTimer": lambda: HeapTimer("t"),
-    "HashedWheel": lambda: HashedWheel("t"),
-}
-
-
-@pytest.mark.parametrize("kind", UNDRIVEN)
+@pytest.mark.parametrize("kind", TIMERS)
 @pytest.mark.parametrize("how", ["closed", "dropped"])
 def test_a_timer_that_nobody_drains_warns(kind: str, how: str) -> None:
     """What waits in it never runs, and nothing else says so."""
-    timer = UNDRIVEN[kind]()
-    assert isinstance(timer, IntrusiveTimer | SystemTimer | HeapTimer | HashedWheel)
+    timer = TIMERS[kind]()
     timer.add(ActionTask(10, lambda: None))
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
@@ -244,7 +220,7 @@ def test_a_timer_that_nobody_drains_warns(kind: str, how: str) -> None:
     assert "'t' ends with 1 waiting that never ran: it was never drained" in str(told[0].message)
 
 
-@pytest.mark.parametrize("kind", UNDRIVEN)
+@pytest.mark.parametrize("kind", TIMERS)
 def test_no_warning_without_a_reason(kind: str) -> None:
     """Drained, empty, with a reaper that had no time to come, or with a clock that somebody moves by hand."""
     with warnings.catch_warnings():
@@ -255,10 +231,7 @@ def test_no_warning_without_a_reason(kind: str) -> None:
 
 
 def uses(kind: str) -> Iterator[Callable[[], object]]:
-    def made() -> IntrusiveTimer | SystemTimer | HeapTimer | HashedWheel:
-        timer = UNDRIVEN[kind]()
-        assert isinstance(timer, IntrusiveTimer | SystemTimer | HeapTimer | HashedWheel)
-        return timer
+    made = TIMERS[kind]
 
     def drained() -> None:
         timer = made()
@@ -271,8 +244,8 @@ def uses(kind: str) -> Iterator[Callable[[], object]]:
             timer.add(ActionTask(10_000, lambda: None))
 
     def waiting() -> None:
-        with Purgatory[Waits]("p", made()) as purgatory:
-            purgatory.try_complete_else_watch(Waits(10_000), ["k"])
+        with Purgatory[Never]("p", made()) as purgatory:
+            purgatory.try_complete_else_watch(Never(10_000), ["k"])
 
     def by_hand() -> None:
         timer = IntrusiveTimer("t", clock=ManualClock())
@@ -289,7 +262,7 @@ def uses(kind: str) -> Iterator[Callable[[], object]]:
 
 def test_a_purgatory_that_nobody_drives_warns() -> None:
     """Without its reaper, and without `pass_time`: no request in it ever times out."""
-    purgatory = Purgatory[Waits]("p", reaper=False, complete_at_shutdown=False)
-    purgatory.try_complete_else_watch(Waits(10_000), ["k"])
+    purgatory = Purgatory[Never]("p", reaper=False, complete_at_shutdown=False)
+    purgatory.try_complete_else_watch(Never(10_000), ["k"])
     with pytest.warns(RuntimeWarning, match="'p' ends with 1 waiting .* pass_time"):
         purgatory.close()

@@ -2,13 +2,14 @@
 
 import random
 import threading
+from functools import partial
 
 import pytest
 
 from purgatorio import LOCKED, PENDING_FLAG, THREADS, Purgatory
 from purgatorio.delayed.dialect import Dialect
 from purgatorio.sync import Lock
-from reference.waiting import DIALECTS, Request, quiet_world
+from reference.waiting import DIALECTS, Request, elsewhere, free, quiet_world, together
 
 both = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 
@@ -27,18 +28,7 @@ def pausing(request: Request) -> tuple[threading.Event, threading.Event]:
 
 
 def is_held(lock: Lock) -> bool:
-    """Whether a thread holds it: another one does not get it."""
-    got: list[bool] = []
-
-    def try_it() -> None:
-        got.append(lock.acquire(blocking=False))
-        if got[0]:
-            lock.release()
-
-    other = threading.Thread(target=try_it)
-    other.start()
-    other.join(30)
-    return got == [False]
+    return not elsewhere(partial(free, lock))
 
 
 @both
@@ -163,11 +153,7 @@ def test_many_threads_complete_every_request(dialect: Dialect) -> None:
                 requests[number].ready = arrivals[number] == 20
             purgatory.check_and_complete(f"key{number}")
 
-    threads = [threading.Thread(target=events, args=(order,)) for order in orders]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together([partial(events, order) for order in orders])
     assert [request.log.count("complete") for request in requests] == [1] * 50
 
 
@@ -233,19 +219,7 @@ def test_nothing_happens_without_a_key_or_with_one_that_cannot_be_one() -> None:
 def test_force_complete_is_true_for_one_thread(dialect: Dialect) -> None:
     """O1: of eight threads exactly one wins, and `on_complete` runs once."""
     request = Request(dialect=dialect)
-    wins: list[bool] = []
-    start = threading.Barrier(8)
-
-    def force() -> None:
-        start.wait()
-        wins.append(request.force_complete())
-
-    threads = [threading.Thread(target=force) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(wins) == [False] * 7 + [True]
+    assert sorted(together([request.force_complete] * 8)) == [False] * 7 + [True]
     assert request.log == ["complete"]
 
 
@@ -276,13 +250,9 @@ class TestPendingFlag:
         request = Request()
         purgatory.try_complete_else_watch(request, ["key"])
         request.ready = True
-        answers: list[int] = []
         with request.lock:
-            other = threading.Thread(target=lambda: answers.append(purgatory.check_and_complete("key")))
-            other.start()
-            other.join()
+            assert elsewhere(partial(purgatory.check_and_complete, "key")) == 0
             assert not request.is_completed()
-        assert answers == [0]
         assert purgatory.check_and_complete("key") == 1
 
     def test_the_own_threads_lock_is_no_obstacle(self) -> None:
@@ -295,12 +265,8 @@ class TestPendingFlag:
         """testDelayedOperationLockOverride: events then try the caller's lock."""
         shared = THREADS.rlock()
         request = Request(ready=True, lock=shared)
-        tried: list[bool] = []
         with shared:
-            other = threading.Thread(target=lambda: tried.append(request.safe_try_complete()))
-            other.start()
-            other.join()
-        assert tried == [False]
+            assert not elsewhere(request.safe_try_complete)
         assert request.safe_try_complete()
 
     def test_an_event_that_meets_an_evaluation_is_not_lost(self) -> None:

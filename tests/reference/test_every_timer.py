@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -19,10 +20,8 @@ from purgatorio import (
     QueuedExecutor,
     SystemTimer,
 )
-from purgatorio.faults import CONTAIN, FaultPolicy
-from purgatorio.sync import Executor, Sync
+from purgatorio.sync import Sync
 from purgatorio.threads import THREADS
-from purgatorio.timer import IntrusiveTimer
 from purgatorio.timer.calls import Repeated
 from purgatorio.timer.hashed_wheel import HashedEntry
 from purgatorio.timer.intrusive.timer import TaskNode
@@ -30,21 +29,14 @@ from purgatorio.timer.intrusive.wheel import Wheel
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.mutant.patch import Patch, edited, patched
+from reference.waiting import TIMERS, Stepped
 from stress.small_programs import Small
 
-AnyTimer = SystemTimer | HeapTimer | HashedWheel | IntrusiveTimer
-Make = Callable[[ManualClock, Executor, FaultPolicy], AnyTimer]
-KINDS: dict[str, Make] = {
-    "wheel": lambda clock, executor, faults: SystemTimer(
-        "t", wheel_size=4, clock=clock, executor=executor, faults=faults
-    ),
-    "heap": lambda clock, executor, faults: HeapTimer("t", clock=clock, executor=executor, faults=faults),
-    "hashed": lambda clock, executor, faults: HashedWheel(
-        "t", wheel_size=4, clock=clock, executor=executor, faults=faults
-    ),
-    "intrusive": lambda clock, executor, faults: IntrusiveTimer(
-        "t", wheel_size=4, levels=1, clock=clock, executor=executor, faults=faults
-    ),
+KINDS: dict[str, Callable[..., Stepped]] = {
+    "wheel": partial(TIMERS["system"], wheel_size=4),
+    "heap": TIMERS["heap"],
+    "hashed": partial(TIMERS["hashed"], wheel_size=4),
+    "intrusive": partial(TIMERS["intrusive"], wheel_size=4, levels=1),
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -68,7 +60,7 @@ class Refusing(QueuedExecutor):
         super().submit(action)
 
 
-def drain(timer: AnyTimer) -> int:
+def drain(timer: Stepped) -> int:
     """Until nothing is due; returns how often the executor refused."""
     refused = 0
     while True:
@@ -85,7 +77,7 @@ def drain(timer: AnyTimer) -> int:
 def test_what_is_refused_runs_in_a_later_drain(kind: str, numbers: tuple[int, ...]) -> None:
     """T3, T5: wherever in a drain, and however often; nothing twice, in the order of the ticks, and a cancel counts."""
     clock, executor = ManualClock(), Refusing(*numbers)
-    timer = KINDS[kind](clock, executor, CONTAIN)
+    timer = KINDS[kind](clock=clock, executor=executor)
     ran: list[int] = []
     cancelled = ActionTask(3, lambda: ran.append(-1))
     for delay_ms in (3, 1, 3, 30, 2, 3):
@@ -117,7 +109,7 @@ def test_what_is_refused_runs_in_a_later_drain(kind: str, numbers: tuple[int, ..
 def test_what_was_refused_can_be_cancelled_and_moved(kind: str) -> None:
     """T4: it waits, as every other."""
     clock, executor = ManualClock(), Refusing(0, 1)
-    timer = KINDS[kind](clock, executor, CONTAIN)
+    timer = KINDS[kind](clock=clock, executor=executor)
     ran: list[str] = []
     gone, moved = ActionTask(1, lambda: ran.append("gone")), ActionTask(1, lambda: ran.append("moved"))
     timer.add(gone)
@@ -143,7 +135,7 @@ def test_what_was_refused_can_be_cancelled_and_moved(kind: str) -> None:
 def test_a_task_that_raises_through_the_executor_was_not_refused(kind: str) -> None:
     """An executor on the caller, and a policy that raises: it ran, and runs no more; those behind it are not lost."""
     clock = ManualClock()
-    timer = KINDS[kind](clock, DirectExecutor(), PROPAGATE)
+    timer = KINDS[kind](clock=clock, executor=DirectExecutor(), faults=PROPAGATE)
     ran: list[str] = []
 
     def broken() -> None:
@@ -214,7 +206,7 @@ def test_programs_find_it(twin: Mutant) -> None:
 def cancels_inside_a_drain(kind: str) -> None:
     """T4: a task that the drain runs itself cancels another that is due. (The wheel for use hands over a batch.)"""
     clock, ran = ManualClock(), list[str]()
-    timer = KINDS[kind](clock, DirectExecutor(), PROPAGATE)
+    timer = KINDS[kind](clock=clock, executor=DirectExecutor(), faults=PROPAGATE)
     tasks = [ActionTask(2, lambda: tasks[1].cancel()), ActionTask(2, lambda: ran.append("cancelled"))]
     for task in tasks:
         timer.add(task)
@@ -226,7 +218,7 @@ def cancels_inside_a_drain(kind: str) -> None:
 def repeats_itself_away(kind: str) -> None:
     """T4: a function that runs every 2 ms cancels itself in its second run."""
     clock, ran = ManualClock(), list[int]()
-    timer = KINDS[kind](clock, DirectExecutor(), PROPAGATE)
+    timer = KINDS[kind](clock=clock, executor=DirectExecutor(), faults=PROPAGATE)
 
     def act() -> None:
         ran.append(clock.now_ms())

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -18,7 +19,6 @@ from purgatorio import (
     DelayedOperation,
     DirectExecutor,
     HashedWheel,
-    HeapTimer,
     IntrusiveTimer,
     LoopExecutor,
     ManualClock,
@@ -26,21 +26,18 @@ from purgatorio import (
     Purgatory,
     QueuedExecutor,
     ReaperTimer,
-    SystemTimer,
 )
-from purgatorio.sync import Executor, ExecutorClosed
+from purgatorio.sync import ExecutorClosed
 from purgatorio.threads import THREADS
 from purgatorio_stress.explorer.controlled import ControlledSync
 from purgatorio_stress.explorer.endless import NoEnd
+from reference.waiting import TIMERS, Stepped
 
 EXITS = (SystemExit, KeyboardInterrupt, asyncio.CancelledError, GeneratorExit)
 every_exit = pytest.mark.parametrize("exits", EXITS)
-INNER: dict[str, Callable[[Executor | None], SystemTimer | HeapTimer | HashedWheel | IntrusiveTimer]] = {
-    "system": lambda executor: SystemTimer("t", executor=executor),
-    "heap": lambda executor: HeapTimer("t", executor=executor),
-    "hashed": lambda executor: HashedWheel("t", executor=executor),
-    "intrusive": lambda executor: IntrusiveTimer("t", executor=executor),
-    "handles": lambda executor: IntrusiveTimer("t", executor=executor, integer_handles=False),
+INNER: dict[str, Callable[..., Stepped]] = {
+    **TIMERS,
+    "handles": partial(TIMERS["intrusive"], integer_handles=False),
 }
 every_timer = pytest.mark.parametrize("kind", INNER)
 
@@ -57,7 +54,7 @@ def test_the_threads_live_on_and_close_raises_it(
     """The executor's thread, and with an executor on the caller the reaper's: later timers fire, the log says why."""
     for executor in (None, DirectExecutor()):
         caplog.clear()
-        timer = ReaperTimer("reaper", INNER[kind](executor))
+        timer = ReaperTimer("reaper", INNER[kind](executor=executor))
         fired = threading.Event()
         timer.call_later(1, leave, exits)
         with caplog.at_level(logging.ERROR, logger="purgatorio"):
@@ -100,7 +97,7 @@ def test_an_owner_on_the_stack_gets_it_there(kind: str, exits: type[BaseExceptio
     """Executors that run on the caller: what is left runs in the same call, or the next one of the owner."""
     for executor in (DirectExecutor(), QueuedExecutor()):
         ran: list[str] = []
-        with INNER[kind](executor) as timer:
+        with INNER[kind](executor=executor) as timer:
             timer.add(ActionTask(5, lambda: leave(exits)))
             timer.add(ActionTask(5, lambda ran=ran: ran.append("second")))  # type: ignore[misc]  # a default
             raised = 0

@@ -8,7 +8,6 @@ import threading
 import pytest
 
 from purgatorio import (
-    DelayedOperation,
     ExecutorClosed,
     IntrusiveTimer,
     LoopExecutor,
@@ -17,6 +16,7 @@ from purgatorio import (
     VirtualTime,
 )
 from purgatorio.faults import PROPAGATE
+from reference.waiting import Never
 
 
 def test_callbacks_run_on_the_loop_s_thread_in_order() -> None:
@@ -70,14 +70,6 @@ def test_a_closed_loop_refuses_and_the_timer_keeps_the_task() -> None:
     with pytest.raises(ExecutorClosed):
         timer.advance_clock(0)
     assert timer.size() == 1
-
-
-class Never(DelayedOperation):
-    def try_complete(self) -> bool:
-        return False
-
-    def on_complete(self) -> None:
-        pass
 
 
 def test_a_text_is_no_list_of_keys() -> None:

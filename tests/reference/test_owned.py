@@ -9,6 +9,7 @@ import pickle
 import threading
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,7 +17,6 @@ import pytest
 from purgatorio import (
     ActionQueue,
     ActionTask,
-    DelayedOperation,
     DirectExecutor,
     GaugeRegistry,
     HashedWheel,
@@ -32,6 +32,8 @@ from purgatorio import (
 )
 from purgatorio.owned import Owned
 from purgatorio.timer import compiled
+from reference.waiting import TIMERS as STEPPED
+from reference.waiting import Never, Stepped
 
 
 def said(words: str) -> str:
@@ -39,25 +41,18 @@ def said(words: str) -> str:
     return f"{words}|object expected; got" if compiled else words
 
 
+def queued(make: Callable[..., Stepped]) -> Stepped:
+    return make(executor=QueuedExecutor())
+
+
 TIMERS: dict[str, Callable[[], Any]] = {
-    "system": lambda: SystemTimer("t", executor=QueuedExecutor()),
-    "heap": lambda: HeapTimer("t", executor=QueuedExecutor()),
-    "hashed": lambda: HashedWheel("t", executor=QueuedExecutor()),
-    "intrusive": lambda: IntrusiveTimer("t", executor=QueuedExecutor()),
+    **{kind: partial(queued, make) for kind, make in STEPPED.items()},
     "handles": lambda: IntrusiveTimer("t", executor=QueuedExecutor(), integer_handles=False),
     "mock": MockTimer,
     "reaper": lambda: ReaperTimer("r", IntrusiveTimer("t")),
     "reaper-system": lambda: ReaperTimer("r", SystemTimer("t")),
 }
 every_timer = pytest.mark.parametrize("kind", TIMERS)
-
-
-class Never(DelayedOperation):
-    def try_complete(self) -> bool:
-        return False
-
-    def on_complete(self) -> None:
-        pass
 
 
 @every_timer

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from purgatorio import DelayedOperation, Purgatory, VirtualTime
+from purgatorio import Purgatory, VirtualTime
 from purgatorio_stress.stateful.purgatory_machine import LockedMachine, PendingFlagMachine
+from reference.waiting import Never
 
 TestLocked = LockedMachine.TestCase
 TestPendingFlag = PendingFlagMachine.TestCase
-
-
-class Waiting(DelayedOperation):
-    def try_complete(self) -> bool:
-        return False
-
-    def on_complete(self) -> None: ...
 
 
 def test_handed_over_while_purging_is_not_counted() -> None:
@@ -21,14 +15,14 @@ def test_handed_over_while_purging_is_not_counted() -> None:
     not run yet is no longer delayed and not yet completed. A purge at that moment does not count it, so its entry
     stays, beyond the bound of P1, until the estimate has grown by others."""
     world = VirtualTime()
-    purgatory: Purgatory[Waiting] = Purgatory("p", world.timer, purge_interval=0, reaper=False)
-    purgatory.try_complete_else_watch(Waiting(1), ["k"])
+    purgatory: Purgatory[Never] = Purgatory("p", world.timer, purge_interval=0, reaper=False)
+    purgatory.try_complete_else_watch(Never(1), ["k"])
     world.clock.advance(1)
     purgatory.pass_time()
     world.executor.run_all()
     assert purgatory.num_delayed() == 0
     assert purgatory.purge_if_needed() == 0
     assert purgatory.watched() == 1
-    purgatory.try_complete_else_watch(Waiting(1), ["other"])
+    purgatory.try_complete_else_watch(Never(1), ["other"])
     purgatory.check_and_complete("k")
     assert purgatory.watched() == 1, "an event on its key takes it away"

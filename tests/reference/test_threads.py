@@ -1,7 +1,6 @@
 """The seam's binding to threads: each primitive keeps what `purgatorio.sync` says of it."""
 
 import threading
-from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from purgatorio import THREADS
 from purgatorio.sync import AtomicRef, Condition, ExecutorClosed, Lock, SharedQueue
 from purgatorio.threads_rwlock import ThreadReadWriteLock
+from reference.waiting import elsewhere, free, together
 
 
 def test_a_walker_on_an_unlinked_node_reaches_all_behind_it() -> None:
@@ -51,7 +51,7 @@ def test_a_node_is_removed_by_one_of_many() -> None:
         for node in nodes:
             won[me] += queue.remove(node)
 
-    run_together([partial(remove_all, me) for me in range(8)])
+    together([partial(remove_all, me) for me in range(8)])
     assert sum(won) == 500
     assert queue.is_empty()
 
@@ -59,14 +59,13 @@ def test_a_node_is_removed_by_one_of_many() -> None:
 def test_atomics_lose_no_update() -> None:
     """Adding from eight threads, and one winner of a compare-and-set."""
     number, flag = THREADS.atomic_int(), THREADS.atomic_flag()
-    wins: list[bool] = []
 
-    def work() -> None:
+    def work() -> bool:
         for _ in range(2_000):
             number.add(1)
-        wins.append(flag.compare_and_set(False, True))
+        return flag.compare_and_set(False, True)
 
-    run_together([work] * 8)
+    wins = together([work] * 8)
     assert number.get() == 16_000
     assert sum(wins) == 1
     assert flag.get_and_set(False)
@@ -82,7 +81,7 @@ def test_an_exchange_gives_each_value_to_one() -> None:
     def work(me: int) -> None:
         taken[me] += [ref.get_and_set(value) for value in put[1 + me]]
 
-    run_together([partial(work, me) for me in range(8)])
+    together([partial(work, me) for me in range(8)])
     seen = [id(value) for values in (*taken, [ref.get()]) for value in values]
     assert sorted(seen) == sorted(id(value) for values in put for value in values)
 
@@ -206,35 +205,3 @@ def _wait_for(event: threading.Event) -> None:
 def notify(lock: Lock, condition: Condition) -> None:
     with lock:
         condition.notify_all()
-
-
-def free(lock: Lock) -> bool:
-    """Whether a non-blocking acquire succeeds; it is given back."""
-    if not lock.acquire(blocking=False):
-        return False
-    lock.release()
-    return True
-
-
-def elsewhere(question: Callable[[], bool]) -> bool:
-    """The answer to `question` on another thread."""
-    answers: list[bool] = []
-    thread = threading.Thread(target=lambda: answers.append(question()))
-    thread.start()
-    thread.join()
-    return answers[0]
-
-
-def run_together(bodies: list[Callable[[], None]]) -> None:
-    """Run the bodies on a thread each, at once."""
-    start = threading.Barrier(len(bodies))
-
-    def run(body: Callable[[], None]) -> None:
-        start.wait()
-        body()
-
-    threads = [threading.Thread(target=run, args=(body,)) for body in bodies]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()

@@ -1,12 +1,36 @@
-"""Operations and tasks for the tests of the reference: they write down what happens to them."""
+"""What the tests of the reference share: timers, operations and tasks that write down what happens, and threads."""
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
 
-from purgatorio import CONTAIN, LOCKED, PENDING_FLAG, DelayedOperation, Purgatory, TimerTask, VirtualTime
+from purgatorio import (
+    CONTAIN,
+    LOCKED,
+    PENDING_FLAG,
+    DelayedOperation,
+    HashedWheel,
+    HeapTimer,
+    IntrusiveTimer,
+    Purgatory,
+    SystemTimer,
+    TimerTask,
+    VirtualTime,
+)
 from purgatorio.delayed.dialect import Dialect
 from purgatorio.faults import FaultPolicy
 from purgatorio.sync import Lock
 
+Answer = TypeVar("Answer")
+Stepped = SystemTimer | HeapTimer | HashedWheel | IntrusiveTimer
+TIMERS: dict[str, Callable[..., Stepped]] = {
+    "intrusive": partial(IntrusiveTimer, "t"),
+    "system": partial(SystemTimer, "t"),
+    "heap": partial(HeapTimer, "t"),
+    "hashed": partial(HashedWheel, "t"),
+}
+"""Every timer that its owner drains."""
 DIALECTS = (PENDING_FLAG, LOCKED)
 
 BOUNDARY_DELAYS_MS = (
@@ -67,6 +91,16 @@ class Request(DelayedOperation):
         self.log.append("expire")
 
 
+class Never(DelayedOperation):
+    """Is never ready: only its time-out ends it."""
+
+    def try_complete(self) -> bool:
+        return False
+
+    def on_complete(self) -> None:
+        pass
+
+
 class Note(TimerTask):
     """A task that appends `(name, now)` to a list when it runs."""
 
@@ -95,3 +129,34 @@ class Reports:
 
     def caught(self, error: Exception, where: str, subject: object) -> None:
         self.caught_at.append(where)
+
+
+def free(lock: Lock) -> bool:
+    """Whether a non-blocking acquire succeeds; it is given back."""
+    if not lock.acquire(blocking=False):
+        return False
+    lock.release()
+    return True
+
+
+def elsewhere(question: Callable[[], Answer]) -> Answer:
+    """The answer to `question` on another thread."""
+    (answer,) = together([question])
+    return answer
+
+
+def together(bodies: Sequence[Callable[[], Answer]]) -> list[Answer]:
+    """Run the bodies on a thread each, at once; what they answer, in the order of their ends."""
+    start = threading.Barrier(len(bodies))
+    answers: list[Answer] = []
+
+    def run(body: Callable[[], Answer]) -> None:
+        start.wait()
+        answers.append(body())
+
+    threads = [threading.Thread(target=run, args=(body,)) for body in bodies]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return answers

@@ -37,32 +37,28 @@ def text(path: Path) -> list[bytes]:
     return lines
 
 
-def changed(at: int, old: bytes, new: bytes) -> Callable[[Path], None]:
+def edited(change: Callable[[list[bytes]], object]) -> Callable[[Path], None]:
+    """The lines of the good run after a change."""
+
     def write(path: Path) -> None:
         lines = text(path)
+        change(lines)
+        path.write_bytes(b"".join(lines))
+
+    return write
+
+
+def changed(at: int, old: bytes, new: bytes) -> Callable[[Path], None]:
+    @edited
+    def write(lines: list[bytes]) -> None:
         assert old in lines[at]
         lines[at] = lines[at].replace(old, new)
-        path.write_bytes(b"".join(lines))
 
     return write
 
 
 def inserted(at: int, line: bytes) -> Callable[[Path], None]:
-    def write(path: Path) -> None:
-        lines = text(path)
-        lines.insert(at, line + b"\n")
-        path.write_bytes(b"".join(lines))
-
-    return write
-
-
-def without(at: int) -> Callable[[Path], None]:
-    def write(path: Path) -> None:
-        lines = text(path)
-        del lines[at]
-        path.write_bytes(b"".join(lines))
-
-    return write
+    return edited(lambda lines: lines.insert(at, line + b"\n"))
 
 
 def only(data: bytes) -> Callable[[Path], None]:
@@ -102,12 +98,6 @@ def ended(end: End) -> Callable[[Path], None]:
     return write
 
 
-def swapped(path: Path) -> None:
-    lines = text(path)
-    lines[4], lines[5] = lines[5], lines[4]
-    path.write_bytes(b"".join(lines))
-
-
 def column(
     name: str, values: Callable[[pa.Table], pa.ChunkedArray[pa.Scalar[pa.DataType]]]
 ) -> Callable[[Path], None]:
@@ -133,13 +123,18 @@ def damaged_page(path: Path) -> None:
 Case = tuple[str, Verdict, Callable[[Path], None]]
 
 
-def backwards(path: Path) -> None:
+@edited
+def backwards(lines: list[bytes]) -> None:
     """One event's time is before that of the event before it on its thread."""
-    lines = text(path)
     event = json.loads(lines[5])
     lines[5] = json.dumps({**event, "t": json.loads(lines[4])["t"] - 1}).encode() + b"\n"
     assert event["th"] == json.loads(lines[4])["th"]
-    path.write_bytes(b"".join(lines))
+
+
+@edited
+def without_call(lines: list[bytes]) -> None:
+    del lines[2]
+    lines[-1] = lines[-1].replace(b'"events":%d' % (len(lines) - 1), b'"events":%d' % (len(lines) - 2))
 
 
 def spoilt(change: Callable[[list[Event]], None]) -> Callable[[Path], None]:
@@ -181,8 +176,8 @@ CASES: Final[dict[str, Case]] = {
     "damaged parquet": ("a.parquet", INVALID, damaged_page),
     "parquet with a float column": ("a.parquet", INVALID, column("t", lambda t: t["t"].cast(pa.float64()))),
     "parquet with an unknown column": ("a.parquet", INVALID, column("colour", lambda t: t["kind"])),
-    "missing end": ("a.jsonl", UNKNOWN, without(-1)),
-    "missing header": ("a.jsonl", INVALID, without(0)),
+    "missing end": ("a.jsonl", UNKNOWN, edited(list[bytes].pop)),
+    "missing header": ("a.jsonl", INVALID, edited(lambda lines: lines.pop(0))),
     "unknown field": ("a.jsonl", INVALID, changed(5, b'"ph"', b'"colour":"red","ph"')),
     "wrong type": ("a.jsonl", INVALID, changed(5, b'"i":4', b'"i":"4"')),
     "byte order mark": ("a.jsonl", INVALID, changed(0, b'{"kind"', b'\xef\xbb\xbf{"kind"')),
@@ -204,17 +199,17 @@ CASES: Final[dict[str, Case]] = {
         changed(5, b'"ph"', b'"x_d":' + b"[" * 300 + b"]" * 300 + b',"ph"'),
     ),
     "huge integer": ("a.jsonl", INVALID, changed(5, b'"t":', b'"t":1' + b"0" * 40)),
-    "second header": ("a.jsonl", INVALID, lambda path: inserted(7, text(path)[0].strip())(path)),
-    "second end": ("a.jsonl", INVALID, lambda path: inserted(999, text(path)[-1].strip())(path)),
-    "event before the header": ("a.jsonl", INVALID, lambda path: inserted(0, text(path)[1].strip())(path)),
+    "second header": ("a.jsonl", INVALID, edited(lambda lines: lines.insert(7, lines[0]))),
+    "second end": ("a.jsonl", INVALID, edited(lambda lines: lines.append(lines[-1]))),
+    "event before the header": ("a.jsonl", INVALID, edited(lambda lines: lines.insert(0, lines[1]))),
     "event after the end": (
         "a.jsonl",
         INVALID,
         inserted(999, b'{"kind":"event","i":999,"th":"w","t":1,"ph":"at","f":"ready","id":"z"}'),
     ),
-    "i does not grow": ("a.jsonl", INVALID, swapped),
+    "i does not grow": ("a.jsonl", INVALID, edited(lambda lines: lines.insert(5, lines.pop(4)))),
     "time runs backwards": ("a.jsonl", INVALID, backwards),
-    "return without its call": ("a.jsonl", INVALID, lambda path: _without_call(path)),
+    "return without its call": ("a.jsonl", INVALID, without_call),
     "return without its call in parquet": ("a.parquet", INVALID, spoilt(_lose_call)),
     "call that is there twice": ("a.jsonl", INVALID, spoilt(_repeat_call)),
     "return before that of an inner call": ("a.parquet", INVALID, spoilt(_lose_inner_return)),
@@ -223,10 +218,3 @@ CASES: Final[dict[str, Case]] = {
     "other format": ("a.jsonl", INVALID, changed(0, b"trace/1", b"trace/9")),
     "dropped records": ("a.jsonl", UNKNOWN, ended(End(len(good().events), dropped=3))),
 }
-
-
-def _without_call(path: Path) -> None:
-    lines = text(path)
-    del lines[2]
-    lines[-1] = lines[-1].replace(b'"events":%d' % (len(lines) - 1), b'"events":%d' % (len(lines) - 2))
-    path.write_bytes(b"".join(lines))

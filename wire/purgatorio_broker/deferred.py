@@ -1,8 +1,8 @@
-"""`Deferred`: a value that comes later, once (Kafka's CompletableFuture, as far as it is needed here).
+"""`Deferred`: a value that comes later, once (Kafka's CompletableFuture, with the methods that the broker needs).
 
-Promise: the first of `complete`, `fail` and `cancel` decides, and is True; every action of `when_done` and `subscribe`
-runs once, on the thread that decided (or, with `when_done`, on the caller where that has happened); never under the
-deferred's lock.
+Promises. The first call of `complete`, `fail` or `cancel` decides the value, and returns True. Every action of
+`when_done` and `subscribe` runs once, on the thread that decided the value. If the value is decided already, an action
+of `when_done` runs on the calling thread. No action runs under the lock of the deferred.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,8 @@
 """`DelayedDeleteRecords`: waits until every replica has moved its log start (Kafka's DelayedDeleteRecords).
 
-As `purgatorio_broker.delayed_produce`, with the low watermark for the high one: the leader's part is done before it
-is made, the rest follows as the followers fetch. Clauses B301 to B307.
+The operation works like `purgatorio_broker.delayed_produce`, with the low watermark instead of the high watermark. The
+leader deletes its records before the operation is created. The followers delete their records when they fetch. Clauses
+B301 to B307.
 """
 
 from collections.abc import Callable, Mapping

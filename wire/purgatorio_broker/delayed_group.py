@@ -1,20 +1,20 @@
 """The delayed operations of a consumer group of the classic protocol (Kafka's DelayedJoin, DelayedSync and
 DelayedHeartbeat).
 
-* A rebalance waits for the members' joins. Its time-out is the group's rebalance time-out: a member that has not
-  rejoined by then is removed, and the rebalance ends with the others. The first rebalance of an empty group cannot
-  know how many members will join. It waits for the initial delay, and again as long as members keep coming, up to
-  the rebalance time-out. Clauses B401 to B407.
-* A generation waits for its members' syncs (KAFKA-12890): a member that joined and never syncs would block it for
-  ever, so it is removed at the rebalance time-out. The operation does nothing on completion: the SyncGroup requests
-  are answered when the leader's comes. Clauses B501 to B504.
-* A member's session waits for a heartbeat or another request of the member; its expiry removes the member. A heartbeat
-  does three things. It sets the member's `satisfied` and checks its key, which completes the waiting operation. It
-  resets `satisfied`. It registers the next operation. Without the reset, the next operation would complete at once,
-  and the member's session would no longer be watched (KAFKA-9752). It does nothing on completion. Clauses B601 to
-  B608.
+* A rebalance waits for the joins of the members. Its time-out is the group's rebalance time-out. A member that has not
+  rejoined by then is removed, and the rebalance ends with the other members. The first rebalance of an empty group
+  cannot know the number of members that will join. So it waits for the initial delay, and waits again as long as new
+  members join, up to the rebalance time-out. Clauses B401 to B407.
+* A generation waits for the syncs of its members (KAFKA-12890). A member that joins and never syncs would block the
+  generation for ever. So such a member is removed at the rebalance time-out. The completion of the operation has no
+  effect, because the SyncGroup requests are answered when the leader's SyncGroup comes. Clauses B501 to B504.
+* The session of a member waits for a heartbeat or another request of the member. The expiry removes the member. A
+  heartbeat does three things. It sets `satisfied` of the member and checks the member's key, which completes the
+  waiting operation. It resets `satisfied`. It registers the next operation. Without the reset, the next operation
+  would complete at once, and no operation would watch the session (KAFKA-9752). The completion of the operation has no
+  effect. Clauses B601 to B608.
 
-These operations use the group's lock, which other code holds too. So they need the dialect `locked`: under
+These operations use the group's lock, which other code holds too. So these operations need the dialect `locked`. With
 `pending-flag`, an event would be lost while other code holds the lock (KAFKA-8334).
 """
 

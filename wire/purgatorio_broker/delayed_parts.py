@@ -1,8 +1,8 @@
-"""`DelayedParts`: a request of several parts, each undecided until it has an answer, and decided once.
+"""`DelayedParts`: a request of several parts. Each part is undecided until it has an answer, and is decided once.
 
-Produce, delete records, elections and remote look-ups share it. Every part has a result from the start: the one with
-which it came or, while it is undecided, that of a time-out. So the time-out need not change undecided parts. A
-decided part is never evaluated again.
+Produce, DeleteRecords, elections and remote look-ups use this class. Every part has a result from the start. A part
+that is decided from the start has its own result. An undecided part has the result of a time-out, so the time-out need
+not change undecided parts. A decided part is never evaluated again.
 """
 
 from abc import abstractmethod

@@ -1,13 +1,13 @@
-"""`DelayedProduce`: a produce request with acks=-1 waits for its records to be replicated (Kafka's DelayedProduce).
+"""`DelayedProduce`: a Produce with acks=-1 waits for the replication of its records (Kafka's DelayedProduce).
 
 Each request is one operation, watched under each of its partitions.
 
-The append has happened before, so the offsets of the response are known. Only the error of each partition can still
-change. It is REQUEST_TIMED_OUT at first, and is replaced when the partition is decided: its records are replicated, or
-it failed (`purgatorio_broker.delayed_parts`). A decided partition is never evaluated again. If the ISR shrinks later,
-the acknowledgement stays valid.
+The append has happened before the wait, so the offsets of the response are known. Only the error of each partition can
+still change. The error is REQUEST_TIMED_OUT at first, and is replaced when the partition is decided: the records of
+the partition are replicated, or the partition failed (`purgatorio_broker.delayed_parts`). A decided partition is never
+evaluated again. If the ISR shrinks later, the acknowledgement stays valid.
 
-Clauses B101 to B109; the last two are about the whole request.
+Clauses B101 to B109. The clauses B108 and B109 are about the whole request.
 """
 
 from collections.abc import Callable, Mapping

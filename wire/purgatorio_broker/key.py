@@ -1,4 +1,4 @@
-"""The keys under which operations wait. Two keys are the same iff they are equal; keys of two kinds are never equal."""
+"""The keys under which operations wait. Keys of different kinds are never equal."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""`ReplicaTable`: which partitions this broker holds, and what it can say about those that it does not."""
+"""`ReplicaTable`: the partitions that this broker has, and the errors for partitions that this broker does not have."""
 
 from purgatorio.sync import Cell, Lock, Sync
 from purgatorio_broker.error import BrokerError, Error

@@ -1,7 +1,7 @@
-"""Where the broker's purgatories get their time, their locks and their dialect.
+"""The source of time, locks and dialect for the purgatories of the broker.
 
-`Runtime` is the real thing: the monotonic clock, and a timer with a reaper thread for each purgatory.
-`VirtualRuntime` is the same code over a clock that the caller moves: no thread, no sleep.
+`Runtime` is for real time: the monotonic clock, and for each purgatory a timer with a reaper thread. `VirtualRuntime`
+runs the same code with a clock that the caller moves, without a thread or a sleep.
 """
 
 from typing import Protocol, TypeVar

@@ -1,4 +1,5 @@
-"""`ShareFetches`: the share fetches of one group, the records they acquire, and what lets them continue."""
+"""`ShareFetches`: the share fetches of one group, the acquired records, and the events that let a waiting share fetch
+continue."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial

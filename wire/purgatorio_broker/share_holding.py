@@ -1,6 +1,7 @@
 """The state of a waiting share fetch between two checks: its fetch locks, and the reads that it waits for.
 
-The caller that takes a holding out of its operation owes the locks: it puts it back, answers from it, or gives them up.
+The code that takes this state out of the operation must release the locks later. It stores the state again, answers
+from the state, or releases the locks at once.
 """
 
 from collections.abc import Callable, Mapping

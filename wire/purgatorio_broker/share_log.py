@@ -1,7 +1,7 @@
 """`ShareLog`: the log that a share fetch reads.
 
-Three ways to read: at once, later (where the first offsets' places are not known, so that it takes the disk to tell),
-and from the tier, for what the local log has no more.
+There are three ways to read: at once; later, if the positions of the first offsets are not known and the disk must be
+read; and from the remote tier, if the local log does not have the records any more.
 """
 
 from collections.abc import Callable, Mapping

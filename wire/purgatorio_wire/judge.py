@@ -1,18 +1,22 @@
 """Turns a recorded wire trace into one verdict for each clause.
 
-A *row* is the judgment of one response by one clause. A row is kept, broken, late, or undecided. If a row is late or
-undecided, the scene is repeated (`name#2`).
+A *row* is the judgment of one response by one clause. A row says that the promise was kept, that the promise was
+broken, that the response was late, or that the row is undecided. If a row is late or undecided, the scene is repeated
+(`name#2`).
 
-One broken row makes the clause VIOLATED. One late row makes it UNKNOWN; two late rows of the same scene and cause
-make it VIOLATED. If two late rows overlap in time, one pause of the machine may explain both, and they count as one.
-Slightly late rows may come from a busy processor. They count only if at least a tenth of the rows are late.
-Late rows do not count if another row of their cause shows that the broker is busy (`Row.busy`).
+One broken row makes the clause VIOLATED. One late row makes the clause UNKNOWN. Two late rows of one scene with one
+cause (the kind of violation) make the clause VIOLATED. If two late rows overlap in time, one pause of the machine may
+explain both, so the two rows count as one. A busy processor may cause slightly late rows, so slightly late rows count
+only if at least a tenth of the rows are late. If another row with the same cause shows that the broker is busy
+(`Row.busy`), late rows do not count.
 
 A clause is also UNKNOWN in these cases:
 
-* none of its rows could be judged, or one of its scenes did not end;
-* a scene declares that it tests the clause (`Scene.asked`), and no row of that scene decided it;
-* an undecided row is so late that the request looks forgotten, and such rows outnumber the decided rows of the scene.
+* No row of the clause could be judged, or a scene of the clause did not end.
+* A scene declares that the scene tests the clause (`Scene.asked`), and no row of this scene is decided.
+* An undecided row is so late that the broker seems to have forgotten the request, and such rows outnumber the decided
+  rows
+  of the scene.
 """
 
 from __future__ import annotations

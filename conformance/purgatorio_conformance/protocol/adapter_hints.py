@@ -1,5 +1,5 @@
-"""Signs in a run that the adapter is wrong, and not the subject: a hint next to the verdicts, which it never
-changes."""
+"""Signs in a run that the adapter is wrong, and not the timer or purgatory. A sign is a hint next to the verdicts. A
+hint never changes a verdict."""
 
 from collections import Counter
 from collections.abc import Collection

@@ -1,5 +1,5 @@
-"""Which classes of bugs were searched for in a program, which were not and why, and signs of a mistake of its
-adapter."""
+"""The classes of bugs that were tested in a program, the classes that were not tested with the reason, and signs of a
+mistake in the adapter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules for a description beyond its fields, and the trace header that follows from it."""
+"""Rules for a description that concern several fields, and the header of the trace that a description determines."""
 
 from __future__ import annotations
 

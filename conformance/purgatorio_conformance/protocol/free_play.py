@@ -1,8 +1,8 @@
-"""Races by luck: the small programs of `gate_program` and `scope` on free lanes, for what has no gates, in real time.
+"""Races by chance: the small programs of `gate_program` and `scope` in real time, for subjects without pause points.
 
-The calls of a program are made at moments that are drawn again each time, as close together as the subject answers, so
-that what one lane does falls into the midst of what another does. Around an expiry they come about its deadline. What
-is found is true; what is not found was perhaps not met.
+Each caller makes its calls at random moments, as close together as the subject answers. So calls of several callers
+overlap. Around an expiry, the moments are near the deadline. A violation that is found is real. If no violation is
+found, a race may still exist.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The small programs that are written by hand: what takes numbers (purges, crowds, levels, volleys), a subject started
-anew, or more calls than the enumerated `scope` has."""
+"""Small programs that people have written, in addition to the enumerated `scope`: programs with many operations
+(purges, crowds, levels), with a new start of the subject, or with more calls than the programs of the scope."""
 
 from __future__ import annotations
 

@@ -55,7 +55,8 @@ Way = Literal["scope", "orders", "alone", "beside", "drawn"]
 """The enumerated programs of one lane, one after the other; all orders of gates; a call stopped at each of its steps,
 alone, or next to a lane that is paused at a gate; what is drawn."""
 
-_ORDERS_MOST: Final = 1_000
+_ORDERS_MOST: Final = 5_000
+"""Several times what a quiet machine needs: a slow thread seems to wait, so more orders differ."""
 _ASLEEP: Final = 1_100
 _BUCKETS_ASLEEP: Final = 30
 _OF_ONE: Final = 0.4

@@ -1,8 +1,8 @@
-"""Every message of `purgatorio-subject/1` as a typed record: the driver's calls, and the subject's answers and
-events.
+"""Every message of `purgatorio-subject/1` as a typed record: the driver's calls, the subject's answers, and events.
 
-One JSON object a line, UTF-8, `m` names the message. Times are nanoseconds. A field that is null is absent. The driver
-numbers its calls (`n`), the subject answers each exactly once, and reports what happened by itself as events.
+A message is one JSON object in one line of UTF-8. The field `m` names the message. Times are in nanoseconds. A field
+whose value is null is absent. The driver numbers its calls (`n`). The subject answers each call exactly once, and
+sends events for everything else that happens.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Random programs of periodic tasks, resets, and tasks that add tasks, for a timer that declares them.
+"""Random programs of periodic tasks, resets, and tasks that add tasks, for a timer that declares such tasks.
 
-In virtual time a program has up to four periodic tasks and a few that run once. The clock stops near deadlines, at
-the last time that the late bound allows, and jumps over several periods, so that runs are missed. In real time the
-periods are tens of milliseconds. With the gate `timer_fire` there is more: a task cancels itself, adds tasks without
-a delay, or, in real time, runs for longer than its period.
+In virtual time a program has up to four periodic tasks and a few one-shot tasks. The clock stops near deadlines, and
+at the last time that the late bound allows. The clock also jumps over several periods, so that runs are missed. In
+real time the periods are tens of milliseconds. With the gate `timer_fire`, a task may also cancel itself, or add tasks
+without a delay. In real time, a task may also run for longer than its period.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The executed orders of the gated programs, how an order is described, and how it is repeated."""
+"""The executed orders of the programs of gated runs: the description of an order, and its repetition."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,10 +1,11 @@
-"""Periodic timers on asyncio behind `purgatorio-subject/1.2`, in real time: a program for the named package.
+"""Periodic timers on asyncio as programs of `purgatorio-subject/1.2`, in real time. The argument names the package:
 
     python -m purgatorio_conformance.protocol.python_periodic apscheduler
 
-`apscheduler`: its AsyncIOScheduler with interval jobs. `tornado`: its PeriodicCallback. With `--version` the version
-is printed; status 4: the package is not installed. Tasks run on the loop's thread, and are paused there at the gate
-`timer_fire`, so that a task may cancel itself, or last longer than its period.
+`apscheduler` is the AsyncIOScheduler of APScheduler, with interval jobs. `tornado` is Tornado's PeriodicCallback. With
+`--version`, the program prints the version of the package. If the package is not installed, the exit status is 4.
+Tasks run on the thread of the event loop. The driver can pause a task at the gate `timer_fire`. So a task may cancel
+itself, or last longer than its period.
 """
 
 from __future__ import annotations

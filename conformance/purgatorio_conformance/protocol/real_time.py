@@ -1,4 +1,5 @@
-"""Drives a subject in real time: each call at its time, several at once if the subject has several lanes (callers)."""
+"""Drives a subject in real time. Each call has a planned time. If the subject has several lanes (callers), calls may
+overlap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The calls of a run in virtual time, read back from its trace."""
+"""Reads the calls of a run in virtual time from the trace of the run."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Rules for the values of message fields, written next to the fields, and the decoder that applies them.
+"""Rules for the values of message fields, and the decoder that applies the rules. A rule is written next to its field.
 
 A message is a dataclass whose fields are `Annotated[type, rule, "what it means"]`. The decoder, the JSON Schema and
-the documentation page all read these annotations, so a field is described once.
+the documentation page read these annotations, so each field is described once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The record of a program's run, in addition to its trace."""
+"""The facts about a program's run that are not in the trace."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

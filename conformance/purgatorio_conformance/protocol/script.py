@@ -1,8 +1,8 @@
-"""A short program of calls in virtual time, played to a subject and recorded: for transcripts, and for making a found
-violation shorter.
+"""A script: a short program of calls in virtual time. The driver makes the calls of a script and records the run.
+Scripts are used for transcripts, and for minimizing a violation.
 
-One subject plays any number of scripts, each from a `start` of its own. A late bound is judged only as far as the
-script gives the subject the chance to keep it, see `late_bound_ns`.
+One subject executes any number of scripts. Each script begins with a `start`. A late bound is judged only if the
+script gives the subject a chance to run the task in time (see `late_bound_ns`).
 """
 
 from __future__ import annotations

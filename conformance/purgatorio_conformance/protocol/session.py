@@ -1,4 +1,5 @@
-"""A conversation with a real child: its lines in and out, and every way to fall silent as a failure of its kind."""
+"""A conversation with a child process: the lines in both directions. If the child stops answering, the failure has a
+kind that says why."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Minimizes a violation of virtual time: finds the fewest calls that still break the clause.
+"""Minimizes a violation in virtual time: finds a smallest set of calls that still breaks the clause.
 
-The calls are read back from the trace, so nothing has to be kept while a run is recorded. Groups of calls are removed
-as long as the specification says that the clause is broken. At the end the program is started again and must break the
-clause. The result is a trace, and a list of messages that can be typed into the program.
+The calls are read from the trace, so the driver stores nothing during a run. Groups of calls are removed as long as
+the clauses report the violation. At the end the program is started again, and must break the clause again. The result
+is a trace, and a list of messages that a person can type into the program.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""A small program: the calls of a few lanes, the pause points, the wanted schedules, and the bugs that it targets.
+"""A small program: the calls of a few lanes (callers), the pause points, the requested orders, and the bugs that the
+program targets.
 
-The programs that are written by hand are in `gate_program`, those of the enumerated scope in `scope`.
+`gate_program` has the programs that people have written. `scope` has the enumerated programs.
 """
 
 from __future__ import annotations

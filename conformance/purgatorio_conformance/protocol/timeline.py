@@ -1,7 +1,7 @@
-"""A plan as calls of the protocol, adapted to what a subject can do: which call is due when, on which lane.
+"""A plan as calls of the protocol: the time and the lane (caller) of each call. The plan has only calls that the
+subject declares.
 
-What a subject does not declare is left out of its plan, and does not count against it. Every third delay is at a
-boundary of the declared wheel.
+A call that is left out does not count against the subject. Every third delay is at a boundary of the declared wheel.
 """
 
 from __future__ import annotations

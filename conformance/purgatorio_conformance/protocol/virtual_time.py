@@ -1,9 +1,9 @@
-"""Drives a subject in virtual time: when its clock is advanced, and how far at once.
+"""Drives a subject in virtual time: the moments at which the clock is advanced, and the size of each advance.
 
-`steps` stops at every time at which a correct timer may fire, and a wrong one might: a unit before each deadline,
-the deadline, the tick boundaries around it (counted from zero and from the start), and the last time that the
-declared late bound allows. `jumps` goes over several ticks and whole revolutions at once, to where buckets are
-skipped.
+The mode `steps` stops the clock at every time at which a correct timer may fire, or a wrong timer might fire: a unit
+before each deadline, the deadline, the boundaries of ticks around the deadline (counted from zero and from the start),
+and the last time that the declared late bound allows. The mode `jumps` moves the clock over several ticks and whole
+revolutions at once, so that buckets are skipped.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """asyncio's `call_later` and `call_at`, on the event loop of the running Python.
 
-The documented promises of asyncio, by which it is judged (profile `asyncio`): a callback is called exactly once,
-unless cancelled, after its delay "in seconds (either an int or a float)"; the order of equal times is undefined; the
-loop's clock is `time.monotonic`. The loop runs a callback as soon as its time is less than the clock plus the
-clock's resolution, which is the early bound; to that come the roundings of a time held as a float of seconds, which
-grow with the time since boot (`math.ulp`). Negative delays are not documented: they are due at once. asyncio has no
-public count of what is pending, so no gauge is recorded: what needs it is SKIPPED.
+The profile `asyncio` has the promises of asyncio's documentation. A callback that is not cancelled is called exactly
+once, after its delay "in seconds (either an int or a float)". The order of equal times is undefined. The clock of the
+loop is `time.monotonic`. The loop runs a callback as soon as its time is less than the clock plus the resolution of
+the clock. This resolution is the early bound. The bound also includes the rounding of a time that is stored as a float
+of seconds, which grows with the time since boot (`math.ulp`). Negative delays are not documented, and are due at once.
+asyncio has no public count of pending callbacks, so no gauge is recorded, and the clauses that need a gauge are
+SKIPPED.
 """
 
 import asyncio

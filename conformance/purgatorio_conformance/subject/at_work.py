@@ -1,4 +1,4 @@
-"""Whether a silent subject may only be slow: the states of its threads, as Linux reports them."""
+"""Answers the question whether a silent subject may only be slow, from the states of its threads that Linux reports."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Our Java sources, compiled without a JDK by janino, which lies among PySpark's jars.
+"""Compiles Purgatorio's Java sources without a JDK. The compiler is janino, one of PySpark's jars.
 
-The classes go to the user's cache, in a directory named by a hash of everything that they depend on: sources, the
-names of the jars, the Java version. Compiling takes about a second, once. An adapter whose library is not there is
+The classes go to the user's cache. The name of their directory is a hash of the sources, the names of the jars, and
+the Java version. The first compilation takes about a second. If the library of an adapter is missing, the adapter is
 left out.
 """
 

@@ -1,11 +1,12 @@
-"""A timer in a JVM of its own, driven by one Java program for all of them.
+"""A timer in its own JVM. One Java program drives all such timers.
 
-The plan goes in and the events come out as JSON lines. Every time is taken in the JVM, by `System.nanoTime()`: a call
-from Python into a JVM costs up to half a millisecond, and a callback from it may come seconds late. On Linux that
-clock is the one of `time.monotonic_ns()` (CLOCK_MONOTONIC), so the trace's clock is `monotonic`; nothing here compares
-the two. The driver's side is in `java/purgatorio/`: a timer is one class there, and one `JvmSubject` here.
+The plan goes into the JVM, and the events come out, as JSON lines. All times are read in the JVM with
+`System.nanoTime()`, because a call from Python into a JVM takes up to half a millisecond, and a callback from the JVM
+may come seconds late. On Linux, this clock is the clock of `time.monotonic_ns()` (CLOCK_MONOTONIC), so the trace names
+the clock `monotonic`. This module does not compare the two clocks. For each timer there is one class in
+`java/purgatorio/` and one `JvmSubject` in Python.
 
-A delay below zero is due at once, a delay beyond the clock's range never.
+A delay below zero is due at once. A delay beyond the range of the clock is never due.
 """
 
 import json

@@ -1,7 +1,8 @@
-"""The JVM's timers other than netty's: the JDK's own, Vert.x's and Jetty's out of PySpark's jars, Debian's Caffeine.
+"""Timers of the JVM other than netty's: the timers of the JDK, Vert.x's and Jetty's from PySpark's jars, Debian's
+Caffeine.
 
-docs/measured/subjects.md has the documented promises by which each is judged; a bound that is not promised is not
-declared, and its clause is SKIPPED.
+docs/measured/subjects.md has the documented promises of each timer. If a bound is not documented, the subject does not
+declare the bound, and the clause is SKIPPED.
 """
 
 import zipfile

@@ -1,6 +1,6 @@
-"""Jars that the user's own Maven resolves, and adapters that are compiled against them.
+"""Jars that the user's own Maven downloads, and adapters that are compiled with these jars.
 
-Nothing of this is committed or installed: jars and classes go to the user's cache, a folder for each set.
+Nothing is committed or installed. Jars and classes go to the user's cache, with a folder for each set.
 """
 
 import shutil

@@ -1,6 +1,8 @@
-"""Netty's `HashedWheelTimer`: the one inside PySpark's package, and Debian's older one where it is installed.
+"""Netty's `HashedWheelTimer`: the version in PySpark's package, and Debian's older version if this version is
+installed.
 
-Its promises (profile `netty-hashed-wheel`): never early; at most a tick late, plus the lateness of the machine.
+The promises of the profile `netty-hashed-wheel`: a task is never early, and is at most a tick late, plus the lateness
+of the machine.
 """
 
 from dataclasses import replace

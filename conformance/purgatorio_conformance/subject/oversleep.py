@@ -1,7 +1,8 @@
-"""A control next to a subject: how late a thread wakes that does nothing but sleep.
+"""A control next to a subject: a thread that only sleeps, and records how late it wakes.
 
-It measures the lateness of the machine, and in this process of the interpreter's lock, not of the subject. It goes
-into `params` of the trace, which no clause reads, so that a report can show lateness with it and without it:
+The lateness of the control thread comes from the machine, and in this process from the interpreter's lock. It does not
+come from the subject. The result goes into `params` of the trace. No clause reads `params`. A report shows the
+lateness of the subject next to the lateness of the control thread:
 
     control_worst_oversleep_ns   the longest
     control_oversleep            {"naps": .., "nap_ns": .., "p50_ns": .., "p90_ns": .., "p99_ns": .., "max_ns": ..,

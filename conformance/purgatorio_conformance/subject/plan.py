@@ -1,8 +1,9 @@
-"""A seeded plan of timer operations: which thread adds and cancels what, when, with which delay.
+"""A plan of timer operations that a seed determines: the threads, the adds and cancels, their times, and the delays.
 
-Uniform delays find almost nothing in a timing wheel, so most delays sit where something can go wrong: equal ones,
-zero, below zero, on and around multiples of the tick, and the largest that 64 bits hold. Cancels come well before the
-deadline, at it, after it, and twice. A huge delay is always cancelled, so that a run comes to an end.
+Uniform delays find almost no bugs in a timing wheel. So most delays are at places where a bug is likely: equal delays,
+zero, negative delays, delays on and around multiples of the tick, and the largest delay of 64 bits. Cancels come well
+before the deadline, at the deadline, after the deadline, and twice. A huge delay is always cancelled, so that the run
+ends.
 """
 
 import random

@@ -1,8 +1,8 @@
-"""A plan of timers as a plan of a purgatory: every timer becomes an operation with keys, and is registered, made
-ready and checked, forced, or returned by its key, as the plan's seed says.
+"""Makes a plan of a purgatory from a plan of timers. Every timer becomes an operation with keys. The seed decides
+whether the operation is registered only, made ready and checked, forced, or returned by `cancel_for_key`.
 
-Events come near the registration, within the time-out, or around its end, where the races are. An operation that
-will be returned by `cancel_for_key` has a key of its own, so that others are not returned.
+Events come near the registration, within the time-out, or around the time-out, because races are likely there. An
+operation that `cancel_for_key` will return has its own key, so that the call returns no other operation.
 """
 
 import random

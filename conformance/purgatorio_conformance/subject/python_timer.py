@@ -1,7 +1,9 @@
-"""A timer of Python's, driven and recorded in this process: one that any thread may call, or one of an event loop.
+"""A timer in Python, driven and recorded in this process. Either any thread may call the timer, or the timer belongs
+to an event loop.
 
-A timer is three methods (`PythonTimer`); the driver is the same for all. One lock of the interpreter is shared by the
-callers, the recorder and the timer, so lateness here is the harness's too; earliness is the timer's alone.
+A timer has three methods (`PythonTimer`), and one driver serves all timers. The callers, the recorder and the timer
+share the lock of the interpreter. So a late task may be late because of the recorder. An early task is always a bug of
+the timer.
 """
 
 import asyncio

@@ -1,15 +1,16 @@
-"""The reference as a subject: a purgatory under real threads, both dialects, recorded like any other subject.
+"""The reference as a subject: a purgatory with real threads, in both dialects. The runs are recorded like those of any
+other subject.
 
-The sequence of adds and cancels that drives a timer drives a purgatory here. An add becomes the registration of an
-operation under one to three keys. A cancel becomes an event, a `force_complete` or a `cancel_for_key`. Half of the
-other operations get an event; the rest expires. `threads` workers make the calls. The purgatory's own reaper and
+A plan of adds and cancels for a timer becomes a plan for a purgatory. An add becomes the registration of an operation
+under one to three keys. A cancel becomes an event, a `force_complete` or a `cancel_for_key`. Half of the other
+operations get an event, and the rest expires. `threads` worker threads make the calls. The purgatory's own reaper and
 executor expire operations.
 
-The declared bounds: `early_ns` is tick - 1 ms, by the contract of the timer; `late_ns` covers the lateness of a busy
-machine.
+The declared bounds: `early_ns` is tick - 1 ms, as the timer promises. `late_ns` is large enough for a busy machine.
 
 At the end the run waits for every operation, lets the reaper purge, and records `quiesce`. If some operations are
-never completed (the build under test may be broken), the run ends without a `quiesce`; the recording shows why.
+never completed (because the tested build is broken), the run ends without a `quiesce`, and the recording shows the
+reason.
 """
 
 import threading

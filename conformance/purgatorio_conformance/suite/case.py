@@ -1,4 +1,4 @@
-"""One case: one clause, in one scenario, for one promise of one subject; and what comes of it."""
+"""One case of the suite: one clause, in one scenario, for one promise of one subject, and the result."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""A program in any language under the suite: the scenarios as calls of `purgatorio-subject/1`, in virtual time.
+"""Tests a program in any language with the suite: the scenarios become calls of `purgatorio-subject/1`, in virtual
+time.
 
-Its promises and lacks follow from its own description. One child executes all programs, each from its own `start`. A
-child that misbehaves ends that run with a message, and is started again for the next.
+The description of the program determines its promises and lacks. One child process executes all test programs, each
+from its own `start`. If the child misbehaves, the current run ends with a message, and the child is started again for
+the next run.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The interface that a user implements to test a timer or a purgatory in-process: a short adapter, and its promises.
 
-Time is virtual: only `advance` moves it. All times are integers in nanoseconds, whatever unit the subject counts in.
+Time is virtual: only `advance` moves the clock. All times are integers in nanoseconds, even if the subject has another
+unit.
 
-What a subject cannot do is a *lack*, with its reason: the scenarios that need it are SKIPPED with that reason, and
-so are the clauses that need records of it. A method that is missing without a lack is an error.
+A *lack* names something that the subject cannot do, with a reason. Scenarios and clauses that need it are SKIPPED with
+this reason. If a method is missing and no lack names it, the test fails with an error.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Runs programs of calls, the enumerated scope, and gated runs against an adapter.
 
-The scope, the gated runs at gates and those at steps are one run each; the tests read its verdicts clause by clause.
-A violation is shown by the execution that caused it, repeated with a new subject, as a session.
+There are three runs: the scope, the gated runs with pause points (gates), and the gated runs with scheduling points
+(steps). Each test reads the verdict on one clause from one of these runs. To show a violation, the suite repeats the
+execution that caused the violation with a new subject.
 """
 
 from __future__ import annotations

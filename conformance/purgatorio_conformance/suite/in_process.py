@@ -1,10 +1,11 @@
-"""Connects an adapter in this process to the driver that otherwise drives programs over a pipe.
+"""Connects an adapter in this process to the driver of the subject protocol. (Otherwise the driver talks to a program
+over a pipe.)
 
-The callers are threads of this process. The purgatory's operations are made here, so their callbacks report and pause
-without user code. A step is a line of any code that is neither Python's own nor the suite's.
+The callers are threads of this process. This module creates the purgatory's operations, so callbacks report and pause
+without code of the user. A step is a line of any code except Python's own code and the code of the suite.
 
-When a run ends, a thread that still runs is stopped. A thread that waits for ever cannot be stopped: it stays until
-the process ends.
+At the end of a run, a thread that still runs is stopped. A thread that waits for ever cannot be stopped, and stays
+until the process ends.
 """
 
 from __future__ import annotations

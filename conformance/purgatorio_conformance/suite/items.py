@@ -1,4 +1,4 @@
-"""From a marker to tests, and from a test to its verdict: the part of the plugin that needs the extra `pytest`."""
+"""Makes tests from a marker, and a test result from a verdict. This part of the plugin needs the extra `pytest`."""
 
 from __future__ import annotations
 

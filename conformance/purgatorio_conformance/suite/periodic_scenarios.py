@@ -1,7 +1,7 @@
-"""The scenarios for a timer that offers periodic tasks or resets, or declares its turns.
+"""The scenarios for a timer that offers periodic tasks or resets, or declares its turns (see T12).
 
-Periods sit on and next to the ends of levels, as the delays of the other scenarios do. Time goes tick by tick, and over
-several periods at once, so that runs are missed.
+Periods are on and next to the boundaries of the levels of a wheel. Time moves tick by tick, and also over several
+periods at once, so that runs are missed.
 """
 
 from __future__ import annotations

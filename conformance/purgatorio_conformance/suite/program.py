@@ -1,4 +1,5 @@
-"""The content of a scenario: programs of protocol calls in a short form; and when it cannot be run."""
+"""The content of a scenario: programs of protocol calls in a short form, and the conditions under which a program
+cannot run."""
 
 from __future__ import annotations
 

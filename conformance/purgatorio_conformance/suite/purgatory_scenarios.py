@@ -1,7 +1,7 @@
-"""The scenarios for a purgatory, on one thread, each with the clauses that it can break.
+"""The scenarios for a purgatory on one thread. Each scenario names the clauses that it can break.
 
-Where a completion may be lost, time-outs never pass, because an expiry would hide the loss. For two threads see
-`purgatorio stress` and `purgatorio explore`.
+If a program may lose a completion, no time-out passes in the program, because an expiry would hide the loss. For
+several threads, use `purgatorio stress` and `purgatorio explore`.
 """
 
 from __future__ import annotations

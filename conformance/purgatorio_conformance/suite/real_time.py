@@ -1,8 +1,8 @@
-"""A subject with a clock of its own, as `purgatorio verify` drives it: seeded plans in real time, on several threads.
+"""Tests a timer with its own clock in the way of `purgatorio verify`: random plans in real time, on several threads.
 
-It is the protocol of the built-in subjects (`purgatorio_conformance.subject.contract.Subject`): the subject executes
-the plan and records itself. A run takes a few seconds, mostly asleep. The result depends on the machine too, so
-lateness below the declared bound is no violation.
+The timer is a built-in subject (`purgatorio_conformance.subject.contract.Subject`): the subject executes the plan and
+records the calls. A run takes a few seconds, and mostly sleeps. The machine may delay tasks, so lateness below the
+declared bound is no violation.
 """
 
 from __future__ import annotations

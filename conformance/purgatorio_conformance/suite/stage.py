@@ -1,4 +1,4 @@
-"""Where the threads of one run in this process speak and stand."""
+"""The threads of one run in this process: the reports of each thread, and the place at which each thread is paused."""
 
 from __future__ import annotations
 

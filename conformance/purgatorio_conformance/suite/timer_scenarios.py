@@ -1,7 +1,7 @@
-"""The scenarios for a timer, each with the clauses that it can break.
+"""The scenarios for a timer. Each scenario names the clauses that it can break.
 
-Delays sit where wheels go wrong: on and next to the ends of ticks and levels (uniform ones find almost nothing), under
-clocks that do not start at 0, after time has passed unused, in one bucket again and again.
+Delays are at places where a bug of a wheel is likely: on and next to the boundaries of ticks and levels (uniform
+delays find almost no bugs), with clocks that do not start at 0, after idle time, and again and again in one bucket.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The outcome of a job: one row per job, also if its process crashed.
+"""The outcome of a job: one row for each job, even if the process of the job crashed.
 
-A process that crashes, hangs or prints rubbish is a row with a `failure` and the verdict UNKNOWN, never the end of the
-campaign.
+If a process crashes, hangs or prints invalid output, its row has a `failure` and the verdict UNKNOWN, and the campaign
+continues.
 """
 
 from __future__ import annotations

@@ -22,10 +22,14 @@ _DEFAULT = Settings()
     type=click.IntRange(0, 65535),
     default=_DEFAULT.port,
     show_default=True,
-    help="Port to listen on; 0 chooses a free one.",
+    help="Port to listen on; 0 chooses a free port.",
 )
 @click.option("--host", default=_DEFAULT.host, show_default=True, help="Address to listen on.")
-@click.option("--follow", metavar="HOST:PORT", help="Run as a second broker, which replicates from this one.")
+@click.option(
+    "--follow",
+    metavar="HOST:PORT",
+    help="Run as a second broker that replicates from the broker at this address.",
+)
 @click.option(
     "--replica-lag-ms",
     type=click.IntRange(100),
@@ -78,16 +82,16 @@ def command(
     auto_create: bool,
     mutant: str | None,
 ) -> None:
-    """Serve clients of Kafka's protocol from the reference's broker and group coordinator.
+    """Run a small broker that serves clients of Kafka's protocol.
 
-    It is for tests of clients, and runs the delayed operations in real threads. NOTHING IS STORED ON DISK, and there is
-    no TLS and no access control. Ctrl-C ends it.
+    The broker is for tests of clients. NOTHING IS STORED ON DISK. There is no TLS and no access control. Ctrl-C ends
+    the broker.
 
     \b
       purgatorio broker                                      # 127.0.0.1:9092
       purgatorio broker --port 0 --initial-delay-ms 0        # any port, no delay
-      purgatorio broker --port 9093 --follow 127.0.0.1:9092  # a second one
-      purgatorio broker --mutant my_bug.py                   # with your own bug
+      purgatorio broker --port 9093 --follow 127.0.0.1:9092  # a second broker
+      purgatorio broker --mutant my_bug.py                   # with a bug
     """
     bug = bug_asked(mutant)
     if not allow_remote and host not in ("127.0.0.1", "::1", "localhost"):

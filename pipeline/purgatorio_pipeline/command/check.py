@@ -45,7 +45,7 @@ Exit status: 0 pass, 1 violated, 2 invalid input, 3 unknown.
     metavar="ID",
     help="Show only this clause, such as O4.",
 )
-@click.option("--operation", help="Judge only this operation or task, with --engine process.")
+@click.option("--operation", help="Judge only this operation or task. Sets --engine process.")
 @click.option(
     "--allow-idle",
     is_flag=True,
@@ -114,7 +114,8 @@ def _list(profiles: bool, clauses: bool) -> None:
         for one in CLAUSES.values():
             click.echo(_wrapped(f"{one.id:3} ", one.promise))
         click.echo(
-            "Clauses of a broker, from wire traces, each with its basis (documented: by the protocol guide):"
+            "Clauses of a broker, judged from wire traces. The words in brackets are the source of the promise. "
+            "`documented` means Kafka's protocol guide. `as Kafka` means that Kafka behaves so:"
         )
         for asked in WIRE_CLAUSES.values():
             click.echo(_wrapped(f"{asked.id:3} ", f"{asked.promise} ({asked.basis})"))

@@ -31,7 +31,7 @@ files that name it most often."""
 @click.command()
 @click.argument("name", metavar="ID")
 def command(name: str) -> None:
-    """Explain the clause ID: its promise, its formula, the code that judges it, and the bugs that break it.
+    """Explain the clause ID: the promise, the formula, the judging code, and known bugs that break the clause.
 
     \b
       purgatorio clause O4

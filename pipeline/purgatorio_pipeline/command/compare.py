@@ -40,7 +40,7 @@ _MEANING = {
 }
 
 EPILOG = """
-BEFORE and AFTER are each a trace, a folder or a glob. Runs are paired by their names.
+BEFORE is a trace, a folder or a glob, and so is AFTER. `compare` pairs runs that have the same name.
 
 \b
   purgatorio verify --command ./old --traces before
@@ -60,7 +60,7 @@ invalid, 3 a verdict that was known is UNKNOWN now.
     type=click.Choice([e.value for e in Engine]),
     default=Engine.PROCESS.value,
     show_default=True,
-    help="This process, or Spark.",
+    help="Judge on Spark or in this process.",
 )
 @click.option("--master", help="Spark master, such as spark://host:7077.")
 @click.option("--markdown", type=file, help="Write the comparison in Markdown.")
@@ -68,7 +68,7 @@ invalid, 3 a verdict that was known is UNKNOWN now.
 def command(
     before: str, after: str, engine: str, master: str | None, markdown: Path | None, as_json: bool
 ) -> None:
-    """Compare the verdicts and the lateness of the traces BEFORE and AFTER a change.
+    """Compare two sets of traces, from before and after a change: the verdicts and the lateness.
 
     \b
       purgatorio compare before after

@@ -1,4 +1,5 @@
-"""A line of a list: whole for a pipe, so that it can be searched, and wrapped under itself on a terminal."""
+"""Prints one line of a list. For a pipe, the line is not wrapped, so that other programs can search it. On a terminal,
+the line is wrapped and indented."""
 
 import shutil
 import sys

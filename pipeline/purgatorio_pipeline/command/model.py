@@ -21,17 +21,19 @@ USUAL_PROCESSES = min(2, os.cpu_count() or 1)
 
 @click.command("model", epilog="Exit status: 0 all hold, 1 violated, 2 wrong usage, 3 unknown.")
 @click.argument("claims", nargs=-1, metavar="[CLAIM]...")
-@click.option("--deep", is_flag=True, help="Larger bounds as well (several minutes more).")
+@click.option("--deep", is_flag=True, help="Check larger bounds too (several minutes more).")
 @click.option(
-    "--stories", is_flag=True, help="Print the shortest path of every mistake, a column per thread."
+    "--stories", is_flag=True, help="Print the shortest path of every mistake, with a column for each thread."
 )
-@click.option("--processes", type=click.IntRange(1, 64), default=USUAL_PROCESSES, help="Concurrent searches.")
+@click.option(
+    "--processes", type=click.IntRange(1, 64), default=USUAL_PROCESSES, help="Number of searches at a time."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(claims: tuple[str, ...], deep: bool, stories: bool, processes: int, as_json: bool) -> None:
-    """Check the models of the completion protocol and the wheel exhaustively, within the bounds shown.
+    """Check every state of small models of the purgatory and of the wheel, within the printed bounds.
 
-    Each claim has negative controls: known mistakes that must fail in the same model. A claim is UNKNOWN if one of
-    its negative controls does not fail. CLAIM is an id; the default is all.
+    A claim is a property of a model. Each claim has negative controls: models with a known mistake that must break the
+    claim. If a negative control does not fail, the claim is UNKNOWN. CLAIM is the id of a claim. Default: all claims.
 
     \b
       purgatorio model

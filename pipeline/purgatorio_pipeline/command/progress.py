@@ -1,9 +1,10 @@
-"""Progress of a command: how much is done, the elapsed time, and an estimate of the time left.
+"""The progress of a command on standard error: the completed share, the elapsed time, and an estimate of the remaining
+time.
 
-On standard error. In a terminal it is a bar that disappears at the end; in a log it is a line at the start and one
-every `LOG_SECONDS`. The time left is computed from the completed share, so parts of unequal length make it a rough
-estimate. For parts that run concurrently it is the time of the slowest, which a log names. There is no estimate
-while a part has just begun.
+In a terminal, the progress is a bar that disappears at the end. In a log, the progress is a line at the start, and a
+line every `LOG_SECONDS`. The estimate comes from the completed share, so parts of unequal length make it rough. If
+parts run concurrently, the estimate is that of the slowest part, and a log names this part. While a part has just
+begun, there is no estimate.
 """
 
 from __future__ import annotations

@@ -19,20 +19,21 @@ from purgatorio_spec.proof.lemmas import LEMMAS
 @click.option(
     "--budget-s", type=click.FloatRange(min=0.1), help="CPU seconds for each condition. [10; deep 60]"
 )
-@click.option("--deep", is_flag=True, help="A larger time budget for the contracts.")
+@click.option("--deep", is_flag=True, help="Use more time for the contracts.")
 @click.option("--stories", is_flag=True, help="Print the integers that refute every mistake.")
 @click.option(
     "--workers",
     type=click.IntRange(1, 64),
     default=2,
     show_default=True,
-    help="Contracts searched concurrently.",
+    help="Number of contract searches at a time.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(budget_s: float | None, deep: bool, stories: bool, workers: int, as_json: bool) -> None:
-    """Prove the arithmetic of the wheels for all integers, and search the contracts of the reference's code.
+    """Prove the arithmetic of the wheels for all integers (z3), and search for inputs that break a contract
+    (CrossHair).
 
-    The proofs say nothing about threads; see `purgatorio model` and `purgatorio explore`.
+    The proofs are not about threads. For threads, use `purgatorio model` and `purgatorio explore`.
 
     \b
       purgatorio prove

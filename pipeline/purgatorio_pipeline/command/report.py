@@ -1,4 +1,4 @@
-"""`purgatorio report`: one page of what several commands found."""
+"""The command `purgatorio report`: one page with the results of several commands."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 FINDINGS_SHOWN = 40
 
 EPILOG = """
-A SOURCE is one of
+A SOURCE is one of these:
 
 \b
-  traces: files, folders, globs; judged here, without Spark
-  the folder of `purgatorio check --out` (its verdicts; no diagrams)
+  traces: files, folders or globs, which this command judges
+  the folder of `purgatorio check --out`, with verdicts and no diagrams
   the folder of `purgatorio campaign --out`
-  a file with what stress, explore, check or verify print with --json,
-    or `python -m mutants` of a checkout, also with --kept
+  the --json output of stress, explore, check or verify, or (in a checkout)
+    of `python -m mutants`
 
 \b
   purgatorio stress --json > stress.json
   PYTHONPATH=tests python -m mutants --json > mutants.json
   purgatorio report runs/ nightly/ *.json --html page.html
 
-Exit status, of the worst that is shown: 0 pass, 1 violated or a known bug that no layer finds, 2 wrong usage or invalid
+Exit status of the worst result: 0 pass, 1 violated or a known bug that no layer finds, 2 wrong usage or invalid
 input, 3 unknown.
 """
 

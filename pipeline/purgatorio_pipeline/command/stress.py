@@ -38,7 +38,14 @@ _SIGN = {Grade.ACCEPTABLE: "ok", Grade.INTERESTING: "!", Grade.FORBIDDEN: "X", G
     "stress", epilog="Exit status: 0 nothing forbidden seen, 1 violated, 2 wrong usage, 3 unknown."
 )
 @click.argument("subject", default="reference")
-@click.option("-s", "--scenario", "scenarios", multiple=True, metavar="NAME[/DIALECT]", help="Default: all.")
+@click.option(
+    "-s",
+    "--scenario",
+    "scenarios",
+    multiple=True,
+    metavar="NAME[/DIALECT]",
+    help="Run only this scenario. Default: all scenarios.",
+)
 @click.option("--list", "listing", is_flag=True, help="List the scenarios.")
 @click.option(
     "--rounds", type=click.IntRange(1), default=2_000, show_default=True, help="Rounds of each scenario."
@@ -55,15 +62,17 @@ _SIGN = {Grade.ACCEPTABLE: "ok", Grade.INTERESTING: "!", Grade.FORBIDDEN: "X", G
     "--seed",
     default=1,
     show_default=True,
-    help="Seed of the plan; it does not repeat the timing of the machine.",
+    help="Seed of the random choices. A seed does not repeat the scheduling of the machine.",
 )
-@click.option("--batch", type=click.IntRange(0), help="Repeat only this batch, by its number in a report.")
+@click.option(
+    "--batch", type=click.IntRange(0), help="Repeat only the batch with this number. A report has the number."
+)
 @click.option(
     "--yields",
     type=click.Choice(list(YIELDS)),
     default="some",
     show_default=True,
-    help="Yield at locks and atomics.",
+    help="Short sleeps before uses of locks and atomics.",
 )
 @click.option(
     "--record-every",
@@ -76,7 +85,7 @@ _SIGN = {Grade.ACCEPTABLE: "ok", Grade.INTERESTING: "!", Grade.FORBIDDEN: "X", G
     "--traces", type=click.Path(path_type=Path, file_okay=False), help="Write recorded rounds to this folder."
 )
 @mutant_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(
     subject: str,
     scenarios: Sequence[str],
@@ -94,11 +103,12 @@ def command(
 ) -> None:
     """Run the scenarios on real threads, in many rounds, and count the outcomes.
 
-    SUBJECT is `reference`, `intrusive-timer` (its production wheel), or module:attribute, which names a
-    `purgatorio_stress.scenario.parts.Parts` that makes your timers and purgatories.
+    SUBJECT is `reference` (Kafka's timer and purgatory), `intrusive-timer` (the timer for production), or
+    module:attribute. The attribute is a `purgatorio_stress.scenario.parts.Parts` that makes your timers and
+    purgatories.
 
-    Each round builds a scenario of `purgatorio explore`; its threads start together at a barrier. A PASS holds for
-    these rounds only. The table shows in how many rounds two threads overlapped.
+    A scenario is a small program of one to three threads. In each round, the threads start together at a barrier. PASS
+    is about these rounds only. The table shows the number of rounds in which two threads overlapped.
 
     \b
       purgatorio stress                                   # all scenarios

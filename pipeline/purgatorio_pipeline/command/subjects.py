@@ -36,7 +36,7 @@ from purgatorio_spec.verdict import EXIT_STATUS, worst
     show_default=True,
     help="Maximum number of timers in each run.",
 )
-@click.option("--seed", default=1, show_default=True, help="Seed of the plans.")
+@click.option("--seed", default=1, show_default=True, help="Seed of the random calls.")
 @click.option(
     "--traces",
     type=click.Path(path_type=Path, file_okay=False),
@@ -46,12 +46,12 @@ from purgatorio_spec.verdict import EXIT_STATUS, worst
 def command(
     names: Sequence[str], listing: bool, operations: int, seed: int, traces: Path | None, as_json: bool
 ) -> None:
-    """Drive third-party timers and judge each by the promises of its own documentation.
+    """Test timers of other projects, each by the promises of its documentation.
 
-    A timer that is not installed is SKIPPED with the reason. All timers together take one to two minutes.
+    If a timer is not installed, its runs are SKIPPED with the reason. All timers take one to two minutes.
 
     \b
-      purgatorio subjects                          # all that can be driven here
+      purgatorio subjects                          # all installed timers
       purgatorio subjects jdk-timer sched --json
     """
     try:

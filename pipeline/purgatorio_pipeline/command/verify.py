@@ -1,4 +1,4 @@
-"""`purgatorio verify`: drive subjects, record them, judge what was recorded."""
+"""The command `purgatorio verify`: drives timers and purgatories, and judges the recorded calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A batch of files on Spark: read, judged, and all that is kept of them; and the gold tables of many batches."""
+"""A batch of files on Spark: reads and judges the files, and writes the stored results. Also the gold tables of many
+batches."""
 
 from __future__ import annotations
 

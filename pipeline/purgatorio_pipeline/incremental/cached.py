@@ -1,7 +1,9 @@
-"""The stored result of a judged file: everything that a report shows of it, so that the file need not be read again.
+"""The stored result of a judged file: all data that a report shows about the file, so that the file need not be read
+again.
 
-A check is assembled from these, whether its files were read now or before; so the two cannot differ. Limits that
-hold for a check as a whole (examples, gauges) are applied here, in the order of its files.
+A check is assembled from stored results. A result that was stored earlier and a result of this check are treated
+alike, so the two cannot differ. Limits for a whole check (examples, gauges) are applied here, in the order of the
+files.
 """
 
 from __future__ import annotations

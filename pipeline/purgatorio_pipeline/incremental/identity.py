@@ -1,10 +1,10 @@
-"""When a file is the same as before, and when a stored verdict is still valid.
+"""Decides whether a file is unchanged, and whether a stored verdict is still valid.
 
-A file is the same if it has the same name, path (links followed), size and modification time; its bytes are not
-checked. So a change of the same length is not noticed if the time was put back, or did not change within one tick of
-the file system's clock.
+A file is unchanged if it has the same name, path (after links), size and modification time. The bytes are not
+compared. So a change of equal length is not noticed if the time was set back, or did not change within one tick of the
+file system's clock.
 
-The checker is the same if all its own code is, byte by byte, and the options that change what its tables hold.
+The checker is unchanged if all its own code is unchanged, byte by byte, and the options that affect the tables too.
 """
 
 from __future__ import annotations

@@ -1,18 +1,67 @@
-"""A check on Spark, over a lake that stays or without one."""
+"""A check on Spark, with a lake of earlier results or without a lake."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from purgatorio_pipeline.hadoop import Place, hadoop_path
-from purgatorio_pipeline.incremental.cached import assemble
-from purgatorio_pipeline.incremental.check import KIND, check_lake
+from purgatorio_pipeline.incremental.cached import CachedResult, assemble
+from purgatorio_pipeline.incremental.check import KIND, KeptFile, check_lake
 from purgatorio_pipeline.incremental.identity import checker_fingerprint
-from purgatorio_pipeline.incremental.spark_reader import SparkReader
-from purgatorio_pipeline.judging import Judged, with_wire_examples
+from purgatorio_pipeline.judging import QUICK_BYTES, Judged, with_wire_examples
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.sources import find_on_hadoop
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(slots=True)
+class SparkReader:
+    """Spark, started when there is something to read or to write, and not before."""
+
+    master: str | None = None
+    memory: str | None = None
+    full: bool = False
+    _spark: SparkSession | None = field(default=None, init=False)
+
+    def session(self, places: Sequence[Place] | None = None) -> SparkSession:
+        """The session, started for these files; without them it is not known how much there will be to read."""
+        from purgatorio_pipeline.session import start_session
+
+        if self._spark is None:
+            self._spark = start_session(self.master, quick=_is_quick(places), memory=self.memory)
+        return self._spark
+
+    def judge_alone(self, places: Sequence[Place]) -> list[CachedResult]:
+        from purgatorio_pipeline.incremental.spark_fold import cached_of_files
+        from purgatorio_pipeline.session import start_context
+
+        context = start_context(self.master, quick=_is_quick(places), memory=self.memory)
+        return cached_of_files(context, places, full=self.full)
+
+    def judge(self, places: Sequence[Place], lake: Lake) -> list[CachedResult]:
+        """Read files and judge them, leaving their tables in a lake of their own."""
+        from purgatorio_pipeline.incremental.batch import judge_batch
+
+        spark = self.session(places)
+        return judge_batch(spark, places, lake, full=self.full)
+
+    def publish(self, lake: Lake, gold: Lake, held: Sequence[KeptFile], judged: Judged) -> None:
+        from purgatorio_pipeline.incremental.batch import publish
+
+        publish(self.session(()), lake, gold, held, judged)
+
+
+def _is_quick(places: Sequence[Place] | None) -> bool:
+    return places is not None and sum(_size_bytes(place) for place in places) < QUICK_BYTES
+
+
+def _size_bytes(place: Place) -> int:
+    return place.stat().st_size if isinstance(place, Path) else place.size_bytes()
 
 
 def judge_on_spark(

@@ -1,8 +1,9 @@
-"""The fold on Spark: a file, or a run whose events are in a table, is judged by one task as this process would.
+"""The fast check on Spark. A task judges one file, or one run whose events are in a table, as this process would.
 
-A task gets names of files, reads the traces, and returns the stored result of each. Neither the JVM nor SQL sees an
-event, so Spark is started without SQL if no tables are requested. Nothing is shuffled. Spark passes a file of a
-Hadoop file system to its task as one value, which is written to a temporary file; a file above 2 GiB is refused.
+A task gets names of files, reads the traces, and returns the stored result of each file. Neither the JVM nor SQL sees
+an event. So Spark is started without SQL if no tables are requested. Nothing is shuffled. Spark passes a file of a
+Hadoop file system to its task as one value, and the task writes the value to a temporary file. A file above 2 GiB is
+refused.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Reads the control thread of a run from the `params` of its header: how late a thread woke that only slept.
+"""Reads the lateness of the control thread of a run from `params` in the header. (A control thread only sleeps.)
 
-`params` are the producer's own and a stranger's, so they are believed in one form only, the one that the subjects here
-write (`control_oversleep`, see docs/recording.md), and anything else is no control.
+Any producer may write any `params`. So this module accepts only the form that Purgatorio's subjects write
+(`control_oversleep`, see docs/recording.md). Any other form is ignored.
 """
 
 from __future__ import annotations

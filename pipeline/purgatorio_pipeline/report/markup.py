@@ -1,7 +1,7 @@
-"""HTML and SVG builders that prevent injection: they escape every text and attribute.
+"""HTML and SVG builders that prevent injection: the builders escape every text and attribute.
 
-`tag` is the only way to make markup from text. A plain `str` is text out of a trace until proven otherwise: its
-unprintable characters are made visible, then `& < > " '` are escaped, in content and in attributes alike.
+`tag` is the only way to make markup from text. A plain `str` counts as text of a trace. Its unprintable characters
+become visible, and then `& < > " '` are escaped, in content and in attributes.
 """
 
 from __future__ import annotations

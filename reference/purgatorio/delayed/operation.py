@@ -17,8 +17,8 @@ Promises (clause ids in brackets).
   completed operation without a timer task.
 * [O8] An exception in a callback goes to `faults`: see `purgatorio.faults`.
 
-A *dialect* is a rule for an event on an operation that another thread evaluates at this time. The dialects are
-`pending_flag` and `locked`. Their modules add promises.
+An event may come while another thread evaluates the operation. A *dialect* is a rule that says what the thread of the
+event does in this case. The dialects are `pending_flag` and `locked`. Their modules add promises.
 
 For subclasses: `try_complete` must not block for long, and several threads may call `try_complete` at once.
 `try_complete` must return the result of `force_complete`, or False. If `try_complete` returns True without a

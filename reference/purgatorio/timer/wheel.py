@@ -32,7 +32,8 @@ Promises.
 * A bucket is offered to the delay queue once for each tick that the bucket serves.
 * [T7] An entry that is flushed from level n has expired, or goes to a level below n. So an entry moves at most once per
   level.
-* `advance_clock` never moves the clock back. The clock of a level is the clock of the level below, floored to its tick.
+* `advance_clock` never moves the clock back. The clock of a level is the clock of the level below, rounded
+  down to a multiple of the upper level's tick.
 
 Not promised: that the clock shows the time. The clock is the time of the last polled bucket, so the clock of an idle
 wheel is behind the time. In this case a short delay may go to a higher level than necessary (and moves down at once),

@@ -6,11 +6,12 @@ operation. The *claim* is the force with out = 1:
     O1  |done| <= 1,  |force with out = 1| <= 1,  a force returns 1 iff it contains the done,  and 0 only if a claim
         had begun
     O2  every done lies in a force;  a try returns 1 only at t >= ready, and under a check(k) only if no
-        cancel_for_key(k) had returned the operation before that check;  only a key that it was registered under
-        returns it, and no key twice;  a key returns every operation that waits under it
+        cancel_for_key(k) had returned the operation before that check;  cancel_for_key(k) returns an operation
+        only if it was registered under k, only once, and returns every operation that waits under k
     O3  |on_expiration| <= 1, one fire contains both the done and, after it, the on_expiration, and a fire that
         contains the claim contains an on_expiration
-    O6  no try of one thread overlaps a try of another nor, under the operation's lock, the done of another
+    O6  no try of one thread overlaps a try of another thread;  if on_complete runs under the operation's lock, no
+        try overlaps a done of another thread
 
 `docs.makers.operation_machine` states these rules as a state machine of one operation, without the timer. A test
 compares the clauses and the state machine on every short history.
@@ -41,9 +42,9 @@ def once(run: Run, history: OperationHistory) -> Finding:
     """An occasion is an operation with a `force_complete` or an `on_complete`. A second completion is a violation even
     if records were dropped. A `force_complete` may return false only if another call has begun to complete the
     operation. This rule is judged only if the `force_complete` began after the registration had returned false. The
-    rule is not judged if a `cancel_for_key` returned the operation, or if another `force_complete` raised or is open.
-    The rule is broken if the operation is never completed. The rule is also broken if the evaluation or expiry that
-    completed the operation began after the `force_complete` returned."""
+    rule is not judged if a `cancel_for_key` returned the operation, or if another `force_complete` raised an exception
+    or has no return. The rule is broken if the operation is never completed. The rule is also broken if the operation
+    is completed by a `try_complete` or an expiry that began after the `force_complete` returned."""
     if not history.forces and not history.completes:
         return NO_OCCASION
     completes, winners = history.completes, history.winners
@@ -118,9 +119,10 @@ def _lost_to_nobody(run: Run, history: OperationHistory) -> Broken | None:
 O2 = Clause(
     "O2",
     "every completion has a cause: on_complete runs only inside a force_complete call; try_complete "
-    "returns true only if the operation could be ready; after cancel_for_key(key) has returned an "
-    "operation, no check of this key completes the operation; cancel_for_key(key) returns every operation "
-    "that waits under the key, and returns each operation only once",
+    "returns true only if the operation became ready before the return of try_complete; after "
+    "cancel_for_key(key) has returned an operation, no check of this key completes the operation; "
+    "cancel_for_key(key) returns every operation that waits under the key, and no later "
+    "cancel_for_key(key) returns the operation again",
     formula="every done in a force;  try.out = 1 => ready.t_call <= try.ret.t;  "
     "try.out = 1 under check(k) => no cancel_for_key(k) returned it before check(k).call;  "
     "cancel_for_key(k) returned it => k in its keys, and no cancel_for_key(k) did before;  "
@@ -132,13 +134,14 @@ O2 = Clause(
 
 @O2.of_operation
 def caused(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is an operation with an `on_complete`, with a `try_complete` that returned true, or that a
-    `cancel_for_key` returned. The rule about checks of a cancelled key also holds for the other keys that the event
-    `cancelled` names. This rule is judged only if the registration had returned before the `cancel_for_key` began,
-    because an open registration may watch the key again. One `cancel_for_key` may return an operation several times,
-    because the operation may be registered several times under one key. An operation waits under a key throughout a
-    `cancel_for_key` if its registration returned false before the call, and nothing could complete the operation
-    before the call returned. If the trace was cut off, this last rule is not judged."""
+    """An occasion is an operation for which `on_complete` ran, or a `try_complete` returned true. Another occasion is
+    an operation that a `cancel_for_key` returned. A `cancelled` event in the trace may list several keys of the
+    operation. The rule about checks after a `cancel_for_key` applies to each of these keys. The rule is judged only if
+    the registration had returned before the `cancel_for_key` began, because a registration without a return may watch
+    the key again. If an operation was registered several times under one key, one `cancel_for_key` call may return the
+    operation several times. The last rule of the clause (`cancel_for_key` returns every operation that waits) is
+    judged if two facts are known: the registration returned false before the `cancel_for_key` began, and no call could
+    complete the operation before the `cancel_for_key` returned. If the trace was cut off, this rule is not judged."""
     if (broken := _not_given_back(run, history)) is not None:
         return broken
     truths = [attempt for attempt in history.tries if attempt.out == 1]
@@ -351,12 +354,13 @@ O6 = Clause(
 @O6.of_operation
 def no_overlap(run: Run, history: OperationHistory) -> Finding:
     """An occasion is an operation with two `try_complete` calls. If `on_complete` runs under the operation's lock,
-    another occasion is an operation with a `try_complete` and an `on_complete`. Both functions are recorded inside the
-    callback, so under the operation's lock. If the recorded intervals of two threads overlap, the calls did overlap.
-    Nested calls on one thread are normal. If records were dropped, a call without a return may have ended long before.
-    The first evaluation of a registration needs no lock, because no other thread has the operation yet. So the clause
-    promises nothing about an operation that is registered twice and completed without the lock. A completed operation
-    may be evaluated again, for example by a registration."""
+    another occasion is an operation with a `try_complete` and an `on_complete`. The start and the end of both
+    functions are recorded while the operation's lock is held. So if the recorded intervals of two threads overlap, the
+    functions did overlap. Nested calls on one thread are no violation. If records were dropped, an overlap with a call
+    without a return is UNKNOWN, because the call may have ended long before. The first `try_complete` of a
+    registration needs no lock, because no other thread knows the operation yet. A second registration of an operation
+    makes such a `try_complete` without a lock too. So if an operation is registered twice and completed without the
+    lock, the clause is not judged. A completed operation may be evaluated again, for example by a registration."""
     beside = run.profile.completes_beside
     if beside and len(history.registrations) > 1:
         return NO_OCCASION

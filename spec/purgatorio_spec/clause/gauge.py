@@ -1,6 +1,6 @@
-"""P1, P2, P4, T5: the gauges, and the garbage that they show.
+"""P1, P2, P4, T5: the gauges, and the completed operations that the gauges still count.
 
-`least` and `most` are the bounds that the events around a reading allow, over the interval in which it was taken:
+`least` and `most` are bounds for a reading. The bounds follow from the events around the interval of the reading:
 
     P1  at rest:  watched <= waiting + the most entries that (purge interval) operations have + unseen
     P2  least <= watched <= most;  at rest: delayed <= live + plain tasks + overcounted
@@ -9,23 +9,26 @@
 
 with  overcounted = raced  in the dialects of Kafka, and 0 elsewhere.
 
-*waiting*: the entries of operations that are registered, not completed, and not returned by every key. An operation
-that a key returned is out of the timer; one that all keys returned is watched nowhere.
+*waiting*: the entries of operations that are registered, not completed, and not returned by a `cancel_for_key` of every
+key. An operation that one `cancel_for_key` returned is not in the timer. An operation that every key returned is not
+watched.
 
 *unseen*: the entries of operations that the purge's estimate may have missed. Kafka's purge sets the estimate to the
-number of tasks in the timer. So the estimate permanently loses every operation that is watched and not in the timer
-at that moment: operations handed over to run, those without a time-out, those that one of several keys returned, and
-registrations between watching and the timer's add. *unseen* counts the entries that the *last* purge may have missed,
-at the time at which there were most. After more completions than the interval and that allowance, there must have
-been another purge. An instant of virtual time may contain any number of registrations. Of those, it counts as many as
-were open at once, or as other threads began during one `advance_clock`: there a purge may be paused between reading
-the timer's size and using it.
+number of tasks in the timer. So the estimate misses every operation that is watched and not in the timer at this
+moment: operations that have passed their time-out, operations without a time-out, operations that one of several keys
+returned, and registrations between watching and the add to the timer. *unseen* counts the entries that the *last*
+purge may have missed, at the time with the largest number of such entries. If the number of completions exceeds
+purge_interval plus *unseen*, there must have been another purge. An instant of virtual time may contain any number of
+registrations. *unseen* counts at most as many of these registrations as were open at one time, or as other threads
+began during one `advance_clock`. (During an `advance_clock`, a purge may be paused between reading and using the
+timer's size.)
 
-*raced*: `locked` and `pending-flag` count a task that was cancelled while it was added, or moved between buckets,
-until its bucket is flushed. A task is raced if a cancel of it began during an add, or if another thread recorded an
-event during the cancel. It counts from the call of that cancel on. Each race may leave a task behind, so any number of
-them may be counted. It ends at a `quiesce` that comes a reaper's period after the task would have been late. The same
-holds for a task that ended once and was added again, if it is unknown whether it ended again.
+*raced*: the dialects `locked` and `pending-flag` may count a task that was cancelled during an add, or during a move
+between buckets, until the bucket is flushed. A task is raced if a cancel of the task began during an add, or if another
+thread recorded an event during the cancel. The task counts from the call of this cancel on. Each race may leave a task
+behind, so the number of raced tasks is not limited. The counting ends at a `quiesce` that comes a reaper's period after
+the task would have been late. If a task ended once and was added again, and the trace does not show whether it ended
+again, the task counts as raced too.
 """
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
@@ -36,8 +39,8 @@ from purgatorio_spec.verdict import KEPT, NO_OCCASION, STILL_OPEN
 P1 = Clause(
     "P1",
     "completed operations are removed: when no call runs, every watched entry belongs to a waiting "
-    "operation, except entries of at most purge_interval completed operations and entries that the last "
-    "purge could not see",
+    "operation, except entries of at most purge_interval completed operations, and entries of operations "
+    "that were not in the timer at the time of the last purge",
     formula="at rest: watched <= waiting + most_entries(purge_interval) + unseen",
     records=("gauge|quiesce", "try_complete_else_watch", "force_complete"),
     constants=("purge_interval",),
@@ -48,12 +51,12 @@ P1 = Clause(
 @P1.of_reading
 def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     """An occasion is a reading of `watched` at rest. In the formula, *waiting* counts the entries of operations that
-    are registered, not completed, and not returned by every key. *most_entries(n)* counts the entries of the n
-    operations with the most keys. *unseen* counts the entries that the last purge may have missed. An entry is unseen
-    if its operation was watched but not in the timer at the time of the purge, and was completed later. Such an
-    operation had passed its time-out, had no time-out, or was being registered. The time of the purge is not recorded,
-    so the time with the largest *unseen* counts. In virtual time, the number of such registrations is at most the
-    number of registrations that were open at once."""
+    are registered, not completed, and not returned by a `cancel_for_key` of every key. *most_entries(n)* counts the
+    entries of the n operations with the most keys. *unseen* counts the entries that the last purge may have missed:
+    entries of operations that were watched but not in the timer at the time of the purge, and that were completed
+    later. Such an operation had passed its time-out, had no time-out, or was being registered. The time of the purge
+    is not recorded. So the clause uses the time that gives the largest *unseen*. In virtual time, *unseen* includes at
+    most as many operations in registration as there were registrations open at one time."""
     if not reading.at_rest or reading.watched is None or run.purge_interval is None:
         return NO_OCCASION
     most = reading.waiting + reading.garbage_most
@@ -81,12 +84,14 @@ P2 = Clause(
 
 @P2.of_reading
 def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
-    """An occasion is a reading whose earliest possible time is known: a reading recorded as an interval, a reading at
-    rest, or a point that is not the first event of its thread. `watched` is at least the number of entries of live
-    operations, and at most the number of all entries ever made. At rest, `delayed` is at most the number of live
-    operations that no key has returned, plus the number of timer tasks that are not operations. In Kafka's dialects,
-    `delayed` may also count *raced* tasks. A task is raced if its cancel overlapped an add, or if another event was
-    recorded during the cancel. A raced task counts until a `quiesce` at which the task is long overdue."""
+    """An occasion is a reading of the gauges (`gauge` or `quiesce`) whose earliest possible time is known. If a
+    reading is recorded as a call and a return, the earliest time is the call. If a reading is recorded as a single
+    event, the earliest time is the previous event of its thread. If there is no previous event, only a reading at rest
+    is an occasion. `watched` is at least the number of entries of live operations, and at most the number of all
+    entries ever made. At rest, `delayed` is at most the number of live operations that no `cancel_for_key` has
+    returned, plus the number of timer tasks that are not operations. In Kafka's dialects, `delayed` may also count
+    *raced* tasks. A task is raced if its cancel overlapped an add, or if another event was recorded during the cancel.
+    A raced task counts until a `quiesce` at which the task is long overdue."""
     if not reading.bounded:
         return NO_OCCASION
     # What a key may have given back, and no event reported, is counted or not.
@@ -150,10 +155,13 @@ T5 = Clause(
 
 @T5.of_reading
 def size_is_exact(run: Run, reading: Reading) -> Finding:
-    """An occasion is a reading of `delayed`, as in P2. If the profile counts cancelled tasks until the next tick, only
-    a reading at rest is an occasion. A point may have been read at any time since the previous event of its thread.
-    Even at rest, a reaper may be moving one task between buckets, and the recorder does not see this move. Only a
-    `quiesce` excludes such a move. So without a `quiesce`, the lower bound is one less."""
+    """An occasion is a reading of `delayed`, with the conditions of P2. If the profile counts cancelled tasks until
+    the next tick, only a reading at rest is an occasion. A reading that is recorded as a single event may have been
+    made at any time since the previous event of its thread. Even at rest, a reaper may be moving one task between
+    buckets, and the recorder does not see this move. Only a `quiesce` excludes such a move. So without a `quiesce`,
+    the lower bound is one less. `size()` may count a task until the end of its run. In real time, `size()` may count
+    a task that is not an operation for a reaper's period longer, because the thread of the task may change the count
+    after the end was reported."""
     if reading.delayed is None:
         return NO_OCCASION
     if reading.delayed < 0:

@@ -69,10 +69,10 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
     """An occasion is a registered operation that was ready before the registration started. Another occasion is an
     operation with a key that was checked after the operation was ready, if the check returned. After a
     `cancel_for_key` has returned the operation, the operation is not watched under this key, and checks of the key are
-    not judged. If a `try_complete` of the operation raised, registrations and checks that began before the end of this
-    `try_complete` are not judged, because the operation may not have been completable. A check that ended with an
-    exception is not judged, because in Kafka the exception of one operation ends the check. (O8 forbids this for the
-    reference.)"""
+    not judged. If a `try_complete` of the operation raised an exception, the exception may have prevented the
+    completion. So registrations and checks that began before the end of this `try_complete` are not judged. A check
+    that ended with an exception is not judged, because in Kafka the exception of one operation ends the check. (O8
+    forbids this for the reference.)"""
     registration, ready = history.registration, history.ready
     if ready is None or registration is None or registration.ret_i is None or registration.err is not None:
         return NO_OCCASION
@@ -229,7 +229,7 @@ O5 = Clause(
     "O5",
     "no operation waits forever: at the end of the run every operation with a timeout is completed, "
     "unless cancel_for_key returned the operation or the purgatory was shut down; in virtual time, an "
-    "operation expires no later than its timeout plus late_ns after its registration",
+    "operation expires at most (timeout + late_ns) after its registration",
     formula="registration.out = 0, with a time-out, not cancelled, overdue at the end => some force claimed it;  "
     "in virtual time its expiry began at t <= registration.ret.t + delay_ns + late_ns",
     records=("try_complete_else_watch", "force_complete"),
@@ -241,11 +241,12 @@ O5 = Clause(
 @O5.of_operation
 def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
     """An occasion is an operation with a time-out whose registration returned false, if the operation was completed,
-    or is overdue at the end. The time-out counts from the return of the last add. If no add is recorded, the time-out
-    counts from the return of the registration. In virtual time, the clause also gives the latest time of an expiry.
-    This time counts from the registration, because a failed check may add the time-out again, and so move the deadline
-    for ever. An expiry is a completion inside a `timer_fire`, or a completion with a later `on_expiration` on its
-    thread. The latest time is not judged if `late_ns` is not declared, or if the operation was registered twice."""
+    or is overdue at the end. The time-out counts from the return of the last add of its timer task. If no add is
+    recorded, the time-out counts from the return of the registration. The rule about virtual time counts from the
+    registration, not from the last add. Otherwise an implementation that adds the timer task again after each check
+    could move the deadline for ever. An expiry is a completion inside a `timer_fire`, or a completion with a later
+    `on_expiration` on its thread. The rule about virtual time is not judged if `late_ns` is not declared, or if the
+    operation was registered twice."""
     registration = history.registration
     if registration is None or registration.out != 0 or registration.delay_ns is None or history.cancelled:
         return NO_OCCASION

@@ -1,9 +1,10 @@
-"""T8 to T10: a periodic task runs not before its period, at most the late bound after it, and not after its cancel.
+"""T8 to T10: a periodic task does not run before its deadline, runs at most late_ns after its deadline, and does not
+run after its cancel.
 
-With P the period, D(k) = deadline_t + k * P the deadline of the k-th run counted from 0, `early` and `late` the
-bounds of the header, and f(n) the n-th fire. In virtual time a task can run only at an `advance_clock`. So "by t"
-means there: by the first `advance_clock` that began after the add and returned at t or later, `chance(t)`. In real
-time chance(t) = t.
+In the formulas, P is the period, D(k) = deadline_t + k * P is the deadline of the k-th run counted from 0, `early` and
+`late` are the bounds of the header, and f(n) is the n-th fire. In virtual time a task can run only in an
+`advance_clock`. So chance(t) is the first `advance_clock` that began after the add and returned at t or later. In real
+time, chance(t) = t.
 
     fixed delay  T8  f(n).t >= f(n-1).ret.t + P - early, less `late` in real time
                  T9  f(n).t <= chance(f(n-1).ret.t + P + late)
@@ -18,11 +19,12 @@ time chance(t) = t.
     T10          a cancel that did not return 0 and has returned: no fire starts after it. One that was due by then may
                  have been handed over, if the cancel is no barrier and was not made by the task itself.
 
-"Less `late`": a run may be recorded as late as the header allows, and the timer counts from its real start. Without
+"Less `late`": the record of a run may be late by `late`, but the timer counts from the real start of the run. Without
 `late_ns` the record is exact.
 
-The timer may have computed the first deadline at any time between the add's call and its return; T9 counts from the
-latest. Nothing is promised of a run after one that raised, nor of a task that was added more than once.
+The timer may compute the first deadline at any time between the add's call and its return. T9 counts from the latest
+of these times. Runs after a run that raised an exception are not judged. A task that was added more than once is not
+judged.
 """
 
 from __future__ import annotations

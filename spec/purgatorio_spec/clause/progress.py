@@ -1,12 +1,13 @@
-"""T12: an advance ends although tasks add tasks without a delay. These run in it or not, as the header declares.
+"""T12: every advance_clock ends, even if tasks add tasks without a delay. Such tasks run in the same advance_clock
+(turn) or in the next one, as the header declares.
 
     turn `next`  an add with delay_ns <= 0 made inside an advance_clock:  no fire of it inside the same advance_clock
     turn `same`  the same add:  its fire starts before that advance_clock returns
 
-Under `next` a task that adds itself again runs once in each turn, so every turn ends. Under `same` a chain of tasks
-ends the turn when the chain ends; P3 judges a turn that never ends. In real time, adds that other threads make during
-the advance are not judged. In virtual time there are no events outside of calls, so such an add was made from inside
-a task.
+With `next`, a task that adds itself again runs once in each turn, so every turn ends. With `same`, a chain of tasks
+runs in one turn, and the turn ends when the chain ends. P3 judges a turn that never ends. In real time, the clause
+does not judge adds of other threads during the advance. In virtual time there are no events outside of calls, so an
+add during an advance was made inside a task.
 """
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding

@@ -1,4 +1,5 @@
-"""Calls and their returns: pairs within a batch and across batches, and whether those of a thread nest."""
+"""Pairs each call with its return, within a batch and across batches, and tests whether the calls of a thread are
+nested."""
 
 from __future__ import annotations
 

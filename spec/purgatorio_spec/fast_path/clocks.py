@@ -1,4 +1,4 @@
-"""Finds events whose time runs backwards on their thread. It keeps the last time of each thread."""
+"""Finds events at which the time of a thread goes backwards. The state is the last time of each thread."""
 
 from dataclasses import dataclass, field
 

@@ -1,8 +1,9 @@
-"""O4's join by key: of the checks of a key that start after an operation is ready, the first to return.
+"""The rule for O4: after an operation is ready, which check of its keys returns first?
 
-A check that an exception ended settles nothing. Returns come in order, so an operation waits for its keys from the
-moment at which it is ready, and the first return of a check that started later settles it. The state between
-batches: the keys of registered operations, the open checks, and the waiting operations.
+Only checks that start after the operation is ready count. A check that ended with an exception does not count. Returns
+come in order. So from the moment at which an operation is ready, the operation waits for its keys, and the first
+return of a check that started later ends this wait. The state between batches: the keys of registered operations, the
+open checks, and the waiting operations.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Numbers for the names of a run's operations, packed by page as their columns are.
+"""Numbers for the names of a run's operations. Pages of names are packed together with the columns of the operations.
 
-Of packed names a hash is kept, eight bytes each: a new name is searched for there, and where it may be the page is
-opened, in which names are compared as they are. So nothing rests on hashes being different.
+For a packed name, a hash of eight bytes stays in memory. To find a name, the module first searches for its hash. If a
+page may contain the name, the page is unpacked, and the names are compared. So equal hashes cause no error.
 """
 
 from __future__ import annotations

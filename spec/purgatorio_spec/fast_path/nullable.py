@@ -1,7 +1,8 @@
-"""Columns with missing values, with three-valued logic: a comparison with a missing value is never true.
+"""Columns with missing values, and three-valued logic: a comparison with a missing value is unknown.
 
-`Numbers` are integers of which some are absent. A comparison with an absent one is neither true nor false, and `and`,
-`or` and `not` keep that apart, as in SQL: `a < b` is `Truth`, of which `yes` holds where it is surely so.
+`Numbers` are integers, some of which are missing. A comparison with a missing integer is neither true nor false.
+`and`, `or` and `not` follow the rules of SQL. `a < b` is a `Truth`. Its method `yes` returns the rows in which the
+comparison is certainly true.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A batch of events in its run: rows numbered from the run's first on, texts by the run's numbers, rows by kind."""
+"""A batch of events with numbers instead of texts: rows count from the first row of the run, and texts have numbers of
+the run. Rows are grouped by kind."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The state of a run's operations and tasks: one number per column and operation, from the events so far.
+"""The state of a run's operations and tasks: for each column and operation one number, computed from the events so
+far.
 
-Every column is a first, last, least or most value, or a count, so a batch is added by one scatter a column, and two
-carries by the same. Rows of the run stand for positions: 32 bits each, until a run has more rows than that.
+A column is a first, last, least or largest value, or a count. So one vectorized operation for each column adds a
+batch. Row numbers of the run serve as positions. A row number has 32 bits until a run has more rows than that.
 """
 
 from typing import Final, cast

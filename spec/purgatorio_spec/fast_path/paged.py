@@ -1,8 +1,9 @@
-"""Columns by number in pages; the least recently used pages are packed.
+"""Columns in pages of operations. The least recently used pages are packed.
 
-A run's operations come and go, but each may be called again at any time, and a gauge may count them, so no data of
-an operation may be lost. Unused operations are packed without loss: a number then takes 30 to 55 bytes instead of
-350. The number of open pages is limited (`PAGES`), not counting those that the current batch uses.
+An operation may be called again at any time, and a gauge may count the operation, so no data of an operation may be
+lost. Operations without recent events are packed without loss: the data of an operation then takes 30 to 55 bytes
+instead of
+350. The number of unpacked pages is limited (`PAGES`), not counting the pages that the current batch uses.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

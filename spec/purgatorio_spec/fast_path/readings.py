@@ -1,4 +1,5 @@
-"""The readings of the gauges as columns: the open calls at each, the bounds of its values, and which may be broken."""
+"""The readings of the gauges as columns: the calls that are open at each reading, the bounds of its values, and
+whether a clause may be broken."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The recheck: the clauses judge the rows of the candidate operations, with the context that they need.
+"""The recheck: the clauses judge the events of the candidates (operations that may break a clause).
 
-The batches are gone over once more. Of each, the rows of candidate operations and of the sample are taken, and the
-calls of threads where a count is doubtful are followed. An operation is judged when its last row has come and
-nothing else is awaited, so what is held is bounded by what is open.
+The batches are read a second time. From each batch, the rows of candidates and of the sample are taken, and the calls
+of threads with a doubtful count. An operation is judged when its last row has come and no other event is awaited. So
+the memory is proportional to the number of open operations.
 """
 
 from __future__ import annotations

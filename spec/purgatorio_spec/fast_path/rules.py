@@ -353,7 +353,7 @@ def summaries(b: Block) -> Ints:
         "added_ret_i": row(b.add_ret),
         "disarmed_first_i": np.minimum(np.minimum(row(b.cancel_call), row(b.fire_call)), row(b.win_call)),
         "disarmed_surely_i": np.minimum(
-            np.where(cancelled, row(b.cancel_ret), NEVER), np.where(fired, row(b.fire_call), NEVER)
+            np.where(cancelled, row(b.cancel_ret), NEVER), np.where(fired, row(b.fire_ret), NEVER)
         ),
         "raced_i": np.where(b.flag("raced").yes | during_add, row(b.cancel_call), NEVER),
         "deadline_t": np.where(_some(b.add_n).yes, row(b.deadline_t), NEVER),

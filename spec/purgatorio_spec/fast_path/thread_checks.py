@@ -1,8 +1,9 @@
-"""Fast check of O7: finds the `check_and_complete` calls that certainly returned the right number.
+"""The fast check of O7: finds the `check_and_complete` calls that certainly returned the correct number.
 
-In such a check the thread made only `try_complete` calls, and nothing inside them could complete another operation.
-Then the number is right if and only if as many of them returned true. The clause itself judges all other checks.
-Between batches a thread's state is its last check event, and the events since.
+In such a call, the thread made only `try_complete` calls, and nothing inside these calls could complete another
+operation. Then the number is correct if and only if it is the number of `try_complete` calls that returned true. The
+clause judges all other `check_and_complete` calls. The state of a thread between batches is its last check event, and
+the later events.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The history of one operation or timer task: its calls and points in the recorder's order.
 
-A return without its call is left out. In a whole trace it makes the trace invalid (`RunFacts.broken`); with dropped
-records it is expected. A call that never returned is left out too if the same call, with its return, is directly
-inside it or at the same time: then one call was recorded twice.
+A return without its call is left out. In a complete trace, such a return makes the trace invalid (`RunFacts.broken`).
+If records were dropped, such returns are expected. A recorder may record one call twice. In this case the outer call
+has no return, and an equal call with a return is directly inside it or at the same time. Then the outer call is left
+out too.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The parts of a run that are no operation: one `check_and_complete`, with its result and the operations that it
-completed; and one reading of the gauges, with the bounds that the events around it allow.
+"""The parts of a run that are not operations: one `check_and_complete`, with its result and the operations that it
+completed; and one reading of the gauges, with the bounds that follow from the events around the reading.
 
-A reading recorded as an interval was taken in it; one recorded as a point, since the event before it of its thread, or,
-at rest, at the point. Lower bounds count what was certainly there throughout, upper bounds what may have been.
+If a reading is recorded as an interval, it was taken in this interval. If a reading is recorded as a point, it was
+taken after the previous event of its thread. At rest, it was taken at the point. Lower bounds count the operations
+that were certainly there during the whole interval. Upper bounds count the operations that may have been there.
 """
 
 from dataclasses import dataclass, field

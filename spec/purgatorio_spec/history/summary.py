@@ -173,7 +173,7 @@ def _surely(history: OperationHistory, adds: list[Call], periodic: list[Call], e
     for count, fire in enumerate((fire for fire in history.fires if fire.call_i > adds[0].call_i), 1):
         answers |= {add.call_i for add in history.in_force(fire.call_i, early_ns)}
         if fire.call_i > adds[-1].call_i and count >= len(answers):
-            fires.append(fire.call_i)
+            fires.append(fire.end_i)
     return min([*cancels, *fires], default=NEVER)
 
 
@@ -337,11 +337,15 @@ def bounds(moments: Moments, summaries: Ints, run: Run) -> Bounds:
             high = np.minimum(high, np.searchsorted(moments.t, until_t, side="left"))
         return _spread(low, high, weight, readings)
 
-    def maybe(start_i: Ints, stop_i: Ints, weight: Ints, until_t: Ints | None = None) -> Ints:
-        """Counts wherever the reading is not wholly before `start_i` or wholly after `stop_i`, up to where all came to
-        rest at `until_t`."""
+    def maybe(
+        start_i: Ints, stop_i: Ints, weight: Ints, until_t: Ints | None = None, told_t: Ints | None = None
+    ) -> Ints:
+        """Counts wherever the reading is not wholly before `start_i`, or wholly after `stop_i` and `told_t`, up to
+        where all came to rest at `until_t`."""
         low = np.searchsorted(moments.ret_i, start_i, side="right")
         high = np.searchsorted(moments.from_i, stop_i, side="left")
+        if told_t is not None:
+            high = np.maximum(high, np.searchsorted(moments.t, told_t, side="left"))
         if until_t is not None:
             high = np.minimum(high, np.searchsorted(moments.rest_t, until_t, side="right"))
         return _spread(low, high, weight, readings)
@@ -352,24 +356,27 @@ def bounds(moments: Moments, summaries: Ints, run: Run) -> Bounds:
     over_t = np.minimum(column["due_t"], NEVER - over_ns) + over_ns
     # A task that nothing ended is pending, however late: T3 says so.
     over_t[column["disarmed_first_i"] == NEVER] = NEVER
+    plain = (column["registered_call_i"] == NEVER).astype(np.int64)
+    # The thread of a timer's pool may count its task down when the end of its run has been told.
+    told = (plain == 1) & (column["done_t"] != NEVER) & (not run.virtual)
+    told_t = np.where(told, np.minimum(column["done_t"], NEVER - over_ns) + REAPER_PERIOD_NS, FAR_PAST)
     ended = column["claimed_t"] != NEVER
     claimed = np.zeros(len(moments.spans), np.int64)
     np.add.at(claimed, moments.span(column["claimed_t"][ended]), column["watches"][ended])
     widest = np.zeros(readings + 1, np.int64)
     begun = np.searchsorted(moments.ret_i, column["registered_call_i"], side="right")
     np.maximum.at(widest, begun, column["entries"])
-    plain = (column["registered_call_i"] == NEVER).astype(np.int64)
     return Bounds(
         live=maybe(column["registered_call_i"], column["stopped_i"], ones),
         waiting=maybe(column["registered_call_i"], column["left_i"], column["entries"]),
-        plain_tasks=maybe(column["added_call_i"], column["disarmed_surely_i"], plain, over_t),
+        plain_tasks=maybe(column["added_call_i"], column["disarmed_surely_i"], plain, over_t, told_t),
         raced=maybe(column["raced_i"], never, (column["raced_i"] != NEVER).astype(np.int64), over_t),
         watched_least=surely(
             column["registered_ret_i"], column["claim_call_i"], column["entries"] * column["watches"]
         ),
         watched_most=maybe(column["registered_call_i"], never, column["entries"]),
         tasks_least=surely(column["added_ret_i"], column["disarmed_first_i"], ones, settled_t),
-        tasks_most=maybe(column["added_call_i"], column["disarmed_surely_i"], ones, over_t),
+        tasks_most=maybe(column["added_call_i"], column["disarmed_surely_i"], ones, over_t, told_t),
         ended_least=surely(column["stopped_i"], never, column["watches"]),
         **_out_of_timer(column, moments, run),
         claimed=claimed,

@@ -1,7 +1,7 @@
 """The plain path: the clauses judge every operation of a run from all its events.
 
-The oracle of the fold, and what judges a single operation. A run is held as Arrow columns (some tens of bytes an
-event), its histories are made one at a time.
+The plain path is the oracle for the fast check, and judges a single operation (`--operation`). A run is in memory as
+Arrow columns (some tens of bytes for each event). The histories are made one at a time.
 """
 
 from collections.abc import Sequence

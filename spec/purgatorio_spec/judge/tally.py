@@ -1,4 +1,4 @@
-"""Counts of judgements: the result of one worker for a run, small enough to send and to add."""
+"""Counts of judgements: the result of one worker process for a run. Such results are small, and can be added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`check`: search a model completely and answer every property with its bound and state count."""
+"""`check`: searches every state of a model, and returns each property with a verdict, the bound and the number of
+states."""
 
 import time
 from collections.abc import Hashable

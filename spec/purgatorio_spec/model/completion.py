@@ -1,7 +1,7 @@
 """The completion protocol as a model: events race with registration and expiry for one operation.
 
-Bound: one operation, 2 to 4 threads, every event once. A key's list that empties is `race`'s part,
-lock orders over several locks are `lock_order`'s.
+Bound: one operation, 2 to 4 threads, every event once. The model `race` has the list of a key that becomes empty, and
+the model `lock_order` has orders of several locks.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
 """Deadlocks of several locks: each thread is a list of acquire and release actions.
 
-`W` write-locks (reentrant by its owner), `R` read-locks; a waiting writer keeps new readers out, as Java's
-ReentrantReadWriteLock does (KAFKA-7697 needs that). `J` waits for a thread's end. Each model has the released lock
-order and the repaired one.
+`W` takes a write lock (reentrant by its owner). `R` takes a read lock. A waiting writer blocks new readers, as in
+Java's ReentrantReadWriteLock (the bug KAFKA-7697 needs this). `J` waits for the end of a thread. For each bug there
+are two models: the released order of the locks, and the repaired order.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The shared memory of the completion model and its atomic actions, each a function of the packed state."""
+"""The shared memory of the completion model, and its atomic actions. Each action is a function of the packed state."""
 
 from dataclasses import dataclass
 

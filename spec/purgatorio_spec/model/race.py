@@ -1,8 +1,9 @@
-"""Models of small races: a few shared variables, and threads of atomic actions. Some are races during the flush of a
-bucket: a task's entry moves while it is cancelled or added. Others are races while a key's list is removed.
+"""Models of small races: a few shared variables, and threads of atomic actions. Some races are during the flush of a
+bucket: a task's entry moves while another thread cancels or adds the task. Other races are during the removal of a
+key's list.
 
-An action is a function that changes the variables, reports that it is blocked, or ends its thread. The faults:
-`orphan-watcher-list` and `remove-key-no-emptiness-recheck` (KAFKA-2160 removes empty lists, KAFKA-2253 mends that
+An action is a function that changes the variables, reports that it is blocked, or ends its thread. The faults are
+`orphan-watcher-list` and `remove-key-no-emptiness-recheck` (KAFKA-2160 removes empty lists, KAFKA-2253 repairs this
 removal), `remove-wrong-list` and `reinsert-no-cancel-check` (KAFKA-2226), `overflow-wheel-twice` (KAFKA-2112),
 `flush-resets-expiration-late` (Go timingwheel PR 35).
 """

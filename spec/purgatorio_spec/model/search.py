@@ -1,4 +1,5 @@
-"""Breadth-first search of a model: the reachable states, the first state that breaks each property."""
+"""Breadth-first search of a model: the reachable states, and for each property the first state that breaks the
+property."""
 
 from collections.abc import Hashable
 from typing import Generic, TypeVar

@@ -1,13 +1,19 @@
-"""A breadth-first model checker for small worlds: complete search, shortest counterexamples.
+"""A breadth-first model checker for small models: complete search, shortest counterexamples.
 
-A model is an initial state, a function that lists the transitions of a state, and properties. `always` must hold in
-every reachable state, `always_step` in every transition, `sometimes` in at least one state (it shows that the claims
-next to it are not vacuous), `possible` must stay reachable from every state, `eventually` must come true on every
-weakly fair run (see `fairness`). A state without transitions that is not `done` is a deadlock.
+A model has an initial state, a function that lists the transitions of a state, and properties. The kinds of
+properties:
 
-Every answer carries the number of states and the bound. A limit that was reached makes every property that was
-not refuted UNKNOWN, never PASS. Not promised: partial-order reduction, real-time, probabilities, state spaces
-beyond memory (a packed integer state costs about 150 bytes here).
+- `always` must be true in every reachable state.
+- `always_step` must be true in every transition.
+- `sometimes` must be true in at least one state. It shows that the other claims are not vacuous.
+- `possible` must stay reachable from every state.
+- `eventually` must become true on every weakly fair run (see `fairness`).
+
+A state without transitions that is not `done` is a deadlock.
+
+Every answer has the number of states and the bound. If a limit is reached, every property that was not refuted is
+UNKNOWN, never PASS. Not supported: partial-order reduction, real time, probabilities, and state spaces larger than the
+memory (a packed integer state takes about 150 bytes).
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence

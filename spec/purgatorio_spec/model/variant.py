@@ -1,7 +1,7 @@
-"""The completion protocol as it was at different times: one row a version, each a set of switches.
+"""Versions of the completion protocol: one row for each version, with a set of switches.
 
-`PENDING_FLAG` and `LOCKED` are the two dialects that must hold; every other row is a version that was really
-released or a port's known mistake, and must fail the property named in `claims`.
+`PENDING_FLAG` and `LOCKED` are the two dialects, and must have all properties. Every other row is a released version,
+or a known mistake of another implementation, and must not have the property that `claims` names.
 """
 
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The claim about the wheel: every transition is one that the set of deadlines allows, and its invariants hold."""
+"""The claim about the wheel: the set of deadlines allows every transition, and the invariants of the wheel are true."""
 
 from collections import Counter
 from collections.abc import Hashable

@@ -1,4 +1,4 @@
-"""How Hypothesis draws, where a result must be the same on every machine."""
+"""Hypothesis settings for results that must be equal on every machine."""
 
 from __future__ import annotations
 

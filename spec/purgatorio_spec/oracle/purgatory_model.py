@@ -1,10 +1,12 @@
-"""`PurgatoryModel`: a purgatory in dictionaries, for one thread: the result and the effect of every call.
+"""`PurgatoryModel`: a purgatory made of dictionaries, for one thread. The model gives the result and the effect of
+every call.
 
-It is exact in results, completions and the tasks of the timer. It is also exact in the watch entries and the purge:
-an entry leaves when its key is checked, cancelled or purged, not earlier.
+The model is exact for results, completions, the tasks of the timer, the watch entries and the purge. An entry leaves
+the model when its key is checked, cancelled or purged, not earlier.
 
-Callbacks may re-enter: `Act` says what an operation's `on_complete` does, and the model does the same to itself.
-With one thread the two dialects do not differ visibly, so both are compared with this model.
+Callbacks may make calls. `Act` describes the calls of an operation's `on_complete`, and the model makes the same calls
+on itself. With one thread, the two dialects have no visible difference, so tests compare both dialects with this
+model.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,16 +1,20 @@
 """The possible histories of one task while several threads use a timer: `TimerSet`, with calls that take time.
 
-A call takes effect at some moment between its begin and its end; so does each hand-over of a drain. `judge_task`
-follows all possible states of the task, event by event. If no state is left, the history is impossible, and the last
-event says which promise is broken. Tasks are judged one by one, because no promise relates two tasks, except the
-order within a drain (T6) and `size()` (see `possible_sizes`).
+A call takes effect at some moment between its begin and its end. So does each task that a drain passes to the
+executor. `judge_task` computes all possible states of the task after each event. If no state is possible, the history
+is wrong, and the last event determines the broken promise. Tasks are judged one by one, because only two promises
+relate several tasks: the order within a drain (T6), and `size()` (see `possible_sizes`).
 
-With d the deadline (the clock's reading in `add`, plus the delay) and T the tick, the task is due from floor(d / T)
-* T on. The rules besides those of TimerSet:
+With d the deadline (the clock's reading in `add`, plus the delay) and T the tick, the task is due from floor(d / T) *
+T on. There are three rules in addition to the rules of TimerSet:
 
-* if drains overlap, the tasks due at the begin of each have been handed over when all of them have ended;
-* after a stop no task is accepted: an `add` that is refused reports it, and the stop covers one that is not refused;
-* a task that an executor refused still waits, and a later drain hands it over; or `add` raises.
+* If drains overlap, the tasks that are due at the begin of each drain have been passed to the executor when all these
+  drains have ended.
+* After a stop, the timer accepts no task. If an `add` is refused, `add` reports the refusal. If an `add` is not
+  refused,
+  the stop covers the task.
+* If an executor refuses a task, the task waits, and a later drain passes the task to the executor again. Or `add`
+  raises.
 """
 
 from collections.abc import Iterable, Iterator

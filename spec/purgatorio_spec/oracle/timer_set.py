@@ -1,13 +1,15 @@
 """The contract of a timer as the simplest possible model: a set of waiting deadlines.
 
-With d the deadline and T the tick: a task is *due* at `now` iff floor(d / T) * T <= now. A drain fires exactly the
-due tasks (T1, T2, T3), in an order in which floor(d / T) does not decrease (T6). Cancelled tasks are not in the set
-(T4), and `size` is the number of waiting tasks (T5). Every operation costs time proportional to the number of tasks.
+With d the deadline and T the tick, a task is *due* at `now` if and only if floor(d / T) * T <= now. A drain fires
+exactly the due tasks (T1, T2, T3), in an order in which floor(d / T) does not decrease (T6). Cancelled tasks are not
+in the set (T4). `size` is the number of waiting tasks (T5). The cost of every call is proportional to the number of
+tasks.
 
-There are two forms. `Deadlines` is immutable and is used in models. `TimerSet` names its tasks and judges a running
+There are two forms. `Deadlines` is immutable, for models. `TimerSet` has names for its tasks, and judges a running
 timer.
 
-The model leaves open what no timer promises: the order within a tick, and whether `add` runs a task that is due.
+The model allows every behavior for which a timer has no promise: any order within a tick, and any moment of a due task
+that is added.
 """
 
 from collections.abc import Iterable

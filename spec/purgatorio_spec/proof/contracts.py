@@ -1,8 +1,8 @@
-"""The contracts next to the reference's arithmetic, searched by CrossHair in a process of its own.
+"""CrossHair searches the contracts of the reference's arithmetic, in a separate process.
 
-The specification never imports what it judges: the module is named by a string and found as a file. For each
-function a seeded bug is written to a temporary copy of that one module, and CrossHair must find it. "Confirmed"
-means that every path was exhausted within the bounds that the `pre:` lines state; "Not confirmed" is UNKNOWN.
+The specification never imports the code that it judges. So the module is named by a string and found as a file. For
+each function, a copy of the module contains one known bug, and CrossHair must find the bug. "Confirmed" means that
+CrossHair searched every path within the bounds of the `pre:` lines. "Not confirmed" is UNKNOWN.
 """
 
 import re

@@ -1,8 +1,8 @@
 """The arithmetic of the wheels, proved for all integers with symbolic tick and size.
 
-`q = floor(x / T)` is written `q*T <= x < q*T + T`. z3 decides these products if it has a hint, for two quotients: a
-< b implies a*T + T <= b*T. This hint is itself the first lemma. Claims about threads (add against advance, cancel
-against flush) are not proved here; the models search them.
+`q = floor(x / T)` is written `q*T <= x < q*T + T`. To prove formulas with such products, z3 needs a hint about two
+quotients: a < b implies a*T + T <= b*T. This hint is the first lemma. Claims about threads (add against advance,
+cancel against flush) are not proved here. The models search these claims.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
-"""A thin typed layer over z3: integer terms, facts, and one question: does this follow?
+"""A small typed layer over z3: integer terms, facts, and one question: does a formula follow from the facts?
 
-z3 has no type stubs, so nothing of it leaves this module: terms and facts are opaque, operators are typed, an
-answer is a verdict with the integers of a counterexample. The package is imported on first use.
+z3 has no type stubs, so no z3 type is visible outside of this module. Terms and facts are opaque, and operators are
+typed. An answer is a verdict, with the integers of a counterexample. z3 is imported on first use.
 """
 
 from __future__ import annotations

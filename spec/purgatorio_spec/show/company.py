@@ -1,10 +1,11 @@
-"""The calls of other operations that a counterexample shows because they may have caused the violation.
+"""Calls of other operations in a counterexample. Such a call may have caused the violation.
 
     of a key of the operation:  a check, a cancel_for_key, a registration of another operation
     of the timer, for a task:   an add, a cancel or a fire of another task
 
-Such a call is shown if it was open at an event that shows the violation, or at the call of such an event; or if it
-ended with an error during the life of the operation. Only the last `CALLS_SHOWN` of them are shown.
+Such a call is shown if the call was open at an event that shows the violation, or at the call of such an event. It is
+also shown if it ended with an error during the life of the operation. Only the last `CALLS_SHOWN` of these calls are
+shown.
 """
 
 from __future__ import annotations

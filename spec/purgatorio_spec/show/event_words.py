@@ -1,4 +1,4 @@
-"""One event in a few words, for a line of text, a label in a picture, and a tooltip with every field."""
+"""The short text of one event, for a line of a table, a label in a picture, and a tooltip with every field."""
 
 from purgatorio_spec.show.counterexample import ShownEvent
 from purgatorio_spec.show.visible import visible

@@ -1,7 +1,7 @@
 """A counterexample as plain text, 80 columns wide: a column for each thread, one line for each call and return.
 
-Plain ASCII but for what the trace itself brings (made visible), so that it survives any terminal and any CI log. Lines
-carry a role, so that a terminal with colours need not parse them.
+The text is plain ASCII, except for text of the trace, which is escaped. So every terminal and every CI log can show
+the text. Each line has a role, so that a terminal with colors need not parse the line.
 """
 
 from __future__ import annotations

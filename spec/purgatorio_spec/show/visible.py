@@ -1,7 +1,7 @@
-"""Text from a trace, made harmless for a terminal or a page: the writer of the trace must not control the output.
+r"""Escapes text of a trace for a terminal or a page, because the writer of the trace must not control the output.
 
-Control characters (terminal escapes, line ends), marks that reorder text, and lone surrogates become `\\x..`
-escapes, and so does the first character of a line that a CI system would read as a command; long text is cut.
+Control characters (terminal escapes, line ends), marks that reorder text, and lone surrogates become `\x..` escapes.
+If a CI system would read a line as a command, the first character of the line is escaped too. Long text is cut.
 Escaping for HTML or a shell is done elsewhere.
 """
 

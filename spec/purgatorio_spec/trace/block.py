@@ -1,8 +1,8 @@
-"""Many lines at once: blocks of events to Arrow, with `parse_line` as the only authority on what is right.
+"""Blocks of many lines to Arrow columns. `parse_line` alone decides whether a line is correct.
 
-The fast way decodes a block with Arrow's JSON reader under the explicit schema and searches for anything unusual with
-column operations. A block with one unusual row goes line by line through `parse_line`, which says exactly why; so the
-fast way may be suspicious of a good row, and must never accept a bad one.
+The fast way decodes a block with Arrow's JSON reader and the explicit schema, and searches for unusual rows with
+column operations. If a block has an unusual row, `parse_line` parses the block line by line, and gives the exact
+reason. So the fast way may treat a correct row as unusual, but must never accept a wrong row.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,8 +1,8 @@
-"""Events as numbers: the columns of a batch with a code for each text, and the format's rules over whole columns.
+"""Events as numbers: the columns of a batch with a code for each text, and the rules of the format over whole columns.
 
-Function and phase are one 8-bit code, so that one radix pass finds the rows of one kind, and a rule over either is
-one table look-up. Threads, ids and keys get codes for this batch only; codes that must last are mapped from the
-(few) texts, not the rows.
+Function and phase together are one 8-bit code. So one radix pass finds the rows of each kind, and a rule over function
+or phase is one table look-up. Threads, ids and keys have codes for this batch only. If a code must last longer, it is
+computed from the text, not from the row, because there are few texts.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Convert a trace between JSON lines (plain, gzip, zstd) and Parquet, and validate it.
+"""Converts a trace between JSON lines (plain, gzip, zstd) and Parquet, and validates the trace.
 
-One block of lines (or one row group of Parquet) is held at a time. The output gets its name only when it is
-complete. Until then it is a hidden `.partial-` file in the same folder, which an error removes and the next try
-replaces.
+One block of lines (or one row group of Parquet) is in memory at a time. The output gets its name only when the output
+is complete. Until then the output is a hidden `.partial-` file in the same folder. An error removes this file, and the
+next try replaces this file.
 
-A round trip gives the same records, but not always the same bytes (order of fields, white space). Integers beyond 64
-bits in `x_` fields may become floats.
+A round trip gives equal records, but not always equal bytes (order of fields, white space). Integers beyond 64 bits in
+`x_` fields may become floats.
 """
 
 import os

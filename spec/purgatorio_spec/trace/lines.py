@@ -1,8 +1,9 @@
-"""Bytes of a trace file to numbered lines: JSONL plain, gzip or zstd, bounded, and honest about a cut end.
+"""Bytes of a trace file to numbered lines: plain JSON lines, gzip or zstd. Memory is limited, and a cut end is
+reported.
 
-A file is read in chunks; at most one chunk and one line are held. A line over `MAX_LINE_BYTES` is not buffered: its
-first bytes are kept for the report and the rest is skipped. A compressed stream that stops in the middle gives the
-lines that could be recovered, then `Cut`. Nothing is dropped silently.
+A file is read in chunks. At most one chunk and one line are in memory. A line longer than `MAX_LINE_BYTES` is not
+stored: its first bytes go into the report, and the rest is skipped. If a compressed stream stops in the middle, the
+result is the lines that could be recovered, then `Cut`. Every dropped byte is reported.
 """
 
 import gzip

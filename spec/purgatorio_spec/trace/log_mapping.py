@@ -1,7 +1,8 @@
-"""The meaning of the columns of a user's log: the mapping of `purgatorio convert --from-log`, checked when it is
-read.
+"""The meaning of the columns of a user's log: the mapping of `purgatorio convert --from-log`. The mapping is checked
+when it is read.
 
-A mapping is a TOML file, or `--map NAME=VALUE` on the command line, or both. docs/from-a-log.md has one of each layout.
+A mapping comes from a TOML file, from `--map NAME=VALUE` on the command line, or from both. docs/from-a-log.md has
+examples.
 """
 
 import tomllib

@@ -1,4 +1,4 @@
-"""Times and time-outs as logs have them, in nanoseconds: ISO 8601 with or without a zone, or a number in a unit."""
+"""Times and time-outs of logs, in nanoseconds: ISO 8601 with or without a zone, or a number with a unit."""
 
 import re
 from datetime import UTC, datetime

@@ -3,11 +3,11 @@
 A trace is one run: a header, then events, then an end record. The Arrow schema, the validator and the writer are made
 from the constants below. A test compares the published JSON Schema with the validator.
 
-The number `i` orders the events. A call is recorded before it starts and a return after it ended, so `a.ret.i <
-b.call.i` means that a happened before b. Events of two threads have no other order.
+The number `i` orders the events. A call is recorded before the call starts, and a return after the call has ended. So
+`a.ret.i < b.call.i` means that a happened before b. Otherwise events of two threads have no order.
 
-Not promised: that `t` grows with `i` across threads; that every call has a return (an open interval may have taken
-effect or not); that `i` has no gaps.
+Not promised: that `t` grows with `i` across threads; that every call has a return (a call without a return may have
+taken effect or not); that `i` has no gaps.
 """
 
 from collections.abc import Mapping

@@ -18,8 +18,8 @@ stored its event.
 Two things must be atomic. A ticket is the `next` of an `itertools.count`, which is atomic under the GIL; without a GIL
 a lock is used. `append` and `popleft` of a `deque` are documented as thread-safe.
 
-Not promised: that recording is free (about a microsecond per event, see docs/recording.md). Nor that of two events of
-different threads, the one with the greater `i` has the greater `t`.
+Not promised: that recording is free (about a microsecond per event, see docs/recording.md). It is also not
+promised that, of two events of different threads, the event with the greater `i` has the greater `t`.
 """
 
 import itertools

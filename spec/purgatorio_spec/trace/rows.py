@@ -1,7 +1,8 @@
-"""Rows of a Parquet trace: the columns of events, which of them fit the published schema, the producer's own; and
-the record of a row that is no event, or an odd one.
+"""Rows of a Parquet trace: the columns of events, the columns that fit the published schema, and the producer's own
+columns. The module also makes the record of a row that is not an event, or is unusual.
 
-Integers stay integers: a column of floats, booleans or texts is not made to fit, since the JSON lines would be refused.
+Integers stay integers. A column of floats, booleans or texts is refused, because the parser of JSON lines would refuse
+such values too.
 """
 
 from __future__ import annotations

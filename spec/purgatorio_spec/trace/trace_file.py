@@ -1,4 +1,5 @@
-"""From recorded events to the trace file of one run: at once at the end, or as they come."""
+"""From recorded events to the trace file of one run. The events are written at the end of the run, or while they
+arrive."""
 
 import threading
 from collections.abc import Iterable

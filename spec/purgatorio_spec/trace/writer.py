@@ -1,8 +1,8 @@
-"""Writing a trace: JSON lines (plain, gzip, zstd) or Parquet, chosen by the file's suffix.
+"""Writes a trace: JSON lines (plain, gzip, zstd) or Parquet. The suffix of the file determines the form.
 
-A JSON-lines writer flushes whole lines only, so a killed process leaves a readable trace that lacks its end record.
-Parquet has no such property (a file without its footer is unreadable): it is written next to its final name and renamed
-when complete. Record in JSON lines; convert to Parquet afterwards.
+A writer of JSON lines flushes only whole lines. So a killed process leaves a readable trace without an end record. A
+Parquet file without its footer is unreadable. So a Parquet trace is written under another name, and renamed when it is
+complete. Record in JSON lines, and convert to Parquet afterwards.
 """
 
 from __future__ import annotations

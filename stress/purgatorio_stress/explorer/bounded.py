@@ -1,19 +1,20 @@
-"""Searches that keep a list of untried choices: iterative preemption bounding, exact state caching, all
-interleavings.
+"""Searches with a list of untried choices: iterative preemption bounding, exact state caching, all interleavings.
 
-A *preemption* is a switch away from a task that could continue. Most bugs need one or two (Musuvathi and Qadeer,
-"Iterative context bounding", PLDI 2007), and a schedule with few is easier to understand. So schedules without
-preemptions come first, then those with one, and so on: the first counterexample has as few as possible.
+A *preemption* is a switch away from a task that could continue. Most bugs need one or two preemptions (Musuvathi and
+Qadeer, "Iterative context bounding", PLDI 2007), and a schedule with few preemptions is easier to understand. So the
+search runs schedules without preemptions first, then schedules with one preemption, and so on. The first
+counterexample has the smallest number of preemptions.
 
-A preemption before a step on an object that no other task uses gains nothing: the same behavior is reached before
-the task's next step. So does a preemption before the release of a lock that no thread only tries. Such choices are
-postponed until the object turns out to be shared.
+A preemption before a step on an object that no other task uses is useless, because a preemption before the task's next
+step has the same effect. A preemption before the release of a lock is useless too, if no thread uses `try_lock` on
+this lock. Such choices are postponed until another task uses the object.
 
-With state caching a run ends when it reaches a known state. A state is what every task has read so far, its next
-action, the value of every object, and the time; the future depends on nothing else (up to a collision of 64-bit
-hashes). The events that a task has recorded follow from what it has read. The recorded order of two tasks does not,
-so clauses about that order are judged for complete runs only. Never combined with sleep sets: a state cut there may
-have been left unfinished for another sleep set.
+With state caching, a run ends when the run reaches a known state. A state is the data that every task has read so far,
+its next action, the value of every object, and the time. The future of a run depends only on the state (up to a
+collision of 64-bit hashes). The events that a task has recorded follow from the data that the task has read. The
+recorded order of two tasks does not follow from the state, so clauses about this order are judged for complete runs
+only. State caching is never combined with sleep sets, because a state that ended a run may have been left unfinished
+for another sleep set.
 """
 
 from collections import defaultdict

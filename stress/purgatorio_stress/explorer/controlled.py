@@ -1,4 +1,4 @@
-"""`ControlledSync`: the sync seam bound to the explorer's scheduler. And its clock."""
+"""`ControlledSync`: the explorer's version of `Sync` (locks, shared values, threads), and its clock."""
 
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar

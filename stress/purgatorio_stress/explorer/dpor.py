@@ -1,17 +1,18 @@
 """Exhaustive depth-first search with dynamic partial-order reduction and sleep sets: one run of each class of
 equivalent interleavings.
 
-Flanagan and Godefroid, "Dynamic partial-order reduction for model checking software" (POPL 2005), with the source
-sets of Abdulla, Aronsson, Jonsson and Sagonas, "Optimal dynamic partial order reduction" (POPL 2014). Every run is
-searched for *races*: two dependent steps of different tasks that nothing else orders. The search returns to the state
-before the first of them, to try the other order. Sleep sets avoid runs that only swap independent steps.
+Sources: Flanagan and Godefroid, "Dynamic partial-order reduction for model checking software" (POPL 2005), and the
+source sets of Abdulla, Aronsson, Jonsson and Sagonas, "Optimal dynamic partial order reduction" (POPL 2014). In every
+run, the search finds *races*: two dependent steps of different tasks that nothing else orders. The search then returns
+to the state before the earlier step of a race, and tries the other order. Sleep sets avoid runs that only swap
+independent steps.
 
-The results for a prefix are kept on a stack, and only the new steps of a run are checked. "Happened before" is a bit
-mask of earlier steps.
+The results for a prefix of a run are on a stack, and only the new steps of a run are checked. "Happened before" is a
+bit mask of earlier steps.
 
-The search is complete if every run ends. A marked loop is followed for at most `Program.turns` turns. All deadlocks and
-all violations visible at the end are found. A violation that depends on the order of independent steps can be missed:
-only one of the equivalent runs is judged.
+The search is complete if every run ends. The search follows a marked loop for at most `Program.turns` iterations. The
+search finds all deadlocks, and all violations that are visible at the end of a run. A violation that depends on the
+order of independent steps can be missed, because only one of the equivalent runs is judged.
 """
 
 from heapq import heappop, heappush

@@ -1,7 +1,7 @@
-"""Code under test that turns for ever without a step, or ends its process: this one, which explores it.
+"""Limits for code under test that loops for ever without a step, or that ends the process of the explorer.
 
-The bound of a loop is CPU time of this process, so a busy machine does not matter. It works in the main thread only,
-where signals arrive; elsewhere there is none.
+The limit of a loop is CPU time of this process, so a busy machine has no effect. The limit works only in the main
+thread, because signals arrive there. In other threads there is no limit.
 """
 
 import os

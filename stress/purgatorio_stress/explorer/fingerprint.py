@@ -1,8 +1,9 @@
-"""A run's state as one number, the same in every run that reaches the state. It is updated incrementally.
+"""The state of a run as one number. Every run that reaches a state computes the same number. Each step updates the
+number.
 
-Each shared object has a part, and the parts are added up (exclusive or), so only objects that were made, used or set
-since the last time are read again. A container that was ever passed out of a cell is read every time, because it may
-change between two scheduling points.
+Each shared object has a part of the number. The parts are combined by exclusive or. So only objects that were created,
+used or set since the previous step are read again. If a container was ever passed out of a cell, the container is read
+at every step, because the container may change between two scheduling points.
 """
 
 from purgatorio_stress.explorer.naming import name_of

@@ -1,8 +1,8 @@
-"""The spec's clauses over the history of an explored run, without the detour over a trace file.
+"""Applies the clauses to the history of an explored run, without a trace file.
 
-The same clauses, fed with the same context (which check follows a `ready`, which operation completed inside which
-call) as by the engines that judge traces; a test compares the two on every history of an exploration. Many runs have
-the same history: each is judged once and remembered.
+The clauses get the facts about the run that the engines for traces compute too (which check follows a `ready`, which
+operation completed inside which call). A test compares the two ways on every history of an exploration. Many runs have
+equal histories. Each different history is judged once, and the result is stored.
 """
 
 from collections.abc import Sequence

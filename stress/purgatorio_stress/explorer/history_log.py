@@ -1,4 +1,4 @@
-"""The recorder of explored runs: the same events as a trace has, as plain rows, whose places are their `i`."""
+"""The recorder of explored runs: the events of a trace as plain rows. The position of a row is the `i` of the event."""
 
 from collections.abc import Iterator
 

@@ -1,8 +1,8 @@
 """A counterexample that is easy to read: the fewest preemptions, then the fewest scheduling points, then the fewest
 switches.
 
-The bounded search gives the fewest preemptions by its nature. Among the first counterexamples to the same clause that
-it finds at that bound the shortest is taken; not promised: that no shorter one exists beyond these.
+The bounded search finds the smallest number of preemptions. From the first counterexamples to the clause with this
+number, the shortest is taken. Not promised: that there is no shorter counterexample.
 """
 
 from typing import Final

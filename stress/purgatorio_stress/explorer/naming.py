@@ -1,9 +1,9 @@
-"""Names of values that are the same in every run, to compare states across runs.
+"""Names of values for comparing states across runs. Equal values have equal names in every run.
 
-A shared object is named by its number, which depends only on the actions of the task that made it; a plain value by
-itself; a container by its contents. Any other object is named by its class and its attributes, which are bound once
-(a tested rule of the reference). If shared objects are among the attributes, only these count. So two objects of one
-name behave alike; only `is` can distinguish them.
+The name of a shared object is its number, which depends only on the actions of the task that created the object. The
+name of a plain value is the value. The name of a container is its contents. The name of any other object is its class
+and its attributes, which are bound once (a tested rule of the reference). If some attributes are shared objects, only
+these attributes count. So two objects with one name behave alike, and only `is` can distinguish the two.
 """
 
 from collections import deque

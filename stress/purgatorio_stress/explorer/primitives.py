@@ -1,7 +1,8 @@
 """Locks and shared values under the explorer's scheduler: each method reports a scheduling point, then acts.
 
-No method waits: a task that cannot take a lock is not chosen until it can. These are the plain ones, with some
-hundred thousand scheduling points per second; those of `tracked` also record what a task has read.
+No method waits: if a task cannot take a lock, the scheduler does not choose the task until the lock is free. The
+versions of this module are fast (some hundred thousand scheduling points per second). The versions of the module
+`tracked` also record the data that a task has read.
 """
 
 from bisect import bisect_right

@@ -1,4 +1,5 @@
-"""A program to explore: it builds its tasks again for every run, and returns afterwards what was broken."""
+"""A program to explore. For every run, the program creates its tasks again. After the run, it returns the
+violations."""
 
 import gc
 from collections.abc import Callable, Iterable, Sequence

@@ -1,10 +1,10 @@
-"""Find data races of cells (plain, unsynchronized variables): two uses of a cell, one of them a write, that no lock or
-atomic orders. The reference promises that it has none.
+"""Finds data races of cells (plain variables). A data race is two uses of a cell that no lock or atomic orders, where
+at least one use is a write. The reference promises that it has no data races.
 
 `RacingSync` is the explorer's `Sync` with vector clocks in its locks and atomics. A release of a lock happens before
-the next acquire, and a write of an atomic before the reads that follow. A use of a cell is a race if the last write of
-another task is not ordered before it. A write is also a race if some read of another task is not ordered before it.
-`RacingSync` is slower than `Sync`, so it is used on request (`--races`).
+the next acquire. A write of an atomic happens before the later reads. A use of a cell is a race if the last write of
+another task is not ordered before the use. A write is also a race if some read of another task is not ordered before
+the write. `RacingSync` is slower than `Sync`, so the explorer uses `RacingSync` only on request (`--races`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Tokens, and runs that follow one.
+"""Tokens, and runs that follow a token.
 
-A token names a program and the whole schedule, run-length encoded: `two-events/locked/0/1x9-2x14-1x3` is scenario,
-dialect, early time-outs of each thread (`explore --package` only), then 9 scheduling points of task 1, 14 of task 2,
-3 of task 1; `T` is time passing. A mutant is not in the token: the command gives it by `--mutant`. A token fits the
-version of the code that printed it: if it does not fit any more, the replay says so.
+A token names a program and the whole schedule. In `two-events/locked/0/1x9-2x14-1x3`, the first parts are the
+scenario, the dialect, and the early time-outs of each thread (`explore --package` only). The schedule has 9 scheduling
+points of task 1, then 14 of task 2, then 3 of task 1. `T` means that time passes. The token does not contain a mutant:
+the option `--mutant` names the mutant. A token belongs to the version of the code that printed the token. If a token
+does not fit the code, the replay reports this.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Schedules: lists of task numbers, one for each scheduling point (`TIME` where time passed)."""
+"""Schedules: lists of task numbers, one number for each scheduling point. `TIME` means that time passes."""
 
 from collections.abc import Sequence
 

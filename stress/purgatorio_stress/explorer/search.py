@@ -1,4 +1,4 @@
-"""One run after another, until a search has nothing left to try or is at a limit."""
+"""Makes one run after another, until a search has no more choices or reaches a limit."""
 
 import time
 from typing import Protocol

@@ -1,11 +1,12 @@
-"""The state after a program's set-up, to be restored for each run: cheaper than a new set-up.
+"""The state after the set-up of a program. Each run starts from a copy of this state, which is cheaper than a new
+set-up.
 
-The walk goes from the given roots through attributes, containers and closures, and keeps the contents of each
-mutable object. The rules of `purgatorio.sync` allow this: changing state of the reference is inside shared objects,
-these are plain Python, and attributes are bound once. If the walk finds an object that it cannot inspect (a
-generator, a counter of `itertools`), it says so, and the program is set up again each time.
+The snapshot follows attributes, containers and closures from the given roots, and stores the contents of each mutable
+object. The rules of `purgatorio.sync` allow this: changing state of the reference is inside shared objects, these
+objects are plain Python, and attributes are bound once. If the snapshot finds an object that it cannot read (a
+generator, a counter of `itertools`), it reports this object, and the program is set up again for each run.
 
-Not covered: attributes of classes and modules. Code that keeps state there must be given as a root.
+Not covered: attributes of classes and modules. If the code has state there, the class or module must be a root.
 """
 
 import threading

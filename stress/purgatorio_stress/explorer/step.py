@@ -1,9 +1,8 @@
-"""A step is the scheduling point of the explorer: one use of one shared object by one task. This module says when
-two steps may be swapped.
+"""A step: one use of one shared object by one task. This module decides whether two steps may be swapped.
 
-Between two steps a task uses no shared object, so running it from step to step loses no behavior. Two steps are
-*dependent* if they use one object and are not both reads; runs that differ only in the order of independent steps
-are one *class* (Mazurkiewicz), and a reduction runs one of each.
+Between two steps a task uses no shared object, so switching tasks only at steps loses no behavior. Two steps are
+*dependent* if both use one object, and at least one step is not a read. Runs that differ only in the order of
+independent steps are one *class* (Mazurkiewicz), and a reduction runs one run of each class.
 """
 
 from typing import Final

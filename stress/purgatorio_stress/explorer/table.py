@@ -1,4 +1,4 @@
-"""A run as a table: one column for each task, file and line of each scheduling point."""
+"""A run as a table: one column for each task, with file and line of each scheduling point."""
 
 from collections.abc import Sequence
 from typing import Final

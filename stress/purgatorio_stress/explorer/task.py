@@ -1,4 +1,5 @@
-"""Tasks, the threads of an explored program: the state of each, its next step and what it waits for."""
+"""Tasks, the threads of an explored program: the state of each task, its next step, and the event that the task waits
+for."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
-"""Locks and shared values for the comparison of states: each also records what its caller has read.
+"""Locks and shared values for comparing states: each method also records the data that the calling task has read.
 
-A task's future depends only on its code and what it has read so far. So the hash of the sequence of results of its
-scheduling points is its local state: a `set` has no result, a `try_lock` whether it succeeded, a read the value.
-`naming` names values independently of the run.
+The future of a task depends only on its code and on the data that the task has read. So the local state of a task is
+the hash of the results of its scheduling points. A `set` has no result. The result of a `try_lock` is whether it
+succeeded. The result of a read is the value. `naming` gives values names that do not depend on the run.
 """
 
 from typing import TypeVar

@@ -1,7 +1,9 @@
-"""Waiting primitives under the explorer's scheduler: reader-writer locks, conditions, executors, other tasks.
+"""Waiting operations under the explorer's scheduler: reader-writer locks, conditions, executors, and waits for other
+tasks.
 
-A timed wait ends by its event, or when virtual time reaches its deadline, which happens only when no task can run.
-From then on its end is a try (`TRY`): it depends on the event, and the explorer chooses which comes first.
+A timed wait ends by its event, or when virtual time reaches its deadline. Virtual time moves only when no task can
+run. After the deadline, the end of the wait is a try (`TRY`): the try depends on the event, and the explorer chooses
+which of the two comes first.
 """
 
 from collections import deque

@@ -1,11 +1,10 @@
-"""The pytest fixture `purgatorio_interleavings`: a package explored through its interleavings from within a test.
+"""The pytest fixture `purgatorio_interleavings`: a test explores the interleavings of a package.
 
     def test_loads_once(purgatorio_interleavings):
         purgatorio_interleavings("racy_cache", "cache_adapter:LoadsOnce")
 
-Modules are searched for next to the test first. A violation fails the test with the counterexample and its token;
-UNKNOWN is what `--purgatorio-unknown` says. As the other half of the plugin this imports nothing but pytest until it
-is used.
+Modules next to the test are found first. A violation fails the test with the counterexample and its token. For
+UNKNOWN, the option `--purgatorio-unknown` decides. Until the fixture is used, this module imports only pytest.
 """
 
 from __future__ import annotations

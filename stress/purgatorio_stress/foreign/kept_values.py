@@ -1,6 +1,7 @@
-"""What keeps values for its callers: `threading.local`, `functools.cached_property`, `lru_cache`, and dataclasses.
+"""Python versions of `threading.local`, `functools.cached_property`, `lru_cache` and dataclasses, which store values
+for their callers.
 
-The real ones do it in C code, or with locks that the scheduler does not have.
+The versions of the standard library are C code, or use locks that the scheduler does not control.
 """
 
 import dataclasses

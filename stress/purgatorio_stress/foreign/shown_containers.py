@@ -1,9 +1,10 @@
-"""Which containers a value shows: itself, or what is behind a view, an iterator, a bound method, a `partial`.
+"""The containers that a value gives access to: the value itself, or the container behind a view, an iterator, a bound
+method, a `partial`.
 
-The garbage collector knows what each object of C code refers to, so no kind of view or iterator needs to be known by
-name, nor how it was come by. It is followed through objects of C code, generators of code that is not rewritten, and
-objects of the classes of `collections`; not through functions, modules, classes and the user's own objects, whose
-attributes are locations of their own.
+The garbage collector knows the objects that each object of C code refers to. So this module needs no list of the kinds
+of views and iterators. The module follows objects of C code, generators of code that is not rewritten, and objects of
+the classes of `collections`. The module does not follow functions, modules, classes and the user's own objects,
+because their attributes are separate locations.
 """
 
 import gc

@@ -1,8 +1,8 @@
-"""`Lock`, `RLock`, `Thread` and the clocks for foreign code; everything else of `threading` is the real code over them.
+"""`Lock`, `RLock`, `Thread` and the clocks for explored code of others. The rest of `threading` is the real code,
+which uses these classes.
 
-A time-out or a sleep ends when virtual time has come to its end, which it does when no task can continue. With
-`early` each thread may so often end a wait by time-out while others could continue, as a machine may that is slow
-enough.
+A time-out or a sleep ends when virtual time reaches its end. Virtual time moves only when no task can continue. With
+`early`, each thread may end a number of waits by time-out while other threads can continue, as on a very slow machine.
 """
 
 import itertools

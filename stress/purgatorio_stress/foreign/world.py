@@ -1,11 +1,11 @@
 """The state of one explored program: its run, the numbers of its objects, its vector clocks.
 
-A *location* is the object of a step: an attribute, a container, a lock. Each gets its number when it is first used,
-from the task that uses it first, so it is the same in every run that reaches the use in the same way.
+A *location* is the object of a step: an attribute, a container, a lock. A location gets its number at its first use,
+from the task of this use. So the number is equal in every run that reaches this use in the same way.
 
-Happened before is kept by vector clocks. Locks, the start and the end of threads and whatever C code does in one call
-(an operation of a container) order what came before and after; a plain attribute or global orders nothing. Two uses of
-one that nothing orders, one of them a write, are a *data race*.
+Vector clocks compute "happened before". Locks, the start and the end of threads, and each call of C code (an operation
+of a container) order the earlier and the later steps. A plain attribute or global orders nothing. Two uses of one
+attribute without an order are a *data race*, if at least one use is a write.
 """
 
 import sys

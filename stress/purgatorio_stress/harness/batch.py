@@ -1,4 +1,5 @@
-"""A batch: rounds of one scenario built, raced by crews under one set of settings, and judged when they have ended."""
+"""A batch: rounds of one scenario with one set of settings. Crews race the rounds, and the rounds are judged
+afterwards."""
 
 import gc
 import random

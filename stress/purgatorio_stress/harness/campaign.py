@@ -1,4 +1,4 @@
-"""A run of the harness: batches of all chosen scenarios in turn, until the rounds or the minutes have ended."""
+"""A stress run: batches of all chosen scenarios in turn, until the number of rounds or minutes is reached."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -1,10 +1,12 @@
-"""A crew: the threads of one group, one for each task, that meet before each round and run it together.
+"""A crew: one thread for each task of a scenario. The threads of a crew meet before each round, and run the round
+together.
 
-They meet at a barrier that uses only atomic reads and writes, so that no thread is woken late by a lock: each thread
-sets its flag, and checks the others until all have arrived. A failed check releases the interpreter's lock. Then
-each thread spins for a random time, so that the bodies start at all distances from one another.
+The threads meet at a barrier that uses only atomic reads and writes, so that no lock wakes a thread late. Each thread
+sets its flag, and checks the flags of the other threads until all threads have arrived. A failed check releases the
+interpreter's lock. Then each thread spins for a random time, so that the threads start at different distances.
 
-What must be atomic: reading and writing an item of a list (documented; without the GIL by the list's own lock).
+What must be atomic: reading and writing an item of a list (documented; without the GIL the list's own lock ensures
+this).
 """
 
 import random

@@ -1,11 +1,12 @@
-"""Short sleeps (yields) before random calls of a `Sync`, chosen by a seed.
+"""Short sleeps (yields) before random calls of a `Sync`. A seed determines the random choices.
 
-Before a round, each thread chooses at random at which of its calls it will yield. There is a maximum number, and the
-calls may be anywhere in the length of its longest round so far (the idea of PCT: a few preemptions at random
-depths). A yield is a sleep of a random time of `NAPS_S`, so that the other threads continue. The time may be zero,
-which only releases the interpreter's lock, or longer than a round.
+Before a round, each thread chooses at random the calls before which the thread will yield. The number of yields is
+limited, and the calls may be anywhere in the thread's longest round so far (the idea of PCT: a few preemptions at
+random depths). A yield is a sleep of a random time of `NAPS_S`, in which other threads continue. If the time is zero,
+the sleep only releases the interpreter's lock. The time may also be longer than a round.
 
-The seed repeats the random choices, not the machine: the system chooses which thread runs while another sleeps.
+The seed repeats the random choices. The seed does not repeat the scheduling: the system chooses the thread that runs
+while another thread sleeps.
 """
 
 import random

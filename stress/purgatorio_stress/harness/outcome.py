@@ -1,7 +1,7 @@
-"""Outcome tables in the manner of jcstress: each outcome with its count and its grade.
+"""Outcome tables like those of jcstress: each outcome with its count and its grade.
 
-The grades are those of `purgatorio_stress.printed`. Here an outcome is unknown when the explorer, which runs
-all interleavings, has never seen it, or when the round was given up before its end.
+The grades are those of `purgatorio_stress.printed`. An outcome is unknown if the explorer ran all interleavings and
+never had this outcome, or if the round was aborted.
 """
 
 import tomllib

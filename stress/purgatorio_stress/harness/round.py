@@ -1,4 +1,5 @@
-"""One round: a scenario built afresh on the stage of threads, run by a crew, and judged when its threads have ended."""
+"""One round: the scenario is created again for real threads, a crew runs the round, and the round is judged after its
+threads have ended."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,8 +1,8 @@
 """Recorded rounds as the trace of one run, for the engines that judge traces.
 
-A trace never uses a name twice, and every round has an operation `op` under a key `k`: each name gets the number of
-its round, and each round a second of its own. The rounds come one after the other, even those of concurrent crews;
-they share no data, so their order does not matter.
+A trace never uses a name twice, but every round has an operation `op` under a key `k`. So each name gets the number of
+its round, and each round gets its own second of time. In the trace, the rounds come one after another, even rounds of
+concurrent crews. The rounds share no data, so their order does not matter.
 """
 
 from dataclasses import replace

@@ -1,11 +1,11 @@
 """`Sync` for one round on real threads, with two additions.
 
-`RoundSync` remembers the locks that it makes, for the report on a stuck round. It can also end endless loops. Its
-locks are the interpreter's own.
+`RoundSync` stores the locks that it creates, for the report on a stuck round. `RoundSync` can also end endless loops.
+Its locks are the interpreter's own locks.
 
-`NoisySync` also yields before chosen calls of the seam (`Noise`), so that another thread runs between two calls of
-this one. In CPython, threads switch at intervals of microseconds or more, and most race windows are shorter; a yield
-inside a window keeps it open. Its locks know which thread holds them.
+`NoisySync` also yields before chosen calls (`Noise`), so that another thread runs between two calls of this thread. In
+CPython, threads switch at intervals of microseconds or more, and most race windows are shorter. A yield inside a
+window makes the window longer. The locks of `NoisySync` know the thread that holds the lock.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""The stage of threads: it lets a `World` run a scenario on the real interpreter instead of under the explorer.
+"""Runs a `World` with a scenario on real threads, instead of under the explorer.
 
-One stage a round. Its time is virtual and moves only in set-up and judgement, before the threads start and after they
-have ended: no time-out can pass in a race, and a completion that was lost stays lost (and is seen).
+Each round has its own stage. Time is virtual, and moves only before the threads start and after the threads have
+ended. So no time-out can pass during a race, and a lost completion is visible at the end.
 """
 
 import threading

@@ -1,10 +1,10 @@
-"""The watchdog finds a run without progress. It counts beats, not clock time.
+"""The watchdog finds a run without progress. The watchdog counts beats, and does not use clock time.
 
-A beat is one wait of the coordinating thread that ended without progress. If the machine sleeps, there are no beats,
-so a sleep causes no verdict.
+A beat is one wait of the coordinating thread that ended without progress. While the machine sleeps, there are no
+beats, so a sleep of the machine causes no verdict.
 
-The verdict (clause P3) names what each thread is doing, whether it moved between the last two beats, and the locks that
-are held, with their holders where the locks can tell.
+The verdict (clause P3) names the line of each thread, whether the thread moved between the last two beats, and the
+locks that are held. If the locks know their holders, the verdict names the holders too.
 """
 
 import sys

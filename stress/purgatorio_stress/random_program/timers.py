@@ -1,4 +1,5 @@
-"""Drawn programs over every timer: tasks, functions, drains, stops, executors that refuse, callbacks that do it all."""
+"""Random programs for every timer: tasks, functions, drains, stops, executors that refuse, and callbacks that make
+such calls."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""The order in which the reference takes its locks, as ranks: a lock is never taken while one of a higher rank is held.
+"""The order in which the reference takes its locks, as ranks. A thread that holds a lock never takes a lock of a lower
+rank.
 
-An operation's lock comes first (registration watches under it, completion cancels under it), then the watcher
-list's, then the timer's reader-writer lock; then a level's lock, a bucket's, an entry's, and the delay queue's last.
-(Locks of one kind are not ranked among themselves: a coarser bucket comes before a finer one.) A scenario's own
-locks are not ranked.
+The order is: an operation's lock (a registration and a completion hold this lock while they take other locks), the
+lock of a watcher list, the timer's reader-writer lock, the lock of a level, the lock of a bucket, the lock of an
+entry, the lock of the delay queue. (Locks of one kind have one rank. A coarser bucket comes before a finer bucket.)
+The locks of a scenario have no rank.
 """
 
 from collections.abc import Mapping

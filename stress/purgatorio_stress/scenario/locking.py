@@ -1,8 +1,8 @@
-"""Locks of the caller: several operations share one; a caller holds one while it reports an event; readers and writers
-of two locks wait in a circle.
+"""Scenarios with locks of the caller: several operations share one lock, a caller holds a lock while it reports an
+event, or readers and writers of two locks wait in a circle.
 
-The rule that these scenarios keep is Kafka's since KAFKA-8334: no thread checks a key while it holds a lock; it puts
-the check on an `ActionQueue`, and runs it after it has released its locks.
+These scenarios obey Kafka's rule since KAFKA-8334: no thread checks a key while it holds a lock. The thread puts the
+check into an `ActionQueue`, and runs the queue after it has released its locks.
 """
 
 from collections.abc import Iterator

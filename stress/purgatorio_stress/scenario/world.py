@@ -1,7 +1,7 @@
 """The world of a scenario: the reference on a stage's `Sync`, recorded, in virtual time. Each run has one world.
 
-The same scenario runs on two stages: the explorer's, where a scheduler chooses the next task, and that of threads
-(`purgatorio_stress.harness`).
+A scenario runs on one of two stages: the stage of the explorer, on which a scheduler chooses the next task, or the
+stage of real threads (`purgatorio_stress.harness`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,4 +1,5 @@
-"""The stateful test of `ActionQueue`: actions are put off, run once and in order, and one that raises loses none."""
+"""The stateful test of `ActionQueue`: actions wait, run once and in order. If an action raises, no other action is
+lost."""
 
 from __future__ import annotations
 

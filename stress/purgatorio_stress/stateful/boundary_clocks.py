@@ -1,4 +1,4 @@
-"""The clock readings and delays at which a wheel can go wrong: one list, for every test that needs them."""
+"""Clock readings and delays at which a bug of a wheel is likely: one list for all tests."""
 
 from __future__ import annotations
 

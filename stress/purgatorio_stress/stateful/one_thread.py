@@ -1,8 +1,8 @@
-"""The seam for one thread: a wait or a loop that would never end is a failure and not a hang.
+"""`Sync` for one thread: a wait or a loop that would never end is a failure, not a hang.
 
-`OneThreadSync` is the binding that users run, except where a second thread is needed. A lock that its holder takes
-again is a deadlock (P3). A timed wait moves the clock to its end; a wait without a time-out never ends (P3). A
-spawned thread makes one turn of its loop on request.
+`OneThreadSync` is the default `Sync`, except for calls that need a second thread. If the holder of a lock takes the
+lock again, this is a deadlock (P3). A timed wait moves the clock to the end of the wait. A wait without a time-out
+never ends (P3). A spawned thread makes one turn of its loop on request.
 """
 
 from __future__ import annotations

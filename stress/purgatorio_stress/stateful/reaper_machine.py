@@ -1,6 +1,7 @@
-"""The stateful test of a timer that drives itself: a reaper goes turn by turn, tasks run on its thread and may raise.
+"""The stateful test of a timer with a reaper. The reaper makes one turn at a time. Tasks run on the reaper's thread
+and may raise.
 
-It searches for an exception that ends the reaper's thread (O8), and for a turn that sleeps past due tasks (T2).
+The test searches for an exception that ends the reaper's thread (O8), and for a turn that sleeps past due tasks (T2).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The stateful tests by name, and which of them can see a given patch."""
+"""The stateful tests by name, and for a given patch the tests that can detect it."""
 
 from __future__ import annotations
 

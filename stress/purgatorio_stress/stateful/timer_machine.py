@@ -1,7 +1,8 @@
 """The stateful test of one timer: rules for add, cancel, moves, drains at and around boundaries, waits, and re-entry.
 
-The timer gets a clock that counts its readings, an executor that runs on request, and the seam for one thread. The
-contract is `purgatorio_spec.oracle.timer_set`; a violation raises Disagreement, whose text begins with the clause.
+The timer gets a clock that counts its readings, an executor that runs on request, and the `Sync` for one thread. The
+contract is `purgatorio_spec.oracle.timer_set`. A violation raises Disagreement, and the text of the exception begins
+with the clause.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Sequential programs for a wheel: add, pass time, add, ...; every delay and jump ends at a boundary of a level."""
+"""Sequential programs for a wheel: add, pass time, add, and so on. Every delay and every jump ends at a boundary of a
+level."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Fetch sessions (KIP-227): a client sends the changes of what it fetches, and receives the changes of the
+"""Fetch sessions (KIP-227): a client sends the changes of its list of partitions, and receives the changes of the
 partitions.
 
-A session belongs to its id, not to a connection, so anyone may use it, one request at a time by its epoch.
+A session belongs to its id, not to a connection. So any client may use a session, with one request at a time by the
+epoch of the session.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,8 +1,8 @@
 """One way to read a request in all its versions.
 
-kio has a class for each version of each message. A handler must not care which one it got, so it reads the fields by
-their names, with a value for those that the version does not have. (Answers are mappings of names, of which
-`purgatorio_wire.client.message.entity_of` takes what the answer's version knows.)
+kio has a class for each version of each message. The code that handles a request should not depend on the version. So
+it reads the fields by name, with a default for fields that the version does not have. (Responses are mappings of
+names. `purgatorio_wire.client.message.entity_of` takes the fields that the version of the response has.)
 """
 
 from collections.abc import Mapping

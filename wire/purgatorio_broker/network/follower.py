@@ -1,12 +1,13 @@
-"""A broker that follows another: it registers, takes over the topics, and fetches the partitions that it replicates.
+"""A broker that follows another broker: it registers, copies the list of topics, and fetches the partitions that it
+replicates.
 
-It speaks the protocol as Kafka's brokers do: BrokerRegistration tells the leader where it is (there is no controller
-between them), Metadata tells it the topics, and it replicates by Fetch with its own id, which waits at the leader in
-a `DelayedFetch` and moves the high watermark. It leads no partition: a client that requests data gets
-NOT_LEADER_OR_FOLLOWER.
+The follower uses the protocol of Kafka's brokers. BrokerRegistration tells the leader the address of the follower.
+(There is no controller.) Metadata tells the follower the topics. The follower replicates by Fetch with its own id.
+Such a Fetch waits at the leader in a `DelayedFetch`, and moves the high watermark. The follower leads no partition: a
+client that requests data gets NOT_LEADER_OR_FOLLOWER.
 
-A follower that is stopped (SIGSTOP) keeps its leader waiting; one that ends leaves the in-sync set after the
-leader's lag time. It never becomes the leader.
+If the follower is stopped (SIGSTOP), the leader waits for the follower. If the follower ends, it leaves the in-sync
+set after the leader's lag time. The follower never becomes the leader.
 """
 
 import contextlib

@@ -1,4 +1,5 @@
-"""Quotas of clients (KIP-219): how many bytes a second one may send or get, and how long it is held up above that."""
+"""Quotas of clients (KIP-219): the number of bytes per second that a client may send or receive, and the throttle time
+above this number."""
 
 from collections.abc import Callable
 from threading import Lock

@@ -1,4 +1,5 @@
-"""`Reply`: the one answer to a request, from whichever thread decides it to the connection's own."""
+"""`Reply`: the only answer to a request. Any thread may decide the answer, and passes the answer to the thread of the
+connection."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,11 +1,13 @@
-"""`Server`: the connections of a broker, each with a thread of its own.
+"""`Server`: the connections of a broker. Each connection has its own thread.
 
-A connection's requests are handled one at a time: the next one is read when the previous one has been answered, as
-Kafka mutes a connection. So responses come in the order of the requests. The thread that decides a response passes
-it to the connection's thread and continues: a client that does not read delays only itself.
+The requests of a connection are handled one at a time: the next request is read when the previous request has been
+answered. (Kafka mutes a connection for this.) So responses come in the order of the requests. The thread that decides
+a response passes the response to the connection's thread and continues. So a client that does not read its responses
+delays only itself.
 
-Peers are not trusted. A frame is bounded. An invalid request closes its own connection only. A connection is closed
-if it is silent, or does not read its response, for the idle time. Connections above the limit are closed at once.
+Clients are not trusted. The size of a frame is limited. An invalid request closes only its own connection. If a client
+sends nothing, or does not read its responses, for the idle time, its connection is closed. Connections above the limit
+are closed at once.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""The settings of a broker. The defaults are Kafka's except where noted."""
+"""The settings of a broker. The defaults are Kafka's defaults, except for noted differences."""
 
 from dataclasses import dataclass
 

@@ -1,11 +1,12 @@
-"""G12: OffsetFetch returns a committed offset until it is committed again, or its topic or its group is deleted.
+"""G12: OffsetFetch returns a committed offset until the offset is committed again, or its topic or its group is
+deleted.
 
-A commit takes effect between its request and its response. So a response may contain any offset that may have been
-committed last. The deletion of a topic may take effect some time later (KAFKA-2000).
+A commit takes effect between its request and its response. So OffsetFetch may return any offset whose commit may have
+been the last commit. The deletion of a topic may take effect some time later (KAFKA-2000).
 
-R7: a commit in a transaction takes effect when the transaction is committed, or shortly after the markers. It has no
-effect if another commit was made in the meantime. A request with require_stable (KIP-447) is refused until the
-transaction has ended.
+R7: a commit in a transaction takes effect when the transaction is committed, or shortly after the markers. If another
+commit came in the meantime, the commit of the transaction has no effect. A request with require_stable (KIP-447) is
+refused until the transaction has ended.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,8 @@
-"""R2, R5, R6: the transaction coordinator's responses about a transactional id, to its producer and to other
+"""R2, R5, R6: the transaction coordinator's responses about a transactional id, to the producer of the id and to other
 clients.
 
-A producer is judged while no other client uses the id: then its own earlier requests determine the right response.
+A producer is judged while no other client uses the id. In this time the producer's own earlier requests determine the
+correct response.
 """
 
 from collections.abc import Sequence

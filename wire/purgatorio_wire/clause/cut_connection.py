@@ -1,5 +1,5 @@
-"""C1: connections that are cut while requests wait are released. Meanwhile, and while another client does not read
-its responses, the broker serves other connections."""
+"""C1: if a connection closes while its requests wait, the broker releases the resources of these requests. Meanwhile,
+and while another client does not read its responses, the broker serves other connections."""
 
 from typing import Final
 

@@ -1,8 +1,8 @@
 """G13: DescribeGroups returns the group as its members see it.
 
-A response is judged when the members' own requests allow only one state of the group: stable, a rebalance that waits
-for a member, or empty. There is no occasion if a static member has returned, or stays although it is not in the
-generation. Nor is there one in a new group: Kafka 4 describes a group from its log.
+A response is judged if the members' own requests allow only one state of the group: stable, a rebalance that waits for
+a member, or empty. There is no occasion in three cases: a static member has returned, a static member stays although
+it is not in the generation, or the group is new (Kafka 4 describes a group from its log).
 """
 
 from typing import Final

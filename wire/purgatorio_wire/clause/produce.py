@@ -1,4 +1,4 @@
-"""M1 to M7: the response to an append, and its time."""
+"""M1 to M7: the response to an append, and the time of the response."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final

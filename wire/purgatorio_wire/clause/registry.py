@@ -91,8 +91,8 @@ G2 | a generation has one leader and one protocol; every member supports this pr
 members and their metadata
 G3 | a rebalance increases the generation by one; heartbeats during a rebalance get REBALANCE_IN_PROGRESS (27); a \
 leader that joins again starts a rebalance
-G4 | a JoinGroup waits until all members have rejoined and all new member ids have joined; then all JoinGroup \
-requests are answered
+G4 | a JoinGroup waits until all members have rejoined, and all clients that got a new member id have joined; then all \
+JoinGroup requests are answered
 G5 | a SyncGroup waits for the leader's SyncGroup, and then returns the member's assignment; if another rebalance \
 starts first, the SyncGroup returns REBALANCE_IN_PROGRESS (27)
 G6 | a member that has not rejoined by the rebalance timeout is removed, and gets UNKNOWN_MEMBER_ID (25); the other \

@@ -1,7 +1,8 @@
-"""The control of a wire run: how late this machine itself is, and how long a plain question takes, all the time.
+"""The control of a wire run: the lateness of this machine, and the time of a plain round trip, measured during the
+whole run.
 
-A timer of 5 ms measures the lateness of our own loop, an ApiVersions every 50 ms on a connection of its own the round
-trip. Both are part of the trace: a slow machine must be no violation.
+A timer of 5 ms measures the lateness of the client's event loop. An ApiVersions request every 50 ms, on a separate
+connection, measures the round trip. Both values are in the trace, because a slow machine must not cause a violation.
 """
 
 from __future__ import annotations

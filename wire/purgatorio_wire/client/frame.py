@@ -1,7 +1,7 @@
-"""Frames: they divide a stream of bytes into the messages of the Kafka protocol.
+"""Frames divide a stream of bytes into the messages of the Kafka protocol.
 
-A frame is a length (four bytes, big-endian, signed) and that many bytes. A peer is not trusted: a length that is
-negative, or above the bound, ends the connection before anything is held for it.
+A frame is a length (four bytes, big-endian, signed) and a message of this length. The other end is not trusted: if a
+length is negative or above the limit, the connection ends before any memory is allocated for the message.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The recorder of a wire run: gives each event its number and time, hands it to a writer, and keeps it to be judged.
+"""The recorder of a wire run: gives each event a number and a time, passes the event to a writer, and stores the event
+for the judgment.
 
-For one event loop. The clock is injected; a recorder reads no other time.
+A recorder serves one event loop. The clock is a parameter, and the recorder reads no other clock.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The bound of a response: how late it may be, and when it cannot be judged.
+"""The bound of a response: the latest time at which the response is in time, and the conditions for judging the
+response.
 
     strict  = promised + declared lateness
     limit   = strict + 2 x (the worst lateness of our own loop + the worst plain round trip) at the ends of the wait
@@ -8,10 +9,10 @@
 delay of the machine in the middle of a wait moves no deadline. If several waits follow each other, the whole time
 counts (`through`).
 
-The *gap* is the time by which a broken broker would be late. A response before `strict` is kept. A later response is
-undecided if the slack is more than a quarter of the gap. Otherwise it is kept before `limit`, and late after it. A
-request that was not watched up to `limit` is undecided. A response is early if it comes more than `EARLY_NS` before
-the promised time; slowness of the machine cannot cause that.
+The *gap* is the time by which a broken broker would be late. A response before `strict` is in time. If the slack is
+more than a quarter of the gap, a later response is undecided. Otherwise a response before `limit` is in time, and a
+response after `limit` is late. If the recording of a request ended before `limit`, the request is undecided. A response
+is early if it comes more than `EARLY_NS` before the promised time. A slow machine cannot cause an early response.
 """
 
 from __future__ import annotations

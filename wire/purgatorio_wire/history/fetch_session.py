@@ -1,4 +1,4 @@
-"""Fetch sessions (KIP-227), as the fetches of a scene show them: what each has, was told, and takes next."""
+"""Fetch sessions (KIP-227), as the fetches of a scene show them: the partitions and the state of each session."""
 
 from dataclasses import replace
 from typing import Final

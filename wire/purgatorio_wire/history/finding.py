@@ -1,4 +1,4 @@
-"""A row: one occasion that a clause had, and what came of it."""
+"""A row: one occasion of a clause (a chance to fail), and its result."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,7 @@
-"""The requests and responses of one scene of a trace: exchanges, connections, and typed views of their bodies.
+"""The requests and responses of one scene of a trace: exchanges, connections, and typed views of message bodies.
 
-Bodies are untrusted: a field that is missing or of another type reads as its zero, and what cannot be understood gives
-no occasion to any clause.
+Bodies are untrusted. A field that is missing or has a wrong type reads as zero. If a body cannot be understood, no
+clause has an occasion.
 """
 
 from collections import defaultdict

@@ -1,4 +1,5 @@
-"""The scenes of a trace: requests with their answers, topics by their names, sessions with all that they have."""
+"""The scenes of a trace: requests with their responses, topics by name, and fetch sessions with all their
+partitions."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

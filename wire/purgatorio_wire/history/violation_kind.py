@@ -1,8 +1,8 @@
-"""The ways in which clauses of the wire break. A row is an occasion of one of them, and a scene declares those that
-it tests.
+"""The kinds of violations of the wire's clauses. A row is an occasion of one kind, and a scene declares the kinds that
+the scene tests.
 
-They are part of the public interface: of results, where they name causes, and of traces (`{"what": "asks"}`). One that
-no judge knows cannot be written: the type checker and the plan refuse it.
+The kinds are public interface: they are the causes in results, and appear in traces (`{"what": "asks"}`). The type
+checker and the plan refuse a kind that no judge knows.
 """
 
 from typing import Final, Literal, TypeAlias, get_args

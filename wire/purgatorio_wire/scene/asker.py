@@ -1,4 +1,4 @@
-"""How a scene asks: its connections, its waits, and requests in versions that both sides speak."""
+"""The connections of a scene, its waits, and requests in versions that client and broker support."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The broker as a run knows it: what it offers, its declared settings, and what the run created there."""
+"""The broker of a run: the APIs that the broker supports, its declared settings, and the topics and groups that the
+run created."""
 
 from __future__ import annotations
 

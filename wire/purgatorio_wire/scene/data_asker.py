@@ -1,7 +1,7 @@
 """Short methods for the requests of a scene about topics and their records.
 
-Every topic and group of a scene has a unique name, and is deleted at the end. A scene never writes to a topic that
-it did not create.
+Every topic and group of a scene has a unique name, and is deleted at the end. A scene never writes to a topic that the
+scene did not create.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Members of a group in the classic protocol, as scenes use them: they join, sync and send heartbeats."""
+"""Members of a group in the classic protocol, for scenes: members join, sync and send heartbeats."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The run that plays scenes against a broker.
+"""Runs scenes against a broker.
 
-Several scenes run at a time, each on its own connections, topics and groups. A scene with a late row, with undecided
-rows, or that was interrupted, is repeated, so that a slow machine is not mistaken for a slow broker. Topics and
+Several scenes run at a time, each with its own connections, topics and groups. If a scene has a late row or undecided
+rows, or was interrupted, the scene is repeated. So a slow machine is not mistaken for a slow broker. The topics and
 groups of the run are deleted at the end, in every case.
 """
 

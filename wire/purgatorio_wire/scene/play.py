@@ -1,4 +1,4 @@
-"""Short methods for the requests of a scene: those about topics (`data_asker`), and those about groups."""
+"""Short methods for the requests of a scene about topics (`data_asker`) and about groups."""
 
 from __future__ import annotations
 

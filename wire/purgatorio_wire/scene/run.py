@@ -1,4 +1,4 @@
-"""From an address to a recorded trace: one run of the wire, start to end."""
+"""From the address of a broker to a recorded trace: one run of `purgatorio wire`, from start to end."""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
-"""`DecisionTable`: a finite domain of situations, and the cases that decide them, each under a clause id.
+"""`DecisionTable`: a finite domain of situations, and cases that decide these situations. Each case has a clause id.
 
-The first case that holds decides, so the order is part of the table. A table is sound when every situation is
-decided and every case decides some situation: `check` checks all of them, for the domains are small.
+The first case whose condition is true decides, so the order of the cases is part of the table. A table is sound if
+every situation is decided, and every case decides some situation. `check` tests all situations, because the domains
+are small.
 
-A table knows no implementation. A test puts an implementation into each situation and compares what it does.
+A table does not use an implementation. A test puts an implementation into each situation, and compares the result with
+the table.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,7 @@
-"""The waiting of a consumer group (Kafka's DelayedJoin, DelayedSync, DelayedHeartbeat). Clauses B401 to B608.
+"""The waiting operations of a consumer group (Kafka's DelayedJoin, DelayedSync, DelayedHeartbeat). Clauses B401 to
+B608.
 
-The answer of JOIN is what happens to the rebalance; of SYNC and HEARTBEAT whether the operation completes.
+The answer of JOIN is the effect on the rebalance. The answer of SYNC and HEARTBEAT is whether the operation completes.
 """
 
 from dataclasses import dataclass

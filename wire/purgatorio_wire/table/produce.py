@@ -1,9 +1,9 @@
-"""The requests that wait for replicas: `PRODUCE`, one partition of a produce request with acks=-1 (Kafka's
-DelayedProduce; clauses B101 to B109), and `DELETE_RECORDS`, one of a delete-records request (DelayedDeleteRecords;
-B301 to B307).
+"""The requests that wait for replicas. `PRODUCE` is one partition of a Produce with acks=-1 (Kafka's DelayedProduce,
+clauses B101 to B109). `DELETE_RECORDS` is one partition of a DeleteRecords (Kafka's DelayedDeleteRecords, clauses B301
+to B307).
 
-The answer is the error that the partition ends with, or None where it waits. B307 is `request_is_complete`: the request
-completes when none of its partitions waits.
+The answer is the error with which the partition ends. If the partition waits, the answer is None. B307 is
+`request_is_complete`: the request completes when no partition waits.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,8 @@
-"""A share group's fetch (Kafka's DelayedShareFetch). Clauses B921 to B949, and B951 to B955 of what it acquires.
+"""The Fetch of a share group (Kafka's DelayedShareFetch). Clauses B921 to B949, and B951 to B955 about the acquired
+records.
 
-SHARE_FETCH is a first check at two partitions; SHARE_READ a read of the local log that is on its way; SHARE_REMOTE are
-reads of the tier that are.
+SHARE_FETCH is a first check with two partitions. SHARE_READ is a read of the local log that has not ended.
+SHARE_REMOTE is a read of the remote tier that has not ended.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,8 @@
-"""Wire traces as files: JSON lines (plain, gzip, zstd) or Parquet, written while they are recorded and read back.
+"""Wire traces as files: JSON lines (plain, gzip, zstd) or Parquet. Traces are written while they are recorded, and can
+be read back.
 
-A trace is untrusted input. Lines and sizes are bounded as in `purgatorio-trace/1`; an invalid record is kept as a
-broken line with the reason, and the other records are judged.
+A trace is untrusted input. Lines and sizes are limited as in `purgatorio-trace/1`. An invalid record becomes a broken
+line with the reason, and the other records are judged.
 """
 
 from __future__ import annotations
