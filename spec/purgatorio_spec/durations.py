@@ -25,8 +25,10 @@ def duration(duration_ns: int) -> str:
 
 
 def exact(duration_ns: int) -> str:
-    """Not rounded, in the largest unit up to seconds: `7.999999 ms`, `90 s`."""
+    """Not rounded, in the largest unit up to seconds, or in whole days: `7.999999 ms`, `90 s`, `3 d`."""
     size = abs(duration_ns)
-    unit, length_ns, digits = next((one for one in _UNITS if size >= one[1]), ("ns", 1, 0))
+    whole_days = size and size % _DAY[1] == 0
+    units = [_DAY] if whole_days else _UNITS
+    unit, length_ns, digits = next((one for one in units if size >= one[1]), ("ns", 1, 0))
     beside = f".{size % length_ns:0{digits}}".rstrip("0").rstrip(".") if digits else ""
     return f"{'-' if duration_ns < 0 else ''}{size // length_ns}{beside} {unit}"

