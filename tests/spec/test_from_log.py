@@ -220,9 +220,21 @@ def test_a_clause_whose_column_is_lacking_is_skipped_by_its_name(gone: str, tmp_
     assert set(broken(run)) <= set(LOG_CLAUSES) - lacking
 
 
+def test_an_hour_without_time_outs_is_judged(tmp_path: Path) -> None:
+    """The request that nobody ended is found; without it, nothing could break T1."""
+    rows = [row for row in GOOD if row["late"] is None]
+    healthy = judged(tmp_path, rows)
+    assert not broken(healthy)
+    assert healthy.clauses["T1"].verdict is Verdict.UNKNOWN
+    hung = [*rows, wide("x", 30), wide("y", 9_900, out=9_901)]
+    assert broken(judged(tmp_path, hung)) == {"O5": ["x"]}
+    made = convert_log(tmp_path / "log.jsonl", tmp_path / "again.jsonl", read_mapping(None, WIDE))
+    assert "'late' is empty in all 5 rows, so no request timed out" in made.notes[0]
+
+
 REFUSED: dict[str, tuple[Sequence[Row], Sequence[str], str]] = {
     "no column": ([{"id": "a", "in": 1}], WIDE, "has no column 'r'; it has id, in"),
-    "an empty column": ([{**row, "late": None} for row in GOOD], WIDE, "'late' is empty in all 4 rows"),
+    "an empty column": ([{**row, "tmo": None} for row in GOOD], WIDE, "'tmo' is empty in all 4 rows"),
     "a text": ([*GOOD, {**wide("x", 0), "in": "soon"}], WIDE, "row 5, 'in': 'soon' is not a time"),
     "mixed types": ([*GOOD, {**wide("x", 0), "out": True}], WIDE, "row 5, 'out': 'true' is not a time"),
     "NaN": ([*GOOD, {**wide("x", 0), "out": "NaN"}], WIDE, "row 5, 'out': NaN is no number"),

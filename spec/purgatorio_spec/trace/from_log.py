@@ -81,6 +81,8 @@ class _Read:
     backwards: int = 0
     backwards_row: int = 0
     unknown: dict[str, int] = field(default_factory=dict)
+    absent: list[tuple[str, str]] = field(default_factory=list)
+    """Columns of an end that no request had, with that end."""
 
 
 def convert_log(
@@ -176,13 +178,17 @@ def _load(database: Any, source: Path, mapping: LogMapping, progress: Callable[[
         raise CannotConvert(
             f"{source} cannot be read: {first} (after row {read.rows:,}): mend the file"
         ) from None
-    empty = [name for name, count in given.items() if not count]
     if read.rows == 0:
         raise CannotConvert(f"{source} has no rows")
-    if empty:
-        raise CannotConvert(
-            f"the column {empty[0]!r} is empty in all {read.rows:,} rows: take it out of the mapping, or name another"
-        )
+    ends = {mapping.completed: "was completed", mapping.timed_out: "timed out"}
+    for name, count in given.items():
+        if not count and name in ends:
+            # An hour in which all is well has no time-outs.
+            read.absent.append((name, ends[name]))
+        elif not count:
+            raise CannotConvert(
+                f"the column {name!r} is empty in all {read.rows:,} rows: name another column"
+            )
     return read
 
 
@@ -322,7 +328,11 @@ def _insert(database: Any, points: list[Point]) -> None:
 
 def _sound(database: Any, mapping: LogMapping, read: _Read) -> list[str]:
     """Refuse what no trace can be made of; put right what can be, and say so."""
-    notes: list[str] = []
+    notes = [
+        f"the column {name!r} is empty in all {read.rows:,} rows, so no request {end}; if this is wrong, name another "
+        "column"
+        for name, end in read.absent
+    ]
     if read.unknown:
         most = sorted(read.unknown.items(), key=lambda one: -one[1])[:5]
         said = ", ".join(f"{word!r} ({count:,})" for word, count in most)
