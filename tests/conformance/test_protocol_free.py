@@ -71,7 +71,7 @@ def test_calls_from_inside_are_made_where_code_of_others_runs() -> None:
 def test_a_run_with_gates_that_broke_off_is_not_called_one_without() -> None:
     """Nothing of it is known to have been looked for, but gates there are."""
     subjects = command_subjects(REFERENCE, time="real")
-    assert any("(the run with gates was interrupted)" in line for _, line in not_looked_for(subjects))
+    assert any("(the gated run ended early, " in line for _, line in not_looked_for(subjects))
     without = [one for one in subjects if not one.held]
     assert any("(no gates)" in line for _, line in not_looked_for(without))
 
@@ -92,7 +92,10 @@ def test_what_was_looked_for_is_counted_and_what_was_not_has_its_reason() -> Non
     said = [line for _, line in not_looked_for([*others, gated]) if inside.looks_for in line]
     assert [("no gates here" in line, events.looks_for in line) for line in said] == [(True, False)]
     gated.account.orders[:] = gated.account.orders[:1]
-    for broke_off, why in ((True, "the run with gates was interrupted"), (False, "no gates")):
+    for broke_off, why in (
+        (True, "the gated run ended early, at a violation or a failure"),
+        (False, "no gates"),
+    ):
         gated.account.broke_off = broke_off
         (line,) = [line for _, line in not_looked_for([*others, gated]) if inside.looks_for in line]
         assert (f"({why})" in line, events.looks_for in line) == (True, False)

@@ -77,7 +77,7 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
         left = "left to luck" if any(way.mode == "real-free" for way in ways) else "not searched for"
         missing: dict[str, list[str]] = {}
         for looks_for in (one for one in CLASSES[part] if one not in looked):
-            none = "the run with gates was interrupted" if broke_off else "no gates"
+            none = "the gated run ended early, at a violation or a failure" if broke_off else "no gates"
             # What a promise that was broken kept from being played is no lack of the subject's, and what one way cannot
             # play another may.
             why = min(lacks.get(looks_for, [none]), key=lambda one: (one != BROKEN, one in OTHER_WAYS))
