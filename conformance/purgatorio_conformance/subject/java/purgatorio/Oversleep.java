@@ -26,12 +26,13 @@ final class Oversleep extends Thread {
             long start = System.nanoTime();
             LockSupport.parkNanos(NAP_NS);
             long over = Math.max(0L, System.nanoTime() - start - NAP_NS);
-            worstNs = Math.max(worstNs, over);
             int at = naps;
             if (at < MAX_NAPS) {
                 oversleepsNs[at] = Math.min(over, MOST_NS);
                 naps = at + 1;
             }
+            // Last, so that a worst that is read before the others is among them.
+            worstNs = Math.max(worstNs, over);
         }
     }
 
