@@ -32,12 +32,13 @@ said = b"begun\\n"
 while True:
     try:
         os.write(1, said)
-        time.sleep(600)
+        while True:
+            time.sleep(0.01)
     except KeyboardInterrupt:
         said = b"still here\\n"
 """
 """A main thread that an interrupt does not end, as inside a library; and a program that it started. `print` could write
-its buffer twice, where the interrupt comes inside."""
+its buffer twice, where the interrupt comes inside; one that comes just before a long sleep is noticed behind it."""
 POOL = """
 import multiprocessing, os, time
 from concurrent.futures import ProcessPoolExecutor
