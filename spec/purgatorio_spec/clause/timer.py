@@ -12,7 +12,7 @@ In the formulas, d is the deadline of an add, and `early` and `late` are the bou
 With the profile `request-log`, T2 also bounds the time of the answer to a request. A *stop* in T4 is a cancel, a
 completion of the operation by a call other than its expiry, or a `cancel_for_key` that returned the operation. In some
 profiles, a cancel is a *barrier*: after a successful cancel the task never runs. In every profile, if a cancel reports
-success, the task must not have run before this cancel.
+success, the thread of this cancel must not have run the task before.
 
 An add of a pending task moves the task. But a task that was due before the move may have been passed to the executor
 already. The timer cannot stop such a task, so this fire still answers the first add.
