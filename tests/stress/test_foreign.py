@@ -252,7 +252,7 @@ def test_a_call_of_threading_is_one_line_that_says_what_came_of_it() -> None:
     assert words[(at := words.index("notify")) : at + 3] == ["notify", "wakes short", "already timed out"]
     assert words.count("wait timed out") == 2
     assert "_waiters" not in text
-    assert "Condition._waiters" in table(explored, verbose=True)
+    assert "write _waiters" in table(explored, verbose=True)
 
 
 def test_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
