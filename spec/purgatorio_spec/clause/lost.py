@@ -293,7 +293,7 @@ def _expired_late(run: Run, history: OperationHistory, registration: Call, claim
     return Broken(
         "expired-late",
         (registration.call_i, registration.end_i, began.call_i),
-        f"expires by t = {last_t} (its time-out passed at t = {due_t}, late bound {exact(late_ns)})",
+        f"expires by t = {last_t} (its time-out passed at t = {due_t}, {run.late_bound})",
         f"it expired at t = {began.call_t}, {exact(began.call_t - last_t)} beyond the bound",
     )
 

@@ -85,7 +85,7 @@ def not_late(run: Run, history: OperationHistory) -> Finding:
     if _is_judged_elsewhere(history):
         return NO_OCCASION
     if not history.fires:
-        return _answered_in_time(history, late_ns) if run.profile.answered_in_time else NO_OCCASION
+        return _answered_in_time(run, history, late_ns) if run.profile.answered_in_time else NO_OCCASION
     fire = history.fires[0]
     adds = history.in_force(fire.call_i, run.early_ns or 0)
     if len(adds) != 1:
@@ -104,12 +104,12 @@ def not_late(run: Run, history: OperationHistory) -> Finding:
     return Broken(
         "late",
         [add.call_i, fire.call_i],
-        f"fires by t = {last_t} (due {due_t}, late bound {exact(late_ns)})",
+        f"fires by t = {last_t} (due {due_t}, {run.late_bound})",
         f"fired at t = {fire.call_t}, {exact(fire.call_t - last_t)} beyond the bound",
     )
 
 
-def _answered_in_time(history: OperationHistory, late_ns: int) -> Finding:
+def _answered_in_time(run: Run, history: OperationHistory, late_ns: int) -> Finding:
     claim = history.claim
     due_t = history.adds[0].latest_due_t if len(history.adds) == 1 else None
     if claim is None or due_t is None:
@@ -119,7 +119,7 @@ def _answered_in_time(history: OperationHistory, late_ns: int) -> Finding:
     return Broken(
         "answered-late",
         [history.adds[0].call_i, claim.call_i],
-        f"answered or timed out by t = {due_t + late_ns} (due {due_t}, late bound {exact(late_ns)})",
+        f"answered or timed out by t = {due_t + late_ns} (due {due_t}, {run.late_bound})",
         f"answered at t = {claim.call_t}, {exact(claim.call_t - due_t - late_ns)} beyond the bound",
     )
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from purgatorio_spec.durations import exact
 from purgatorio_spec.profile import PROFILES, Profile
 from purgatorio_spec.trace.record import MAX_INT, PERIODIC_ADDS, Header
 
@@ -106,6 +107,17 @@ class Run:
     turn: str | None = None
     virtual: bool = False
     """Its clock moves by `advance_clock` alone."""
+    late_slack_ns: int = 0
+    """The part of `late_ns` that the driver of the subject added to the bound that the subject declared."""
+
+    @property
+    def late_bound(self) -> str:
+        """The late bound in words, with its two parts."""
+        late_ns, slack_ns = self.late_ns or 0, self.late_slack_ns
+        if not 0 < slack_ns <= late_ns:
+            return f"late bound {exact(late_ns)}"
+        why = "the longest jump of this run" if self.virtual else "for a busy machine"
+        return f"declared late bound {exact(late_ns - slack_ns)} + {exact(slack_ns)}, {why}"
 
     def chance_t(self, t: int, added_i: int) -> int:
         """The time by which a task that must run by `t` can run. In virtual time this is the first `advance_clock`
@@ -144,6 +156,7 @@ def run_of(header: Header, facts: RunFacts, *, whole: bool, dropped: bool = Fals
         catch_up=header.timer.catch_up,
         turn=header.timer.turn,
         virtual=header.clock.id == "manual",
+        late_slack_ns=slack_ns if isinstance(slack_ns := header.params.get("late_slack_ns"), int) else 0,
     )
 
 
