@@ -64,13 +64,14 @@ Point = tuple[int, int, int, str, str | None, str | None, int | None]
 
 @dataclass(frozen=True, slots=True)
 class LogConversion:
-    """What was made of a log. `lacking`: by clause, why the log cannot show it. `notes`: what was left out or put in
-    order, in words."""
+    """What was made of a log. `ends`: how many requests ended in each way, or have no time-out. `lacking`: by clause,
+    why the log cannot show it. `notes`: what was left out or put in order, in words."""
 
     run: str
     rows: int
     events: int
     requests: int
+    ends: Mapping[str, int]
     lacking: Mapping[str, list[str]]
     notes: tuple[str, ...]
 
@@ -104,6 +105,7 @@ def convert_log(
             database.execute("SET preserve_insertion_order = true")
             read = _load(database, source, mapping, progress)
             notes = _sound(database, mapping, read)
+            ends = _ends(database, mapping)
             header = _header(source, mapping)
             try:
                 events, requests = _write(database, TraceWriter(partial, header), mapping)
@@ -112,7 +114,7 @@ def convert_log(
                 partial.unlink(missing_ok=True)
         finally:
             database.close()
-    return LogConversion(header.run, read.rows, events, requests, lacking(mapping), tuple(notes))
+    return LogConversion(header.run, read.rows, events, requests, ends, lacking(mapping), tuple(notes))
 
 
 def lacking(mapping: LogMapping) -> dict[str, list[str]]:
@@ -311,7 +313,8 @@ def _delay(fields: Mapping[str, str | None], mapping: LogMapping, row: int) -> i
     try:
         return timeout_ns(text, mapping)
     except BadValue as bad:
-        raise CannotConvert(f"row {row:,}, timeout: {bad}") from None
+        column = repr(mapping.timeout) if isinstance(mapping.timeout, str) else "timeout"
+        raise CannotConvert(f"row {row:,}, {column}: {bad}") from None
 
 
 def _insert(database: Any, points: list[Point]) -> None:
@@ -408,6 +411,32 @@ def _without_strays(database: Any) -> list[str]:
     return [f"{count:,} requests end in this log and are not enqueued in it (as {one!r}): left out"]
 
 
+_ENDS: Final = """
+WITH requests AS (
+  SELECT id, bool_or(what = 'completed') AS answered, bool_or(what = 'timed_out') AS expired,
+         max(delay_ns) AS delay_ns, min(t) + max(delay_ns) AS due_t
+  FROM points WHERE id IS NOT NULL GROUP BY id
+)
+SELECT count(*) FILTER (answered), count(*) FILTER (expired), count(*) FILTER (NOT answered AND NOT expired),
+       count(*) FILTER (NOT answered AND NOT expired AND due_t > (SELECT max(t) FROM points)),
+       count(*) FILTER (delay_ns IS NULL)
+FROM requests
+"""
+
+
+def _ends(database: Any, mapping: LogMapping) -> dict[str, int]:
+    """By words, in how many requests: also how many of those that have no end may still get one."""
+    ((answered, expired, endless, waiting, without),) = _rows(database, _ENDS)
+    counts = {
+        "answered": answered,
+        "timed out": expired,
+        "without an end": endless,
+        "of these still within the time-out at the end of the log": waiting,
+        "without a time-out": without if mapping.timeout is not None else 0,
+    }
+    return {words: count for words, count in counts.items() if count or words in ("answered", "timed out")}
+
+
 def _rows(database: Any, query: str) -> list[tuple[Any, ...]]:
     found: list[tuple[Any, ...]] = database.execute(query).fetchall()
     return found
@@ -431,7 +460,7 @@ def _header(source: Path, mapping: LogMapping) -> Header:
         timer=TimerConstants(early_ns=mapping.early_ns, late_ns=mapping.late_ns),
         clock=TraceClock("log", "ns"),
         recorded=tuple(sorted(recorded)),
-        params={"lacking": missing},
+        params={"lacking": missing, "time_zone": mapping.time_zone.key if mapping.time_zone else "UTC"},
     )
 
 

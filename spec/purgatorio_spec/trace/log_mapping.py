@@ -29,7 +29,8 @@ class LogMapping:
     `id`: of these columns together, a request. `key`: the columns that hold a key each. One row a request: `enqueued`,
     `completed`, `timed_out` name columns with times. One row an event: `time` and `what` do, and `words` says which
     texts in the column `what` mean what. `timeout`: a column, or one number for all. `unit` is that of times that are
-    numbers, `timeout_unit` that of time-outs. `time_zone` holds for times that say none. `duplicates`: whether rows
+    numbers, `timeout_unit` that of time-outs. `time_format`: of times in another form, as `strptime` writes it.
+    `time_zone` holds for times that say none. `duplicates`: whether rows
     that say the same are refused, dropped or kept.
 
     Promises, in nanoseconds: nothing times out earlier than its time-out less `early_ns` or later than that plus
@@ -47,6 +48,7 @@ class LogMapping:
     timeout: str | float | None = None
     unit: str | None = None
     timeout_unit: str | None = None
+    time_format: str | None = None
     time_zone: ZoneInfo | None = None
     duplicates: str = "refuse"
     early_ns: int | None = None
@@ -125,6 +127,7 @@ def _mapping(values: dict[str, object]) -> LogMapping:
         timeout=timeout if number is None else number,
         unit=unit,
         timeout_unit=_choice(values, "timeout_unit", tuple(UNIT_NS)) or unit,
+        time_format=_name(values, "time_format"),
         time_zone=_zone(values),
         duplicates=_choice(values, "duplicates", ("refuse", "drop", "keep")) or "refuse",
         early_ns=_promise(values, "early_ms"),
