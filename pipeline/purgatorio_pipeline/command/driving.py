@@ -88,7 +88,7 @@ def bad_end(run: RunResult) -> str:
     told += run.problems[:1] if run.failure else ()
     named = ", ".join(one.clause for one in broken) or run.failure
     lines = (
-        textwrap.fill(visible(one, TEXT_LIMIT), 80, initial_indent="  ", subsequent_indent="      ")
+        textwrap.fill(visible(one, 4 * TEXT_LIMIT), 80, initial_indent="  ", subsequent_indent="      ")
         for one in told
     )
     return "\n".join((f"{run.run}: {run.verdict}: {named}", *lines))

@@ -196,7 +196,8 @@ def _print_problems(console: Console, result: CheckResult, verbose: bool) -> Non
     if problems:
         print_line(console, "")
     for file, problem in problems if verbose else problems[:RUNS_SHOWN]:
-        _print_folded(console, f"{visible(file, 200)}: {visible(problem, TEXT_LIMIT)}", "yellow")
+        # A deadlock is told with its proof, its trace, and where each thread stands.
+        _print_folded(console, f"{visible(file, 200)}: {visible(problem, 4 * TEXT_LIMIT)}", "yellow")
     told = " ".join(problem for _, problem in problems)
     shown = list(islice(result.broken, None if verbose else BROKEN_SHOWN))
     # The first of a file stands above, and so does a last line that is cut.
