@@ -104,7 +104,8 @@ def _nothing() -> None:
 class ReaperTimer(Owned):
     """A timer that drives itself: wraps another and owns its reaper (Kafka's SystemTimerReaper).
 
-    Several users may share it; its creator closes it. ValueError for an empty name, TypeError for what is no timer.
+    Several users may share the timer, and its creator closes it. Raises ValueError for an empty name, and TypeError if
+    `timer` is no timer.
 
     Around an `IntrusiveTimer`, `call_later` and `cancel` are that timer's, and cost as much.
     """

@@ -79,7 +79,7 @@ class AtomicRef(Protocol[T]):
     def set(self, value: T, /) -> None: ...
 
     def get_and_set(self, value: T, /) -> T:
-        """Set `value` and return what was there."""
+        """Set `value` and return the previous value."""
 
 
 class AtomicFlag(AtomicRef[bool], Protocol):
@@ -111,10 +111,9 @@ class QueueNode(Protocol[T_co]):
 class SharedQueue(Protocol[T]):
     """An unbounded FIFO that needs no lock around it (`ConcurrentLinkedQueue`).
 
-    Every method is atomic; `nodes` is atomic for each node. An iteration is *weakly consistent*: it shows every item
-    that was there when it began and is not removed before it is reached, may or may not show what is appended
-    meanwhile, never shows an item twice and never fails.
-    """
+    Every method is atomic; `nodes` is atomic for each node. An iteration is *weakly consistent*. It shows every item
+    that was present at its start and was not removed before the iteration came to it. It may or may not show items that
+    are appended meanwhile. It never shows an item twice, and never fails."""
 
     def append(self, item: T, /) -> None:
         """Add at the tail; the same item may be in the queue several times."""
@@ -137,18 +136,19 @@ class Executor(Protocol):
     """One worker that runs submitted actions in the order of submission."""
 
     def submit(self, action: Callable[[], None], /) -> None:
-        """Queue `action`. What it raises is logged and stops nothing. ExecutorClosed after `shutdown`."""
+        """Queue `action`. An exception of the action is logged and stops nothing. Raises ExecutorClosed after
+        `shutdown`."""
 
     def shutdown(self) -> None:
-        """Take nothing more; what was submitted still runs."""
+        """Accept no more actions. Submitted actions still run."""
 
     def shutdown_now(self) -> int:
-        """As `shutdown`, and drop what has not started; returns how many were dropped."""
+        """As `shutdown`, and drop the actions that have not started. Returns the number of dropped actions."""
 
     def await_termination(self, timeout_ms: int) -> bool:
-        """Wait until a shut-down executor has run all it took; False where the time ended first.
+        """Wait until a shut-down executor has run all its actions. Returns False if the time ended first.
 
-        Raises, once, the first exit of an action: what is no `Exception` (see `purgatorio.faults`).
+        Raises, once, the first exit of an action. An exit is no `Exception` (see `purgatorio.faults`).
         """
 
     def is_current(self) -> bool:

@@ -146,10 +146,11 @@ class Purgatory(Owned, Generic[Op]):
         return 0 if watchers is None else watchers.try_complete_watched()
 
     def cancel_for_key(self, key: Hashable) -> list[DelayedOperation]:
-        """Take the operations that wait under `key` off its list and off the timer, and return them.
+        """Remove the operations that wait under `key` from its list and from the timer, and return them.
 
-        They are *not* completed, and no callback is called. Those that also wait under other keys can still be
-        completed there; the others never will be. Completed ones that were in the list are returned too.
+        They are *not* completed, and no callback is called. An operation that also waits under another key can still be
+        completed there. Any other returned operation is never completed. Completed operations of the list are returned
+        too.
         """
         self._require_made_here()
         return self._watcher_list(key).cancel(key)

@@ -174,11 +174,10 @@ class HashedWheel(Calls):
         return [entry.task for entry in waiting if not entry.cancelled()]
 
     def stop_after_pending(self, timeout_ms: int | None = None) -> bool:
-        """Take no new tasks, wait until every waiting one has been handed over, then stop.
+        """Accept no new tasks, wait until every waiting task has been submitted to the executor, then stop.
 
-        Somebody must drain meanwhile: the worker, or another thread. False where the time ended first, or at
-        once when called by a task (which would wait for itself); the wheel then stays closed to new tasks only.
-        """
+        The worker or another thread must drain meanwhile. Returns False if the time ended first, and at once if a task
+        makes the call (the task would wait for itself). Then the wheel refuses new tasks, and does not stop."""
         self._require_made_here()
         with self._lock:
             self._closed.set(True)

@@ -40,17 +40,16 @@ class Timer(Protocol):
         """The same as `task.cancel()`."""
 
     def advance_clock(self, timeout_ms: int) -> bool:
-        """Drain: wait up to `timeout_ms` for something to be due, then hand over all that is due.
+        """Drain: wait up to `timeout_ms` until a task is due, then submit all due tasks to the executor.
 
-        False where nothing became due. True does not mean that a task ran: what was due may have been cancelled,
-        or only moved nearer.
-        """
+        Returns False if no task became due. True does not mean that a task ran: the due tasks may have been cancelled,
+        or moved to a lower level of the wheel."""
 
     def size(self) -> int:
         """How many tasks wait."""
 
     def close(self) -> None:
-        """Stop: what waits is dropped, what was handed over still runs. Idempotent."""
+        """Stop: waiting tasks are dropped, and submitted tasks still run. Idempotent."""
 
 
 _METHODS: Final = ("add", "advance_clock", "cancel", "close", "size")

@@ -99,7 +99,7 @@ class TimerTask(Uncopied, ABC):
         return self._entry.get()
 
     def set_entry(self, entry: TaskEntry) -> None:
-        """For timers: point at a new entry; the one before leaves its timer."""
+        """For timers: set the entry of the task. The previous entry leaves its timer."""
         before = self._entry.get_and_set(entry)
         if before is not None:
             before.remove()
@@ -107,7 +107,8 @@ class TimerTask(Uncopied, ABC):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ActionTask(TimerTask):
-    """A task made of a function without arguments; its result is dropped. TypeError for what is no function."""
+    """A task made of a function without arguments. Its result is dropped. Raises TypeError if `action` is no
+    function."""
 
     __slots__ = ("_action",)
 
