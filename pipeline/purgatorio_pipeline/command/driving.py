@@ -39,7 +39,7 @@ SESSION_KEPT = 400
 def subjects_of_commands(
     commands: Sequence[str], time: TimeChoice, lines: str | None
 ) -> tuple[list[CommandSubject], list[RunRecord]]:
-    """The ways to drive each command, and what came of those that misbehave before a run can begin. `lines`: see
+    """The subjects of each command, and a record of each command that misbehaved before a run. `lines`: see
     `CommandSubject`.
 
     Raises click.UsageError for a command that cannot be started, or that does not speak this version of the protocol.

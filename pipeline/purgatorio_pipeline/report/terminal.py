@@ -250,5 +250,5 @@ def _print_folded(console: Console, text: str, style: str) -> None:
 
 
 def print_line(console: Console, text: str, style: str = "") -> None:
-    """One line as it is: no markup, no highlighting; soft-wrapped, so that what is to be pasted stays whole."""
+    """Print one line without markup and highlighting. The line is soft-wrapped, so a pasted command stays whole."""
     console.print(Text(text, style), soft_wrap=True, highlight=False)

@@ -87,8 +87,8 @@ class RunFacts:
 class Run:
     """The constants and the outer facts of one run.
 
-    `whole`: there is an end record, nothing was dropped and no line was broken, so that the absence of a record means
-    that it did not happen.
+    `whole`: the trace has an end record, no dropped records and no broken lines. Then a call without a record did not
+    happen.
     """
 
     run: str

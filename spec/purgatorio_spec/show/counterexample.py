@@ -67,7 +67,8 @@ class ShownEvent:
 
 @dataclass(frozen=True, slots=True)
 class Counterexample:
-    """What is shown of one cause. `count`: violations of this cause in the run; this one is the earliest."""
+    """The counterexample of one cause. `count`: the violations of this cause in the run. The shown violation is the
+    earliest."""
 
     file: str
     run: str

@@ -64,8 +64,9 @@ Point = tuple[int, int, int, str, str | None, str | None, int | None]
 
 @dataclass(frozen=True, slots=True)
 class LogConversion:
-    """What was made of a log. `ends`: how many requests ended in each way, or have no time-out. `lacking`: by clause,
-    why the log cannot show it. `notes`: what was left out or put in order, in words."""
+    """The result of a conversion. `ends`: the number of requests by their end, and of requests without a time-out.
+    `lacking`: for each clause that the log cannot show, the missing columns. `notes`: rows that were left out or
+    sorted, in words."""
 
     run: str
     rows: int
@@ -95,7 +96,7 @@ def convert_log(
     progress: Callable[[int], None] | None = None,
 ) -> LogConversion:
     """Write the trace of the log `source` to `target`, in the form that its suffix names. Raises `CannotConvert` with
-    what is wrong in which row and what to do; then nothing was written. `progress` is given the rows read so far."""
+    the row, the error and the remedy; then nothing was written. `progress` gets the number of rows read so far."""
     partial = partial_of(target, force=force)
     with tempfile.TemporaryDirectory(prefix="purgatorio-log-") as scratch:
         database = _duckdb().connect(str(Path(scratch, "points.db")))

@@ -24,17 +24,17 @@ WHATS: Final[tuple[What, ...]] = ("enqueued", "completed", "timed_out", "event")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogMapping:
-    """Names of columns, and what the log's owner promises.
+    """The names of columns, and the promises of the log's owner.
 
-    `id`: of these columns together, a request. `key`: the columns that hold a key each. One row a request: `enqueued`,
-    `completed`, `timed_out` name columns with times. One row an event: `time` and `what` do, and `words` says which
-    texts in the column `what` mean what. `timeout`: a column, or one number for all. `unit` is that of times that are
-    numbers, `timeout_unit` that of time-outs. `time_format`: of times in another form, as `strptime` writes it.
-    `time_zone` holds for times that say none. `duplicates`: whether rows
-    that say the same are refused, dropped or kept.
+    `id`: the columns that together identify a request. `key`: the columns with a key each. In a log with one row for
+    each request, `enqueued`, `completed` and `timed_out` name the columns with times. In a log with one row for each
+    event, `time` and `what` name the columns, and `words` gives the meaning of each text in the column `what`.
+    `timeout`: a column, or one number for all requests. `unit`: the unit of times that are numbers. `timeout_unit`: the
+    unit of time-outs. `time_format`: the form of other times, for `strptime`. `time_zone`: the zone of times without a
+    zone. `duplicates`: whether equal rows are refused, dropped or kept.
 
-    Promises, in nanoseconds: nothing times out earlier than its time-out less `early_ns` or later than that plus
-    `late_ns`; `answer_ns` after an event of its key, a request has been answered.
+    Promises, in nanoseconds: a request times out at most `early_ns` before and at most `late_ns` after its time-out. A
+    request is answered at most `answer_ns` after an event of its key.
     """
 
     id: tuple[str, ...]

@@ -83,7 +83,7 @@ class PointFields(TypedDict, total=False):
 
 
 class Recording(Protocol):
-    """What is needed of a recorder; `Recorder` is one.
+    """The interface of a recorder. `Recorder` implements it.
 
     One whose speed matters names the fields as parameters: a dictionary of them costs as much as an event.
     """
@@ -98,8 +98,8 @@ class Recording(Protocol):
 def around(
     recording: Recording, f: str, id: str | None, action: Callable[[], T], out: Callable[[T], int | None]
 ) -> T:
-    """Run `action` as one recorded interval and return its value; what it raises is recorded and raised on. `out` turns
-    the value into the recorded result."""
+    """Run `action` as one recorded interval and return its value. An exception is recorded and raised again. `out`
+    makes the recorded result of the value."""
     c = recording.call(f, id)
     try:
         value = action()
@@ -207,8 +207,8 @@ class ThreadLog:
         out: int | None = None,
         state: State | None = None,
     ) -> None:
-        """Record a point: what it says is true from here on; it became so somewhere in `t_call..t`. TypeError as
-        `call`."""
+        """Record a point: its statement is true from now on, and became true between `t_call` and `t`. Raises TypeError
+        as `call` does."""
         if keys is not None or not (id is None or isinstance(id, str)):
             _require_texts(id, keys)
         buffer = self._buffer
@@ -221,11 +221,11 @@ class ThreadLog:
         buffer.append((i, self.name, t, "at", f, id, None, keys, None, None, t_call, out, None, state))
 
     def buffered(self) -> Collection[Row]:
-        """A copy of what is buffered now, oldest first; any thread may call this."""
+        """A copy of the buffered events, oldest first. Any thread may call this."""
         return self._buffer.copy()
 
     def take(self) -> Iterable[Event]:
-        """Remove and give what is buffered now, oldest first; any one other thread may call this."""
+        """Remove and return the buffered events, oldest first. One other thread may call this."""
         buffer = self._buffer
         for _ in range(len(buffer)):
             yield Event(*buffer.popleft())

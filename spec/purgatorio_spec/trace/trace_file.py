@@ -36,10 +36,10 @@ def write_run(path: Path, header: Header, events: Iterable[Event], dropped: int 
 
 
 class StreamedRecording(AbstractContextManager["StreamedRecording"]):
-    """Write a recorder's events to a file while it records, so that even a killed process leaves a readable trace.
+    """Write a recorder's events to a file during the recording. So even a killed process leaves a readable trace.
 
-    A thread of its own drains and writes every `every_s` seconds (None: only `flush` does). Leaving the block writes
-    the rest and the end record; leaving it by an exception, Ctrl-C included, writes the rest and no end record.
+    A separate thread writes the events every `every_s` seconds. (With None, only `flush` writes.) Leaving the block
+    writes the rest and the end record; leaving it by an exception, Ctrl-C included, writes the rest and no end record.
     A disk that is full ends the streaming: recording continues into the buffers, and leaving the block raises.
 
     Take JSON lines: a killed Parquet writer leaves nothing to read.

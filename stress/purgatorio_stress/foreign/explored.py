@@ -47,10 +47,11 @@ STRATEGIES: Final = ("dpor", "bounded", "pct", "random")
 
 
 class Adapter(Protocol):
-    """What the user writes; it is made again for every run. It imports what it tries and needs nothing of ours.
+    """The class that the user writes. The explorer makes a new instance for every run. The class imports the code under
+    test, and nothing of Purgatorio.
 
-    Its threads are its methods whose names begin with `thread_`, or what `threads()` gives, a sequence of functions.
-    It has at least one of two more methods, called when all threads have ended.
+    Its threads are the methods whose names begin with `thread_`, or the functions that `threads()` returns. The class
+    has `check` or `outcome` or both. They are called after all threads have ended.
     """
 
     def check(self) -> None:
@@ -317,7 +318,7 @@ def _is_random(program: _Program) -> bool:
 
 
 def replay_foreign(token: Token, path: Sequence[str] = ("",)) -> tuple[AdapterResult, tuple[Broken, ...]]:
-    """Repeat the run of a token; what it broke. BadToken, CannotLoad."""
+    """Repeat the run of a token. Returns the result and the violations. Raises BadToken and CannotLoad."""
     *packages, adapter = token.dialect.split("+")
     world = World(token.early)
     with process_kept(world.ends_the_process):
@@ -363,7 +364,8 @@ def lines_of(explored: AdapterResult) -> list[str]:
 
 
 def table(explored: AdapterResult, *, verbose: bool = False) -> str:
-    """The counterexample: a column a thread, the user's lines, and below each what it does to what is shared.
+    """The counterexample: one column for each thread, with the user's lines. Below each line are its uses of shared
+    objects.
 
     A call of `threading` or `queue` is one line, unless `verbose`.
     """
