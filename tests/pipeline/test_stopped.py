@@ -304,7 +304,7 @@ def test_an_interrupt_at_any_moment_ends_a_command(name: str, tmp_path: Path) ->
     inputs(tmp_path)
     broker = Started(sys.executable, "-m", "purgatorio_pipeline", "broker", "--port", "0")
     try:
-        port = broker.output.readline().split(":")[-1].split()[0] if name == "wire" else ""
+        port = broker.output.readline().split(":")[-1].split(";")[0] if name == "wire" else ""
         for at in range(len(MOMENTS_S)):
             started = begun(name, at, tmp_path, port)
             try:
