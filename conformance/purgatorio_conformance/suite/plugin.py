@@ -181,7 +181,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         )
     if verdicts["SKIPPED"]:
         terminalreporter.write_line(
-            f"purgatorio: {verdicts['SKIPPED']} SKIPPED, not searched for; -rs shows why"
+            f"purgatorio: {verdicts['SKIPPED']} SKIPPED, so not tested; -rs shows why"
         )
 
 

@@ -133,6 +133,8 @@ def print_shortest(shown: Sequence[Shown]) -> None:
             click.echo(visible(line, TEXT_LIMIT))
         if len(first.session) > SESSION_SHOWN:
             click.echo(f"... {len(first.session) - SESSION_SHOWN:,} more lines")
+    if shown:
+        click.echo()
 
 
 @dataclass(frozen=True, slots=True)
