@@ -118,7 +118,7 @@ class LoopExecutor(Uncopied):
         self._closed = sync.atomic_flag(False, "executor.closed")
 
     def submit(self, action: Callable[[], None], /) -> None:
-        """ExecutorClosed after `shutdown`, and where the loop has been closed."""
+        """Submit `action` to the loop. Raises ExecutorClosed after `shutdown`, and if the loop is closed."""
         if self._closed.get():
             raise ExecutorClosed("this executor has been shut down")
         self._pending.add(1)
@@ -140,12 +140,12 @@ class LoopExecutor(Uncopied):
         self._closed.set(True)
 
     def shutdown_now(self) -> int:
-        """Nothing can be called back from a loop: 0."""
+        """Returns 0, because submitted actions cannot be taken back from a loop."""
         self._closed.set(True)
         return 0
 
     def await_termination(self, timeout_ms: int) -> bool:
-        """Whether all that was submitted has run. Does not wait: the loop may need the calling thread."""
+        """Whether all submitted actions have run. Does not wait: the loop may need the calling thread."""
         return self._pending.get() == 0
 
     def is_current(self) -> bool:

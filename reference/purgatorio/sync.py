@@ -119,13 +119,13 @@ class SharedQueue(Protocol[T]):
         """Add at the tail; the same item may be in the queue several times."""
 
     def poll(self) -> T | None:
-        """Take from the head; None where it is empty."""
+        """Remove and return the head, or None if the queue is empty."""
 
     def nodes(self) -> Iterator[QueueNode[T]]:
         """Iterate from the head, weakly consistent as the class says."""
 
     def remove(self, node: QueueNode[T], /) -> bool:
-        """Unlink a node that `nodes` showed; True for exactly one caller, False where it is gone already."""
+        """Unlink a node that `nodes` showed. True for exactly one caller, and False if the node was unlinked before."""
 
     def is_empty(self) -> bool: ...
 
@@ -164,13 +164,14 @@ class Worker(Protocol):
 
 
 class Sync(Protocol):
-    """The factory. One object for all that work together; `purgatorio.threads.THREADS` is the default."""
+    """The factory of locks, queues and threads. All objects that work together use one factory. The default is
+    `purgatorio.threads.THREADS`."""
 
     def lock(self, name: str = "") -> Lock:
         """A lock that is not re-entrant."""
 
     def mutex(self, name: str = "") -> Mutex:
-        """A lock for a hot path, which no condition waits on; else as `lock`."""
+        """A lock for a hot path. No condition may use the lock. Otherwise as `lock`."""
 
     def rlock(self, name: str = "") -> Lock:
         """A re-entrant lock."""
@@ -198,11 +199,9 @@ class Sync(Protocol):
         """Start a thread called `name` that runs `body`."""
 
     def loop_head(self, loop: Hashable = None) -> None:
-        """Mark the start of one turn of a loop that another thread must help to end.
-
-        Does nothing here; a scheduler uses it to be fair to the others, or to bound the turns.
-        """
+        """Mark the start of one turn of a loop that ends only with the help of another thread. Does nothing by default.
+        A scheduler uses the mark to give other threads a turn, or to limit the turns."""
 
     def outlives(self, error: BaseException) -> bool:
-        """Whether a thread continues after `error`, which is no `Exception`. True, but for what a scheduler raises to
-        end a run."""
+        """Whether a thread continues after `error`, which is no `Exception`. False only for the exception with which a
+        scheduler ends a run."""

@@ -34,7 +34,7 @@ class Timer(Protocol):
     """Adds, cancels and runs tasks after their delays. All methods may be called by any thread at any time."""
 
     def add(self, task: TimerTask) -> None:
-        """Let `task` run `task.delay_ms` from now; a task that is waiting is moved."""
+        """Run `task` after `task.delay_ms`. If the task is waiting already, its deadline is moved."""
 
     def cancel(self, task: TimerTask) -> None:
         """The same as `task.cancel()`."""
@@ -46,7 +46,7 @@ class Timer(Protocol):
         or moved to a lower level of the wheel."""
 
     def size(self) -> int:
-        """How many tasks wait."""
+        """The number of waiting tasks."""
 
     def close(self) -> None:
         """Stop: waiting tasks are dropped, and submitted tasks still run. Idempotent."""

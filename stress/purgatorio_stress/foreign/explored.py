@@ -55,10 +55,10 @@ class Adapter(Protocol):
     """
 
     def check(self) -> None:
-        """AssertionError where something is wrong."""
+        """Raises AssertionError if the result is wrong."""
 
     def outcome(self) -> object:
-        """A value whose different forms are collected over all runs."""
+        """A value. The explorer collects the different values of all runs."""
 
 
 def _threads_of(adapter: Adapter) -> Sequence[Callable[[], object]]:
