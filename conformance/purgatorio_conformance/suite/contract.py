@@ -20,7 +20,7 @@ from purgatorio_spec.trace.record import CATCH_UP, TURNS
 
 LACKS: Final[Mapping[str, str]] = {
     "cancel": "timers: a task cannot be cancelled",
-    "size": "timers: nothing tells how many tasks wait",
+    "size": "timers: the number of waiting tasks is not known",
     "between-ticks": "timers: delays and time are multiples of the tick",
     "past": "timers: a delay of zero or below is refused",
     "far": "timers: delays end at `longest_delay_ns`, so there are no far ones",
@@ -31,9 +31,9 @@ LACKS: Final[Mapping[str, str]] = {
     "force": "purgatories: only the purgatory itself completes an operation",
     "timer": "purgatories: when an operation's timer is set and when it runs is not reported",
     "expiry": "purgatories: operations have no time-outs",
-    "cancel-for-key": "purgatories: operations cannot be taken off a key",
-    "other-keys": "purgatories: what is taken off a key waits under its other keys no more",
-    "gauges": "purgatories: nothing tells how much waits",
+    "cancel-for-key": "purgatories: operations cannot be removed from the list of a key",
+    "other-keys": "purgatories: a returned operation waits under none of its other keys",
+    "gauges": "purgatories: the number of waiting operations is not known",
 }
 """What a subject may lack. The reason is the subject's own."""
 

@@ -236,9 +236,7 @@ def _problems(facts: TraceFacts, run: Run | None) -> Sequence[str]:
             f"{facts.broken:,} broken line{'' if facts.broken == 1 else 's'}, first {facts.first_broken}"
         )
     if facts.cut is not None:
-        problems.append(
-            f"{facts.cut}: what comes before it is judged, the rest is unknown; record to the end"
-        )
+        problems.append(f"{facts.cut}: the part before is judged, the rest is unknown; record to the end")
     if not facts.has_end and facts.cut is None and facts.header is not None:
         problems.append("no end record: the recorder did not finish; O5, P1 and T3 cannot pass")
     if facts.dropped:
