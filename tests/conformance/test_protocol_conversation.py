@@ -358,6 +358,21 @@ def test_threads_and_depth_have_limits() -> None:
         scene.hear("enter", '"f":"try_complete","id":"op","th":"0"')
 
 
+def test_the_runs_of_a_task_have_a_limit() -> None:
+    """Of 400 tasks each ran 400 times, and one run took minutes (killbill-commons#104). An add begins a new count."""
+    scene = Scene()
+    for _ in range(100):
+        scene.answered(Add("t", 0))
+        scene.conversation.ask(Advance(scene.now))
+        scene.hear("fired", '"id":"t"')
+        scene.hear("answer", f'"n":{scene.conversation.calls - 1}')
+    scene.conversation.ask(Advance(scene.now))
+    for _ in range(63):
+        scene.hear("fired", '"id":"t"')
+    with pytest.raises(Misbehaved, match="'t' ran more than 64 times"):
+        scene.hear("fired", '"id":"t"')
+
+
 GOOD = Description(0, "", "x", ("timer", "virtual-time", "cancel"), ("timer_fire",))
 GOOD_PURGATORY = replace(
     GOOD, capabilities=("purgatory", "real-time"), reports=("on_complete", "force_complete"), profile="locked"

@@ -65,6 +65,8 @@ from purgatorio_spec.trace.recorder import Recorder, ThreadLog
 
 _MAX_THREADS: Final = 64
 _MAX_DEPTH: Final = 64
+_MAX_RUNS: Final = 64
+"""A task that runs more often than this after one add is told enough about: the rest could be millions of lines."""
 
 _FUNCTION_OF: Final[dict[type[Happening], str]] = {
     Fired: "timer_fire",
@@ -139,6 +141,8 @@ class _Operation:
     delay_ns: int | None = None
     keys: tuple[str, ...] = ()
     begun_t: int = 0
+    runs: int = 0
+    """Since it was asked for last."""
 
 
 @dataclass(slots=True)
@@ -584,6 +588,7 @@ class Conversation:
         """The deadline of a task counts from a reset, unless it fired meanwhile."""
         known = self._operations[call.id]
         known.asked_t, known.delay_ns, known.begun_t = asked_t, call.delay_ns, self._recorder.clock_ns()
+        known.runs = 0
 
     def _begun(self, operation: str) -> None:
         self._operations[operation].begun_t = self._recorder.clock_ns()
@@ -638,6 +643,10 @@ class Conversation:
             log.ret(f, ticket, said.id, deadline_t=self._armed_until(f, said.id))
         if f in ("timer_fire", "on_complete") and said.id not in self._periodic:
             self._over(said.id)
+            known = self._operations[said.id]
+            known.runs += not isinstance(said, Leave)
+            if known.runs > _MAX_RUNS:
+                raise Misbehaved("flood", f"{said.id!r} ran more than {_MAX_RUNS} times")
         elif f == "timer_add":
             self._operations[said.id].begun_t = self._recorder.clock_ns()
 
