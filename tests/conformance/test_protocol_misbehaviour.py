@@ -147,7 +147,7 @@ def test_falling_silent_is_told_apart(how: str, kind: FailureKind, why: str, tmp
         ("unknown-field", "rubbish", "field 'result': unknown field"),
         ("undeclared", "rubbish", "on_expiration, which its description does not declare"),
         ("endless-line", "flood", "a line of more than 65536 bytes"),
-        ("endless-events", "flood", "more than 5000 lines"),
+        ("endless-events", "flood", "ran more than 64 times"),
         ("answer-twice", "answered-twice", "was answered before"),
         ("answer-stop-twice", "answered-twice", "was answered before"),
         ("answer-another", "wrong-id", "which was never made"),

@@ -110,6 +110,11 @@ public final class KafkaJava implements Factory {
       }
 
       @Override
+      public Long keys() throws Exception {
+        return KafkaKeys.count(kafka);
+      }
+
+      @Override
       public Long watched() {
         return (long) kafka.watched();
       }

@@ -108,6 +108,11 @@ public final class KafkaScala implements Factory {
       }
 
       @Override
+      public Long keys() throws Exception {
+        return KafkaKeys.count(kafka);
+      }
+
+      @Override
       public Long watched() {
         return (long) kafka.watched();
       }
