@@ -15,7 +15,7 @@ import jsonschema
 import pytest
 from markdown_it import MarkdownIt
 
-from pipeline.hostile import HOSTILE, hostile_check, many_violations
+from pipeline.hostile import many_violations
 from pipeline.sarif_form import SARIF_FORM
 from pipeline.test_commands import one_task, run
 from purgatorio_pipeline.report.junit import junit
@@ -24,7 +24,6 @@ from purgatorio_pipeline.report.sarif import sarif
 from purgatorio_spec.judge.result import CheckResult, RunResult, broken_off
 from purgatorio_spec.show.event_words import broken_here
 from purgatorio_spec.show.selection import CauseKey
-from purgatorio_spec.show.visible import visible
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.verdict import Verdict
 from purgatorio_spec.whole_file import write_whole
@@ -220,44 +219,6 @@ def test_markdown_says_subjects_causes_and_problems() -> None:
     assert broken_here("O4") in read.text
     assert "VIOLATED 1 of 1" in read.text
     assert "no usable header" in read.text
-
-
-@pytest.mark.parametrize(
-    "hostile", [*HOSTILE, "`` ``` ````", "| a | b |", "@somebody #1 www.example.org", "*b* _i_"]
-)
-def test_text_of_a_trace_stays_text_everywhere(hostile: str) -> None:
-    """Wherever a stranger's text stands, in XML, JSON and Markdown, it is only text."""
-    result, examples, late = hostile_check(hostile)
-    shown = visible(hostile, 400)
-    words = "".join(
-        " ".join([*suite.itertext(), *suite.attrib.values()]) for suite in suites(junit(result, examples))
-    )
-    assert shown in words
-    assert any(shown in one["message"]["text"] for one in parsed(sarif(result, examples))["results"])
-    text = markdown(result, examples, late)
-    read = Tags(text)
-    assert read.tags <= {
-        "h2",
-        "h3",
-        "p",
-        "table",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-        "code",
-        "pre",
-        "ul",
-        "li",
-        "strong",
-    }
-    assert read.attributes <= {"class"}
-    assert read.text.count(shown) >= 4
-    outside = re.sub(r"(`{3,})text\n.*?\n\1\n", "", text, flags=re.S)
-    assert "@somebody" not in outside
-    assert "http:" not in outside
-    assert "www." not in outside
 
 
 @pytest.mark.parametrize("make", [fired_early, garbage_kept, miscounted])
