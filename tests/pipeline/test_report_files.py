@@ -17,7 +17,6 @@ from markdown_it import MarkdownIt
 
 from pipeline.hostile import many_violations
 from pipeline.sarif_form import SARIF_FORM
-from pipeline.test_commands import one_task, run
 from purgatorio_pipeline.report.junit import junit
 from purgatorio_pipeline.report.markdown import markdown
 from purgatorio_pipeline.report.sarif import sarif
@@ -264,20 +263,6 @@ def test_no_runs_and_many_violations_of_one_cause() -> None:
     assert parsed(sarif(many, {}))["results"][0]["occurrenceCount"] == 10_000
     assert "10,000 tasks" in junit(many, {})
     assert "10,000 tasks" in markdown(many, {}, [])
-
-
-def test_check_writes_them_all(tmp_path: Path) -> None:
-    """One check, three files, the exit status of the verdict; folders are made."""
-    path = one_task(tmp_path, "4")
-    names = {"--junit": "ci/j.xml", "--sarif": "ci/s.sarif", "--markdown": "ci/m.md"}
-    options = [word for option, name in names.items() for word in (option, str(tmp_path / name))]
-    done = run("check", path, "--engine", "process", *options)
-    assert done.exit_code == 1
-    assert suites((tmp_path / "ci/j.xml").read_text())[0].get("failures") == "1"
-    results = parsed((tmp_path / "ci/s.sarif").read_text())["results"]
-    (result,) = [one for one in results if one["kind"] == "fail"]  # a clause without an occasion is open
-    assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 4}
-    assert (tmp_path / "ci/m.md").read_text().startswith("## Purgatorio: VIOLATED")
 
 
 def test_what_is_no_file_is_written_to_in_place() -> None:
