@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -19,12 +19,12 @@ from purgatorio_spec.trace.coded import coded
 from spec import drawn_history, drawn_periodic
 from spec.drawn_history import Drawn, folded, judged, said
 
-PLAYERS: Final = {
+PLAYERS: Final[Mapping[str, Callable[..., Drawn]]] = {
     "purgatory": drawn_history.draw,
     "in virtual time": partial(drawn_history.draw, virtual=True),
     "periodic": drawn_periodic.draw,
 }
-DRAWS: Final = {
+DRAWS: Final[Mapping[str, Callable[..., Drawn]]] = {
     **dict.fromkeys(drawn_history.FAULTS, drawn_history.draw),
     **dict.fromkeys(drawn_periodic.FAULTS, drawn_periodic.draw),
 }
@@ -118,7 +118,7 @@ def test_the_fold_agrees(rows: int) -> None:
 @pytest.mark.parametrize("fault", ["", "other-turn", "burst-for-skip"])
 def test_a_fold_that_was_put_aside_goes_on(fault: str, tmp_path: Path) -> None:
     """What a watched run carries from batch to batch has the clock's stops in it."""
-    drawn: Drawn = drawn_periodic.draw(3, fault)
+    drawn = drawn_periodic.draw(3, fault)
     batches = [coded(batch) for batch in drawn.table().to_batches(max_chunksize=40)]
     fold = Fold(drawn.header, held_bytes=0)
     for batch in batches:
