@@ -102,8 +102,8 @@ def _said(result: ClauseResult) -> str:
     return f"{result.verdict.name}, {result.occasions} occasions, {list(result.causes)}"
 
 
-def stories() -> Iterator[Told]:
-    for head, lines, expected in paragraphs(Path(__file__).parent / "twins", 12):
+def stories(folder: str = "twins") -> Iterator[Told]:
+    for head, lines, expected in paragraphs(Path(__file__).parent / folder, 12):
         title = _TITLE.fullmatch(head)
         assert title is not None, head
         said = {clause: rest.split(" / ") for clause, rest in (one[3:].split(" ", 1) for one in expected)}
