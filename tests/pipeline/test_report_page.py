@@ -134,7 +134,7 @@ def test_a_page_without_violations_says_so() -> None:
 def test_what_no_run_was_judged_by_has_a_reason_and_no_column() -> None:
     """Of a broker there are more clauses than a page is wide: they stand below the run, each with its name."""
     assert len(WIRE_CLAUSES) > 20
-    kept = {f"G{number}": ClauseResult(f"G{number}", Verdict.PASS, 3) for number in range(21)}
+    kept = {name: ClauseResult(name, Verdict.PASS, 3) for name in WIRE_CLAUSES}
     skipped = ClauseResult("P4", Verdict.SKIPPED, reason="it takes two brokers")
     run = RunResult("a", "a.jsonl", "x", "wire", Verdict.PASS, 9, {**kept, "P4": skipped})
     text = page(CheckResult((run,)), {}, [])
@@ -142,6 +142,9 @@ def test_what_no_run_was_judged_by_has_a_reason_and_no_column() -> None:
     assert "P4 skipped: it takes two brokers" in text
     assert not re.search(r"No run had an occasion[^:]*\bP4\b", text)
     assert 'class="verdicts many"' in text
+    few = replace(run, clauses={"G1": kept["G1"]})
+    for shown, columns in ((text, len(WIRE_CLAUSES)), (page(CheckResult((few,)), {}, []), 1)):
+        assert len(re.findall(r'<th[^>]* title="', shown)) == columns
     assert "<b>G12</b>✓ 3</td>" in text
     assert "<b>P4</b>" not in text
     assert 'class="verdicts"' in page(fired_early().result(), {}, [])
