@@ -10,8 +10,10 @@ of what is there.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -23,6 +25,10 @@ from typing import Final
 
 from docs.makers.kafka_release import ONE_REPLICA, Missing, Node, Release, started, stop_on_sigterm
 from purgatorio_pipeline.report import markdown_text
+from purgatorio_wire.client.connection import Address, connect
+from purgatorio_wire.client.recorder import Recorder
+from purgatorio_wire.scene.asker import codes, first_of
+from purgatorio_wire.scene.data_asker import quota_of
 
 RELEASES: Final = ("1.1.1", "2.3.1", "2.8.2", "3.3.2", "3.6.2", "3.9.0", "4.0.0", "4.4.0")
 RUN_SECONDS: Final = 900.0
@@ -34,6 +40,8 @@ class Setup:
 
     settings: Mapping[str, str]
     nodes: int = 1
+    quota_bytes: int | None = None
+    """Of every client, per second and node; from 2.6 on."""
 
 
 SETUPS: Final[Mapping[str, Setup]] = {
@@ -44,6 +52,7 @@ SETUPS: Final[Mapping[str, Setup]] = {
     "gzip, few fetch sessions": Setup(
         {**ONE_REPLICA, "compression.type": "gzip", "max.incremental.fetch.session.cache.slots": "2"}
     ),
+    "a quota of 20 kB/s": Setup(ONE_REPLICA, quota_bytes=20_000),
 }
 """By the name that the page gives them. The default initial delay is 3,000 ms."""
 
@@ -65,7 +74,7 @@ KNOWN: Final = (
     Known("KAFKA-12890", "2.8.1", ("G5 waits-for-no-leader",)),
     Known("KAFKA-10284", "2.7", ("G11 other-protocol",)),
     Known("KIP-460", "2.4", ("E1 other-error",)),
-    Known("KIP-541", "2.5", ("F7 waits-though-ready", "F3 not-woken", "O4 left-to-the-time-out")),
+    Known("KIP-541", "2.5", ("F7 waits-though-ready", "F3 not-woken")),
     Known("KAFKA-8487", "2.4", ("G9 told-of-a-rebalance",)),
     Known("KAFKA-8571", "2.4", ("F8 waits-for-deleted",)),
     Known(
@@ -93,6 +102,8 @@ def played(version: str, setup: str, seed: int, folder: Path) -> dict[str, objec
     how = SETUPS[setup]
     trace = folder / f"{_file(version, setup, seed)}.jsonl"
     with started(Release(version), how.nodes, how.settings) as nodes:
+        if how.quota_bytes is not None:
+            asyncio.run(_give_quota(nodes[0], how.quota_bytes))
         command = [
             sys.executable, "-m", "purgatorio_pipeline", "wire", nodes[0].address, "--seed", str(seed), "--json",
             "--name", f"kafka-{version}", "--trace", str(trace), *_second(nodes),
@@ -115,6 +126,14 @@ def played(version: str, setup: str, seed: int, folder: Path) -> dict[str, objec
     }  # fmt: skip
 
 
+async def _give_quota(node: Node, bytes_per_s: int) -> None:
+    """To every client."""
+    conn = await connect(Address("127.0.0.1", node.port), "quota", "", Recorder())
+    got = await conn.send("alter_client_quotas", 0, quota_of(None, bytes_per_s)).within(60)
+    assert not codes(first_of(got.body, "entries")), got.body
+    conn.close()
+
+
 def _second(nodes: Sequence[Node]) -> list[str]:
     if len(nodes) == 1:
         return []
@@ -122,7 +141,7 @@ def _second(nodes: Sequence[Node]) -> list[str]:
 
 
 def _file(version: str, setup: str, seed: int) -> str:
-    return f"{version}-{setup.replace(' ', '-').replace(',', '')}-{seed}"
+    return f"{version}-{re.sub('[^a-z0-9]+', '-', setup.lower())}-{seed}"
 
 
 def _row(found: Mapping[str, object]) -> tuple[str, ...]:
