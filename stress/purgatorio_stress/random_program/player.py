@@ -168,6 +168,7 @@ class Vocabulary:
     plain: Plain | None = None
     apart: Mapping[str, str] = field(default_factory=dict)
     tick_ms: Callable[[Drawn], int] = lambda drawn: 1
+    start_ms: Callable[[Drawn], int] = lambda drawn: 0
     purge_interval: Callable[[Drawn], int] = lambda drawn: 1000
 
     def verb(self, do: str) -> Verb | None:

@@ -53,6 +53,7 @@ def scenario_of(drawn: Drawn) -> Scenario:
         turns=vocabulary.turns,
         horizon_ms=vocabulary.horizon_ms,
         tick_ms=vocabulary.tick_ms(drawn),
+        start_ms=vocabulary.start_ms(drawn),
         step_clock=moves,
         stepping=vocabulary.stepping,
         purge_interval=vocabulary.purge_interval(drawn),
