@@ -26,12 +26,11 @@ SHAPES: Final = tuple(
     {
         (one.clauses, one.claimed_on_return, one.cancel_is_barrier, one.counts_cancelled): name
         for name, one in sorted(PROFILES.items(), reverse=True)
-        if name not in ("wire-waits", "request-log")
+        if name != "request-log"
     }.values()
 )
-"""One profile of each kind: what is judged and how depends on nothing else of it. Projections of the wire and of logs
-have clauses that others have too, and are left out: the seeds that are known to show rare things were drawn without
-them."""
+"""One profile of each kind: what is judged and how depends on nothing else of it. That of logs has clauses
+that others have too, and is left out: the seeds that are known to show rare things were drawn without it."""
 
 
 FEW: Final = tuple(fault for fault in FAULTS if fault not in MANY)
