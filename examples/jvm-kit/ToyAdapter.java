@@ -2,6 +2,7 @@
 
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import purgatorio.kit.CountsKeys;
 import purgatorio.kit.Factory;
 import purgatorio.kit.Kit;
 import purgatorio.kit.OperationHooks;
@@ -61,7 +62,7 @@ public final class ToyAdapter implements Factory {
             ((ToyAdapter.Operation) operation).hooks.timerAdd(() -> super.arm(operation));
           }
         };
-    return new PurgatoryUnderTest<>() {
+    return new CountsKeys<>() {
       @Override
       public Operation operation(OperationHooks hooks, long delayNs) {
         return new Operation(hooks, delayNs);

@@ -157,7 +157,7 @@ def test_falling_silent_is_told_apart(how: str, kind: FailureKind, why: str, tmp
             "rubbish",
             "while no call was under way, in virtual time: a call is answered only when",
         ),
-        ("refuse", "raises", "P3 is broken: advance ended with 'OutOfMemory'; it does so too"),
+        ("refuse", "raises", "P3 is broken: advance ended with 'OutOfMemory'; the same error comes"),
         ("refuse-crowd", "refused", "advance ended with 'OutOfMemory'"),
     ],
 )

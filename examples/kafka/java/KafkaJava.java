@@ -7,6 +7,7 @@ import org.apache.kafka.server.purgatory.DelayedOperation;
 import org.apache.kafka.server.purgatory.DelayedOperationKey;
 import org.apache.kafka.server.purgatory.DelayedOperationPurgatory;
 import org.apache.kafka.server.util.timer.TimerTask;
+import purgatorio.kit.CountsKeys;
 import purgatorio.kit.Factory;
 import purgatorio.kit.Kit;
 import purgatorio.kit.OperationHooks;
@@ -83,7 +84,7 @@ public final class KafkaJava implements Factory {
           return due;
         },
         timer.tasks());
-    return new PurgatoryUnderTest<>() {
+    return new CountsKeys<>() {
       @Override
       public Operation operation(OperationHooks hooks, long delayNs) {
         return new Operation(hooks, delayNs);

@@ -4,6 +4,7 @@ import java.lang.reflect.Method;
 import java.util.List;
 import java.util.function.BiConsumer;
 import kafka.server.DelayedOperationPurgatory;
+import purgatorio.kit.CountsKeys;
 import purgatorio.kit.Factory;
 import purgatorio.kit.Kit;
 import purgatorio.kit.OperationHooks;
@@ -77,7 +78,7 @@ public final class KafkaScala implements Factory {
         },
         timer.tasks());
     Method delayed = method("numDelayed", "delayed");
-    return new PurgatoryUnderTest<>() {
+    return new CountsKeys<>() {
       @Override
       public Operation operation(OperationHooks hooks, long delayNs) {
         return new Operation(hooks, delayNs);

@@ -465,7 +465,7 @@ public final class Subject {
         private String sizes() throws Exception {
             Long watched = purgatory == null ? null : purgatory.watched();
             Long delayed = purgatory == null ? timer.size() : purgatory.delayed();
-            Long keys = purgatory == null ? null : purgatory.keys();
+            Long keys = purgatory instanceof CountsKeys ? ((CountsKeys<?>) purgatory).keys() : null;
             return (watched == null ? "" : ",\"watched\":" + watched) + (delayed == null ? "" : ",\"delayed\":" + delayed)
                 + (keys == null ? "" : ",\"keys\":" + keys);
         }
