@@ -29,7 +29,14 @@ from purgatorio_stress.explorer.sampling import explore_pct, explore_random
 from purgatorio_stress.mutant.patch import SOUND, Bug
 from purgatorio_stress.printed import DrawnSum, Enumeration, Explored
 from purgatorio_stress.random_program.act import Act, Callback, Drawn, acts_of
-from purgatorio_stress.random_program.draw import draw, enumerated, pairs_of, plain_programs
+from purgatorio_stress.random_program.draw import (
+    draw,
+    enumerated,
+    mirrored_programs,
+    pairs_of,
+    plain_programs,
+    raising_programs,
+)
 from purgatorio_stress.random_program.player import AT, Vocabulary
 from purgatorio_stress.random_program.registry import VOCABULARIES, scenario_of
 from purgatorio_stress.scenario.contract import ScenarioProgram
@@ -245,9 +252,11 @@ class _Source:
             (f"{'+'.join(map(str, lengths))} plain", plain_programs(*of, lengths), _PLAIN * SCHEDULES)
             for lengths in shapes
         ]
+        crossing = [("mirrored", mirrored_programs(*of), SCHEDULES)]
+        raising = [("raising", raising_programs(*of), SCHEDULES)]
         every = [(f"{size} acts", enumerated(*of, size), SCHEDULES) for size in range(1, _LARGEST)]
         complete: tuple[str, ...] = ()
-        for stage, programs, schedules in (*plain, *every):
+        for stage, programs, schedules in (*crossing, *plain[:3], *raising, *plain[3:], *every):
             for done, drawn in enumerate(programs):
                 self._result.stages[self._name] = (complete, stage, done)
                 yield drawn, schedules
@@ -386,7 +395,7 @@ def _smaller(drawn: Drawn) -> Iterator[Drawn]:
                     yield replace(
                         drawn, threads=(*drawn.threads[:number], changed, *drawn.threads[number + 1 :])
                     )
-    for at, choices in enumerate(vocabulary.settings):
+    for at, (choices, _) in enumerate(zip(vocabulary.settings, drawn.settings, strict=False)):
         for choice in dict.fromkeys(choices):
             if drawn.settings[at] != choice:
                 yield replace(drawn, settings=(*drawn.settings[:at], choice, *drawn.settings[at + 1 :]))

@@ -86,7 +86,7 @@ _DOMAINS: Final = {
     "step": (1, 2, 3, 4, 8, 9),
     "pass": (1, 1, 2, 2, 3, 4, 5, 8, 9, 30),
     "sleep": (1, 2, 3, 5),
-    "wait": (0, 0, 0, 2, 9),
+    "wait": (0, 0, 0, 1, 2, 9),
     "nap": (2, 5, 9),
     "times": (1, 1, 2),
     "turns": (5, 3),
@@ -103,6 +103,7 @@ _COMMON: Final = (
     Verb("probe", ("thing",), weight=1),
     Verb("close", where=THREAD + CALLBACK, weight=1),
     Verb("raise", where=CALLBACK),
+    Verb("exit", where=CALLBACK),
 )
 _DRAINED: Final = (
     Verb("drain", ("wait",), weight=5),
@@ -129,10 +130,10 @@ _FUNCTIONS: Final = (
     Verb("call_at", ("thing",), weight=2),
     Verb("next_due", weight=1),
 )
-_SETTINGS: Final = ((1, 1, 1, 2, 3), (2, 2, 3, 4), (0, 0, 0, 1, RAISING), (0, 0, 1))
+_SETTINGS: Final = ((1, 1, 1, 2, 3), (2, 2, 3, 4), (0, 0, 0, 1, RAISING), (0, 0, 1), (0, 0, -7, -1_001))
 _HASHED_SETTINGS: Final = (_SETTINGS[0], (2, 1, 3, 4), *_SETTINGS[2:])
 """It may have one slot."""
-_REAPED_SETTINGS: Final = (*_SETTINGS[:2], (0, 0, INLINE), _SETTINGS[3])
+_REAPED_SETTINGS: Final = (*_SETTINGS[:2], (0, 0, INLINE), *_SETTINGS[3:])
 _THING: Final = (DELAYS,)
 _SECOND: Final = (
     Verb("add", ("thing", "timer"), weight=8),
@@ -152,7 +153,7 @@ def _known_before(drawn: Drawn, dialect: str) -> bool:
 def _raises_at_most(drawn: Drawn, dialect: str) -> bool:
     """What runs on the drainer may run under its locks, so it calls nothing there."""
     inside = drawn.settings[2] in (INLINE, RAISING)
-    return not inside or all(one.act.do == "raise" for one in drawn.callbacks)
+    return not inside or all(one.act.do in ("raise", "exit") for one in drawn.callbacks)
 
 
 def _walks_alone(drawn: Drawn) -> bool:
@@ -173,14 +174,18 @@ _PLAIN_FUNCTIONS: Final = Plain(
     "call_later.1,refuse.1,step.3,drain.2,uncall.0,close,walk.5",
     raising=_ALL_RAISE,
 )
-_PLAIN_SECOND: Final = Plain(((1,), (3,)), "add.0.0", "add.0.1,add.1.1,forget.0.0,drain.0.0,step.3,walk.5")
+_PLAIN_SECOND: Final = Plain(
+    ((1,), (3,)), "add.0.0", "add.0.1,add.1.1,forget.0.0,drain.0.0,step.3,walk.5", mirrored=((1,), (3,))
+)
 _PLAIN_DRAINS: Final = Plain(
     ((3,), (6,)),
     "",
-    "drain.2,drain.9,drain.5,add.0,add.1,cancel.0,close",
+    "drain.2,drain.9,drain.5,add.0,call_later.1,call_at.1,cancel.0,close",
     shapes=((1,), (1, 1), (2, 1), (1, 1, 1), (2, 2), (3, 1)),
 )
-_PLAIN_REAPED: Final = Plain(((1,), (3,)), "add.0", "add.1,cancel.0,sleep.5,close", (1, 2, INLINE, 0))
+_PLAIN_REAPED: Final = Plain(
+    ((1,), (3,)), "add.0", "add.1,call_later.1,cancel.0,sleep.5,close", (1, 2, INLINE, 0)
+)
 _PLAIN_MOCK: Final = Plain(((1,), (3,)), "add.0", "add.1,cancel.0,drain.3,close")
 _PLAIN_WORKER: Final = Plain(((1,), (3,)), "add.0", "add.1,cancel.0,sleep.5,close,finish.3,stop")
 
@@ -207,11 +212,13 @@ def _vocabulary(
         ("run",),
         horizon_ms=horizon_ms,
         tick_ms=lambda drawn: drawn.settings[0],
+        start_ms=lambda drawn: drawn.settings[4],
         legal=lambda drawn, dialect: (
             legal(drawn, dialect) and _walks_alone(drawn) and _raises_at_most(drawn, dialect)
         ),
         plain=plain,
         stepping=stepping,
+        small=((1,), (0,), (4,)),
         apart={
             "TimerTask.entry": "for timers",
             "TimerTask.set_entry": "for timers",
@@ -259,7 +266,9 @@ TIMERS: Final = (
         TimerKind(partial(_intrusive, stepped=True), _STRICT),
         (
             Verb("drain", ("nap",), THREAD, weight=6),
-            Verb("add", ("thing",), weight=6),
+            Verb("add", ("thing",), weight=4),
+            Verb("call_later", ("thing",), weight=2),
+            Verb("call_at", ("thing",), weight=2),
             Verb("cancel", ("thing",), weight=2),
             Verb("probe", ("thing",), weight=1),
             Verb("close", where=THREAD, weight=1),
