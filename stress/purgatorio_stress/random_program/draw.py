@@ -99,13 +99,15 @@ def _number(vocabulary: Vocabulary, domain: str, things: int, rng: random.Random
     return rng.randrange(things) if domain == "thing" else rng.choice(vocabulary.domains[domain])
 
 
-def plain_programs(vocabulary: Vocabulary, dialect: str, lengths: tuple[int, ...]) -> Iterator[Drawn]:
+def plain_programs(
+    vocabulary: Vocabulary, dialect: str, lengths: tuple[int, ...], settings: tuple[int, ...] = ()
+) -> Iterator[Drawn]:
     """All programs of plain acts with threads of these lengths, the shorter ones first: DPOR varies the last most."""
     plain = vocabulary.plain
     if plain is None:
         return
     acts = acts_of(plain.acts)
-    settings = plain.settings or tuple(choices[0] for choices in vocabulary.settings)
+    settings = settings or plain.settings or tuple(choices[0] for choices in vocabulary.settings)
     starts = [acts_of(before) for before in (plain.before, *plain.starts)]
     for threads in product(*(permutations(acts, length) for length in lengths)):
         for before in starts:
@@ -121,7 +123,7 @@ def raising_programs(vocabulary: Vocabulary, dialect: str) -> Iterator[Drawn]:
         return
     settings = plain.settings or tuple(choices[0] for choices in vocabulary.settings)
     # What is due together may be handed over together, and one of it raises.
-    one_instant = (plain.things[0],) * len(plain.things)
+    together = plain.together or (plain.things[0],) * len(plain.things)
     callbacks = [
         Callback(slot, thing, Act(do))
         for slot in dict.fromkeys(vocabulary.slots)
@@ -130,7 +132,7 @@ def raising_programs(vocabulary: Vocabulary, dialect: str) -> Iterator[Drawn]:
         if vocabulary.verb(do) is not None
     ]
     for chosen, things in product(
-        dict.fromkeys((plain.raising or settings, settings)), dict.fromkeys((plain.things, one_instant))
+        dict.fromkeys((plain.raising or settings, settings)), dict.fromkeys((together, plain.things))
     ):
         for before in (plain.before, *plain.starts):
             for acts, callback in product(permutations(acts_of(plain.acts), 2), callbacks):

@@ -168,7 +168,9 @@ class Plain:
 
     `starts`: what is done before in other programs, whose states are far from the beginning. `settings`: where they are
     not the first of each. `raising`: others, for programs of which a callback raises. `shapes`: how many acts each
-    thread has, in this order. `mirrored`: the things of programs of which one thread is the mirror of the other."""
+    thread has, in this order. `shifted`: settings with which the smallest are made once more.
+    `mirrored`: the things of programs of which one thread is the mirror of the other. `together`: things that are due
+    together; else all are the first."""
 
     things: tuple[tuple[int, ...], ...]
     before: str
@@ -187,7 +189,9 @@ class Plain:
         (2, 2),
         (2, 1, 1),
     )
+    shifted: tuple[int, ...] = ()
     mirrored: tuple[tuple[int, ...], ...] = ()
+    together: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -467,6 +467,7 @@ PURGATORIES: Final = (
             "event.0,retry.0,check.0,force.0,register.1,event.1",
             shapes=((1,), (1, 1), (2,), (1, 1, 1), (3,), (2, 1), (4,), (2, 2)),
             mirrored=((_FOREVER, 0, _OWN), (_FOREVER, 3, _OWN)),
+            together=((1, 0, _OWN), (1, 0, _OWN)),
         ),
         apart={"DelayedOperation.on_expiration": "the recorded operation has one of its own"},
         purge_interval=lambda drawn: drawn.settings[1],

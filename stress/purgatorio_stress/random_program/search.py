@@ -248,6 +248,11 @@ class _Source:
     def _all_small(self) -> Iterator[tuple[Drawn, int]]:
         of = self._vocabulary, self.dialect
         shapes = () if self._vocabulary.plain is None else self._vocabulary.plain.shapes
+        shifted = () if self._vocabulary.plain is None else self._vocabulary.plain.shifted
+        again = [
+            (f"{'+'.join(map(str, lengths))} shifted", plain_programs(*of, lengths, shifted), SCHEDULES)
+            for lengths in (shapes[:2] if shifted else ())
+        ]
         plain = [
             (f"{'+'.join(map(str, lengths))} plain", plain_programs(*of, lengths), _PLAIN * SCHEDULES)
             for lengths in shapes
@@ -256,7 +261,15 @@ class _Source:
         raising = [("raising", raising_programs(*of), SCHEDULES)]
         every = [(f"{size} acts", enumerated(*of, size), SCHEDULES) for size in range(1, _LARGEST)]
         complete: tuple[str, ...] = ()
-        for stage, programs, schedules in (*crossing, *plain[:3], *raising, *plain[3:], *every):
+        for stage, programs, schedules in (
+            *crossing,
+            *plain[:2],
+            *again,
+            *plain[2:3],
+            *raising,
+            *plain[3:],
+            *every,
+        ):
             for done, drawn in enumerate(programs):
                 self._result.stages[self._name] = (complete, stage, done)
                 yield drawn, schedules

@@ -542,12 +542,15 @@ class TimerPlayer(Player):
             self.breaks("T2", "timer", f"waited {waited_ms} of {timeout_ms} ms, and got no notice")
 
     def _drains_alone(self, at: int, timer: int) -> bool:
-        """Whether no other drain of this timer was under way since the one that began at this row."""
+        """Whether since this row nobody else took out what is due: drained this timer, cancelled, or moved a task."""
         ended = {begun for begun, _ in self.line.rows}
+        added = [call.task for begun, call in self.line.rows if begun < 0 and call.do == "add"]
         return not any(
-            call.do == "drain" and call.timer == timer and (row > at or (begun < 0 and row not in ended))
+            (call.do == "drain" and call.timer == timer)
+            or call.do == "cancel"
+            or (call.do == "add" and added.count(call.task) > 1)
             for row, (begun, call) in enumerate(self.line.rows)
-            if at not in (row, begun)
+            if at not in (row, begun) and (row > at or (begun < 0 and row not in ended))
         )
 
     def _is_calm(self) -> bool:

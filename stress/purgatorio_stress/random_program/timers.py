@@ -165,14 +165,20 @@ def _one_thread(drawn: Drawn, dialect: str) -> bool:
 
 
 _ALL_RAISE: Final = (1, 2, RAISING, 0)
+_SHIFTED: Final = (3, 2, 0, 0, -1_001)
 _PLAIN: Final = Plain(
-    ((1,), (3,)), "add.0", "add.1,refuse.1,step.3,drain.2,cancel.0,close,walk.5", raising=_ALL_RAISE
+    ((1,), (3,)),
+    "add.0",
+    "add.1,refuse.1,step.3,drain.2,cancel.0,close,walk.5",
+    raising=_ALL_RAISE,
+    shifted=_SHIFTED,
 )
 _PLAIN_FUNCTIONS: Final = Plain(
     ((1,), (3,)),
     "call_later.0",
     "call_later.1,refuse.1,step.3,drain.2,uncall.0,close,walk.5",
     raising=_ALL_RAISE,
+    shifted=_SHIFTED,
 )
 _PLAIN_SECOND: Final = Plain(
     ((1,), (3,)), "add.0.0", "add.0.1,add.1.1,forget.0.0,drain.0.0,step.3,walk.5", mirrored=((1,), (3,))
@@ -182,6 +188,7 @@ _PLAIN_DRAINS: Final = Plain(
     "",
     "drain.2,drain.9,drain.5,add.0,call_later.1,call_at.1,cancel.0,close",
     shapes=((1,), (1, 1), (2, 1), (1, 1, 1), (2, 2), (3, 1)),
+    shifted=_SHIFTED,
 )
 _PLAIN_REAPED: Final = Plain(
     ((1,), (3,)), "add.0", "add.1,call_later.1,cancel.0,sleep.5,close", (1, 2, INLINE, 0)
