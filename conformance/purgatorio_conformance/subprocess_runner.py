@@ -86,16 +86,22 @@ def _end_when_told() -> None:
 def _main() -> None:
     subject, seed, ops, path = pickle.load(sys.stdin.buffer)
     threading.Thread(target=_end_when_told, daemon=True).start()
-    # Whatever is printed by mistake is no message.
-    with os.fdopen(os.dup(1), "wb", buffering=0) as say, suppress(BrokenPipeError):
+    # Whatever is printed by mistake is no message. Buffered: a raw write ends early where the process is stopped in it
+    # (Ctrl-Z, a debugger), and the rest of the message would be lost.
+    with suppress(BrokenPipeError), os.fdopen(os.dup(1), "wb") as say:
+
+        def tell(message: object) -> None:
+            pickle.dump(message, say)
+            say.flush()
+
         os.dup2(2, 1)
         raised: BaseException | None = None
         try:
             with few_full_collections():
-                subject.run_seeded(seed, ops, path, lambda _, *share: pickle.dump(share, say))
+                subject.run_seeded(seed, ops, path, lambda _, *share: tell(share))
         except BaseException as error:
             raised = error
-        pickle.dump((subject.account, raised), say)
+        tell((subject.account, raised))
 
 
 if __name__ == "__main__":

@@ -50,8 +50,6 @@ _PROFILES: Final = (
             "a purgatory: a check may return while another thread still completes a ready operation; two try_complete "
             "calls of one operation never overlap, but on_complete may overlap a try_complete (Kafka 1.1 to 4.0)",
             completes_beside=True, counts_raced=True),
-    Profile("wire-waits", frozenset({"O1", "O4", "O5", "T1", "T2"}),
-            "requests that wait in a Kafka-compatible broker, seen by a client (`purgatorio wire`)"),
     Profile("request-log", frozenset({"O1", "O4", "O5", "T1", "T2"}),
             "requests that wait in a server, read from a log of the server (`purgatorio convert --from-log`)",
             answered_in_time=True),
@@ -66,7 +64,7 @@ _PROFILES: Final = (
     Profile("jdk-scheduled-executor", _TIMER,
             'java.util.concurrent.ScheduledThreadPoolExecutor: "Delayed tasks execute no sooner than they are enabled, '
             'but without any real-time guarantees"; Future.cancel(): "if this task has not started when cancel is '
-            'called, this task should never run", and it may answer true while the task runs'),
+            'called, this task should never run", and cancel may return true while the task runs'),
     Profile("java-util-timer", _TIMER,
             'java.util.Timer: a delay in milliseconds by System.currentTimeMillis(); TimerTask.cancel(): "if the task '
             'has been scheduled for one-time execution and has not yet run, [...] it will never run"',
@@ -82,7 +80,7 @@ _PROFILES: Final = (
             cancel_is_barrier=True),
     Profile("caffeine-expiry", _TIMER,
             'Caffeine.expireAfter: "each entry should be automatically removed from the cache once a duration has '
-            'elapsed", when maintenance comes to it; an entry that was invalidated does not expire',
+            'elapsed", when the cache runs its maintenance; an entry that was invalidated does not expire',
             cancel_is_barrier=True),
     Profile("python-sched", _TIMER,
             "Python's sched: "
@@ -90,7 +88,7 @@ _PROFILES: Final = (
             "ValueError if it is not there", cancel_is_barrier=True),
     Profile("threading-timer", _TIMER,
             'Python\'s threading.Timer: "an action that should be run only after a certain amount of time has passed"; '
-            'cancel "will only work if the timer is still in its waiting stage", and does not say whether it did'),
+            'cancel "will only work if the timer is still in its waiting stage", and reports no result'),
     Profile("npm-timer-wheel", _TIMER,
             "npm's timer-wheel: "
             '"schedule items to be expired after a certain delay and then control when to advance"; '

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import pickle
 import secrets
 import select
 import signal
@@ -57,6 +58,16 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 hangs = [sys.executable, "-I", "-S", "-c", {HANGS!r}, "hang", sys.argv[2]]
 subject = command_subjects(hangs, limits=ChildLimits(silence_s=60.0))[0]
 subjects.record_runs([subject], Path(sys.argv[1]), ops=20, suffix=".jsonl")
+"""
+
+TALKS = """
+from purgatorio_conformance import subprocess_runner
+class Talks:
+    account = bytes(1_000_000)
+    def run_seeded(self, *_):
+        pass
+subprocess_runner.pickle.load = lambda _: (Talks(), 0, 0, None)
+subprocess_runner._main()
 """
 
 
@@ -123,6 +134,21 @@ def test_what_a_run_raises_is_raised_here(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError) as caught:
         record_runs([subject], tmp_path, ops=20, suffix=".jsonl")
     assert caught.value.filename == str(record.path)
+
+
+def test_a_message_is_whole_though_its_process_is_stopped_in_it() -> None:
+    """As by Ctrl-Z: the system ends a write of the process early, and the rest must be written all the same."""
+    with subprocess.Popen(
+        [sys.executable, "-c", TALKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        # The message is larger than a pipe, so the process is in a write now.
+        told = os.read(process.stdout.fileno(), 1)
+        process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+        process.send_signal(signal.SIGCONT)
+        told += process.stdout.read()
+    assert pickle.loads(told) == (bytes(1_000_000), None)
 
 
 @dataclass(frozen=True)

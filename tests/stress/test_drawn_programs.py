@@ -254,7 +254,7 @@ def test_a_known_bug_is_found_made_small_and_repeated(number: int, subject: str,
         ),
         (
             "timer.intrusive.timer.IntrusiveTimer._wait_and_drain: Mult in -wake_ms // self.tick_ms",
-            "drawn:intrusive-drains:3.2.0.0.-1001:5::drain.9+call_later.0:",
+            "drawn:intrusive-drains:3.2.0.36:5::drain.9+call_later.0:",
             "T2",
         ),
         (

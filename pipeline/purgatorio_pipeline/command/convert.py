@@ -18,6 +18,10 @@ from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from purgatorio_wire.trace.file import convert_wire, is_wire_trace
 
 
+class _Refused(click.ClickException):
+    exit_code = 2
+
+
 @click.command(
     "convert", epilog="Exit status: 0 converted, 2 broken lines, an incomplete file, or wrong usage."
 )
@@ -92,20 +96,20 @@ def _from_log(
         with progress(f"reading {_shown(log)}", unit="rows", quiet=as_json) as going:
             made = convert_log(log, out, read_mapping(mapping, assigned), force=force, progress=going.tell)
     except (CannotConvert, OSError) as bad:
-        raise click.UsageError(str(bad)) from None
+        # The command was right, and the data were not: its usage would not help.
+        raise _Refused(str(bad)) from None
     if as_json:
-        said: dict[str, object] = {
-            "kind": "convert",
-            "verdict": str(Verdict.PASS),
-            "trace": str(log),
-            "out": str(out),
-        }
-        click.echo(encoded(said | {"run": made.run, "rows": made.rows, "requests": made.requests, "events": made.events,
-                                   "lacking": dict(made.lacking), "notes": list(made.notes)}))  # fmt: skip
+        said = {
+            "kind": "convert", "verdict": str(Verdict.PASS), "trace": str(log), "out": str(out), "run": made.run,
+            "rows": made.rows, "requests": made.requests, "events": made.events, "ends": dict(made.ends),
+            "lacking": dict(made.lacking), "notes": list(made.notes),
+        }  # fmt: skip
+        click.echo(encoded(said))
         return
     for note in made.notes:
         click.echo(visible(f"{log}: {note}", TEXT_LIMIT), err=True)
     click.echo(f"{_shown(out)}: {made.requests:,} requests of {made.rows:,} rows, {made.events:,} events")
+    click.echo(f"  {', '.join(f'{count:,} {words}' for words, count in made.ends.items())}")
     for clause, promise in LOG_CLAUSES.items():
         lack = made.lacking.get(clause)
         why = "can be judged" if lack is None else f"cannot be judged: the mapping names no {', '.join(lack)}"

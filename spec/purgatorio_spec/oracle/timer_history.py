@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-_NEVER: Final = 1 << 62
+_NEVER: Final = 1 << 80
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ def _throw(vocabulary: Vocabulary, rng: random.Random) -> Drawn:
         tuple(rng.choice(choices) for choices in vocabulary.thing)
         for _ in range(min(vocabulary.most_things, rng.choice((1, 1, 2, 2, 2, 3, 4, 5))))
     )
-    lengths = {1: (3, 4, 5, 6, 8), 2: (1, 1, 2, 2, 3), 3: (1, 1, 2)}[threads]
+    lengths = {1: (3, 4, 5, 6, 8, 12, 20), 2: (1, 1, 2, 2, 3), 3: (1, 1, 2)}[threads]
     before = tuple(
         _act(vocabulary, BEFORE, len(things), rng)
         for _ in range(0 if threads == 1 else rng.choice((0, 1, 2, 2, 3, 4)))

@@ -196,10 +196,9 @@ class Plain:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """All that can be asked of a subject. `settings`, `thing`: the choices for each number; the last setting may be
-    left out, and is then the first of its choices. `slots`: where things call back. `legal`: whether a caller may do
-    this at all. `classes`: every public method of these is called by some program, but for those in `apart`, each with
-    its reason."""
+    """All that can be asked of a subject. `settings`, `thing`: the choices for each number. `slots`: where things call
+    back. `legal`: whether a caller may do this at all. `classes`: every public method of these is called by some
+    program, but for those in `apart`, each with its reason."""
 
     name: str
     verbs: tuple[Verb, ...]

@@ -114,7 +114,7 @@ class PurgatoryPlayer(Player):
             ran = waiting
             with self.owned():
                 ran = self.actions.run_all()
-            if ran < waiting and self.alone:
+            if ran != waiting and self.alone:
                 self.breaks("O8", "actions", f"{waiting} were there, {ran} ran")
 
     def call_back(self, slot: str, thing: int) -> None:
@@ -255,13 +255,12 @@ class PurgatoryPlayer(Player):
             pass
 
     def do_change(self, group: int, number: int) -> None:
-        """Under a group's lock: the condition becomes true, and the check is queued; run when the lock is back."""
+        """Under a group's lock: the condition becomes true, and the check is queued; `act_ended` runs it."""
         operation = self.operations[number]
         with self.groups[group]:
             self.do_ready(number)
             self.actions.add(lambda: self.purgatory.check(operation.keys[0]))
         self.evented.add(number)
-        self.actions.run_all()
 
     def do_enter(self, group: int, number: int) -> None:
         """Register under a group's lock."""

@@ -1,6 +1,5 @@
 """All vocabularies by name, and the scenario that a random program is."""
 
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -29,11 +28,10 @@ def scenario_of(drawn: Drawn) -> Scenario:
     vocabulary = VOCABULARIES.get(drawn.subject)
     if vocabulary is None:
         raise BadProgram(f"no subject {drawn.subject!r}; there are {', '.join(VOCABULARIES)}")
-    given, choices = len(drawn.settings), vocabulary.settings
-    if not len(choices) - 1 <= given <= len(choices):
-        raise BadProgram(f"{drawn.subject} has {len(choices)} settings, not {given}")
-    name = str(drawn)
-    drawn = replace(drawn, settings=(*drawn.settings, *(one[0] for one in choices[given:])))
+    if len(drawn.settings) != len(vocabulary.settings):
+        raise BadProgram(
+            f"{drawn.subject} has {len(vocabulary.settings)} settings, not {len(drawn.settings)}"
+        )
     for thing in drawn.things:
         if len(thing) != len(vocabulary.thing):
             raise BadProgram(f"a thing of {drawn.subject} has {len(vocabulary.thing)} numbers: {thing}")
@@ -46,7 +44,7 @@ def scenario_of(drawn: Drawn) -> Scenario:
                 raise BadProgram(f"{act}: there is no thing {number}")
     moves = any(act.do == "pass" for acts in drawn.threads for act in acts) and len(drawn.threads) > 1
     return Scenario(
-        name,
+        str(drawn),
         "a random program",
         len(drawn.threads),
         (),

@@ -52,6 +52,8 @@ _SHRINKING_S: Final = 6.0
 _LARGEST: Final = 6
 _FAIR_TURNS: Final = 1_000
 _FAIR_RUNS: Final = 3
+_SIMPLE: Final = 3
+"""So many values of a setting are tried in its stead."""
 _PLAIN: Final = 4
 """How many times the schedules of others a plain program is worth."""
 
@@ -408,8 +410,8 @@ def _smaller(drawn: Drawn) -> Iterator[Drawn]:
                     yield replace(
                         drawn, threads=(*drawn.threads[:number], changed, *drawn.threads[number + 1 :])
                     )
-    for at, (choices, _) in enumerate(zip(vocabulary.settings, drawn.settings, strict=False)):
-        for choice in dict.fromkeys(choices):
+    for at, choices in enumerate(vocabulary.settings):
+        for choice in [*dict.fromkeys(choices)][:_SIMPLE]:
             if drawn.settings[at] != choice:
                 yield replace(drawn, settings=(*drawn.settings[:at], choice, *drawn.settings[at + 1 :]))
     for thing, numbers in enumerate(drawn.things):

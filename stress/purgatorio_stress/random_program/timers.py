@@ -22,6 +22,7 @@ from purgatorio_stress.explorer.races import RacingSync
 from purgatorio_stress.random_program.act import Drawn
 from purgatorio_stress.random_program.player import BEFORE, CALLBACK, THREAD, Plain, Verb, Vocabulary
 from purgatorio_stress.random_program.timer_player import (
+    CLOCKS_MS,
     DELAYS,
     INLINE,
     LONGEST_MS,
@@ -130,7 +131,8 @@ _FUNCTIONS: Final = (
     Verb("call_at", ("thing",), weight=2),
     Verb("next_due", weight=1),
 )
-_SETTINGS: Final = ((1, 1, 1, 2, 3), (2, 2, 3, 4), (0, 0, 0, 1, RAISING), (0, 0, 1), (0, 0, -7, -1_001))
+_ENDS: Final = (*(0,) * 20, *(1,) * 10, *range(2, 2 * len(CLOCKS_MS)))
+_SETTINGS: Final = ((1, 1, 1, 2, 3), (2, 2, 3, 4), (0, 0, 0, 1, RAISING), _ENDS)
 _HASHED_SETTINGS: Final = (_SETTINGS[0], (2, 1, 3, 4), *_SETTINGS[2:])
 """It may have one slot."""
 _REAPED_SETTINGS: Final = (*_SETTINGS[:2], (0, 0, INLINE), *_SETTINGS[3:])
@@ -156,8 +158,10 @@ def _raises_at_most(drawn: Drawn, dialect: str) -> bool:
     return not inside or all(one.act.do in ("raise", "exit") for one in drawn.callbacks)
 
 
-def _walks_alone(drawn: Drawn) -> bool:
-    return len(drawn.threads) == 1 or all(act.do != "walk" for thread in drawn.threads for act in thread)
+def _walks_once_alone(drawn: Drawn) -> bool:
+    """A walk sees many ticks: two of them take longer than a program may."""
+    walks = [act.do for thread in drawn.threads for act in thread].count("walk")
+    return walks <= (1 if len(drawn.threads) == 1 else 0)
 
 
 def _one_thread(drawn: Drawn, dialect: str) -> bool:
@@ -165,7 +169,7 @@ def _one_thread(drawn: Drawn, dialect: str) -> bool:
 
 
 _ALL_RAISE: Final = (1, 2, RAISING, 0)
-_SHIFTED: Final = (3, 2, 0, 0, -1_001)
+_SHIFTED: Final = (3, 2, 0, 2 * CLOCKS_MS.index(-1_001))
 _PLAIN: Final = Plain(
     ((1,), (3,)),
     "add.0",
@@ -219,9 +223,9 @@ def _vocabulary(
         ("run",),
         horizon_ms=horizon_ms,
         tick_ms=lambda drawn: drawn.settings[0],
-        start_ms=lambda drawn: drawn.settings[4],
+        start_ms=lambda drawn: CLOCKS_MS[drawn.settings[3] // 2],
         legal=lambda drawn, dialect: (
-            legal(drawn, dialect) and _walks_alone(drawn) and _raises_at_most(drawn, dialect)
+            legal(drawn, dialect) and _walks_once_alone(drawn) and _raises_at_most(drawn, dialect)
         ),
         plain=plain,
         stepping=stepping,
