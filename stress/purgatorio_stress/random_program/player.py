@@ -180,8 +180,8 @@ class Plain:
     starts: tuple[str, ...] = ()
     shapes: tuple[tuple[int, ...], ...] = (
         (1,),
-        (1, 1),
         (2,),
+        (1, 1),
         (3,),
         (2, 1),
         (1, 1, 1),

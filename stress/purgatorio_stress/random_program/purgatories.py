@@ -464,7 +464,7 @@ PURGATORIES: Final = (
             ((_FOREVER, 0, _OWN), (_FOREVER, 0, _OWN)),
             "register.0",
             "event.0,retry.0,check.0,force.0,register.1,event.1",
-            shapes=((1,), (1, 1), (2,), (1, 1, 1), (3,), (2, 1), (4,), (2, 2)),
+            shapes=((1,), (2,), (1, 1), (1, 1, 1), (3,), (2, 1), (4,), (2, 2)),
             mirrored=((_FOREVER, 0, _OWN), (_FOREVER, 3, _OWN)),
             together=((1, 0, _OWN), (1, 0, _OWN)),
         ),
