@@ -170,6 +170,8 @@ def test_what_breaks_the_sound_code_too_is_no_kill(monkeypatch: pytest.MonkeyPat
         "drawn:hashed:1.4.0.1:7,1:add.0,step.1:finish.0+add.1,drain.2:",
         # It runs at once, before its callback moves the clock.
         "drawn:mock:3.3.0.0:-1::call_later.0:run.0=drain.3",
+        # A refused drain leaves what is due in its buckets, for the next one.
+        "drawn:system:2.3.0.3:4::step.3,walk.3,refuse.1,step.3:",
         # What exits has ended.
         "drawn:purgatory:1.1000.1.0:-1.0.0:register.0:event.0:try.0=exit",
     ],

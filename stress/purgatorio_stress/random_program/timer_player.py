@@ -701,8 +701,11 @@ class TimerPlayer(Player):
             try:
                 getattr(timer, "check", lambda: None)()
             except InvariantBroken as error:
-                # Told, not raised: what the timer promises is judged, too.
-                yield Broken("CHECK", "structure", str(error))
+                # Told, not raised: what the timer promises is judged, too. (After a refusal, what is due stays where it
+                # is until the next drain.)
+                drains = [call for at, call in self.line.rows if at >= 0 and call.do == "drain"]
+                if not any(call.refused and call.timer == number for call in drains[-1:]):
+                    yield Broken("CHECK", "structure", str(error))
             if counted:
                 yield from self._compared(number, timer.size())
 
