@@ -20,13 +20,13 @@ _HEAD = """# Clauses
 After this page you can look up what each clause promises, and when a clause is judged. A *clause* is one promise with
 an id. The [glossary](glossary.md) explains the other terms. `purgatorio clause ID` prints one clause.
 
-The clauses O1 to T12 are judged from a trace. *Profiles* lists the profiles (sets of clauses) that contain the
-clause. *Needs* lists the functions that the trace must record, and the constants that the header must give. If a
-function or a constant is missing, the clause is SKIPPED. T8 to T12 are judged only if the trace declares periodic
-tasks, resets or turns. (A turn is one `advance_clock` call.)
+The clauses O1 to T12 are judged from a trace. Below each clause, *Profiles* names the profiles (sets of clauses) that
+contain the clause. *Needs* lists the functions that the trace must record, and the constants that the header must
+give. If a function or a constant is missing, the clause is SKIPPED. T8 to T12 are judged only if the trace declares
+periodic tasks, resets or turns. (A turn is one `advance_clock` call.)
 
 An *occasion* is a case in which the clause could be broken. If a run has no occasion of a clause, the clause is
-UNKNOWN. If the reason is that the program never made a certain call, such as a cancel, the clause is SKIPPED. The
+UNKNOWN. But if a clause is about a call that the program never made, such as a cancel, the clause is SKIPPED. The
 formulas use these words:
 
 | word | meaning |

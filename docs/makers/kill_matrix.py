@@ -28,11 +28,12 @@ _COLUMNS: Final = {
     "explorer": "explorer",
     "one-run": "one run",
     "random": "random",
+    "stateful": "stateful",
     "stress": "stress",
     "trace": "trace",
 }
-_DRAWN: Final = (_COLUMNS["stress"],)
-"""Drawn by threads."""
+_DRAWN: Final = (_COLUMNS["stress"], _COLUMNS["stateful"])
+"""Drawn by threads, and from examples that depend on what else is imported: Hypothesis tries constants that it sees."""
 _BY_DEPTH: Final = "| 36 |"
 """A RecursionError strikes where the depth of the caller says: in a callback (O8), or with a lock in hand (P3)."""
 
@@ -71,11 +72,12 @@ def _line(values: Iterable[str]) -> str:
 
 
 def comparable(text: str) -> str:
-    """The page without what differs from run to run: what stress hits, seconds, and how a RecursionError shows."""
+    """The page without what differs from run to run: what stress and the stateful machines hit, seconds, and how a
+    RecursionError shows."""
     lines = []
     drawn: list[int] = []
     for line in text.splitlines():
-        if line.startswith(("Seconds: ", "* stress: ", _BY_DEPTH)):
+        if line.startswith(("Seconds: ", "* stress: ", "* stateful: ", _BY_DEPTH)):
             continue
         parts = line.split(" | ")
         if line.startswith("| #"):
@@ -150,6 +152,8 @@ def _legend() -> list[str]:
         f"  {HUNT.schedules:,}), and the preemptions of what it found. `CHECK` is a structure's own invariant.",
         "* **one run**: the same scenario with each thread run to its end, once.",
         "* **random**: uniformly random schedules, at most 500, with a fixed seed.",
+        "* **stateful**: the Hypothesis machines that run the patched code, in the profile `ci`; in so many examples.",
+        "  Which are drawn depends on the constants of all code that is imported, so these are not compared.",
         f"* **stress**: the scenario on plain threads, at least {STRESS_ROUNDS:,} rounds, where it has several: the",
         "  rounds that reported it. It differs from run to run and is not compared: one or two of 2,048 may be",
         "  none in the next run. Bug 14 was found in 6 of 12 such runs, in 8 of 24,576 rounds.",

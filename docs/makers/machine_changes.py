@@ -8,7 +8,7 @@ Left out: docstrings, the methods that check invariants and those that only show
 is of a *token* (an operator, a number, a truth, `not`, `and` for `or`, `min` for `max`) or of a statement.
 
 A change is hunted in a process of its own, with a bound on CPU time and memory, by the written scenarios, by drawn
-programs, until one of them kills it. A kill counts only if the same hunt finds nothing in
+programs and by the stateful machines, until one of them kills it. A kill counts only if the same hunt finds nothing in
 the unchanged code. What lives is said of in `machine_survivors.toml`.
 """
 
@@ -38,15 +38,18 @@ from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.mutant.patch import Bug
 from purgatorio_stress.random_program.search import search_drawn
-from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
+from purgatorio_stress.scenario.contract import BOTH, Scenario, ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
+from purgatorio_stress.stateful.registry import BY_MODULE, SEARCHES, names_of
+from purgatorio_stress.stateful.search import Search
 
-LAYERS: Final = ("scenarios", "drawn")
+LAYERS: Final = ("scenarios", "drawn", "stateful")
 """The cheapest first: all scenarios together take two seconds."""
 
 _SCENARIO: Final = Limits(schedules=300, seconds=4.0, clock=time.process_time)
 _NO_END_S: Final = 10.0
 """So much CPU time no scenario takes."""
+_MACHINE_S: Final = 60.0
 
 _OF_SYSTEM: Final = ("system", "mixed-timers", "reaper-system", "purgatory")
 _OF_INTRUSIVE: Final = (
@@ -94,6 +97,11 @@ HOT: Final[dict[str, tuple[str, ...]]] = {
     "purgatorio.reaper": _DRIVEN,
 }
 """Module: the subjects of drawn programs that run it."""
+
+_OF_EVERY_TIMER: Final = (
+    *("purgatorio.timer.hand_over", "purgatorio.timer.task", "purgatorio.timer.calls"),
+    "purgatorio.timer.delay_queue",
+)
 
 _NOT_CODE_UNDER_TEST: Final = ("check", "check_tick", "__repr__", "_require_given")
 
@@ -155,7 +163,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What became of a change: the layer that killed it, the clause, and the scenario or program; or nothing.
+    """What became of a change: the layer that killed it, the clause, and the scenario, program or machine; or nothing.
     And the CPU seconds. `refused`: by what the unchanged code was broken, too, so that it was no kill."""
 
     module: str
@@ -216,9 +224,13 @@ class _Kill:
 
 
 def fate_of(change: Change, seconds: float, seed: int) -> Fate:
-    """Hunt it in this process: by all scenarios, by drawn programs for so many CPU seconds."""
+    """Hunt it in this process: by all scenarios, by drawn programs for so many CPU seconds, by the machines."""
     start = time.process_time()
-    hunts = (_by_scenarios(change.applied), _by_drawn(change, seconds, seed))
+    hunts = (
+        _by_scenarios(change.applied),
+        _by_drawn(change, seconds, seed),
+        _by_machines(change.module, change.applied),
+    )
     refused: list[str] = []
     for layer, hunt in zip(LAYERS, hunts, strict=True):
         for kill in hunt:
@@ -276,6 +288,32 @@ def _by_drawn(change: Change, seconds: float, seed: int) -> Iterator[_Kill]:
     if done.found is not None:
         # (The search itself has tried the program without the change.)
         yield _Kill(done.found.found.clause, f"{done.found.program}/{done.found.dialect}", lambda: False)
+
+
+def _by_machines(module: str, inside: _Inside) -> Iterator[_Kill]:
+    for search in searches_of_module(module):
+        with inside():
+            clause = _searched(search)
+        if clause:
+            yield _Kill(clause, search.name, lambda one=search: bool(_searched(one)))  # type: ignore[misc]  # bound now
+
+
+def _searched(search: Search) -> str:
+    """The clause that a stateful test finds broken, or nothing."""
+    try:
+        with bounded_cpu(_MACHINE_S):
+            found = search.hunt()
+    except NoEnd:
+        return "P3"
+    return "" if found is None else found.clause
+
+
+def searches_of_module(module: str) -> tuple[Search, ...]:
+    """All stateful tests that run code of a module of the reference."""
+    names = dict.fromkeys(name for dialect in BOTH for name in names_of(module, dialect))
+    if module in _OF_EVERY_TIMER:
+        names |= dict.fromkeys(name for one in BY_MODULE.values() for name in one)
+    return tuple(SEARCHES[name] for name in names)
 
 
 def sampled(count: int, seed: int, *, tokens: bool = False) -> list[Change]:

@@ -132,10 +132,10 @@ _TITLES: Final = ("Alive and equivalent", "Alive, and what is missing", "Alive a
 _LEGEND: Final = (
     "A program changes the reference's timers and purgatory in one place: a statement left out, two exchanged,",
     "a condition turned round, `<` for `<=`, a lock not taken, a number one higher, an early return. Each change is",
-    "hunted in a process of its own by all written scenarios of the explorer (300 schedules each) and by random",
-    "programs, until one of them kills it; the same hunt must find nothing in the unchanged code. Unit tests are not",
-    "asked. *process*: the process died of it. Who lives is either *equivalent* (no promise can tell it from the",
-    "reference; the reason is given), or shows what is *missing*.",
+    "hunted in a process of its own by all written scenarios of the explorer (300 schedules each at most), by random",
+    "programs, and by the stateful machines, until one of them kills it; the same hunt must find nothing in the",
+    "unchanged code. Unit tests are not asked. *process*: the process died of it. Who lives is either *equivalent* (no",
+    "promise can tell it from the reference; the reason is given), or shows what is *missing*.",
 )
 
 

@@ -18,9 +18,9 @@ _OURS: Final = re.compile(r"purgatorio (stress|explore)( [0-9A-Za-z_.,:/=+-]+){1
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`what` was checked, what came of it, in words, and the command that shows it again.
+    """The subject of a check (`what`), the result in words, and the command that repeats the check.
 
-    The command is there to be pasted into a shell: one that is not of ours is none.
+    A user pastes the command into a shell. So a command that is no command of this project is dropped.
     """
 
     what: str

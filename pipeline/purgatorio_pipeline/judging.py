@@ -114,9 +114,9 @@ class FileCounts:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A check with what is needed to show it: each cause's first violation event by event, the lateness of runs,
-    and what their gauges read over time. `files`: what was read of them, where there is a lake that knows. `failures`:
-    errors of ours besides those of its runs."""
+    """A check with everything that a report shows: the events of each cause's first violation, the lateness of runs,
+    and their gauges over time. `files`: with a lake, which files were read. `failures`: internal errors outside of the
+    runs."""
 
     result: CheckResult
     examples: Mapping[CauseKey, Counterexample]

@@ -18,7 +18,7 @@ class DirectExecutor(Uncopied):
     """`purgatorio.sync.Executor` that runs an action inside `submit`: no hand-over, and no thread next to the one that
     drains the timer, which a slow action holds up.
 
-    Nothing is contained: what an action raises comes out of the drain, where a reaper's fault policy gets it.
+    An exception of an action leaves the drain, and the reaper's fault policy receives it.
     """
 
     __slots__ = ()
@@ -56,7 +56,7 @@ class QueuedExecutor(Uncopied):
         self._actions.append(action)
 
     def run_all(self) -> int:
-        """Run what is queued, and what that submits; returns how many ran."""
+        """Run the queued actions, and the actions that these submit. Returns the number of actions that ran."""
         ran = 0
         while (action := self._actions.poll()) is not None:
             self._sync.loop_head(self)
@@ -78,7 +78,8 @@ class QueuedExecutor(Uncopied):
         return dropped
 
     def await_termination(self, timeout_ms: int) -> bool:
-        """Run what is left, on the caller; always True, but for an action that raises: then after the last one."""
+        """Run the remaining actions on the calling thread. Returns True. If an action raised, its exception is raised
+        after the last action."""
         first: BaseException | None = None
         while not self._actions.is_empty():
             try:
@@ -94,18 +95,18 @@ class QueuedExecutor(Uncopied):
 
 
 class Loop(Protocol):
-    """What is needed of an event loop; `asyncio.AbstractEventLoop` has it."""
+    """The methods of an event loop that `LoopExecutor` needs. `asyncio.AbstractEventLoop` has these methods."""
 
     def call_soon_threadsafe(self, callback: Callable[[], None], /) -> object:
         """Let the loop run `callback` in one of its next turns. RuntimeError where the loop is closed."""
 
 
 class LoopExecutor(Uncopied):
-    """`purgatorio.sync.Executor` that runs its actions on an event loop, so they may touch what belongs to the loop.
+    """`purgatorio.sync.Executor` that runs its actions on an event loop, so the actions may use objects of the loop.
 
-    What an action raises goes to the fault policy, and an exit to the loop: SystemExit and KeyboardInterrupt end
-    `run_forever`, any other goes to its exception handler. Closing a timer does not wait for what was handed over and
-    has not run: the loop runs it later.
+    The fault policy receives an exception of an action. An exit goes to the loop: SystemExit and KeyboardInterrupt end
+    `run_forever`, and any other exit goes to the loop's exception handler. Closing a timer does not wait for submitted
+    actions: the loop runs these actions later.
     """
 
     __slots__ = ("_closed", "_faults", "_loop", "_pending")
@@ -117,7 +118,7 @@ class LoopExecutor(Uncopied):
         self._closed = sync.atomic_flag(False, "executor.closed")
 
     def submit(self, action: Callable[[], None], /) -> None:
-        """ExecutorClosed after `shutdown`, and where the loop has been closed."""
+        """Submit `action` to the loop. Raises ExecutorClosed after `shutdown`, and if the loop is closed."""
         if self._closed.get():
             raise ExecutorClosed("this executor has been shut down")
         self._pending.add(1)
@@ -139,12 +140,12 @@ class LoopExecutor(Uncopied):
         self._closed.set(True)
 
     def shutdown_now(self) -> int:
-        """Nothing can be called back from a loop: 0."""
+        """Returns 0, because submitted actions cannot be taken back from a loop."""
         self._closed.set(True)
         return 0
 
     def await_termination(self, timeout_ms: int) -> bool:
-        """Whether all that was submitted has run. Does not wait: the loop may need the calling thread."""
+        """Whether all submitted actions have run. Does not wait: the loop may need the calling thread."""
         return self._pending.get() == 0
 
     def is_current(self) -> bool:

@@ -40,7 +40,7 @@ class ContainFaults:
         self.report(error, where, subject)
 
     def report(self, error: Exception, where: str, subject: object) -> None:
-        """Tell somebody; must not raise."""
+        """Report the exception. This method must not raise."""
         _log.error("%s of %r failed: %r", where, subject, error, exc_info=error)
 
 
@@ -54,7 +54,7 @@ class PropagateFaults:
 
 
 def first_exit(first: BaseException | None, error: BaseException, subject: object) -> BaseException:
-    """For loops over callbacks that continue after an exit, and raise the first one at the end: later ones are
+    """For loops over callbacks that continue after an exit: the first exit is raised at the end, and later exits are
     logged."""
     if first is None:
         return error

@@ -52,7 +52,7 @@ class Reaper:
         self._worker = sync.spawn(name, self._run)
 
     def initiate_shutdown(self) -> None:
-        """Ask it to end after the present turn."""
+        """Ask the reaper to end after the current turn."""
         self._running.set(False)
         with self._lock:
             self._stopped.notify_all()
@@ -63,7 +63,7 @@ class Reaper:
             self._worker.join()
 
     def raise_exit(self) -> None:
-        """After `await_shutdown`: raise the first exit that a turn ended with; nothing on the thread itself."""
+        """After `await_shutdown`: raise the first exit that a turn raised. On the reaper's own thread, do nothing."""
         if not self._worker.is_current():
             self._exits.raise_first()
 
@@ -104,7 +104,8 @@ def _nothing() -> None:
 class ReaperTimer(Owned):
     """A timer that drives itself: wraps another and owns its reaper (Kafka's SystemTimerReaper).
 
-    Several users may share it; its creator closes it. ValueError for an empty name, TypeError for what is no timer.
+    Several users may share the timer, and its creator closes it. Raises ValueError for an empty name, and TypeError if
+    `timer` is no timer.
 
     Around an `IntrusiveTimer`, `call_later` and `cancel` are that timer's, and cost as much.
     """
@@ -130,7 +131,7 @@ class ReaperTimer(Owned):
     def call_later(
         self, delay_ms: int, function: Callable[[*Args], object], *args: *Args
     ) -> Handle | TimerTask:
-        """Let `function(*args)` run once, `delay_ms` from now; returns what `cancel` takes."""
+        """Run `function(*args)` once, `delay_ms` from now. Returns a handle for `cancel`."""
         wheel = self._wheel
         if wheel is not None:
             return wheel.call_later(delay_ms, partial(function, *args) if args else function)
@@ -139,14 +140,14 @@ class ReaperTimer(Owned):
         return task
 
     def call_every(self, period_ms: int, function: Callable[..., object], *args: object) -> Repeated:
-        """Let `function(*args)` run again and again, see `Repeated`; returns it, for `cancel`."""
+        """Run `function(*args)` periodically (see `Repeated`). Returns the `Repeated`, for `cancel`."""
         task = Repeated(self._timer, period_ms, bound(function, args), sync=self._sync)
         self._timer.add(task)
         return task
 
     def cancel(self, waiting: Handle | TimerTask) -> None:
-        """Of a task the same as `task.cancel()`; of what `call_later` returned: it does not run, unless it is
-        under way. TypeError for anything else."""
+        """For a task: the same as `task.cancel()`. For a handle of `call_later`: the function does not run, unless it
+        is running now. Raises TypeError for any other object."""
         wheel = self._wheel
         if wheel is not None:
             wheel.cancel(waiting)
@@ -156,7 +157,7 @@ class ReaperTimer(Owned):
             raise no_task(waiting)
 
     def advance_clock(self, timeout_ms: int) -> bool:
-        """No other thread drains this timer: RuntimeError."""
+        """Raises RuntimeError, because only the reaper drains this timer."""
         raise RuntimeError("this timer has a reaper that drains it")
 
     def size(self) -> int:
@@ -164,8 +165,8 @@ class ReaperTimer(Owned):
         return self._timer.size()
 
     def close(self) -> None:
-        """Stop the reaper, wait for it, and close the inner timer, once. Raises the first exit of a callback, if any,
-        when all has ended (see `purgatorio.faults`)."""
+        """Stop the reaper, wait for its end, and close the inner timer. Idempotent. At the end, raises the first exit
+        of a callback, if any (see `purgatorio.faults`)."""
         if not self._made_here() or self._closed.get_and_set(True):
             return
         self._reaper.initiate_shutdown()

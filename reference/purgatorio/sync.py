@@ -79,7 +79,7 @@ class AtomicRef(Protocol[T]):
     def set(self, value: T, /) -> None: ...
 
     def get_and_set(self, value: T, /) -> T:
-        """Set `value` and return what was there."""
+        """Set `value` and return the previous value."""
 
 
 class AtomicFlag(AtomicRef[bool], Protocol):
@@ -111,22 +111,21 @@ class QueueNode(Protocol[T_co]):
 class SharedQueue(Protocol[T]):
     """An unbounded FIFO that needs no lock around it (`ConcurrentLinkedQueue`).
 
-    Every method is atomic; `nodes` is atomic for each node. An iteration is *weakly consistent*: it shows every item
-    that was there when it began and is not removed before it is reached, may or may not show what is appended
-    meanwhile, never shows an item twice and never fails.
-    """
+    Every method is atomic; `nodes` is atomic for each node. An iteration is *weakly consistent*. It shows every item
+    that was present at its start and was not removed before the iteration came to it. It may or may not show items that
+    are appended meanwhile. It never shows an item twice, and never fails."""
 
     def append(self, item: T, /) -> None:
         """Add at the tail; the same item may be in the queue several times."""
 
     def poll(self) -> T | None:
-        """Take from the head; None where it is empty."""
+        """Remove and return the head, or None if the queue is empty."""
 
     def nodes(self) -> Iterator[QueueNode[T]]:
         """Iterate from the head, weakly consistent as the class says."""
 
     def remove(self, node: QueueNode[T], /) -> bool:
-        """Unlink a node that `nodes` showed; True for exactly one caller, False where it is gone already."""
+        """Unlink a node that `nodes` showed. True for exactly one caller, and False if the node was unlinked before."""
 
     def is_empty(self) -> bool: ...
 
@@ -137,18 +136,19 @@ class Executor(Protocol):
     """One worker that runs submitted actions in the order of submission."""
 
     def submit(self, action: Callable[[], None], /) -> None:
-        """Queue `action`. What it raises is logged and stops nothing. ExecutorClosed after `shutdown`."""
+        """Queue `action`. An exception of the action is logged and stops nothing. Raises ExecutorClosed after
+        `shutdown`."""
 
     def shutdown(self) -> None:
-        """Take nothing more; what was submitted still runs."""
+        """Accept no more actions. Submitted actions still run."""
 
     def shutdown_now(self) -> int:
-        """As `shutdown`, and drop what has not started; returns how many were dropped."""
+        """As `shutdown`, and drop the actions that have not started. Returns the number of dropped actions."""
 
     def await_termination(self, timeout_ms: int) -> bool:
-        """Wait until a shut-down executor has run all it took; False where the time ended first.
+        """Wait until a shut-down executor has run all its actions. Returns False if the time ended first.
 
-        Raises, once, the first exit of an action: what is no `Exception` (see `purgatorio.faults`).
+        Raises, once, the first exit of an action. An exit is no `Exception` (see `purgatorio.faults`).
         """
 
     def is_current(self) -> bool:
@@ -164,13 +164,14 @@ class Worker(Protocol):
 
 
 class Sync(Protocol):
-    """The factory. One object for all that work together; `purgatorio.threads.THREADS` is the default."""
+    """The factory of locks, queues and threads. All objects that work together use one factory. The default is
+    `purgatorio.threads.THREADS`."""
 
     def lock(self, name: str = "") -> Lock:
         """A lock that is not re-entrant."""
 
     def mutex(self, name: str = "") -> Mutex:
-        """A lock for a hot path, which no condition waits on; else as `lock`."""
+        """A lock for a hot path. No condition may use the lock. Otherwise as `lock`."""
 
     def rlock(self, name: str = "") -> Lock:
         """A re-entrant lock."""
@@ -198,11 +199,9 @@ class Sync(Protocol):
         """Start a thread called `name` that runs `body`."""
 
     def loop_head(self, loop: Hashable = None) -> None:
-        """Mark the start of one turn of a loop that another thread must help to end.
-
-        Does nothing here; a scheduler uses it to be fair to the others, or to bound the turns.
-        """
+        """Mark the start of one turn of a loop that ends only with the help of another thread. Does nothing by default.
+        A scheduler uses the mark to give other threads a turn, or to limit the turns."""
 
     def outlives(self, error: BaseException) -> bool:
-        """Whether a thread continues after `error`, which is no `Exception`. True, but for what a scheduler raises to
-        end a run."""
+        """Whether a thread continues after `error`, which is no `Exception`. False only for the exception with which a
+        scheduler ends a run."""

@@ -17,7 +17,7 @@ from purgatorio.timer.system_timer import SystemTimer
 
 
 class VirtualTime:
-    """Makes the parts and moves the time, that of `clock` where one is given. `timer` is for
+    """Makes the parts and moves the time. If `clock` is given, its time is moved. `timer` is for
     `Purgatory(name, timer, reaper=False)`."""
 
     __slots__ = ("clock", "executor", "timer")

@@ -60,7 +60,7 @@ def fold_reader(
     reader: TraceReader, tally: RunTally | None = None, *, full: bool = False, only: str | None = None
 ) -> Folded:
     """Read a trace to its end and judge it. `full`: every operation by the clauses, and `only`: one of them alone; for
-    either the whole run is held. An error of ours is kept in the result, see `RunResult.failures`."""
+    either the whole run is held. An internal error is kept in the result, see `RunResult.failures`."""
     try:
         return _folded(reader, tally, full=full, only=only)
     except OSError:

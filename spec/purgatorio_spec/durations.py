@@ -1,6 +1,8 @@
-"""Lengths of time in words. Every length is given in nanoseconds."""
+"""Lengths and points of time in words. Every one is given in nanoseconds."""
 
+from datetime import UTC, datetime
 from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 _NS_PER_MS: Final = 1_000_000
 _UNITS: Final = (("s", 1_000_000_000, 9), ("ms", _NS_PER_MS, 6), ("us", 1_000, 3))
@@ -32,3 +34,15 @@ def exact(duration_ns: int) -> str:
     unit, length_ns, digits = next((one for one in units if size >= one[1]), ("ns", 1, 0))
     beside = f".{size % length_ns:0{digits}}".rstrip("0").rstrip(".") if digits else ""
     return f"{'-' if duration_ns < 0 else ''}{size // length_ns}{beside} {unit}"
+
+
+def local_time(t_ns: int, zone: str) -> str:
+    """Nanoseconds since 1970 in that zone, or in UTC where the zone is not known: `2026-10-20 09:15:01.000`."""
+    try:
+        there = UTC if zone == "UTC" else ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        there = UTC
+    seconds, beside_ns = divmod(t_ns, 1_000_000_000)
+    digits = f"{beside_ns:09}"
+    kept = max(3, len(digits.rstrip("0")))
+    return f"{datetime.fromtimestamp(seconds, there):%Y-%m-%d %H:%M:%S}.{digits[:kept]}"

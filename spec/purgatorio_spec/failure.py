@@ -11,8 +11,8 @@ TRACEBACK_KEPT: Final = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What failed (`stage`), the type and text of the error, and the end of its traceback. `refused`: the machine
-    refused it (a full disk, a missing folder), which is no error of ours."""
+    """The `stage` that failed, the type and text of the error, and the end of its traceback. `refused`: the cause is
+    the machine (a full disk, a missing folder), so the error is not internal."""
 
     stage: str
     error: str

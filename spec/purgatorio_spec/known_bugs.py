@@ -10,8 +10,8 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class KnownBug:
-    """`source`: where it was made, as its project numbers it. `clauses`: what it may break, any of them; `CHECK` is a
-    structure's own invariant."""
+    """`source`: the number of the bug in its project. `clauses`: the clauses that the bug may break; `CHECK` is an
+    invariant of a data structure."""
 
     number: int
     name: str

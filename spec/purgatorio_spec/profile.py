@@ -66,7 +66,7 @@ _PROFILES: Final = (
     Profile("jdk-scheduled-executor", _TIMER,
             'java.util.concurrent.ScheduledThreadPoolExecutor: "Delayed tasks execute no sooner than they are enabled, '
             'but without any real-time guarantees"; Future.cancel(): "if this task has not started when cancel is '
-            'called, this task should never run", and it may answer true while the task runs'),
+            'called, this task should never run", and cancel may return true while the task runs'),
     Profile("java-util-timer", _TIMER,
             'java.util.Timer: a delay in milliseconds by System.currentTimeMillis(); TimerTask.cancel(): "if the task '
             'has been scheduled for one-time execution and has not yet run, [...] it will never run"',
@@ -82,7 +82,7 @@ _PROFILES: Final = (
             cancel_is_barrier=True),
     Profile("caffeine-expiry", _TIMER,
             'Caffeine.expireAfter: "each entry should be automatically removed from the cache once a duration has '
-            'elapsed", when maintenance comes to it; an entry that was invalidated does not expire',
+            'elapsed", when the cache runs its maintenance; an entry that was invalidated does not expire',
             cancel_is_barrier=True),
     Profile("python-sched", _TIMER,
             "Python's sched: "
@@ -90,7 +90,7 @@ _PROFILES: Final = (
             "ValueError if it is not there", cancel_is_barrier=True),
     Profile("threading-timer", _TIMER,
             'Python\'s threading.Timer: "an action that should be run only after a certain amount of time has passed"; '
-            'cancel "will only work if the timer is still in its waiting stage", and does not say whether it did'),
+            'cancel "will only work if the timer is still in its waiting stage", and reports no result'),
     Profile("npm-timer-wheel", _TIMER,
             "npm's timer-wheel: "
             '"schedule items to be expired after a certain delay and then control when to advance"; '

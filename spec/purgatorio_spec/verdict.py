@@ -37,11 +37,11 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One broken promise: of which operation, task, call or reading, and how.
+    """One violation of a clause by an operation, task, call or reading (`subject`).
 
-    `cause` is a short name of the way in which it broke, one a branch of the clause, so that a thousand violations of
-    one cause are reported once with a count. `events` are the `i` of the events that show it: the largest is where the
-    shortest prefix that shows it ends. `allowed` and `seen` are for people.
+    `cause`: a short name for the kind of violation. A thousand violations of one cause are reported once, with a count.
+    `events`: the `i` of the events that show the violation. The shortest prefix that shows it ends at the largest `i`.
+    `allowed` and `seen`: texts for people.
     """
 
     clause: str

@@ -6,9 +6,8 @@ from pathlib import Path
 
 
 def write_whole(path: Path, text: str | bytes, mode: int = 0o644) -> None:
-    """Write it, text as UTF-8, in place of whatever is at `path`; folders are made. A killed writer leaves the old one.
-
-    What is there and is neither file nor folder (a terminal, a pipe) is written to instead. Raises OSError.
+    """Write `text` to `path` (as UTF-8), and replace an existing file. Missing folders are created. If the writer is
+    killed, the old file remains. If `path` is a terminal or a pipe, the text is written to it. Raises OSError.
     """
     try:
         _write(path, text.encode() if isinstance(text, str) else text, mode)

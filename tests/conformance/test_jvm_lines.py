@@ -116,7 +116,7 @@ def test_programs_that_were_stopped_at_no_line_are_told_with_the_reason(
     at_gates.account.orders += [*everything, Orders(first, 3)]
     lines.account.orders += [Orders(first, skipped=why), Orders(second, 3), Orders(third, skipped=why)]
     assert [one for one in not_looked_for([lines, at_gates]) if one[0] == lines.name] == [
-        (lines.name, f"not played at lines ({why}): {first.name}, {third.name}")
+        (lines.name, f"not run with pauses at lines ({why}): {first.name}, {third.name}")
     ]
 
 

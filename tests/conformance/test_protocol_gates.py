@@ -967,7 +967,7 @@ def test_the_rest_is_not_played_once_a_promise_is_broken(
     assert (record.failure, {one.program for one in subject.account.plays}) == (None, {found})
     assert record.path is not None
     assert check_files([record.path]).runs[0].clauses["O4"].violations
-    assert "a promise was found broken before" in {one.skipped for one in subject.account.orders}
+    assert "a clause was broken before" in {one.skipped for one in subject.account.orders}
 
 
 def test_what_a_long_purge_interval_leaves_out_is_told_though_others_of_its_class_were_played() -> None:
@@ -983,7 +983,7 @@ def test_what_a_long_purge_interval_leaves_out_is_told_though_others_of_its_clas
         for one, why in reasons.items()
     ]
     assert "calls-beside-purge" not in left_out
-    said = f"not played (its purge interval is above 120): {', '.join(left_out)}"
+    said = f"not run (its purge interval is above 120): {', '.join(left_out)}"
     assert said in [told for _, told in not_looked_for([subject])]
 
 

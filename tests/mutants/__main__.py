@@ -50,7 +50,7 @@ def command(
     \b
       python -m mutants                 # all, in the quick layers
       python -m mutants 11 53 --all     # these, in every layer
-      python -m mutants --layer random --layer stress
+      python -m mutants --layer stress --layer stateful
       purgatorio explore --mutant tests/mutants/reference:trylock-give-up
     """
     if show_list:

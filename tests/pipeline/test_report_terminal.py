@@ -131,6 +131,16 @@ def test_problems_and_quarantined_lines_come_with_what_to_do() -> None:
     assert "... 6 more" in text
 
 
+def test_the_proof_of_a_deadlock_is_not_cut_off() -> None:
+    """It ends with where each thread stands, which a limit for short texts would cut off; a longer one is bounded."""
+    result, _, _ = hostile_check("plain")
+    (run, *_) = result.runs
+    for words, shown in ((200, True), (4_000, False)):
+        problem = " ".join(["silent"] * words + ["at", "Wheel.java:12"])
+        text = printed(replace(result, runs=(replace(run, problems=(problem,)),)), {})
+        assert ("Wheel.java:12" in " ".join(text.split())) is shown
+
+
 @pytest.mark.parametrize("hostile", HOSTILE)
 @pytest.mark.parametrize("colour", [False, True])
 def test_a_trace_cannot_drive_the_terminal(hostile: str, colour: bool) -> None:

@@ -235,7 +235,10 @@ COMMANDS = {
     "watch": "watch {traces} --out {new}/lake",
     "compare": "compare {traces} {traces}",
     "convert": "convert examples/traces/kafka-clean-1k.jsonl {new}/run.parquet",
+    "convert --from-log": "convert {log} {new}/log.parquet --from-log examples/logs/requests.toml",
     "clause": "clause O4",
+    "wire": "wire localhost:{port}",
+    "explore --package": "explore --package counters --adapter counters:Counters",
     "explore": "explore --drawn --seconds 60",
     "stress": "stress -s two-events --seconds 60",
     "model": "model",
@@ -245,20 +248,49 @@ COMMANDS = {
     "broker": "broker --port 0",
     "report": "report examples/traces/kafka-clean-1k.jsonl --html {new}/page.html",
 }
+COUNTERS = """
+class Counters:
+    def __init__(self):
+        self.a = self.b = self.c = 0
+
+    def count(self):
+        self.a += 1
+        self.b += 1
+        self.c += 1
+
+    def threads(self):
+        return [self.count] * 4
+
+    def check(self):
+        pass
+"""
+"""Its interleavings take minutes."""
 PROGRAM = "from purgatorio_pipeline.__main__ import main; print('begun', flush=True); main()"
 """The interpreter itself, before that, dies of the signal with a status of its own."""
 MOMENTS_S = (0.02, 0.2, 0.4, 0.7, 1.0, 1.5, 2.5, 4.0, 6.0, 10.0)
 
 
-def begun(name: str, at: int, folder: Path) -> Started:
+def inputs(folder: Path) -> None:
+    """What the commands read."""
+    traces(folder / "traces")
+    (folder / "counters.py").write_text(COUNTERS)
+    rows = (ROOT / "examples" / "logs" / "requests.csv").read_text().splitlines()
+    many = (rows[1].replace("a1", f"a{number}") for number in range(300_000))
+    (folder / "log.csv").write_text("\n".join((rows[0], *many)) + "\n")
+
+
+def begun(name: str, at: int, folder: Path, port: str = "") -> Started:
     """A command, so long after its first line; what has ended by then has ended."""
     new = folder / f"new-{at}"
     new.mkdir()
     words = (
-        COMMANDS[name].replace("\\ ", "\0").format(traces=folder / "traces", new=new, python=sys.executable)
+        COMMANDS[name]
+        .replace("\\ ", "\0")
+        .format(traces=folder / "traces", log=folder / "log.csv", new=new, python=sys.executable, port=port)
     )
     arguments = [word.replace("\0", " ") for word in words.split()]
-    started = Started(sys.executable, "-c", PROGRAM, *arguments)
+    cwd = folder if name == "explore --package" else ROOT
+    started = Started(sys.executable, "-c", PROGRAM, *arguments, cwd=cwd)
     assert started.output.readline() == "begun\n"
     with suppress(subprocess.TimeoutExpired):
         started.process.communicate(timeout=MOMENTS_S[at])
@@ -269,18 +301,23 @@ def begun(name: str, at: int, folder: Path) -> Started:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_an_interrupt_at_any_moment_ends_a_command(name: str, tmp_path: Path) -> None:
     """Ten moments of each: the status is that of Ctrl-C, or of what was found until then; never an error of ours."""
-    traces(tmp_path / "traces")
-    for at in range(len(MOMENTS_S)):
-        started = begun(name, at, tmp_path)
-        try:
-            family = started.family()
-            started.process.send_signal(signal.SIGINT)
-            said, _ = started.process.communicate(timeout=ORDERLY_S + GONE_S)
-            assert started.process.returncode in (STOPPED, 0, 1, 3), said
-            assert started.process.returncode != 1 or "Traceback" not in said, said
-            assert all_gone([*family, *started.family()])
-        finally:
-            started.end()
+    inputs(tmp_path)
+    broker = Started(sys.executable, "-m", "purgatorio_pipeline", "broker", "--port", "0")
+    try:
+        port = broker.output.readline().split(":")[-1].split(";")[0] if name == "wire" else ""
+        for at in range(len(MOMENTS_S)):
+            started = begun(name, at, tmp_path, port)
+            try:
+                family = started.family()
+                started.process.send_signal(signal.SIGINT)
+                said, _ = started.process.communicate(timeout=ORDERLY_S + GONE_S)
+                assert started.process.returncode in (STOPPED, 0, 1, 3), said
+                assert started.process.returncode != 1 or "Traceback" not in said, said
+                assert all_gone([*family, *started.family()])
+            finally:
+                started.end()
+    finally:
+        broker.end()
 
 
 MACHINE = """
@@ -319,7 +356,7 @@ def test_an_interrupt_while_spark_starts_leaves_no_jvm() -> None:
 @pytest.mark.parametrize("name", ["check --out", "watch", "campaign", "verify", "verify --command", "model"])
 def test_a_kill_at_any_moment_leaves_nothing_running(name: str, tmp_path: Path) -> None:
     """Ten moments of each. Started again over the same folder, `check --out` comes to its verdict."""
-    traces(tmp_path / "traces")
+    inputs(tmp_path)
     for at in range(len(MOMENTS_S)):
         started = begun(name, at, tmp_path)
         try:

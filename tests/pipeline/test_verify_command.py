@@ -76,6 +76,41 @@ def test_where_threads_are_held_their_order_is_shown(
     assert [(each.run, each.clause, each.calls) for each in shown] == [(run.run, "O4", 1)]
 
 
+def test_a_shorter_program_found_for_another_clause_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """T1's program of one call breaks T3 too, and not T4, which keeps its own; each program is printed once."""
+    description = Description(0, "purgatorio-subject/1.1", "one", ("timer",), ())
+    one = CommandSubject(("one",), description, "timer", "virtual-gates", "one")
+    clauses = ("T4", "T3", "T1")
+    broken = {name: ClauseResult(name, Verdict.VIOLATED) for name in clauses}
+    run = RunResult(f"{one.name}-seed1", "", "one", "timer", Verdict.VIOLATED, 1, broken)
+
+    def order(_: object, __: object, clause: str, path: Path) -> tuple[str, ...]:
+        made = Trace("timer")
+        made.add("a", delay_ns=10 * MS)
+        if clause == "T4":
+            made.cancel("a", 1)
+            made.wait(30 * MS)
+        else:
+            made.fire("a")
+        made.fire("a")
+        made.write(path)
+        return ('> {"m":"start"}',) * (1 if clause == "T1" else 2)
+
+    monkeypatch.setattr(drive, "order_of_run", order)
+    shown = shortest_sessions(to_show(CheckResult((run,)), [one], 1), 1, 40, tmp_path, lambda *_: None, [])
+    assert {each.clause: (each.calls, each.path.name[-8:]) for each in shown} == {
+        "T1": (1, "T1.jsonl"),
+        "T3": (1, "T1.jsonl"),
+        "T4": (2, "T4.jsonl"),
+    }
+    assert len(list(tmp_path.glob("*-shortest-*"))) == 2
+    drive.print_shortest(shown)
+    said = [line for line in capsys.readouterr().out.splitlines() if " in " in line]
+    assert [line.split(":")[0] for line in said] == ["T1, T3 in 1 call", "T4 in 2 calls"]
+
+
 @pytest.mark.parametrize("broken", [True, False])
 @pytest.mark.parametrize("found", [True, False])
 def test_a_short_trace_that_does_not_show_it_is_not_left(

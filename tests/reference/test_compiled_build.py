@@ -32,7 +32,7 @@ from benchmarks.compiled_package import (
 from purgatorio import ActionTask, ManualClock, QueuedExecutor, SystemTimer, TimerTask
 from purgatorio.faults import ContainFaults
 from purgatorio.timer import IntrusiveTimer, compiled
-from purgatorio_stress.random_program.timer_player import CLOCKS_MS
+from purgatorio_stress.stateful.boundary_clocks import CLOCKS_MS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -48,12 +48,13 @@ SAME_TESTS = (
     "tests/reference/test_intrusive_handle.py",
     "tests/reference/test_owned.py",
     "tests/reference/test_purgatory_upkeep.py",
+    "tests/reference/test_stateful_timers.py",
     "tests/reference/test_threads.py",
     "tests/reference/test_timers.py",
     "tests/reference/test_virtual_time.py",
 )
 """What a purgatory and a timer promise, on the build that is imported."""
-OTHER_TIMERS = "test_timers and not (intrusive or reaper)"
+OTHER_TIMERS = "(test_timers or test_stateful_timers) and not (intrusive or reaper)"
 """The tests of timers that are not those of the wheel for use."""
 
 

@@ -17,7 +17,7 @@ from purgatorio import (
 from purgatorio.delayed.dialect import Dialect
 from purgatorio.reaper import Reaper
 from purgatorio.sync import ExecutorClosed
-from reference.waiting import DIALECTS, Never, Reports, Request, quiet_world
+from reference.waiting import DIALECTS, Reports, Request, quiet_world
 
 both = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 
@@ -258,21 +258,3 @@ def test_a_long_chain_of_events_needs_no_deep_stack() -> None:
     while queue.run_all():
         pass
     assert all(request.is_completed() for request in requests)
-
-
-def test_handed_over_while_purging_is_not_counted() -> None:
-    """A known limit of the purge: what the timer has handed over and has not run yet is no longer delayed and not yet
-    completed. A purge at that moment does not count it, so its entry stays, beyond the bound of P1, until the estimate
-    has grown by others."""
-    world = VirtualTime()
-    purgatory: Purgatory[Never] = Purgatory("p", world.timer, purge_interval=0, reaper=False)
-    purgatory.try_complete_else_watch(Never(1), ["k"])
-    world.clock.advance(1)
-    purgatory.pass_time()
-    world.executor.run_all()
-    assert purgatory.num_delayed() == 0
-    assert purgatory.purge_if_needed() == 0
-    assert purgatory.watched() == 1
-    purgatory.try_complete_else_watch(Never(1), ["other"])
-    purgatory.check_and_complete("k")
-    assert purgatory.watched() == 1, "an event on its key takes it away"

@@ -1,4 +1,4 @@
-"""Every timer against the contract, by named cases in virtual time; `test_drawn_programs` draws programs of them."""
+"""Every timer against the contract, by named cases in virtual time; `test_stateful_timers` draws programs of them."""
 
 import random
 import threading

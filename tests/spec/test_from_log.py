@@ -232,14 +232,47 @@ def test_an_hour_without_time_outs_is_judged(tmp_path: Path) -> None:
     assert "'late' is empty in all 5 rows, so no request timed out" in made.notes[0]
 
 
+def test_times_are_read_and_said_in_the_owners_form(tmp_path: Path) -> None:
+    """`time_format` reads them, and a counterexample says them in the zone of the log; without it they are refused."""
+    rows: list[Row] = [
+        {
+            "r": "a",
+            "k": "key",
+            "in": "20.10.2026 09:15:00.120",
+            "out": "20.10.2026 09:15:00.480",
+            "tmo": 2000,
+        },
+        {
+            "r": "b",
+            "k": "key",
+            "in": "20.10.2026 09:15:01.000",
+            "late": "20.10.2026 09:15:01.900",
+            "tmo": 2000,
+        },
+        {"r": "c", "k": "key", "in": "20.10.2026 09:15:20.000", "tmo": 2000},
+        {"r": "d", "k": "key", "in": "20.10.2026 09:15:01.500", "out": "20.10.2026 09:15:01.600"},
+    ]
+    mapping = [one for one in WIDE if one != "unit=ms"] + ["timeout_unit=ms", "time_zone=Europe/Berlin"]
+    assert "of another form say time_format" in refused(tmp_path, rows, mapping)
+    assert "does not match time_format = '%d.%m.%y'" in refused(
+        tmp_path, rows, [*mapping, "time_format=%d.%m.%y"]
+    )
+    mapping.append("time_format=%d.%m.%Y %H:%M:%S.%f")
+    run = judged(tmp_path, rows, mapping)
+    (cause,) = run.clauses["T1"].causes.values()
+    assert cause.examples[0].seen == "fired at t = 2026-10-20 09:15:01.900, 1.099 s early"
+    made = convert_log(tmp_path / "log.jsonl", tmp_path / "again.jsonl", read_mapping(None, mapping))
+    assert list(made.ends.values()) == [2, 1, 1, 1, 1]
+
+
 REFUSED: dict[str, tuple[Sequence[Row], Sequence[str], str]] = {
     "no column": ([{"id": "a", "in": 1}], WIDE, "has no column 'r'; it has id, in"),
     "an empty column": ([{**row, "tmo": None} for row in GOOD], WIDE, "'tmo' is empty in all 4 rows"),
     "a text": ([*GOOD, {**wide("x", 0), "in": "soon"}], WIDE, "row 5, 'in': 'soon' is not a time"),
     "mixed types": ([*GOOD, {**wide("x", 0), "out": True}], WIDE, "row 5, 'out': 'true' is not a time"),
     "NaN": ([*GOOD, {**wide("x", 0), "out": "NaN"}], WIDE, "row 5, 'out': NaN is no number"),
-    "infinity": ([*GOOD, {**wide("x", 0), "tmo": "inf"}], WIDE, "row 5, timeout: inf is no number"),
-    "below 0": ([*GOOD, wide("x", 0, tmo=-1)], WIDE, "row 5, timeout: -1 is below 0"),
+    "infinity": ([*GOOD, {**wide("x", 0), "tmo": "inf"}], WIDE, "row 5, 'tmo': inf is no number"),
+    "below 0": ([*GOOD, wide("x", 0, tmo=-1)], WIDE, "row 5, 'tmo': -1 is below 0"),
     "no time": ([*GOOD, {**wide("x", 0), "in": None}], WIDE, "row 5: 'in' is empty"),
     "no id": ([*GOOD, {**wide("x", 0), "r": ""}], WIDE, "row 5: 'r' is empty"),
     "before it came": ([*GOOD, wide("x", 30, out=20)], WIDE, "'x' is completed in row 5, 10 ms before it is enqueued"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -186,3 +187,22 @@ def test_visible_changes_nothing_that_is_harmless() -> None:
     assert visible("Größe-操作-1") == "Größe-操作-1"
     assert visible("a\ud800b") == "a\\ud800b"
     assert visible("x" * 100, 10) == "xxxxxxx..."
+
+
+def test_a_late_task_is_shown_with_the_jumps_of_time_and_both_parts_of_its_bound() -> None:
+    """The bound of a run is the declared one and its longest jump; without the jumps nobody can follow the sum."""
+    made = Trace("timer", late_ns=9 * MS)
+    made.declare(clock="manual", recorded=(*made.header.recorded, "advance_clock"))
+    made.header = replace(made.header, params={"late_slack_ns": 8 * MS})
+    made.add("a", delay_ns=100 * MS)
+    made.due_t = made.t + 100 * MS
+    made.advance(2 * MS)
+    made.advance(20 * MS, runs=1)
+    example = made.example("T2")
+    assert example.violation.allowed.endswith(
+        "declared late bound 1 ms + 8 ms, the longest jump of this run)"
+    )
+    assert [row.f for row in example.rows].count("advance_clock") == 3
+    part = select(made.table(), selection(example.violation))
+    beside = company_of(part, example.violation, [made.table()])
+    assert {row.i for row in example.rows if row.f == "advance_clock"} == beside

@@ -243,6 +243,18 @@ def test_the_example_of_the_page() -> None:
     assert shown in page
 
 
+def test_a_call_of_threading_is_one_line_that_says_what_came_of_it() -> None:
+    """The inside of `Condition` told nobody that the notice went to a wait that had timed out."""
+    explored = _explored("planted:TakesNoticeTooLate")
+    text = table(explored)
+    words = [line.split("  ")[-1].strip() for line in text.splitlines()]
+    assert {"wait (1 s)", "wait (9 s)"} == {word for word in words if word.startswith("wait (")}
+    assert words[(at := words.index("notify")) : at + 3] == ["notify", "wakes short", "already timed out"]
+    assert words.count("wait timed out") == 2
+    assert "_waiters" not in text
+    assert "write _waiters" in table(explored, verbose=True)
+
+
 def test_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(EXAMPLE)
     done = CliRunner().invoke(command, ["--package", "racy_cache", "--adapter", "cache_adapter:LoadsOnce"])

@@ -14,6 +14,7 @@ from docs.makers.machine_changes import (
     changes,
     fates_of,
     sampled,
+    searches_of_module,
 )
 from docs.makers.machine_mutants import machine_page, summary, survivors, survivors_of
 from purgatorio.timer.bucket import TimerTaskList
@@ -28,6 +29,7 @@ def _named(module: str, function: str, what: str) -> Change:
 def test_every_hot_module_has_changes_and_each_has_a_name_of_its_own() -> None:
     names = [one.name for module in HOT for one in changes(module)]
     assert len(set(names)) == len(names) > 1_500
+    assert all(searches_of_module(module) for module in HOT)
 
 
 def test_a_change_is_in_and_out_again() -> None:

@@ -32,9 +32,12 @@ def test_contracts_are_searched_with_the_mutants_own_body() -> None:
     assert contract_kill(MUTANTS[11]).reason
 
 
-def test_threads_are_asked_with_the_bug_inside(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(("number", "layer"), [(81, "stateful"), (83, "stateful"), (41, "stress")])
+def test_stateful_tests_and_threads_are_asked_with_the_bug_inside(
+    number: int, layer: str, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.CRITICAL, "purgatorio")
-    assert kills_of(MUTANTS[41], ("stress",))["stress"].killed
+    assert kills_of(MUTANTS[number], (layer,))[layer].killed
 
 
 def test_rows_are_kept_and_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -398,7 +398,7 @@ def test_what_was_recorded_until_it_was_ended_is_judged() -> None:
             assert any(line.startswith("playing") for line in child.stderr)
             child.terminate()
             told, said = child.communicate()
-    assert "stopped: what was made is deleted" in said
+    assert "stopped: created topics and groups are deleted" in said
     assert "the trace is not whole" in told
     assert child.returncode == 3
 

@@ -392,9 +392,9 @@ def _problems(trace: WireTrace) -> list[str]:
         plural = "" if trace.broken_count == 1 else "s"
         problems.append(f"{trace.broken_count:,} broken line{plural}, first {trace.broken[0]}")
     if trace.cut is not None:
-        problems.append(f"{trace.cut}: what comes before it is judged, nothing of it is PASS")
+        problems.append(f"{trace.cut}: the part before is judged, and no clause is PASS")
     elif trace.end is None and trace.header is not None:
-        problems.append("no end record: the recorder did not finish; nothing of it is PASS")
+        problems.append("no end record: the recorder did not finish; no clause is PASS")
     if trace.end is not None and trace.end.dropped:
         problems.append(f"the recorder dropped {trace.end.dropped} record(s); play fewer scenes at a time")
     return problems

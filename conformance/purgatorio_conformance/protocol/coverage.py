@@ -23,7 +23,7 @@ def _parts(subjects: Sequence[CommandSubject]) -> Iterator[tuple[str, Part, list
 
 
 def _looked(ways: Sequence[CommandSubject]) -> dict[str, int]:
-    """The classes of bugs that were searched for by small programs, each with the number of its plays."""
+    """The classes of bugs that small programs tested for, each with the number of executions."""
     plays: dict[str, int] = {}
     for orders in (orders for way in ways for orders in way.account.orders if not orders.skipped):
         plays[orders.program.looks_for] = plays.get(orders.program.looks_for, 0) + orders.plays
@@ -31,7 +31,7 @@ def _looked(ways: Sequence[CommandSubject]) -> dict[str, int]:
 
 
 def looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
-    """Of each program and part, by its name: the classes of bugs that were searched for, and how often."""
+    """For each program and part, by name: the classes of bugs that were tested for, with the number of executions."""
     found: list[tuple[str, str]] = []
     for name, _, ways in _parts(subjects):
         found += [(name, f"{way.mode}: {way.account.reached}") for way in ways if way.account.reached]
@@ -46,10 +46,10 @@ def _unstopped(way: CommandSubject) -> Iterator[str]:
     for why in (NO_LINE, NO_LINE_OF_ITS_OWN):
         names = [orders.program.name for orders in way.account.orders if orders.skipped == why]
         if names:
-            yield f"not played at lines ({why}): {', '.join(names)}"
+            yield f"not run with pauses at lines ({why}): {', '.join(names)}"
 
 
-_ASLEEP: Final = "not searched for (no late_real_ns): in real time, who sleeps past a deadline"
+_ASLEEP: Final = "not tested (no late_real_ns): in real time, a thread that sleeps past a deadline"
 
 
 def _not_asked(way: CommandSubject) -> str:
@@ -59,7 +59,7 @@ def _not_asked(way: CommandSubject) -> str:
     if least_ns <= -unit_ns:
         return ""
     takes = f"least_delay_ns is {least_ns:,}" + (f", and unit_ns {unit_ns:,}" if least_ns < 0 else "")
-    return f"not searched for ({takes}): a delay below zero that is taken for none, or for a long one"
+    return f"not tested ({takes}): a negative delay that is treated as zero, or as a long delay"
 
 
 def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
@@ -74,7 +74,7 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
         for orders in (orders for way in gated for orders in way.account.orders):
             lacks.setdefault(orders.program.looks_for, []).append(orders.skipped)
         broke_off = any(way.account.broke_off or not way.account.orders for way in gated)
-        left = "left to luck" if any(way.mode == "real-free" for way in ways) else "not searched for"
+        left = "tested only by chance" if any(way.mode == "real-free" for way in ways) else "not tested"
         missing: dict[str, list[str]] = {}
         for looks_for in (one for one in CLASSES[part] if one not in looked):
             none = "the gated run ended early, at a violation or a failure" if broke_off else "no gates"
@@ -88,13 +88,13 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
             for way in gated for orders in way.account.orders
             if orders.skipped.startswith(INTERVAL_ABOVE) and orders.program.looks_for in looked
         }  # fmt: skip
-        found += [(name, f"not played ({next(iter(rare.values()))}): {', '.join(rare)}")] if rare else []
+        found += [(name, f"not run ({next(iter(rare.values()))}): {', '.join(rare)}")] if rare else []
         if never := _not_asked(ways[0]):
             found.append((name, never))
         if any(way.mode == "real" and way.description.late_real_ns is None for way in ways):
             found.append((name, _ASLEEP))
         lost = dict.fromkeys(way.account.lost for way in ways if way.account.lost)
-        found += [(name, f"what lies between two lines was not searched for: {why}") for why in lost]
+        found += [(name, f"races between two lines were not tested: {why}") for why in lost]
         found += [(way.name, f"left out: {way.account.left_out}") for way in ways if way.account.left_out]
         found += [(way.name, said) for way in ways for said in _unstopped(way)]
     return found
@@ -108,7 +108,7 @@ def doubted(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
         first: dict[str, str] = {}
         for way in ways:
             for doubt in way.account.doubted:
-                said = f"perhaps a mistake of the adapter's ({way.mode}): {doubt}"
+                said = f"perhaps a mistake of the adapter ({way.mode}): {doubt}"
                 first.setdefault(doubt.partition("'")[0], said)
         found += [(name, told) for told in first.values()]
     return found

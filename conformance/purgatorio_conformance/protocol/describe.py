@@ -125,7 +125,11 @@ def header_of(
         purge_interval=description.purge_interval,
         clock=TraceClock("manual" if virtual else "monotonic", "ns"),
         recorded=_recorded(description, part, virtual=virtual, periodic=periodic),
-        params={"protocol": PROTOCOL, **params},
+        params={
+            "protocol": PROTOCOL,
+            **({"late_slack_ns": late_slack_ns} if late_slack_ns else {}),
+            **params,
+        },
     )
 
 

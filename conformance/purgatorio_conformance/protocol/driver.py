@@ -481,7 +481,7 @@ class CommandSubject:
             run=run,
             virtual=self.virtual,
             late_slack_ns=slack_ns,
-            params={"seed": plan.seed, "timers": plan.timers, "mode": self.mode, "late_slack_ns": slack_ns},
+            params={"seed": plan.seed, "timers": plan.timers, "mode": self.mode},
             periodic=self.mode.endswith("-periodic"),
         )
 

@@ -367,7 +367,7 @@ class Lines:
             self._find_threads()
         if name not in self._lanes:
             self.unknown = (
-                f"no thread of a JVM is called {name}, as the one that makes that lane's calls should be"
+                f"no thread of the JVM is named {name}: name the thread that makes the calls of the lane"
             )
         return self._lanes.get(name)
 

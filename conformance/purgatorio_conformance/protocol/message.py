@@ -33,20 +33,20 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "virtual-time": "takes its time from `start` and `advance` alone",
     "real-time": "runs by a clock of its own that goes as fast as the machine's",
     "cancel": "knows `cancel`",
-    "cancel-barrier": "after a `cancel` that was answered with 1 the task does not start, whatever the time; "
-    "not next to a purgatory",
-    "cancel-key": "knows `cancel_key`; what it gives back has no time-out any more, and still waits under its other "
-    "keys, as in Kafka",
-    "cancel-key-all": "besides `cancel-key`: what it gives back waits under none of its keys any more",
+    "cancel-barrier": "after a `cancel` that was answered with 1, the task never starts; only for a timer "
+    "without a purgatory",
+    "cancel-key": "knows `cancel_key`; a returned operation has no time-out, and still waits under its other keys, as "
+    "in Kafka",
+    "cancel-key-all": "in addition to `cancel-key`: a returned operation waits under none of its keys",
     "force": "knows `force`",
-    "gauge": "knows `gauge`, and says its sizes in answer to `quiesce`",
+    "gauge": "knows `gauge`, and returns its sizes in the answer to `quiesce`",
     "add-again": "accepts an `add` of a known id: a finished or cancelled task starts again, a waiting one is moved",
-    "add-same": "as `add-again`, with no other delay than the one that it had",
-    "fixed-rate": "1.2: knows `repeat` at a fixed rate, and says in `catch_up` what it does about runs that it missed",
+    "add-same": "as `add-again`, but only with the previous delay",
+    "fixed-rate": "1.2: knows `repeat` at a fixed rate; `catch_up` declares the rule for missed runs",
     "fixed-delay": "1.2: knows `repeat` with a fixed delay from the end of a run to the next one",
     "reset": "1.2: knows `reset`",
     "period-first": "1.2: the first run of a `repeat` comes a period after it: its `delay_ns` is always its period",
-    "failing": "ends a callback with an error where `go` says `fail`; its thread runs on, and `advance` has none",
+    "failing": "ends a callback with an error if `go` says `fail`; its thread continues, and `advance` has no error",
 }
 """What a subject may declare, and what it means."""
 

@@ -14,21 +14,19 @@ STEPS_MOST: Final = 5_000
 _AGAIN_MOST: Final = 5
 """An order is played again so often that hung, or should break a clause again."""
 
-BROKEN: Final = "a promise was found broken before"
-TOO_MANY: Final = "the time was up, as where the machine is busy, or too many"
-NO_LINE: Final = "its calls came to no line at which to stop"
-NO_LINE_OF_ITS_OWN: Final = "its first call comes to no line that calls of shorter programs do not come to"
-NO_NEW_LINE: Final = "its calls come to no line beside calls of other kinds than those of programs before it"
+BROKEN: Final = "a clause was broken before"
+TOO_MANY: Final = "the time limit, or too many orders"
+NO_LINE: Final = "its calls reach no line at which a thread can pause"
+NO_LINE_OF_ITS_OWN: Final = "its first call reaches no line that calls of shorter programs do not reach"
+NO_NEW_LINE: Final = "each line of its calls was paused before during calls of the same kinds"
 """Why something is not played."""
 
 AGAIN: Final = (
-    "the same order of threads hangs again on a fresh start, and each call returns where they come one by one"
+    "the same order of threads hangs again in a new process; made one after another, all calls return"
 )
 """Why a hang is a deadlock."""
 
-RACED: Final = (
-    "the same order of threads does so again on a fresh start, and no call does where they come one by one"
-)
+RACED: Final = "the same order of threads fails again in a new process; made one after another, no call fails"
 """Why an error is the subject's own."""
 
 

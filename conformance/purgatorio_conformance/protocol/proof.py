@@ -55,12 +55,12 @@ _ENDLESS_STEPS: Final = 1_000
 TWICE: Final = "on a fresh start, after the same calls, it does not return in twice the time"
 """Why a hang in which nothing runs is a deadlock."""
 
-ALONE: Final = "it does so too in a newly started program with no other task or operation"
+ALONE: Final = "the same error comes in a new process with no other task or operation"
 """Why an error is no refusal: nothing is too much there, and the description takes the call."""
 
 FEW: Final = (
-    f"in a newly started program with {_FEW_MOST} tasks or operations at most, it works for {_ENDLESS_S:g} s of the"
-    " processor's time and does not return"
+    f"in a new process with at most {_FEW_MOST} tasks or operations, the call uses {_ENDLESS_S:g} s of CPU time and "
+    "does not return"
 )
 """Why who works is not slow: there is next to nothing to do."""
 

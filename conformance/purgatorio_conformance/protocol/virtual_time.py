@@ -115,7 +115,7 @@ def drive_virtual(drive: Drive, clock: VirtualClock, dues: Sequence[Due], manner
     run.come_to_rest(manner)
     session.call(Quiesce())
     if drive.operations < REACHES_FROM:
-        return f"levels, days and purges: only from {REACHES_FROM} operations on"
+        return f"levels, days and purges (these need --operations {REACHES_FROM} or more)"
     reach.through_levels(longest_ns=MAX_TIME_NS if manner == "steps" else 4 * run.jump_ns)
     if manner == "jumps":
         reach.over_buckets(run.jump_ns)

@@ -20,7 +20,7 @@ from purgatorio_spec.trace.record import CATCH_UP, TURNS
 
 LACKS: Final[Mapping[str, str]] = {
     "cancel": "timers: a task cannot be cancelled",
-    "size": "timers: nothing tells how many tasks wait",
+    "size": "timers: the number of waiting tasks is not known",
     "between-ticks": "timers: delays and time are multiples of the tick",
     "past": "timers: a delay of zero or below is refused",
     "far": "timers: delays end at `longest_delay_ns`, so there are no far ones",
@@ -31,9 +31,9 @@ LACKS: Final[Mapping[str, str]] = {
     "force": "purgatories: only the purgatory itself completes an operation",
     "timer": "purgatories: when an operation's timer is set and when it runs is not reported",
     "expiry": "purgatories: operations have no time-outs",
-    "cancel-for-key": "purgatories: operations cannot be taken off a key",
-    "other-keys": "purgatories: what is taken off a key waits under its other keys no more",
-    "gauges": "purgatories: nothing tells how much waits",
+    "cancel-for-key": "purgatories: operations cannot be removed from the list of a key",
+    "other-keys": "purgatories: a returned operation waits under none of its other keys",
+    "gauges": "purgatories: the number of waiting operations is not known",
 }
 """What a subject may lack. The reason is the subject's own."""
 
@@ -63,18 +63,17 @@ class BadPromise(ValueError):
 
 @dataclass(frozen=True)
 class Promise:
-    """One profile that the subject is held to, and its constants, which are never defaulted.
+    """One profile that the subject promises, and its constants. The constants have no default values.
 
-    `tick_ns`: the granularity, which says where delays are worth trying. `early_ns`, `late_ns`: how much before and
-    after its deadline a task may start, not counting how rarely time is moved; None: no such promise, T1 and T4, or T2,
-    are SKIPPED. `wheel_size`: buckets, where there is a wheel. `longest_delay_ns`: None for no limit. `purge_interval`:
-    operations; None: P1 is SKIPPED. `threads`: whether calls may come from several threads at once; None: as its
-    profile has it, which for those of purgatories is yes, and for others no. `lacks`: see `LACKS`. `expected_failures`:
-    clause, or clause/scenario, with the reason; one that passes after all is a failure. `offers`: see `OFFERS`.
-    `catch_up`: what a fixed rate does about runs that it missed: `burst` all of them, `once` one for all, `skip` none,
-    `restart` one, from which the periods count. `turn`: whether a task that a task adds without a delay runs in the
-    `same` advance or not before the `next`.
-    """
+    `tick_ns`: the granularity. The suite chooses delays near multiples of it. `early_ns`, `late_ns`: how much before
+    and after its deadline a task may start. Jumps of the clock do not count. Without `early_ns`, T1 and T4 are SKIPPED;
+    without `late_ns`, T2 is SKIPPED. `wheel_size`: the number of buckets of a wheel. `longest_delay_ns`: None for no
+    limit. `purge_interval`: a number of operations; None: P1 is SKIPPED. `threads`: whether several threads may call at
+    once; None: yes for a purgatory, no for a timer. `lacks`: see `LACKS`. `offers`: see `OFFERS`. `expected_failures`:
+    by clause or clause/scenario, the reason. If such a test passes, this is a failure. `catch_up`: the rule of a fixed
+    rate for missed runs. `burst`: all runs; `once`: one run for all; `skip`: no run; `restart`: one run, from which the
+    periods count. `turn`: if a task adds a task without a delay, the new task runs in the `same` advance or in the
+    `next`."""
 
     profile: str
     tick_ns: int
@@ -117,7 +116,8 @@ class Promise:
 
     @property
     def buckets(self) -> int:
-        """Of its wheel; where it has none, 8, so that the delays that are hard for wheels are tried there too."""
+        """The number of buckets of its wheel. Without a wheel 8, so the suite tries delays that are difficult for
+        wheels."""
         return self.wheel_size or 8
 
 

@@ -46,13 +46,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="ID",
-        help="of the conformance tests run those of this clause only (T1, O4, ...); may be given several times",
+        help="run only the conformance tests of this clause (T1, O4, ...); may be repeated",
     )
     group.addoption(
         "--purgatorio-unknown",
         choices=("skip", "fail"),
         default="skip",
-        help="what becomes of a test whose verdict is UNKNOWN: it never passes (default: %(default)s)",
+        help="the result of a test whose verdict is UNKNOWN; the test never passes (default: %(default)s)",
     )
 
 
@@ -181,7 +181,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         )
     if verdicts["SKIPPED"]:
         terminalreporter.write_line(
-            f"purgatorio: {verdicts['SKIPPED']} SKIPPED, not searched for; -rs shows why"
+            f"purgatorio: {verdicts['SKIPPED']} SKIPPED, so not tested; -rs shows why"
         )
 
 

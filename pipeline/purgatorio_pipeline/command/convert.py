@@ -94,18 +94,17 @@ def _from_log(
     except (CannotConvert, OSError) as bad:
         raise click.UsageError(str(bad)) from None
     if as_json:
-        said: dict[str, object] = {
-            "kind": "convert",
-            "verdict": str(Verdict.PASS),
-            "trace": str(log),
-            "out": str(out),
-        }
-        click.echo(encoded(said | {"run": made.run, "rows": made.rows, "requests": made.requests, "events": made.events,
-                                   "lacking": dict(made.lacking), "notes": list(made.notes)}))  # fmt: skip
+        said = {
+            "kind": "convert", "verdict": str(Verdict.PASS), "trace": str(log), "out": str(out), "run": made.run,
+            "rows": made.rows, "requests": made.requests, "events": made.events, "ends": dict(made.ends),
+            "lacking": dict(made.lacking), "notes": list(made.notes),
+        }  # fmt: skip
+        click.echo(encoded(said))
         return
     for note in made.notes:
         click.echo(visible(f"{log}: {note}", TEXT_LIMIT), err=True)
     click.echo(f"{_shown(out)}: {made.requests:,} requests of {made.rows:,} rows, {made.events:,} events")
+    click.echo(f"  {', '.join(f'{count:,} {words}' for words, count in made.ends.items())}")
     for clause, promise in LOG_CLAUSES.items():
         lack = made.lacking.get(clause)
         why = "can be judged" if lack is None else f"cannot be judged: the mapping names no {', '.join(lack)}"

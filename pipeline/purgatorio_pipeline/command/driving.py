@@ -7,6 +7,7 @@ import textwrap
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 
 import click
@@ -38,7 +39,7 @@ SESSION_KEPT = 400
 def subjects_of_commands(
     commands: Sequence[str], time: TimeChoice, lines: str | None
 ) -> tuple[list[CommandSubject], list[RunRecord]]:
-    """The ways to drive each command, and what came of those that misbehave before a run can begin. `lines`: see
+    """The subjects of each command, and a record of each command that misbehaved before a run. `lines`: see
     `CommandSubject`.
 
     Raises click.UsageError for a command that cannot be started, or that does not speak this version of the protocol.
@@ -87,7 +88,7 @@ def bad_end(run: RunResult) -> str:
     told += run.problems[:1] if run.failure else ()
     named = ", ".join(one.clause for one in broken) or run.failure
     lines = (
-        textwrap.fill(visible(one, TEXT_LIMIT), 80, initial_indent="  ", subsequent_indent="      ")
+        textwrap.fill(visible(one, 4 * TEXT_LIMIT), 80, initial_indent="  ", subsequent_indent="      ")
         for one in told
     )
     return "\n".join((f"{run.run}: {run.verdict}: {named}", *lines))
@@ -121,13 +122,19 @@ class Shown:
         """The record for `verify --json`: the session, cut to its beginning if it could not be minimized."""
         return Shortest(self.run, self.clause, self.calls, self.session[:SESSION_KEPT])
 
-    def print(self) -> None:
-        """Prints the session, limited in length, with control characters escaped."""
-        click.echo(f"\n{self.clause} in {counted(self.calls, 'call')}: {self.path}")
-        for line in self.session[:SESSION_SHOWN]:
+
+def print_shortest(shown: Sequence[Shown]) -> None:
+    """Prints the sessions, the shortest first and each once, limited in length, with control characters escaped."""
+    for path, of_path in groupby(shown, key=lambda one: one.path):
+        first, *more = of_path
+        clauses = ", ".join(one.clause for one in (first, *more))
+        click.echo(f"\n{clauses} in {counted(first.calls, 'call')}: {path}")
+        for line in first.session[:SESSION_SHOWN]:
             click.echo(visible(line, TEXT_LIMIT))
-        if len(self.session) > SESSION_SHOWN:
-            click.echo(f"... {len(self.session) - SESSION_SHOWN:,} more lines")
+        if len(first.session) > SESSION_SHOWN:
+            click.echo(f"... {len(first.session) - SESSION_SHOWN:,} more lines")
+    if shown:
+        click.echo()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,14 +151,10 @@ class ToShow:
         clause."""
         path = folder / f"{self.run.run}-shortest-{self.clause}.jsonl"
         found = self._found(path, seed, operations, folder)
-        if path.exists() and (found is None or not (self.hung or self._is_broken(path))):
+        if path.exists() and (found is None or not (self.hung or _breaks(path, self.clause))):
             path.unlink()
             return None
         return found
-
-    def _is_broken(self, path: Path) -> bool:
-        (run,) = check_files([path]).runs
-        return run.breaks(self.clause)
 
     def _found(self, path: Path, seed: int, operations: int, folder: Path) -> Shown | None:
         trace = Path(self.run.file)
@@ -200,12 +203,12 @@ def shortest_sessions(
     tell: Callable[[float, str], None],
     failures: list[Failure],
 ) -> list[Shown]:
-    """Minimizes each violation within the time limit, and returns those that succeeded.
+    """Minimizes each violation within the time limit, and returns those that succeeded, the shortest first.
 
     `tell` gets the number of minimized violations and the next one. `failures` collects errors: an error in one
     minimization, such as a full disk, changes neither the others nor the verdicts.
     """
-    shown: list[Shown] = []
+    shown: list[tuple[ToShow, Shown]] = []
     until_s = time.monotonic() + MINIMIZING_LIMIT_S
     for number, one in enumerate(wanted):
         if time.monotonic() > until_s:
@@ -213,5 +216,25 @@ def shortest_sessions(
         tell(number, f"minimizing the calls that violate {one.clause}")
         with surviving(f"minimizing {one.clause} of {one.run.run}", failures):
             found = one.shown(seed, operations, folder)
-            shown += [] if found is None else [found]
-    return shown
+            shown += [] if found is None else [(one, found)]
+    shown.sort(key=lambda each: each[1].calls)
+    for at, (one, mine) in enumerate(shown):
+        # The program found for another clause of the same subject may be shorter, and break this clause too.
+        with surviving(f"shortening {one.clause} of {one.run.run}", failures):
+            shorter = [other for its, other in shown[:at] if _is_same(its, one) and other.calls < mine.calls]
+            for other in shorter:
+                if not one.hung and other.path.exists() and _breaks(other.path, one.clause):
+                    mine.path.unlink(missing_ok=True)
+                    shown[at] = one, replace(mine, path=other.path, calls=other.calls, session=other.session)
+                    break
+    return sorted((each for _, each in shown), key=lambda each: (each.calls, str(each.path)))
+
+
+def _is_same(one: ToShow, other: ToShow) -> bool:
+    """Whether both show the same program and the same part of it."""
+    return (one.subject.label, one.subject.part) == (other.subject.label, other.subject.part)
+
+
+def _breaks(trace: Path, clause: str) -> bool:
+    (run,) = check_files([trace]).runs
+    return run.breaks(clause)

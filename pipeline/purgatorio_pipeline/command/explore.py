@@ -90,6 +90,11 @@ from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
 @click.option(
     "--replay", "token", metavar="TOKEN", help="Repeat one execution. A counterexample prints the TOKEN."
 )
+@click.option(
+    "--verbose",
+    is_flag=True,
+    help="For --package: show each step inside calls of `threading` and `queue`.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(
     scenarios: tuple[str, ...],
@@ -106,6 +111,7 @@ def command(
     early: int,
     races: bool,
     token: str | None,
+    verbose: bool,
     as_json: bool,
 ) -> None:
     """Run Python code under many interleavings of its threads, and judge each run by the clauses.
@@ -136,10 +142,11 @@ def command(
         run_foreign(
             packages, adapter, Limits(schedules, seconds, preemptions),
             strategy=strategy, seed=seed, early=early, races_count=races, as_json=as_json,
+            verbose=verbose,
         )  # fmt: skip
     bug = bug_asked(mutant)
     if token is not None:
-        _replay(token, bug, races, as_json)
+        _replay(token, bug, races, as_json, verbose)
         return
     if drawn:
         _draw(scenarios, seconds, seed, bug, races, as_json)
@@ -245,11 +252,11 @@ def _show(one: ScenarioResult) -> None:
         echo_line(" " * _INDENT + f"{found.broken[0].clause}: {found.broken[0].seen}", _INDENT)
 
 
-def _replay(text: str, bug: Bug, races: bool, as_json: bool) -> None:
+def _replay(text: str, bug: Bug, races: bool, as_json: bool, verbose: bool) -> None:
     try:
         token = Token.parse(text)
         if token.scenario == FOREIGN:
-            run_foreign_token(token, as_json)
+            run_foreign_token(token, as_json, verbose)
         run = replay_token(token, bug, races=races)
     except BadToken as error:
         raise click.UsageError(str(error)) from None

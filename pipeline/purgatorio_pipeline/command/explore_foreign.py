@@ -29,6 +29,7 @@ def run_foreign(
     early: int,
     races_count: bool,
     as_json: bool,
+    verbose: bool,
 ) -> NoReturn:
     if adapter is None or not packages:
         raise click.UsageError("--package and --adapter go together: what to explore, and MODULE:CLASS")
@@ -48,11 +49,11 @@ def run_foreign(
         for line in lines_of(explored):
             echo_line(line, 10)
         if explored.rows:
-            click.echo("\n" + table(explored))
+            click.echo("\n" + table(explored, verbose=verbose))
     sys.exit(EXIT_STATUS[explored.verdict])
 
 
-def run_foreign_token(token: Token, as_json: bool) -> NoReturn:
+def run_foreign_token(token: Token, as_json: bool, verbose: bool) -> NoReturn:
     try:
         explored, broken = replay_foreign(token)
     except (BadToken, CannotLoad) as error:
@@ -63,5 +64,5 @@ def run_foreign_token(token: Token, as_json: bool) -> NoReturn:
         shape.verdict = verdict
         click.echo(encoded(ExplorePackage(verdict, [shape])))
     else:
-        click.echo(table(explored))
+        click.echo(table(explored, verbose=verbose))
     sys.exit(EXIT_STATUS[verdict])

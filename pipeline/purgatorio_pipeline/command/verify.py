@@ -21,6 +21,7 @@ from purgatorio_pipeline.command.driving import (
     Shown,
     bad_end,
     judge_records,
+    print_shortest,
     shortest_sessions,
     subjects_of_commands,
     to_show,
@@ -182,6 +183,8 @@ def _show(
         silent, doubts = not_looked_for(driven), doubted(driven)
     judged = replace(judged, failures=failures)
     shortest = [one.printed() for one in shown]
+    if not output.json:
+        print_shortest(shown)
     status = show(
         judged,
         Focus(),
@@ -191,8 +194,6 @@ def _show(
         doubts=[f"{whom}: {said}" for whom, said in doubts],
     )
     if not output.json:
-        for one in shown:
-            one.print()
         passed = judged.result.verdict is Verdict.PASS
         told = defaultdict[str, list[str]](list)
         for whom, said in (*(looked_for(driven) if passed else ()), *silent, *doubts):

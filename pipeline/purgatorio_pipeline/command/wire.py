@@ -252,7 +252,7 @@ def _record(asked: Asked, path: Path, output: CheckOutput) -> list[Failure]:
             f"no broker: {nobody}\nCheck the address. For a TLS listener use --tls; SASL is not supported."
         ) from None
     except (KeyboardInterrupt, asyncio.CancelledError):
-        click.echo("stopped: what was made is deleted, what was recorded is judged", err=True)
+        click.echo("stopped: created topics and groups are deleted, the recording is judged", err=True)
         if not path.exists():
             raise KeyboardInterrupt from None
     return []

@@ -196,7 +196,8 @@ def _print_problems(console: Console, result: CheckResult, verbose: bool) -> Non
     if problems:
         print_line(console, "")
     for file, problem in problems if verbose else problems[:RUNS_SHOWN]:
-        _print_folded(console, f"{visible(file, 200)}: {visible(problem, TEXT_LIMIT)}", "yellow")
+        # A deadlock is told with its proof, its trace, and where each thread stands.
+        _print_folded(console, f"{visible(file, 200)}: {visible(problem, 4 * TEXT_LIMIT)}", "yellow")
     told = " ".join(problem for _, problem in problems)
     shown = list(islice(result.broken, None if verbose else BROKEN_SHOWN))
     # The first of a file stands above, and so does a last line that is cut.
@@ -249,5 +250,5 @@ def _print_folded(console: Console, text: str, style: str) -> None:
 
 
 def print_line(console: Console, text: str, style: str = "") -> None:
-    """One line as it is: no markup, no highlighting; soft-wrapped, so that what is to be pasted stays whole."""
+    """Print one line without markup and highlighting. The line is soft-wrapped, so a pasted command stays whole."""
     console.print(Text(text, style), soft_wrap=True, highlight=False)

@@ -36,7 +36,7 @@ class ActionQueue(Uncopied):
         self._actions.append(action)
 
     def run_all(self) -> int:
-        """Run what is queued now; returns how many ran."""
+        """Run the actions that are queued now. Returns their number."""
         ran = 0
         for _ in range(self._actions.size()):
             action = self._actions.poll()

@@ -65,8 +65,8 @@ class Dialect(Protocol):
         """The profile of this dialect: `pending-flag` or `locked`."""
 
     def force_complete(self, operation: Completable) -> bool:
-        """Complete it unless somebody has: flag, timer cancelled, `on_complete`, in this order. [O2] Nothing else calls
-        `on_complete`."""
+        """Complete the operation, unless another call has completed it: set the flag, cancel the timer task, call
+        `on_complete`, in this order. [O2] Only this method calls `on_complete`."""
 
     def safe_try_complete(self, operation: Completable) -> bool:
         """Try it because one of its keys had an event; True iff this call completed it."""

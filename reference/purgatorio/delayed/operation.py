@@ -35,12 +35,11 @@ from purgatorio.threads import THREADS
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class DelayedOperation(Completable):
-    """One waiting request: `try_complete` and `on_complete` are the user's. `delay_ms` is its time-out, `sync` must be
-    the purgatory's.
+    """One waiting request. The user implements `try_complete` and `on_complete`. `delay_ms` is the time-out. `sync`
+    must be the `sync` of the purgatory.
 
-    `lock` is the operation's own unless given; a lock that is shared with anything else must be re-entrant, and
-    breaks what the dialect `pending-flag` promises (KAFKA-8334).
-    """
+    By default each operation has its own lock. A shared `lock` must be re-entrant, and breaks the promises of the
+    dialect `pending-flag` (KAFKA-8334)."""
 
     __slots__ = ("dialect",)
 
@@ -62,18 +61,18 @@ class DelayedOperation(Completable):
         self.try_complete_pending = sync.atomic_flag(False, "operation.pending")
 
     def on_expiration(self) -> None:
-        """Called once after `on_complete` when it was the time-out that completed it."""
+        """Called once after `on_complete`, if the time-out completed the operation."""
 
     def force_complete(self) -> bool:
-        """Complete it now, whatever its condition. True iff this call did, and not another before."""
+        """Complete the operation now, without a check of its condition. True iff this call completed the operation."""
         return self.dialect.force_complete(self)
 
     def safe_try_complete(self) -> bool:
-        """Try it as an event on one of its keys does; True iff this call completed it.
+        """Evaluate the operation as an event on one of its keys does. True iff this call completed the operation.
 
-        For operations that wait in a purgatory. In the dialect `pending-flag` the first try of a registration takes no
-        lock, since no thread can find the operation yet: a call that overlaps the registration overlaps that try too.
-        """
+        For operations that wait in a purgatory. In the dialect `pending-flag`, the first evaluation of a registration
+        takes no lock, because no other thread can find the operation yet. So a call that overlaps the registration may
+        overlap this evaluation."""
         return self.dialect.safe_try_complete(self)
 
     def run(self) -> None:

@@ -39,7 +39,8 @@ from purgatorio.delayed.dialect import Completable, Count, Op, try_again
 
 
 class PendingFlag:
-    """An event that does not get the operation's lock leaves a flag to who has it, who then tries once more."""
+    """An event that cannot take the operation's lock sets a flag. The thread that holds the lock then evaluates
+    again."""
 
     __slots__ = ()
 
@@ -54,7 +55,8 @@ class PendingFlag:
         return True
 
     def safe_try_complete(self, operation: Completable) -> bool:
-        """Evaluate, or make the one who evaluates do so again. Kafka 1.1 to 2.6: `maybe_try_complete`.
+        """Evaluate the operation, or make the thread that evaluates now evaluate again. Kafka 1.1 to 2.6:
+        `maybe_try_complete`.
 
         [O6] Under the lock, so no two evaluations overlap.
         """
@@ -86,7 +88,8 @@ class PendingFlag:
     def register(
         self, operation: Op, keys: Sequence[Hashable], watch: Callable[[Hashable, Op], None], count: Count
     ) -> bool:
-        """Try without the lock; watch key after key until somebody completes it; try as an event does."""
+        """Evaluate without the lock, add the operation to the list of each key until a thread completes it, and
+        evaluate again as an event does."""
         if operation.try_complete():
             return True
         for position, key in enumerate(keys):

@@ -49,12 +49,12 @@ Op = TypeVar("Op", bound=DelayedOperation)
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Purgatory(Owned, Generic[Op]):
-    """Operations wait here under keys until an event, their time-out or a shutdown completes them, each once.
+    """Operations wait here under keys until an event, a time-out or a shutdown completes them. Each operation is
+    completed once.
 
-    `timer`: not shared, because `close` closes it; an `IntrusiveTimer` of 1 ms by default. `reaper`: a thread named
-    `ExpirationReaper-<name>` drives the timer. `timer_enabled=False`: operations never expire. `registry`: where the
-    gauges are exported. ValueError for fewer than 1 shard or a negative purge interval.
-    """
+    `timer`: an `IntrusiveTimer` of 1 ms by default. Do not share the timer, because `close` closes it. `reaper`: a
+    thread named `ExpirationReaper-<name>` drives the timer. `timer_enabled=False`: operations never expire. `registry`:
+    exports the gauges. Raises ValueError for fewer than 1 shard or a negative purge interval."""
 
     __slots__ = ("_closed", "_complete_at_shutdown", "_estimated_operations", "_purge_interval", "_reaper",
                  "_registry", "_sync", "_timer", "_timer_enabled", "_watcher_lists", "name")  # fmt: skip
@@ -136,40 +136,39 @@ class Purgatory(Owned, Generic[Op]):
         return self._complete_at_shutdown and self._closed.get() and operation.force_complete()
 
     def check_and_complete(self, key: Hashable) -> int:
-        """Something happened to `key`: try every operation that waits under it; returns how many this completed.
-
-        Call it without an exclusive lock in hand, and after the change is visible.
-        """
+        """An event of `key` happened: evaluate every operation that waits under the key. Returns the number of
+        operations that this call completed. Make the change visible before the call, and hold no exclusive lock during
+        the call."""
         if self._forks != PROCESS.forks:
             made_before_fork(self)
         watchers = self._watcher_list(key).watchers(key)
         return 0 if watchers is None else watchers.try_complete_watched()
 
     def cancel_for_key(self, key: Hashable) -> list[DelayedOperation]:
-        """Take the operations that wait under `key` off its list and off the timer, and return them.
+        """Remove the operations that wait under `key` from its list and from the timer, and return them.
 
-        They are *not* completed, and no callback is called. Those that also wait under other keys can still be
-        completed there; the others never will be. Completed ones that were in the list are returned too.
+        They are *not* completed, and no callback is called. An operation that also waits under another key can still be
+        completed there. Any other returned operation is never completed. Completed operations of the list are returned
+        too.
         """
         self._require_made_here()
         return self._watcher_list(key).cancel(key)
 
     def pass_time(self, timeout_ms: int = 0) -> bool:
-        """What the reaper does in one turn: drain the timer, then purge if need be. For owners without a reaper.
-
-        Returns what the timer's `advance_clock` returned.
-        """
+        """One turn of the reaper: drain the timer, then purge if necessary. For owners without a reaper. Returns the
+        result of the timer's `advance_clock`."""
         advanced = self._timer.advance_clock(timeout_ms)
         self.purge_if_needed()
         return advanced
 
     def purge_if_needed(self) -> int:
-        """Unlink all completed operations if there may be more than `purge_interval`; returns how many entries.
+        """Unlink all completed operations if there may be more than `purge_interval`. Returns the number of unlinked
+        entries.
 
-        The estimate is reset *before* the lists are cleaned, to what the timer holds: operations that complete
-        during the purge are counted too many. One that the timer has handed over and that has not run yet is missing:
-        its entry may stay until a check of its key or the end of its key's list.
-        """
+        *Before* the lists are cleaned, the estimate is reset to the number of operations in the timer. So operations
+        that complete during the purge are counted although the purge removes them. An operation that the timer has
+        submitted and that has not run yet is not counted. Its entry may stay until a check of its key, or until the
+        list of its key ends."""
         delayed = self.num_delayed()
         if self._estimated_operations.get() - delayed <= self._purge_interval:
             return 0
@@ -177,7 +176,7 @@ class Purgatory(Owned, Generic[Op]):
         return sum(watchers.purge_completed() for watchers in self._all_watchers())
 
     def watched(self) -> int:
-        """[P2] The gauge PurgatorySize: watch entries. Costs time proportional to the number of keys."""
+        """[P2] The gauge PurgatorySize: watch entries. The cost is proportional to the number of keys."""
         self._require_made_here()
         return sum(watchers.size() for watchers in self._all_watchers())
 
@@ -190,11 +189,11 @@ class Purgatory(Owned, Generic[Op]):
         return PurgatoryGauges(self.watched(), self.num_delayed())
 
     def close(self) -> int:
-        """Stop the reaper and the timer (Kafka's `shutdown`); returns how many operations this call completed.
-        Idempotent. Raises the first exit of a callback, if any, when all has ended (see `purgatorio.faults`).
+        """Stop the reaper and the timer (Kafka's `shutdown`). Returns the number of operations that this call
+        completed. Idempotent. At the end, raises the first exit of a callback, if any (see `purgatorio.faults`).
 
-        With `complete_at_shutdown` every waiting operation is completed, on the caller, without `on_expiration`;
-        and one that is registering meanwhile is completed by its own registration.
+        With `complete_at_shutdown`, the calling thread completes every waiting operation, without `on_expiration`. A
+        concurrent registration completes its own operation.
         """
         if not self._made_here() or self._closed.get_and_set(True):
             return 0
@@ -215,7 +214,8 @@ class Purgatory(Owned, Generic[Op]):
             await off_the_loop(self._end_timer)
 
     def check(self) -> None:
-        """Invariants of every list of keys; each key is in its own; the estimate is not below what waits."""
+        """Invariants: each key is in its own list; the estimate is not below the number of waiting operations; and the
+        invariants of every list."""
         for keys in self._watcher_lists:
             keys.check()
             for watchers in keys.all_watchers():

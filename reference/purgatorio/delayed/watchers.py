@@ -76,7 +76,7 @@ class Watchers:
         return purged
 
     def operations(self) -> list[DelayedOperation]:
-        """Those in the list now, completed ones too."""
+        """The operations in the list now, including completed operations."""
         return [node.item for node in self._operations.nodes()]
 
     def is_empty(self) -> bool:
@@ -84,7 +84,7 @@ class Watchers:
         return self._operations.is_empty()
 
     def size(self) -> int:
-        """How many entries, completed ones too."""
+        """The number of entries, including completed operations."""
         return self._operations.size()
 
     def check(self) -> None:

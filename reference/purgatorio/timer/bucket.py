@@ -132,9 +132,8 @@ class TimerTaskList:
     def flush(self, reinsert: Callable[[TimerTaskEntry], object]) -> None:
         """Empty the bucket: unlink each entry and give it to `reinsert`, then forget the expiration.
 
-        The lock is held all the time, so that no adder gets between. `reinsert` must drop what is cancelled: a
-        cancel that comes between the unlinking and the re-insertion finds nothing to unlink.
-        """
+        The lock is held all the time, so no add comes between. `reinsert` must drop cancelled entries: a cancel between
+        the unlinking and the re-insertion finds no entry to unlink."""
         with self._lock:
             head = self._head()
             while head is not None:

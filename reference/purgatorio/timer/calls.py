@@ -87,7 +87,7 @@ class Calls(Owned):
             raise no_task(task)
 
     def cancel(self, task: TimerTask) -> None:
-        """The same as `task.cancel()`. TypeError for what is no task."""
+        """The same as `task.cancel()`. Raises TypeError if `task` is no task."""
         if not isinstance(task, TimerTask):
             raise no_task(task)
         task.cancel()

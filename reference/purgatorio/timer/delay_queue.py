@@ -38,7 +38,7 @@ D = TypeVar("D", bound=Delayed)
 
 
 class DelayQueue(Generic[D]):
-    """A binary heap under one lock, with one condition for those who wait for its head."""
+    """A binary heap under one lock, with one condition for the threads that wait for its head."""
 
     __slots__ = ("_available", "_clock", "_heap", "_lock")
 
@@ -56,7 +56,7 @@ class DelayQueue(Generic[D]):
                 self._available.notify_all()
 
     def await_due(self, timeout_ms: int) -> bool:
-        """Wait at most `timeout_ms` until the head is due; False where it did not come to that."""
+        """Wait at most `timeout_ms` until the head is due. Returns False if no head became due."""
         with self._lock:
             end_ms = self._clock.now_ms() + timeout_ms if timeout_ms > 0 else None
             while True:

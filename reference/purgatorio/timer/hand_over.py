@@ -29,8 +29,8 @@ class _Run:
 
 
 def hand_over(task: TimerTask, executor: Executor, faults: FaultPolicy, sync: Sync) -> BaseException | None:
-    """Let `executor` run `task`. None, or what it raised instead of taking it: then the task is the caller's to keep
-    [T3]. An executor that runs actions at once lets the task's own exception through, and that is raised here."""
+    """Let `executor` run `task`. Returns None, or the exception with which the executor refused the task: then the
+    caller keeps the task [T3]. If the executor runs actions at once, an exception of the task itself is raised here."""
     action = _Run(task, faults, sync)
     try:
         executor.submit(action.run)
@@ -53,8 +53,8 @@ def given_executor(executor: Executor | None, name: str, sync: Sync) -> Executor
 
 
 def close_executor(executor: Executor) -> None:
-    """Shut it down and give it 5 s to finish, then 5 s more without what has not started. From a task itself it only
-    asks: a thread cannot wait for its own end (netty #365)."""
+    """Shut the executor down and wait 5 s for its actions. Then drop the actions that have not started, and wait 5 s
+    more. A call from inside a task does not wait: a thread cannot wait for its own end (netty #365)."""
     executor.shutdown()
     if executor.is_current() or executor.await_termination(_CLOSE_TIMEOUT_MS):
         return

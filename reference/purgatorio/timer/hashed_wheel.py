@@ -67,11 +67,11 @@ class HashedEntry:
 
 
 class HashedWheel(Calls):
-    """A timer of one wheel: an add costs the same however long the delay, a drain a visit of each slot it passes.
-    `tick_ms` and `wheel_size` at least 1 (ValueError).
+    """A timer of one wheel. The cost of an add does not depend on the delay. A drain visits each slot that the clock
+    passes. `tick_ms` and `wheel_size` must be at least 1 (ValueError).
 
-    With `own_worker` a thread called `wheel-<name>` drains it from the first `add` on; else the owner does.
-    """
+    With `own_worker`, a thread named `wheel-<name>` drains the timer from the first `add` on. Otherwise the owner
+    drains it."""
 
     __slots__ = ("_changed", "_clock", "_closed", "_cursor", "_executor", "_exits", "_faults", "_handing", "_lock",
                  "_own_worker", "_refused", "_size", "_slots", "_sync", "_worker", "name", "tick_ms", "undriven",
@@ -115,8 +115,8 @@ class HashedWheel(Calls):
         )
 
     def add(self, task: TimerTask) -> None:
-        """See `Timer.add`; a task whose tick has been visited is handed over at once, and waits nowhere where it is
-        refused. TimerClosed after a stop."""
+        """See `Timer.add`. A task whose tick has been visited is submitted at once. If the executor refuses it, the
+        task does not wait in the timer. Raises TimerClosed after a stop."""
         self._admit(task)
         deadline_ms = self._clock.now_ms() + task.delay_ms
         entry = HashedEntry(task, virtual_id(deadline_ms, self.tick_ms), self.unlink, self._sync)
@@ -128,8 +128,8 @@ class HashedWheel(Calls):
             self._changed.notify_all()
 
     def advance_clock(self, timeout_ms: int) -> bool:
-        """Drain, waiting up to `timeout_ms` for a task to be due. True iff a task was handed over. What the executor
-        refuses waits, and the next drain offers it again."""
+        """Drain, waiting up to `timeout_ms` for a task to be due. True iff a task was submitted. If the executor
+        refuses a task, the task waits, and the next drain submits it again."""
         self._require_made_here()
         if self.undriven is not None:
             self.undriven.driven.set(True)
@@ -152,7 +152,7 @@ class HashedWheel(Calls):
             return self._size.get()
 
     def close(self) -> None:
-        """`stop_now`, without the answer."""
+        """Calls `stop_now`, and returns nothing."""
         self.stop_now()
 
     def stop_now(self) -> list[TimerTask]:
@@ -174,11 +174,10 @@ class HashedWheel(Calls):
         return [entry.task for entry in waiting if not entry.cancelled()]
 
     def stop_after_pending(self, timeout_ms: int | None = None) -> bool:
-        """Take no new tasks, wait until every waiting one has been handed over, then stop.
+        """Accept no new tasks, wait until every waiting task has been submitted to the executor, then stop.
 
-        Somebody must drain meanwhile: the worker, or another thread. False where the time ended first, or at
-        once when called by a task (which would wait for itself); the wheel then stays closed to new tasks only.
-        """
+        The worker or another thread must drain meanwhile. Returns False if the time ended first, and at once if a task
+        makes the call (the task would wait for itself). Then the wheel refuses new tasks, and does not stop."""
         self._require_made_here()
         with self._lock:
             self._closed.set(True)

@@ -34,23 +34,22 @@ class Timer(Protocol):
     """Adds, cancels and runs tasks after their delays. All methods may be called by any thread at any time."""
 
     def add(self, task: TimerTask) -> None:
-        """Let `task` run `task.delay_ms` from now; a task that is waiting is moved."""
+        """Run `task` after `task.delay_ms`. If the task is waiting already, its deadline is moved."""
 
     def cancel(self, task: TimerTask) -> None:
         """The same as `task.cancel()`."""
 
     def advance_clock(self, timeout_ms: int) -> bool:
-        """Drain: wait up to `timeout_ms` for something to be due, then hand over all that is due.
+        """Drain: wait up to `timeout_ms` until a task is due, then submit all due tasks to the executor.
 
-        False where nothing became due. True does not mean that a task ran: what was due may have been cancelled,
-        or only moved nearer.
-        """
+        Returns False if no task became due. True does not mean that a task ran: the due tasks may have been cancelled,
+        or moved to a lower level of the wheel."""
 
     def size(self) -> int:
-        """How many tasks wait."""
+        """The number of waiting tasks."""
 
     def close(self) -> None:
-        """Stop: what waits is dropped, what was handed over still runs. Idempotent."""
+        """Stop: waiting tasks are dropped, and submitted tasks still run. Idempotent."""
 
 
 _METHODS: Final = ("add", "advance_clock", "cancel", "close", "size")

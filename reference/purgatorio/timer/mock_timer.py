@@ -38,7 +38,7 @@ class _MockEntry:
 
 
 class MockTimer(Calls):
-    """A timer for tests, driven by `advance_clock` alone: it moves its clock, and runs what is due on the caller."""
+    """A timer for tests. Only `advance_clock` moves its clock, and runs the due tasks on the calling thread."""
 
     __slots__ = ("_added", "_heap", "_lock", "_sync", "clock")
 
@@ -73,7 +73,7 @@ class MockTimer(Calls):
         return ran
 
     def size(self) -> int:
-        """How many tasks wait, without those that were cancelled."""
+        """The number of waiting tasks. Cancelled tasks do not count."""
         with self._lock:
             heap = [entry for entry in self._heap.get() if not entry.cancelled()]
             heapq.heapify(heap)

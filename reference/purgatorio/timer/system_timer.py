@@ -120,7 +120,8 @@ class SystemTimer(Calls):
         return self._task_counter.get()
 
     def close(self) -> None:
-        """Shut the executor down and give it 5 s to finish, then 5 s more without what has not started."""
+        """Shut the executor down and wait 5 s for its actions. Then drop the actions that have not started, and wait 5
+        s more."""
         if not self._made_here():
             return
         if self.undriven is not None:

@@ -68,10 +68,10 @@ def no_task(given: object) -> TypeError:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class TimerTask(Uncopied, ABC):
-    """One thing to run once, `delay_ms` after it was added to a timer.
+    """A task that runs once, `delay_ms` after its add to a timer.
 
-    `delay_ms` is any integer: 0 and below mean as soon as the timer is driven, and there is no largest one.
-    TypeError for a float. `sync` must be the timer's own.
+    `delay_ms` is any integer, without a limit. With 0 or less, the task runs as soon as the timer is driven. Raises
+    TypeError for a float. `sync` must be the `sync` of the timer.
     """
 
     __slots__ = ("_entry", "delay_ms")
@@ -85,7 +85,7 @@ class TimerTask(Uncopied, ABC):
         """Called once at expiry, on the timer's executor."""
 
     def cancel(self) -> None:
-        """Leave the timer."""
+        """Remove the task from its timer."""
         entry = self._entry.get_and_set(None)
         if entry is not None:
             entry.remove()
@@ -95,11 +95,11 @@ class TimerTask(Uncopied, ABC):
         return self._entry.get() is None
 
     def entry(self) -> TaskEntry | None:
-        """The entry that stands for this task now. An entry that is not it has been cancelled."""
+        """The current entry of this task. Any other entry of the task has been cancelled."""
         return self._entry.get()
 
     def set_entry(self, entry: TaskEntry) -> None:
-        """For timers: point at a new entry; the one before leaves its timer."""
+        """For timers: set the entry of the task. The previous entry leaves its timer."""
         before = self._entry.get_and_set(entry)
         if before is not None:
             before.remove()
@@ -107,7 +107,8 @@ class TimerTask(Uncopied, ABC):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ActionTask(TimerTask):
-    """A task made of a function without arguments; its result is dropped. TypeError for what is no function."""
+    """A task made of a function without arguments. Its result is dropped. Raises TypeError if `action` is no
+    function."""
 
     __slots__ = ("_action",)
 

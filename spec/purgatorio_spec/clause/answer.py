@@ -17,8 +17,9 @@ O7 = Clause(
     "O7",
     "try_complete_else_watch returns true if and only if this call completed the operation; check_and_complete "
     "returns exactly the number of operations that it completed",
-    formula="registration.out = 1 iff it contains the claim;  try.out = 1 iff it contains the claim;  "
-    "check.out = |tries with out = 1 directly under it|",
+    formula="registration.out = 1 iff the registration contains the claim;  "
+    "try.out = 1 iff the try contains the claim;  "
+    "check.out = |tries with out = 1 directly under the check|",
     records=("try_complete_else_watch", "check_and_complete", "try_complete", "force_complete"),
     asks=("try_complete_else_watch",),
 )

@@ -52,11 +52,11 @@ P1 = Clause(
 def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     """An occasion is a reading of `watched` at rest. In the formula, *waiting* counts the entries of operations that
     are registered, not completed, and not returned by a `cancel_for_key` of every key. *most_entries(n)* counts the
-    entries of the n operations with the most keys. *unseen* counts the entries that the last purge may have missed:
-    entries of operations that were watched but not in the timer at the time of the purge, and that were completed
-    later. Such an operation had passed its time-out, had no time-out, or was being registered. The time of the purge
-    is not recorded. So the clause uses the time that gives the largest *unseen*. In virtual time, *unseen* includes at
-    most as many operations in registration as there were registrations open at one time."""
+    entries of the n operations with the most keys. *unseen* counts the entries that the last purge may have missed. At
+    the time of this purge, the operation of such an entry was watched and not in the timer. The operation was completed
+    later. Such an operation had passed its time-out, had no time-out, or was being registered. The time of the purge is
+    not recorded. So the clause uses the time that gives the largest *unseen*. In virtual time, *unseen* has a limit for
+    operations that were being registered: the largest number of registrations that were open at one time."""
     if not reading.at_rest or reading.watched is None or run.purge_interval is None:
         return NO_OCCASION
     most = reading.waiting + reading.garbage_most
@@ -155,13 +155,13 @@ T5 = Clause(
 
 @T5.of_reading
 def size_is_exact(run: Run, reading: Reading) -> Finding:
-    """An occasion is a reading of `delayed`, with the conditions of P2. If the profile counts cancelled tasks until
-    the next tick, only a reading at rest is an occasion. A reading that is recorded as a single event may have been
-    made at any time since the previous event of its thread. Even at rest, a reaper may be moving one task between
-    buckets, and the recorder does not see this move. Only a `quiesce` excludes such a move. So without a `quiesce`,
-    the lower bound is one less. `size()` may count a task until the end of its run. In real time, `size()` may count
-    a task that is not an operation for a reaper's period longer, because the thread of the task may change the count
-    after the end was reported."""
+    """An occasion is a reading of `delayed`, with the conditions of P2. If the profile counts cancelled tasks until the
+    next tick, only a reading at rest is an occasion. A reading that is recorded as a single event may have been made at
+    any time since the previous event of its thread. Even at rest, a reaper may be moving one task between buckets, and
+    the recorder does not see this move. Only a `quiesce` excludes such a move. So without a `quiesce`, the lower bound
+    is one less. `size()` may count a task until the end of its run. In real time, `size()` may count a task without an
+    operation for one more period of the reaper. The reason is that the thread of the task may report the end of the
+    task before it changes the count."""
     if reading.delayed is None:
         return NO_OCCASION
     if reading.delayed < 0:

@@ -241,10 +241,10 @@ O5 = Clause(
 
 @O5.of_operation
 def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is an operation with a time-out whose registration returned false, if the operation was completed,
-    or is overdue at the end. The time-out counts from the return of the last add of its timer task. If no add is
-    recorded, the time-out counts from the return of the registration. The rule about virtual time counts from the
-    registration, not from the last add. Otherwise an implementation that adds the timer task again after each check
+    """An occasion is an operation that has a time-out and whose registration returned false. In addition, the operation
+    was completed, or is overdue at the end. The time-out counts from the return of the last add of its timer task. If
+    no add is recorded, the time-out counts from the return of the registration. The rule about virtual time counts from
+    the registration, not from the last add. Otherwise an implementation that adds the timer task again after each check
     could move the deadline for ever. An expiry is a completion inside a `timer_fire`, or a completion with a later
     `on_expiration` on its thread. The rule about virtual time is not judged if `late_ns` is not declared, or if the
     operation was registered twice."""
@@ -293,7 +293,7 @@ def _expired_late(run: Run, history: OperationHistory, registration: Call, claim
     return Broken(
         "expired-late",
         (registration.call_i, registration.end_i, began.call_i),
-        f"expires by t = {last_t} (its time-out passed at t = {due_t}, late bound {exact(late_ns)})",
+        f"expires by t = {last_t} (its time-out passed at t = {due_t}, {run.late_bound})",
         f"it expired at t = {began.call_t}, {exact(began.call_t - last_t)} beyond the bound",
     )
 

@@ -180,9 +180,9 @@ T8 = Clause(
     "deadline is one period after the previous deadline; with a fixed delay, each deadline is one period "
     "after the end of the previous run",
     formula="fixed delay: f(n).t >= f(n-1).ret.t + P - early_ns (less late_ns in real time: it may be recorded late);  "
-    "fixed rate: f.t >= deadline_t + k * P - early_ns, where k is the slot that f answers, and no two answer one  "
-    "(burst: the n-th answers slot n; once: one answers all late slots; skip: late slots have none; restart: the "
-    "slots count from the last fire)",
+    "fixed rate: f.t >= deadline_t + k * P - early_ns, where k is the slot of f, and no two fires share a slot  "
+    "(burst: the n-th fire has slot n; once: one fire has all late slots; skip: late slots have no fire; restart: "
+    "the slots count from the last fire)",
     records=(_ADDED, "timer_fire"),
     constants=("early_ns",),
     asked_by=PERIODIC_ADDS,
@@ -219,10 +219,10 @@ def _kind(task: _Task) -> str:
 T9 = Clause(
     "T9",
     "a periodic task neither drifts nor stops: each run starts at most late_ns after its deadline; the "
-    "header declares how missed runs are made up",
+    "header declares what happens to missed runs",
     formula="fixed delay: f(n).t <= f(n-1).ret.t + P + late_ns;  "
-    "fixed rate: f.t <= max(deadline_t + k * P, f(n-1).ret.t) + late_ns, where k is the slot that must be answered "
-    "next;  in virtual time: or by the first advance_clock after that",
+    "fixed rate: f.t <= max(deadline_t + k * P, f(n-1).ret.t) + late_ns, where k is the next slot without a fire;  "
+    "in virtual time: or by the first advance_clock after that",
     records=(_ADDED, "timer_fire", "timer_cancel"),
     constants=("late_ns",),
     needs_whole=True,
@@ -276,7 +276,7 @@ T10 = Clause(
     "T10",
     "after a cancel, a periodic task does not run again, even if the task itself makes the cancel",
     formula="cancel.out != 0 => no fire with fire.i > cancel.ret.i;  "
-    "but one that was due by cancel.ret.t, where the cancel is no barrier and no fire of the task contains it",
+    "except a fire that was due by cancel.ret.t, if the cancel is no barrier and is not inside a fire of the task",
     records=(_ADDED, "timer_fire", "timer_cancel"),
     constants=("early_ns",),
     asked_by=PERIODIC_ADDS,

@@ -19,9 +19,9 @@ T11 = Clause(
     "T11",
     "a reset moves the deadline: the task does not fire at the old deadline, and fires once at the new "
     "deadline",
-    formula="reset.ret.t < d - early_ns => no fire answers the deadline d from before it;  "
-    "fire.t >= reset.deadline_t - early_ns, also if d has passed and the reset, a barrier, returned 1 on the fire's "
-    "thread;  fire.t <= max(reset.deadline_t, reset.ret.t + delay_ns) + late_ns;  "
+    formula="reset.ret.t < d - early_ns => no fire belongs to the earlier deadline d;  "
+    "fire.t >= reset.deadline_t - early_ns, even after d, if the reset is a barrier and returned 1 on the thread of "
+    "the fire;  fire.t <= max(reset.deadline_t, reset.ret.t + delay_ns) + late_ns;  "
     "|fires| <= |adds and resets in force at them|",
     records=("timer_reset", "timer_add", "timer_fire", "timer_cancel"),
     constants=("early_ns",),

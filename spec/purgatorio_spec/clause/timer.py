@@ -30,7 +30,7 @@ from purgatorio_spec.verdict import KEPT, NO_BOUND, NO_OCCASION, STILL_OPEN, WAN
 T1 = Clause(
     "T1",
     "not early: a task fires no earlier than its deadline minus early_ns, the declared early bound",
-    formula="every fire answers an add of its own with fire.t >= deadline_t - early_ns",
+    formula="every fire belongs to an add of its own, with fire.t >= deadline_t - early_ns",
     records=("timer_add", "timer_fire"),
     constants=("early_ns",),
     asks=("timer_add",),
@@ -85,7 +85,7 @@ def not_late(run: Run, history: OperationHistory) -> Finding:
     if _is_judged_elsewhere(history):
         return NO_OCCASION
     if not history.fires:
-        return _answered_in_time(history, late_ns) if run.profile.answered_in_time else NO_OCCASION
+        return _answered_in_time(run, history, late_ns) if run.profile.answered_in_time else NO_OCCASION
     fire = history.fires[0]
     adds = history.in_force(fire.call_i, run.early_ns or 0)
     if len(adds) != 1:
@@ -104,12 +104,12 @@ def not_late(run: Run, history: OperationHistory) -> Finding:
     return Broken(
         "late",
         [add.call_i, fire.call_i],
-        f"fires by t = {last_t} (due {due_t}, late bound {exact(late_ns)})",
+        f"fires by t = {last_t} (due {due_t}, {run.late_bound})",
         f"fired at t = {fire.call_t}, {exact(fire.call_t - last_t)} beyond the bound",
     )
 
 
-def _answered_in_time(history: OperationHistory, late_ns: int) -> Finding:
+def _answered_in_time(run: Run, history: OperationHistory, late_ns: int) -> Finding:
     claim = history.claim
     due_t = history.adds[0].latest_due_t if len(history.adds) == 1 else None
     if claim is None or due_t is None:
@@ -119,7 +119,7 @@ def _answered_in_time(history: OperationHistory, late_ns: int) -> Finding:
     return Broken(
         "answered-late",
         [history.adds[0].call_i, claim.call_i],
-        f"answered or timed out by t = {due_t + late_ns} (due {due_t}, late bound {exact(late_ns)})",
+        f"answered or timed out by t = {due_t + late_ns} (due {due_t}, {run.late_bound})",
         f"answered at t = {claim.call_t}, {exact(claim.call_t - due_t - late_ns)} beyond the bound",
     )
 
@@ -138,9 +138,9 @@ T3 = Clause(
 @T3.of_operation
 def exactly_once(run: Run, history: OperationHistory) -> Finding:
     """An occasion is a task that fired, or that was added and is overdue at the end. If a cancel returned 0, or came
-    before the last add, the cancel does not disarm the task. An add that raised may have armed the task or not. An add
-    is no longer in force if, before the deadline, another add moved the task or a cancel disarmed the task. The fire
-    of a cancelled task is judged by T4."""
+    before the last add, the cancel does not disarm the task. If an add raised an exception, the task may be armed or
+    not. An add is no longer in force if, before the deadline, another add moved the task or a cancel disarmed the task.
+    The fire of a cancelled task is judged by T4."""
     if _is_judged_elsewhere(history):
         return NO_OCCASION
     answers = {
@@ -200,8 +200,8 @@ def _taken_back(history: OperationHistory, add: Call) -> bool:
 T4 = Clause(
     "T4",
     "a task does not fire if one of these events happens before its deadline: the task is cancelled; "
-    "cancel_for_key returns its operation; a call other than the expiry completes its operation. A cancel "
-    "does not report success if the thread of this cancel has run the task before",
+    "cancel_for_key returns its operation; a call other than the expiry completes its operation. If a "
+    "thread has run the task, a later cancel on this thread does not report success",
     formula="stop.ret.t < deadline_t - early_ns => no fire of an earlier add starts after stop.call;  "
     "cancel.out = 1 and the cancel is a barrier => no fire of the add;  "
     "cancel.out = 1 => no fire of the add ended before cancel.call on its thread",
@@ -231,10 +231,10 @@ def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
     """A *stop* is a cancel, a `cancel_for_key` that returned the task's operation, or a completion of the operation by
     a call other than its expiry. An occasion is a task with a stop that took effect before the deadline minus
     `early_ns`. In some profiles a successful cancel is a *barrier*: the cancel forbids every later run of the task, at
-    any time. In these profiles every successful cancel is an occasion. In every profile, a cancel is an occasion if
-    the cancel returned 1 after a run of the task had ended on the same thread. If an operation is completed before its
-    task is in the timer, the task counts as cancelled when the registration returns. If `cancel_for_key` returned the
-    operation during its registration, nothing is judged."""
+    any time. In these profiles every successful cancel is an occasion. In every profile, a cancel is an occasion if the
+    cancel returned 1 after a run of the task had ended on the same thread. If an operation is completed before its task
+    is in the timer, the task counts as cancelled when the registration returns. If `cancel_for_key` returned the
+    operation during its registration, the clause is not judged."""
     stops = [*_cancel_stops(run, history), *_completion_stops(run, history), *_key_stops(run, history)]
     for stop in stops:
         wrong = next((fire for fire in history.fires if _ruled_out(history, stop, fire)), None)

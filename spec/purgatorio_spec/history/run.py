@@ -1,10 +1,12 @@
 """The facts about a run that the clauses need to judge a part of its history."""
 
+import re
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from purgatorio_spec.durations import exact, local_time
 from purgatorio_spec.profile import PROFILES, Profile
 from purgatorio_spec.trace.record import MAX_INT, PERIODIC_ADDS, Header
 
@@ -85,8 +87,8 @@ class RunFacts:
 class Run:
     """The constants and the outer facts of one run.
 
-    `whole`: there is an end record, nothing was dropped and no line was broken, so that the absence of a record means
-    that it did not happen.
+    `whole`: the trace has an end record, no dropped records and no broken lines. Then a call without a record did not
+    happen.
     """
 
     run: str
@@ -106,6 +108,19 @@ class Run:
     turn: str | None = None
     virtual: bool = False
     """Its clock moves by `advance_clock` alone."""
+    time_zone: str | None = None
+    """Of a trace that was made from a log: the zone in which its owner reads times."""
+    late_slack_ns: int = 0
+    """The part of `late_ns` that the driver of the subject added to the bound that the subject declared."""
+
+    @property
+    def late_bound(self) -> str:
+        """The late bound in words, with its two parts."""
+        late_ns, slack_ns = self.late_ns or 0, self.late_slack_ns
+        if not 0 < slack_ns <= late_ns:
+            return f"late bound {exact(late_ns)}"
+        why = "the longest jump of this run" if self.virtual else "for a busy machine"
+        return f"declared late bound {exact(late_ns - slack_ns)} + {exact(slack_ns)}, {why}"
 
     def chance_t(self, t: int, added_i: int) -> int:
         """The time by which a task that must run by `t` can run. In virtual time this is the first `advance_clock`
@@ -122,6 +137,11 @@ class Run:
         while place < len(advances) and advances[place].call_i < added_i:
             place += 1
         return advances[place].ret_t if place < len(advances) else MAX_INT
+
+    def in_local_time(self, text: str) -> str:
+        """The text with each time of the log (`t = 1792480501000000000`) as its owner reads it."""
+        zone = self.time_zone
+        return text if zone is None else _TIME.sub(lambda found: local_time(int(found[0]), zone), text)
 
     def records(self, *functions: str) -> bool:
         return self.recorded.issuperset(functions)
@@ -144,6 +164,8 @@ def run_of(header: Header, facts: RunFacts, *, whole: bool, dropped: bool = Fals
         catch_up=header.timer.catch_up,
         turn=header.timer.turn,
         virtual=header.clock.id == "manual",
+        time_zone=_zone(header) if PROFILES[header.profile].answered_in_time else None,
+        late_slack_ns=slack_ns if isinstance(slack_ns := header.params.get("late_slack_ns"), int) else 0,
     )
 
 
@@ -156,6 +178,15 @@ _OF_A_LOG: Final = (
     "promises.late_ms",
     "promises.answer_ms",
 )
+
+
+_TIME: Final = re.compile(r"\b\d{17,19}\b")
+"""Nanoseconds since 1970, of a time after March 1973."""
+
+
+def _zone(header: Header) -> str:
+    named = header.params.get("time_zone")
+    return named if isinstance(named, str) else "UTC"
 
 
 def _lacking(header: Header) -> tuple[tuple[str, str], ...]:

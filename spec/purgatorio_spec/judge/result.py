@@ -31,12 +31,11 @@ class ClauseResult:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """One run. `problems`: what is wrong with the trace itself, in words, with what to do.
+    """The result of one run. `problems`: the faults of the trace itself, in words, each with a remedy.
 
-    `failure`: in a word, why a driven subject did not come to the end of its run; nothing otherwise. `header`: of the
-    trace, for who shows the run next to its constants. `quarantined`: lines of the file that are no records.
-    `failures`: errors of ours while it was judged.
-    """
+    `failure`: in a word, why a driven subject did not finish its run; otherwise empty. `header`: the header of the
+    trace, for reports that show the constants. `quarantined`: the number of lines that are no records. `failures`:
+    internal errors while the run was judged."""
 
     run: str
     file: str
@@ -237,9 +236,7 @@ def _problems(facts: TraceFacts, run: Run | None) -> Sequence[str]:
             f"{facts.broken:,} broken line{'' if facts.broken == 1 else 's'}, first {facts.first_broken}"
         )
     if facts.cut is not None:
-        problems.append(
-            f"{facts.cut}: what comes before it is judged, the rest is unknown; record to the end"
-        )
+        problems.append(f"{facts.cut}: the part before is judged, the rest is unknown; record to the end")
     if not facts.has_end and facts.cut is None and facts.header is not None:
         problems.append("no end record: the recorder did not finish; O5, P1 and T3 cannot pass")
     if facts.dropped:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 SLOW: Final = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
 
@@ -16,3 +16,5 @@ CI: Final = settings(
     stateful_step_count=30,
     suppress_health_check=SLOW,
 )
+HUNT: Final = settings(CI, phases=[Phase.generate], print_blob=False)
+"""As `CI`, but what is found is not shrunk: a kill is a kill. The search ends at the first failure."""

@@ -2,6 +2,7 @@
 
     of a key of the operation:  a check, a cancel_for_key, a registration of another operation
     of the timer, for a task:   an add, a cancel or a fire of another task
+    of time, for a late task:   an advance_clock after the add of the task
 
 Such a call is shown if the call was open at an event that shows the violation, or at the call of such an event. It is
 also shown if it ended with an error during the life of the operation. Only the last `CALLS_SHOWN` of these calls are
@@ -22,6 +23,7 @@ from purgatorio_spec.show.selection import TIMER, kind_of
 from purgatorio_spec.verdict import Violation
 
 CALLS_SHOWN: Final = 6
+_ADVANCE: Final = "advance_clock"
 _OF_KEYS: Final = ("check_and_complete", "cancel_for_key", "try_complete_else_watch")
 
 
@@ -35,6 +37,8 @@ class Company:
     first_i: int
     moments: tuple[int, ...]
     keys: tuple[str, ...]
+    is_late: bool = False
+    """It is a late task (T2), so each advance since it was added is shown."""
     found: dict[int, int | None] = field(default_factory=dict)
     """The calls to be shown, each with its return."""
     _open: dict[int, None] = field(default_factory=dict)
@@ -53,7 +57,9 @@ class Company:
         }
         moments |= {i for i, c, _ in rows if c in shown}
         keys = tuple(dict.fromkeys(key for _, _, keys in rows for key in keys or ()))
-        return cls(violation.subject, rows[0][0], tuple(sorted(moments)), keys) if moments else None
+        if not moments:
+            return None
+        return cls(violation.subject, rows[0][0], tuple(sorted(moments)), keys, violation.clause == "T2")
 
     def feed(self, events: pa.Table) -> None:
         if not events.num_rows:
@@ -65,19 +71,20 @@ class Company:
         known = pa.array([*self._open, *i[calls].tolist()], pa.int64())
         ended = np.asarray(pc.is_in(events.column("c"), value_set=known))
         rows = events.filter(pa.array(calls | (returns & ended)))
-        names = ("i", "ph", "c", "err")
-        for at, ph, c, err in zip(*(rows.column(name).to_pylist() for name in names), strict=True):
+        names = ("i", "ph", "f", "c", "err")
+        for at, ph, f, c, err in zip(*(rows.column(name).to_pylist() for name in names), strict=True):
             if ph == "call":
                 self._open[at] = None
             elif c in self._open:
                 del self._open[c]
-                self._keep(c, at, err is not None)
+                self._keep(c, at, err is not None or f == _ADVANCE)
 
     def _mine(self, events: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         other = ~np.asarray(
             pc.fill_null(pc.equal(events.column("id"), pa.scalar(self.subject)), pa.scalar(False))
         )
-        of = np.asarray(pc.is_in(events.column("f"), value_set=pa.array(_OF_KEYS if self.keys else TIMER)))
+        functions = _OF_KEYS if self.keys else (*TIMER, _ADVANCE) if self.is_late else TIMER
+        of = np.asarray(pc.is_in(events.column("f"), value_set=pa.array(functions)))
         if self.keys:
             keys = events.column("keys").combine_chunks()
             parents = np.asarray(pc.list_parent_indices(keys))
@@ -88,16 +95,16 @@ class Company:
         found: np.ndarray[tuple[int], np.dtype[np.bool_]] = other & of
         return found
 
-    def _keep(self, call_i: int, ret_i: int | None, erred: bool) -> None:
+    def _keep(self, call_i: int, ret_i: int | None, tells: bool) -> None:
         end_i = self.moments[-1] if ret_i is None else ret_i
         held = any(call_i < moment <= end_i for moment in self.moments)
-        if held or (erred and call_i > self.first_i):
+        if held or (tells and call_i > self.first_i):
             self.found[call_i] = ret_i
 
     def positions(self) -> set[int]:
         """What is to be shown, once all is fed: the last calls, and their returns as far as they came by then."""
         for call_i in list(self._open):
-            self._keep(call_i, None, erred=False)
+            self._keep(call_i, None, tells=False)
         last_i = self.moments[-1]
         shown = sorted(self.found.items())[-CALLS_SHOWN:]
         ends = {ret_i for _, ret_i in shown if ret_i is not None and ret_i <= last_i}

@@ -29,7 +29,7 @@ TAIL_ROWS: Final = 2_000
 _ABSENT: Final = ("never-claimed", "never-completed", "never-fired", "stopped-running")
 """Causes that the end of the run shows, and no event."""
 
-_OF_NOBODY: Final = ("advance_clock", "gauge", "quiesce")
+_OF_NOBODY: Final = ("gauge", "quiesce", "advance_clock")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,8 @@ class ShownEvent:
 
 @dataclass(frozen=True, slots=True)
 class Counterexample:
-    """What is shown of one cause. `count`: violations of this cause in the run; this one is the earliest."""
+    """The counterexample of one cause. `count`: the violations of this cause in the run. The shown violation is the
+    earliest."""
 
     file: str
     run: str
@@ -137,7 +138,9 @@ def counterexample(
     if whole and kind_of(violation) == "operation":
         last_i = sys.maxsize if violation.cause in _ABSENT else max(violation.events)
         before = events.filter(pc.less_equal(events.column("i"), pa.scalar(last_i)))
-        kept = before.filter(pc.invert(pc.is_in(before.column("f"), value_set=pa.array(_OF_NOBODY))))
+        # How far time was moved at once explains a late task, and nothing else.
+        hidden = _OF_NOBODY[:-1] if violation.clause == "T2" else _OF_NOBODY
+        kept = before.filter(pc.invert(pc.is_in(before.column("f"), value_set=pa.array(hidden))))
     elif beside := company_of(kept, violation, [events]):
         beside |= set(kept.column("i").to_numpy().tolist())
         kept = events.filter(pa.array(np.isin(events.column("i").to_numpy(), list(beside))))

@@ -19,7 +19,7 @@ def arguments(event: ShownEvent, subject: str) -> str:
 
 
 def outcome(event: ShownEvent, start_t: int) -> str:
-    """What a return says: `= 0`, `raised TimeoutError`, `deadline 148.331`; empty if it says nothing."""
+    """The result of a return: `= 0`, `raised TimeoutError`, `deadline 148.331`, or empty."""
     parts = [] if event.out is None else [f"= {event.out}"]
     if event.err is not None:
         parts.append(f"raised {visible(event.err)}")

@@ -1,7 +1,7 @@
 """A counterexample as plain text, 80 columns wide: a column for each thread, one line for each call and return.
 
 The text is plain ASCII, except for text of the trace, which is escaped. So every terminal and every CI log can show
-the text. Each line has a role, so that a terminal with colors need not parse the line.
+the text. Each line has a role, so a terminal with colors does not parse the line.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Role = Literal["title", "head", "event", "witness", "illegal", "allowed", "seen"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of text and what it is."""
+    """One line of text and its role."""
 
     text: str
     role: Role
@@ -51,9 +51,9 @@ def _ended(shown: Iterable[Line]) -> str:
 
 
 def lines(example: Counterexample, width: int = WIDTH) -> Iterator[Line]:
-    """Title, table, what was allowed and seen, and how to replay it.
+    """Title, table, the allowed and the observed behavior, and the replay command.
 
-    No line is wider than `width` but those of the replay command, which are there to be pasted.
+    No line is wider than `width`, except the lines of the replay command, which a user pastes.
     """
     yield from _title(example, width)
     yield Line("", "note")
@@ -67,7 +67,7 @@ def lines(example: Counterexample, width: int = WIDTH) -> Iterator[Line]:
 
 
 def allowed_and_seen(violation: Violation, width: int = WIDTH, pending: str = "") -> Iterator[Line]:
-    """What was allowed, and what was seen instead. `pending`: as in `Counterexample`."""
+    """The allowed behavior, and the observed behavior. `pending`: as in `Counterexample`."""
     said: Sequence[tuple[Role, str, str]] = (
         ("allowed", "allowed", violation.allowed),
         ("note", "pending", pending),

@@ -67,9 +67,8 @@ def _fast(lines: Sequence[Line]) -> pa.RecordBatch | None:
 
 
 def parse_events(data: bytes, numbers: int | Ints) -> Coded | None:
-    """The events of whole lines, given their numbers or that of the first, or None if one may be something else.
-
-    Every line must begin as an event does, so that Arrow's rows are the lines, and blank ones are none.
+    """The events of whole lines. Returns None if one of the lines may be no event. The caller gives the number of each
+    line, or the number of the first line. Every line must begin as an event does: then each row of Arrow is one line.
     """
     ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
     if not data.startswith(EVENT_START) or data.count(b"\n" + EVENT_START) != len(ends) - 1:

@@ -36,7 +36,7 @@ class CannotConvert(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """How it went. `written`: the output exists. `end` is what was written as the end record, None if there is none.
+    """The result of a conversion. `written`: the output exists. `end`: the written end record, or None.
 
     `broken` holds at most the reader's limit of them; `broken_count` all.
     """
@@ -65,8 +65,8 @@ def convert(
 ) -> Conversion:
     """Write the trace `source` to `target` in the form that its suffix names.
 
-    A broken line or a cut end means no output, unless `keep_going`: then the readable records are written, and the
-    end record counts the broken lines as dropped, so that the copy is not mistaken for a complete trace. `progress`
+    If a line is broken or the end is cut off, nothing is written. With `keep_going`, the readable records are written.
+    Then the end record counts the broken lines as dropped, so the copy does not look like a complete trace. `progress`
     is called after each block with the events read so far. Raises `CannotConvert`, and `OSError` from the file
     system.
     """

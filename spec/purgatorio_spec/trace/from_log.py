@@ -64,13 +64,15 @@ Point = tuple[int, int, int, str, str | None, str | None, int | None]
 
 @dataclass(frozen=True, slots=True)
 class LogConversion:
-    """What was made of a log. `lacking`: by clause, why the log cannot show it. `notes`: what was left out or put in
-    order, in words."""
+    """The result of a conversion. `ends`: the number of requests by their end, and of requests without a time-out.
+    `lacking`: for each clause that the log cannot show, the missing columns. `notes`: rows that were left out or
+    sorted, in words."""
 
     run: str
     rows: int
     events: int
     requests: int
+    ends: Mapping[str, int]
     lacking: Mapping[str, list[str]]
     notes: tuple[str, ...]
 
@@ -94,7 +96,7 @@ def convert_log(
     progress: Callable[[int], None] | None = None,
 ) -> LogConversion:
     """Write the trace of the log `source` to `target`, in the form that its suffix names. Raises `CannotConvert` with
-    what is wrong in which row and what to do; then nothing was written. `progress` is given the rows read so far."""
+    the row, the error and the remedy; then nothing was written. `progress` gets the number of rows read so far."""
     partial = partial_of(target, force=force)
     with tempfile.TemporaryDirectory(prefix="purgatorio-log-") as scratch:
         database = _duckdb().connect(str(Path(scratch, "points.db")))
@@ -104,6 +106,7 @@ def convert_log(
             database.execute("SET preserve_insertion_order = true")
             read = _load(database, source, mapping, progress)
             notes = _sound(database, mapping, read)
+            ends = _ends(database, mapping)
             header = _header(source, mapping)
             try:
                 events, requests = _write(database, TraceWriter(partial, header), mapping)
@@ -112,7 +115,7 @@ def convert_log(
                 partial.unlink(missing_ok=True)
         finally:
             database.close()
-    return LogConversion(header.run, read.rows, events, requests, lacking(mapping), tuple(notes))
+    return LogConversion(header.run, read.rows, events, requests, ends, lacking(mapping), tuple(notes))
 
 
 def lacking(mapping: LogMapping) -> dict[str, list[str]]:
@@ -311,7 +314,8 @@ def _delay(fields: Mapping[str, str | None], mapping: LogMapping, row: int) -> i
     try:
         return timeout_ns(text, mapping)
     except BadValue as bad:
-        raise CannotConvert(f"row {row:,}, timeout: {bad}") from None
+        column = repr(mapping.timeout) if isinstance(mapping.timeout, str) else "timeout"
+        raise CannotConvert(f"row {row:,}, {column}: {bad}") from None
 
 
 def _insert(database: Any, points: list[Point]) -> None:
@@ -408,6 +412,32 @@ def _without_strays(database: Any) -> list[str]:
     return [f"{count:,} requests end in this log and are not enqueued in it (as {one!r}): left out"]
 
 
+_ENDS: Final = """
+WITH requests AS (
+  SELECT id, bool_or(what = 'completed') AS answered, bool_or(what = 'timed_out') AS expired,
+         max(delay_ns) AS delay_ns, min(t) + max(delay_ns) AS due_t
+  FROM points WHERE id IS NOT NULL GROUP BY id
+)
+SELECT count(*) FILTER (answered), count(*) FILTER (expired), count(*) FILTER (NOT answered AND NOT expired),
+       count(*) FILTER (NOT answered AND NOT expired AND due_t > (SELECT max(t) FROM points)),
+       count(*) FILTER (delay_ns IS NULL)
+FROM requests
+"""
+
+
+def _ends(database: Any, mapping: LogMapping) -> dict[str, int]:
+    """By words, in how many requests: also how many of those that have no end may still get one."""
+    ((answered, expired, endless, waiting, without),) = _rows(database, _ENDS)
+    counts = {
+        "answered": answered,
+        "timed out": expired,
+        "without an end": endless,
+        "of these still within the time-out at the end of the log": waiting,
+        "without a time-out": without if mapping.timeout is not None else 0,
+    }
+    return {words: count for words, count in counts.items() if count or words in ("answered", "timed out")}
+
+
 def _rows(database: Any, query: str) -> list[tuple[Any, ...]]:
     found: list[tuple[Any, ...]] = database.execute(query).fetchall()
     return found
@@ -431,7 +461,7 @@ def _header(source: Path, mapping: LogMapping) -> Header:
         timer=TimerConstants(early_ns=mapping.early_ns, late_ns=mapping.late_ns),
         clock=TraceClock("log", "ns"),
         recorded=tuple(sorted(recorded)),
-        params={"lacking": missing},
+        params={"lacking": missing, "time_zone": mapping.time_zone.key if mapping.time_zone else "UTC"},
     )
 
 

@@ -24,16 +24,17 @@ WHATS: Final[tuple[What, ...]] = ("enqueued", "completed", "timed_out", "event")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogMapping:
-    """Names of columns, and what the log's owner promises.
+    """The names of columns, and the promises of the log's owner.
 
-    `id`: of these columns together, a request. `key`: the columns that hold a key each. One row a request: `enqueued`,
-    `completed`, `timed_out` name columns with times. One row an event: `time` and `what` do, and `words` says which
-    texts in the column `what` mean what. `timeout`: a column, or one number for all. `unit` is that of times that are
-    numbers, `timeout_unit` that of time-outs. `time_zone` holds for times that say none. `duplicates`: whether rows
-    that say the same are refused, dropped or kept.
+    `id`: the columns that together identify a request. `key`: the columns with a key each. In a log with one row for
+    each request, `enqueued`, `completed` and `timed_out` name the columns with times. In a log with one row for each
+    event, `time` and `what` name the columns, and `words` gives the meaning of each text in the column `what`.
+    `timeout`: a column, or one number for all requests. `unit`: the unit of times that are numbers. `timeout_unit`: the
+    unit of time-outs. `time_format`: the form of other times, for `strptime`. `time_zone`: the zone of times without a
+    zone. `duplicates`: whether equal rows are refused, dropped or kept.
 
-    Promises, in nanoseconds: nothing times out earlier than its time-out less `early_ns` or later than that plus
-    `late_ns`; `answer_ns` after an event of its key, a request has been answered.
+    Promises, in nanoseconds: a request times out at most `early_ns` before and at most `late_ns` after its time-out. A
+    request is answered at most `answer_ns` after an event of its key.
     """
 
     id: tuple[str, ...]
@@ -47,6 +48,7 @@ class LogMapping:
     timeout: str | float | None = None
     unit: str | None = None
     timeout_unit: str | None = None
+    time_format: str | None = None
     time_zone: ZoneInfo | None = None
     duplicates: str = "refuse"
     early_ns: int | None = None
@@ -125,6 +127,7 @@ def _mapping(values: dict[str, object]) -> LogMapping:
         timeout=timeout if number is None else number,
         unit=unit,
         timeout_unit=_choice(values, "timeout_unit", tuple(UNIT_NS)) or unit,
+        time_format=_name(values, "time_format"),
         time_zone=_zone(values),
         duplicates=_choice(values, "duplicates", ("refuse", "drop", "keep")) or "refuse",
         early_ns=_promise(values, "early_ms"),

@@ -1,4 +1,5 @@
-"""Times and time-outs of logs, in nanoseconds: ISO 8601 with or without a zone, or a number with a unit."""
+"""Times and time-outs of logs, in nanoseconds: ISO 8601 with or without a zone, a number with a unit, or the mapping's
+own format."""
 
 import re
 from datetime import UTC, datetime
@@ -15,14 +16,20 @@ _ISO: Final = re.compile(
 _SECOND_NS: Final = UNIT_NS["s"]
 
 
+_FORMAT_HINT: Final = '; of another form say time_format, as "%d.%m.%Y %H:%M:%S.%f"'
+
+
 class BadValue(ValueError):
     pass
 
 
 def time_ns(text: str, mapping: LogMapping) -> int:
+    if mapping.time_format is not None:
+        return _formatted(text, mapping.time_format, mapping)
     found = _ISO.fullmatch(text.strip())
     if found is None:
-        return _scaled(text, mapping.unit, 'a time by ISO 8601, or a number with unit = "ms" (s, ms, us, ns)')
+        wanted = 'a time by ISO 8601, or a number with unit = "ms" (s, ms, us, ns)'
+        return _scaled(text, mapping.unit, wanted + _FORMAT_HINT)
     day, clock, fraction, offset = found.groups()
     try:
         local = datetime.fromisoformat(f"{day}T{clock}")
@@ -59,6 +66,16 @@ def _scaled(text: str, unit: str | None, wanted: str) -> int:
     if abs(scaled) > MAX_INT:
         raise BadValue(f"{text} {unit} are more than 292 years: another unit is meant")
     return int(scaled)
+
+
+def _formatted(text: str, form: str, mapping: LogMapping) -> int:
+    try:
+        moment = datetime.strptime(text.strip(), form)
+    except ValueError:
+        raise BadValue(f"{text!r} does not match time_format = {form!r}") from None
+    nanoseconds = moment.microsecond * UNIT_NS["us"]
+    moment = moment.replace(microsecond=0)
+    return (_in_zone(moment, text, mapping) if moment.tzinfo is None else _seconds(moment)) + nanoseconds
 
 
 def _in_zone(local: datetime, text: str, mapping: LogMapping) -> int:

@@ -49,7 +49,7 @@ T = TypeVar("T")
 # Not frozen: an exception's traceback and context are assigned to it on its way.
 @dataclass(eq=False)
 class Refusal(Exception):
-    """Why a line is no record: the field (`$` for the whole line), what is wrong, and what to do about it."""
+    """The reason why a line is no record: the field (`$` for the whole line), the error, and the remedy."""
 
     field: str
     why: str

@@ -300,7 +300,7 @@ class TraceReader:
         try:
             raw.validate(full=True)
         except pa.ArrowInvalid as bad:
-            why = f"the {raw.num_rows} rows from here on hold what is no text ({bad})"
+            why = f"the {raw.num_rows} rows from here on hold text that is not UTF-8 ({bad})"
             self._refuse_at(number, "$", why, "write texts in UTF-8")
             return False
         return True

@@ -86,7 +86,7 @@ MIN_INT: Final = -(1 << 63)
 
 @dataclass(frozen=True, slots=True)
 class Implementation:
-    """What was recorded: name, version and language, as its makers call them."""
+    """The recorded program: its name, version and language, as its makers call it."""
 
     name: str
     version: str

@@ -83,7 +83,7 @@ class PointFields(TypedDict, total=False):
 
 
 class Recording(Protocol):
-    """What is needed of a recorder; `Recorder` is one.
+    """The interface of a recorder. `Recorder` implements it.
 
     One whose speed matters names the fields as parameters: a dictionary of them costs as much as an event.
     """
@@ -98,8 +98,8 @@ class Recording(Protocol):
 def around(
     recording: Recording, f: str, id: str | None, action: Callable[[], T], out: Callable[[T], int | None]
 ) -> T:
-    """Run `action` as one recorded interval and return its value; what it raises is recorded and raised on. `out` turns
-    the value into the recorded result."""
+    """Run `action` as one recorded interval and return its value. An exception is recorded and raised again. `out`
+    makes the recorded result of the value."""
     c = recording.call(f, id)
     try:
         value = action()
@@ -163,8 +163,8 @@ class ThreadLog:
         keys: tuple[str, ...] | None = None,
         delay_ns: int | None = None,
     ) -> int:
-        """Record that `f` is about to be called; returns the ticket that `ret` needs, or DROPPED. TypeError for an `id`
-        or a key that is no text: a trace has texts only."""
+        """Record that `f` is about to be called. Returns the ticket that `ret` needs, or DROPPED. Raises TypeError if
+        `id` or a key is no text, because a trace has only texts."""
         if keys is not None or not (id is None or isinstance(id, str)):
             _require_texts(id, keys)
         buffer = self._buffer
@@ -207,8 +207,8 @@ class ThreadLog:
         out: int | None = None,
         state: State | None = None,
     ) -> None:
-        """Record a point: what it says is true from here on; it became so somewhere in `t_call..t`. TypeError as
-        `call`."""
+        """Record a point: its statement is true from now on, and became true between `t_call` and `t`. Raises TypeError
+        as `call` does."""
         if keys is not None or not (id is None or isinstance(id, str)):
             _require_texts(id, keys)
         buffer = self._buffer
@@ -221,11 +221,11 @@ class ThreadLog:
         buffer.append((i, self.name, t, "at", f, id, None, keys, None, None, t_call, out, None, state))
 
     def buffered(self) -> Collection[Row]:
-        """A copy of what is buffered now, oldest first; any thread may call this."""
+        """A copy of the buffered events, oldest first. Any thread may call this."""
         return self._buffer.copy()
 
     def take(self) -> Iterable[Event]:
-        """Remove and give what is buffered now, oldest first; any one other thread may call this."""
+        """Remove and return the buffered events, oldest first. One other thread may call this."""
         buffer = self._buffer
         for _ in range(len(buffer)):
             yield Event(*buffer.popleft())
@@ -253,7 +253,7 @@ class ByThread:
 
 
 class Recorder(ByThread):
-    """One run's events, from any number of threads.
+    """Records the events of one run, from any number of threads.
 
     `clock_ns` is the clock of every `t`: `time.monotonic_ns` for real time (on Linux the same clock as Java's
     `System.nanoTime`), or a virtual clock. `capacity` bounds each thread's undrained events.
@@ -283,7 +283,7 @@ class Recorder(ByThread):
         return log
 
     def lane(self, name: str) -> ThreadLog:
-        """A new buffer for a thread that does not run here, such as a child's: one thread here records for it."""
+        """A new buffer for a thread of another process. One thread of this process records for this thread."""
         with self._logs_lock:
             # Two threads of one name would share a lane, and their calls would seem to overlap on one thread.
             count = self._names[name] = self._names.get(name, 0) + 1
@@ -295,16 +295,15 @@ class Recorder(ByThread):
 
     @property
     def dropped(self) -> int:
-        """Events that found their thread's buffer full, so far."""
+        """The number of events so far that were lost because the buffer of their thread was full."""
         with self._logs_lock:
             return sum(log.dropped for log in self._logs)
 
     def drain(self, last: bool = False) -> list[Event]:
         """The events recorded since the last drain, in the order of `i`, without gaps, each exactly once.
 
-        An event after a ticket that was taken and not yet written stays for the next drain. With `last`, when the
-        threads have ended or are given up, all events are returned, despite gaps.
-        """
+        Events after a position that is reserved but not yet written stay for the next drain. With `last` (the threads
+        have ended), all events are returned, despite gaps."""
         with self._drain_lock:
             with self._logs_lock:
                 logs = list(self._logs)

@@ -36,13 +36,13 @@ def write_run(path: Path, header: Header, events: Iterable[Event], dropped: int 
 
 
 class StreamedRecording(AbstractContextManager["StreamedRecording"]):
-    """Write a recorder's events to a file while it records, so that even a killed process leaves a readable trace.
+    """Write a recorder's events to a file during the recording. So even a killed process leaves a readable trace.
 
-    A thread of its own drains and writes every `every_s` seconds (None: only `flush` does). Leaving the block writes
-    the rest and the end record; leaving it by an exception, Ctrl-C included, writes the rest and no end record.
-    A disk that is full ends the streaming: recording continues into the buffers, and leaving the block raises.
+    A separate thread writes the events every `every_s` seconds. (With None, only `flush` writes.) The end of the block
+    writes the rest and the end record. If an exception (also Ctrl-C) leaves the block, the rest is written without an
+    end record. A full disk ends the streaming: recording continues into the buffers, and the end of the block raises.
 
-    Take JSON lines: a killed Parquet writer leaves nothing to read.
+    Use JSON lines: a killed Parquet writer leaves no readable file.
     """
 
     def __init__(self, recorder: Recorder, path: Path, header: Header, every_s: float | None = 0.5) -> None:

@@ -47,9 +47,8 @@ _DICTIONARY: Final = ["kind", "th", "ph", "f", "id", "keys.list.element", "err"]
 class TraceWriter(AbstractContextManager["TraceWriter"]):
     """Writes one run: the header at once, events as they come, the end record on `close`.
 
-    Leaving the `with` block by an exception closes the file without an end record, so that the trace is not mistaken
-    for a complete one. Suffixes: `.parquet`, `.jsonl.gz`, `.jsonl.zst`, anything else plain JSON lines.
-    """
+    If an exception leaves the `with` block, the file is closed without an end record, so the trace does not look
+    complete. Suffixes: `.parquet`, `.jsonl.gz`, `.jsonl.zst`, anything else plain JSON lines."""
 
     def __init__(self, path: Path, header: Header) -> None:
         self.path = path

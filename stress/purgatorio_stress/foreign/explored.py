@@ -3,10 +3,13 @@ lines."""
 
 import importlib
 import logging
+import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import groupby
 from types import FrameType
 from typing import Final, Protocol
 
@@ -22,7 +25,7 @@ from purgatorio_stress.explorer.result import BrokenExecution, Exploration, Limi
 from purgatorio_stress.explorer.run import MAX_STEPS, Execution
 from purgatorio_stress.explorer.sampling import explore_pct, explore_random
 from purgatorio_stress.explorer.schedule import interruptions_of
-from purgatorio_stress.explorer.step import READ
+from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE
 from purgatorio_stress.foreign.load import CannotLoad, Loader
 from purgatorio_stress.foreign.threads import text_of
 from purgatorio_stress.foreign.world import MAX_TURNS, Row, World
@@ -44,17 +47,18 @@ STRATEGIES: Final = ("dpor", "bounded", "pct", "random")
 
 
 class Adapter(Protocol):
-    """What the user writes; it is made again for every run. It imports what it tries and needs nothing of ours.
+    """The class that the user writes. The explorer makes a new instance for every run. The class imports the code under
+    test, and nothing of Purgatorio.
 
-    Its threads are its methods whose names begin with `thread_`, or what `threads()` gives, a sequence of functions.
-    It has at least one of two more methods, called when all threads have ended.
+    Its threads are the methods whose names begin with `thread_`, or the functions that `threads()` returns. The class
+    has `check` or `outcome` or both. They are called after all threads have ended.
     """
 
     def check(self) -> None:
-        """AssertionError where something is wrong."""
+        """Raises AssertionError if the result is wrong."""
 
     def outcome(self) -> object:
-        """A value whose different forms are collected over all runs."""
+        """A value. The explorer collects the different values of all runs."""
 
 
 def _threads_of(adapter: Adapter) -> Sequence[Callable[[], object]]:
@@ -314,7 +318,7 @@ def _is_random(program: _Program) -> bool:
 
 
 def replay_foreign(token: Token, path: Sequence[str] = ("",)) -> tuple[AdapterResult, tuple[Broken, ...]]:
-    """Repeat the run of a token; what it broke. BadToken, CannotLoad."""
+    """Repeat the run of a token. Returns the result and the violations. Raises BadToken and CannotLoad."""
     *packages, adapter = token.dialect.split("+")
     world = World(token.early)
     with process_kept(world.ends_the_process):
@@ -359,33 +363,58 @@ def lines_of(explored: AdapterResult) -> list[str]:
     return lines
 
 
-def table(explored: AdapterResult) -> str:
-    """The counterexample: a column a thread, the user's lines, and below each what it does to what is shared."""
+def table(explored: AdapterResult, *, verbose: bool = False) -> str:
+    """The counterexample: one column for each thread, with the user's lines. Below each line are its uses of shared
+    objects.
+
+    A call of `threading` or `queue` is one line, unless `verbose`.
+    """
     found = explored.counterexample
     if found is None:
         return ""
     lines = [f"{one.subject}: {one.seen}" for one in found.broken]
     rows = _shared(explored.rows)
+    if not verbose:
+        rows = _one_line_a_call(rows)
     tasks = sorted({row.task for row in rows if row.task})
-    width = max(30, 76 // max(len(tasks), 1))
-    lines += ["", "    " + "".join(f"{explored.names[task - 1]:<{width}}" for task in tasks).rstrip()]
     files = sorted({row.where.rpartition(":")[0] for row in rows if row.where})
+    cells: list[tuple[int, str, str]] = []
     last: dict[int, str] = {}
     before = 0
     number = 0
     for row in rows:
         if not row.task:
-            lines.append(f"    -- {row.what} --")
+            cells.append((0, "", f"-- {row.what} --"))
             continue
-        margin = " " * (width * tasks.index(row.task))
         number += 1
         if last.get(row.task) != row.where or before != row.task:
             where = row.where.rpartition(":")[2] if len(files) == 1 else row.where
-            text = f"{where}: {row.source}" if where else ""
-            lines.append("    " + margin + _cut(text, width - 2))
-        lines.append(f"{number:>3}   {margin}{_cut(row.what, width - 4)}")
+            cells.append((row.task, "", f"{where}: {row.source}" if where else ""))
+        what, *more = row.what.split(", ") if len(row.what) > _NARROWEST - 4 else [row.what]
+        cells.append((row.task, str(number), f"  {what}"))
+        cells += [(row.task, "", f"    {text}") for text in more]
         last[row.task] = row.where
         before = row.task
+    names = [explored.names[task - 1] for task in tasks]
+    widths = _widths(
+        [
+            max(len(name), *(len(text) for one, _, text in cells if one == task))
+            for task, name in zip(tasks, names, strict=True)
+        ]
+    )
+    starts = {task: sum(widths[:at]) for at, task in enumerate(tasks)}
+    lines += [
+        "",
+        "    " + "".join(f"{name:<{width}}" for name, width in zip(names, widths, strict=True)).rstrip(),
+    ]
+    cut: dict[str, None] = {}
+    for task, label, text in cells:
+        shown = _fitted(text, widths[tasks.index(task)] - 2) if task else text
+        if shown.endswith("…") and not label:
+            cut[text] = None
+        lines.append(f"{label:>3} {' ' * starts.get(task, 0)}{shown}".rstrip())
+    if cut:
+        lines += ["", "The lines that are cut above:", *(f"  {text}" for text in cut)]
     lines += [
         "",
         f"Lines of {', '.join(files)}. {len(explored.rows)} steps, {counted(found.preemptions, 'preemption')}; "
@@ -396,18 +425,56 @@ def table(explored: AdapterResult) -> str:
     return "\n".join(lines)
 
 
+_NARROWEST: Final = 26
+"""No column becomes narrower, even where the table is then wider than the terminal."""
+
+
+def _widths(longest: Sequence[int]) -> list[int]:
+    """Of the columns: as wide as their text, the widest less where the terminal is too narrow for all."""
+    widths = [length + 2 for length in longest]
+    room = shutil.get_terminal_size().columns - 4
+    while sum(widths) > room and max(widths) > _NARROWEST:
+        widths[widths.index(max(widths))] -= 1
+    return widths
+
+
+def _one_line_a_call(rows: Sequence[Row]) -> list[Row]:
+    """The steps of one call of the library as one row, or as one for each turn of its thread."""
+    merged: list[Row] = []
+    begun: set[int] = set()
+    for (_, call), steps in groupby(rows, key=lambda row: (row.task, row.call)):
+        turn = list(steps)
+        if not call:
+            merged += [replace(row, what=", ".join(filter(None, (row.what, row.outcome)))) for row in turn]
+            continue
+        words = [row.outcome for row in turn if row.outcome]
+        if call not in begun:
+            words.insert(0, turn[0].said)
+        elif not words:
+            locks = [row.what for row in turn if row.kind in (ACQUIRE, RELEASE)]
+            words = locks[-1:] or [f"{turn[0].said} goes on"]
+        begun.add(call)
+        merged.append(replace(turn[0], what=", ".join(words)))
+    return merged
+
+
 def _shared(rows: Sequence[Row]) -> list[Row]:
-    """Without what only one thread uses, or what all only read; time passing stays."""
+    """Without what only one thread uses, or what all only read. Time passing stays, and a call of the library whole."""
     users: dict[int, set[int]] = {}
     changed: set[int] = set()
     for row in rows:
         users.setdefault(row.number, set()).add(row.task)
         if row.kind != READ:
             changed.add(row.number)
-    return [row for row in rows if not row.task or (len(users[row.number]) > 1 and row.number in changed)]
+    shared = [not row.task or (len(users[row.number]) > 1 and row.number in changed) for row in rows]
+    calls = {row.call for row, is_shared in zip(rows, shared, strict=True) if is_shared and row.call}
+    return [row for row, is_shared in zip(rows, shared, strict=True) if is_shared or row.call in calls]
 
 
-def _cut(text: str, width: int) -> str:
+def _fitted(text: str, width: int) -> str:
+    """The text in `width` columns: first without the class of an attribute, then cut."""
+    if len(text) > width and text.startswith(" "):
+        text = re.sub(r"(^ +\w+ )\w+\.", r"\1", text)
     return text if len(text) <= width else text[: width - 1] + "…"
 
 

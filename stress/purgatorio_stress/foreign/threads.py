@@ -55,7 +55,10 @@ class ForeignLock(ControlledLock):
                 return False
         elif timeout < 0:
             self._show()
+            is_notice = self._is_notice(task)
             world.waits(self.oid, ACQUIRE, self)
+            if is_notice:
+                world.outcome("woken")
         elif not self._acquire_in_time(timeout):
             return False
         self.owner, self.count = task, 1
@@ -68,11 +71,11 @@ class ForeignLock(ControlledLock):
         world, run, task = self._world, self.run, self.run.current
         deadline = world.deadline(timeout)
         self._show()
+        is_notice = self._is_notice(task)
         if world.may_be_early(task):
             world.waits(self.oid, TRY, _ALWAYS)
-            if self.owner is None:
+            if self._came(is_notice):
                 return True
-            run.in_vain.append(run.depth - 1)
             world.let_pass(task, deadline)
             return False
         kind = run.wait_until(deadline)
@@ -81,9 +84,20 @@ class ForeignLock(ControlledLock):
         world.waits(self.oid, kind, self)
         self._in_time.discard(task.index)
         task.wake_ms = None
-        if self.owner is not None:
-            run.in_vain.append(run.depth - 1)
-        return self.owner is None
+        return self._came(is_notice)
+
+    def _came(self, is_notice: bool) -> bool:
+        """Whether the lock was free at the timed step that was just made; noted for the search and for a replay."""
+        world, run = self._world, self.run
+        if self.owner is None:
+            if is_notice:
+                world.outcome("woken")
+            return True
+        run.in_vain.append(run.depth - 1)
+        world.outcome("wait timed out" if is_notice else "timed out")
+        if is_notice:
+            world.notices[self.oid] = True
+        return False
 
     def release(self) -> None:
         run = self.run
@@ -99,6 +113,10 @@ class ForeignLock(ControlledLock):
         if run.live:
             self._show()
             self._world.waits(self.oid, RELEASE, _ALWAYS)
+            timed_out = self._world.notices.get(self.oid)
+            if timed_out is not None and self.owner is not None:
+                late = ", already timed out" if timed_out else ""
+                self._world.outcome(f"wakes {self.owner.name}{late}")
             if self.owner is run.current:
                 let_go(run, self)
             elif self.owner is not None and self in self.owner.held:
@@ -122,9 +140,15 @@ class ForeignLock(ControlledLock):
         return self.owner is None or (task.notified and task.index in self._in_time)
 
     def why(self, task: Task, /) -> str:
-        """A lock without a name that its own thread waits for is that of a `Condition`, until somebody notifies."""
+        """A lock without a name that its own thread waits for is that of a `Condition`, until another notifies."""
+        return "a notice" + self._world.standing(task) if self._is_notice(task) else super().why(task)
+
+    def _is_notice(self, task: Task) -> bool:
+        """Whether `task` is about to wait in `Condition.wait`, which takes a new lock twice."""
         is_notice = self.owner is task and self.name.endswith("?")
-        return "a notice" + self._world.standing(task) if is_notice else super().why(task)
+        if is_notice and self._world.rows is not None:
+            self._world.notices.setdefault(self.oid, False)
+        return is_notice
 
     def reset(self) -> None:
         self.owner, self.count = None, 0

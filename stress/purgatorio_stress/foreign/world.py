@@ -12,7 +12,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import CodeType, FrameType
 from typing import Final, NoReturn
 
@@ -29,13 +29,20 @@ MAX_TURNS: Final = 200
 """So many turns of one `while` loop by one thread in a run, and the run is cut: UNKNOWN."""
 
 
+LIBRARY: Final = frozenset("threading queue sched concurrent.futures._base concurrent.futures.thread".split())
+"""The modules of Python whose calls are shown as one line."""
+
 GRAIN_NS: Final = 1_000
 """The clock's grain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A step for a table: which task, where in the user's source, what it does. Time passing has task 0."""
+    """A step for a table: which task, where in the user's source, what it does. Time passing has task 0.
+
+    `call`: the number of the call of `threading` or `queue` that the step is part of, such as `Condition.notify`, or 0.
+    `said`: that call in words. `outcome`: what the step did for the user, such as "woken".
+    """
 
     task: int
     where: str
@@ -43,6 +50,9 @@ class Row:
     what: str
     number: int = 0
     kind: int = READ
+    call: int = 0
+    said: str = ""
+    outcome: str = ""
 
 
 @dataclass(slots=True)
@@ -97,6 +107,11 @@ class World:
         self.point: Callable[[int, int], None] = self.run.point
         self._real_threads = 0
         self._time_shown = 0
+        self._calls: dict[int, tuple[int, object, list[int]]] = {}
+        """By task, its latest call of the library: number, place, and the instructions of its first step."""
+        self._calls_made = 0
+        self.notices: dict[int, bool] = {}
+        """By lock that a `Condition` made for a waiter: whether the wait has timed out. For replays."""
         self._early_used: dict[int, int] = {}
 
     def begin(self, run: Execution) -> None:
@@ -118,6 +133,9 @@ class World:
         self._sync.clear()
         self.names.clear()
         self._early_used.clear()
+        self._calls.clear()
+        self._calls_made = 0
+        self.notices.clear()
         self._time_shown = 0
         self._real_threads = len(sys._current_frames())
 
@@ -320,12 +338,43 @@ class World:
         if not run.live or self.rows is None:
             return
         what = f"{_VERBS[kind]} {self.names.get(number, '')}".strip()
-        where, source = self._user_line()
+        frame = self._user_frame(sys._getframe(1))
+        where, source = self._user_line(frame)
+        call, said = self._library_call(sys._getframe(1), frame)
         run.point(number, kind, gate)
         if run.now_ms != self._time_shown:
             self._time_shown = run.now_ms
             self.rows.append(Row(0, "", "", f"time passes to {run.now_ms / 1e9:g} s"))
-        self.rows.append(Row(run.current.index, where, source, what, number, kind))
+        self.rows.append(Row(run.current.index, where, source, what, number, kind, call, said))
+
+    def outcome(self, text: str) -> None:
+        """Say in a replay what the latest step did for the user."""
+        if self.rows:
+            self.rows[-1] = replace(self.rows[-1], outcome=text)
+
+    def _library_call(self, frame: FrameType | None, user: FrameType | None) -> tuple[int, str]:
+        """The outermost public call of the library below the user's frame: its number, and its words."""
+        outermost = None
+        path: list[int] = []
+        while frame is not None and frame is not user:
+            path.append(frame.f_lasti)
+            if frame.f_globals.get("__name__") in LIBRARY and _is_public(frame.f_code):
+                outermost = frame
+            frame = frame.f_back
+        task = self.run.current.index
+        if outermost is None:
+            self._calls.pop(task, None)
+            return 0, ""
+        code = outermost.f_code
+        # An address of a frame may be that of an earlier call: the place and the first step tell two calls apart.
+        place = code, user and (user.f_code, user.f_lasti)
+        number, known, first = self._calls.get(task, (0, None, []))
+        if known != place or first == path:
+            number = self._calls_made = self._calls_made + 1
+            self._calls[task] = number, place, path
+        name = code.co_name if code.co_name != "__init__" else f"{code.co_qualname.partition('.')[0]}()"
+        timeout = outermost.f_locals.get("timeout")
+        return number, name + (f" ({timeout:g} s)" if isinstance(timeout, int | float) else "")
 
     def standing(self, task: Task) -> str:
         """At which line of the user's it stands: ` at FILE:LINE`."""
@@ -338,10 +387,9 @@ class World:
             frame = frame.f_back
         return frame
 
-    def _user_line(self) -> tuple[str, str]:
+    def _user_line(self, frame: FrameType | None) -> tuple[str, str]:
         import linecache
 
-        frame = self._user_frame(sys._getframe(2))
         if frame is None:
             return "", ""
         filename = frame.f_code.co_filename
@@ -363,6 +411,11 @@ def written(name: str) -> str:
     """A private attribute as it is written: `__data` for `_Cache__data`."""
     owner, separator, rest = name.partition("__")
     return f"__{rest}" if separator and owner.startswith("_") and len(owner) > 1 else name
+
+
+def _is_public(code: CodeType) -> bool:
+    name = code.co_name
+    return name == "__init__" or not (name.startswith(("_", "<")) or "<locals>" in code.co_qualname)
 
 
 def _line(code: CodeType, instruction: int) -> int:

@@ -5,11 +5,12 @@
 * `explorer`: the bounded search of its scenario, fewest preemptions first.
 * `one-run`: the same scenario, run once, each thread to its end: what a test without threads would see.
 * `random`: uniformly random schedules with a fixed seed, the best that stress testing can be.
-* `stress`: plain threads on its scenario, whose hits differ from run to run.
+* `stateful`: the Hypothesis machines; `stress`: plain threads on its scenario, whose hits differ from run to run.
 * `trace`: the history of the explorer's counterexample, written as a trace is and judged by the engine that judges
   traces. Bugs that show in a structure, or as a deadlock, leave no trace of a broken clause.
 """
 
+import time
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
@@ -24,6 +25,7 @@ from mutants.kill_matrix.raced import stress_hunt
 from mutants.reference.mutant import Mutant
 from purgatorio_spec.campaign import kills
 from purgatorio_spec.judge.rowwise import judge_run
+from purgatorio_spec.oracle.hypothesis_profiles import CI
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
 from purgatorio_spec.trace.recorder import LogRow
 from purgatorio_stress.explorer.replay import BadToken, replay
@@ -32,11 +34,15 @@ from purgatorio_stress.explorer.sampling import explore_random
 from purgatorio_stress.printed import Kill
 from purgatorio_stress.random_program.registry import scenario_named
 from purgatorio_stress.scenario.contract import ScenarioProgram
+from purgatorio_stress.stateful.registry import SEARCHES, searches_for
+from purgatorio_stress.stateful.search import DEFAULT_EXAMPLES
 
 EXPLORED: Final = ("explorer", "one-run", "random", "trace")
 """One hunt of the explorer gives these four."""
 
-LAYERS: Final = (*("contracts", "proof", "model", "explorer", "one-run", "random", "stress", "trace"),)
+LAYERS: Final = (
+    *("contracts", "proof", "model", "explorer", "one-run", "random", "stateful", "stress", "trace"),
+)
 
 QUICK: Final = ("proof", "model", *EXPLORED)
 """Seconds for all mutants; the others take minutes."""
@@ -54,6 +60,8 @@ def kills_of(mutant: Mutant, layers: Collection[str]) -> dict[str, Kill]:
         by.update((layer, kill) for layer, kill in _explored(mutant).items() if layer in layers)
     if "contracts" in layers:
         by["contracts"] = contract_kill(mutant)
+    if "stateful" in layers:
+        by["stateful"] = stateful_kill(mutant)
     if "stress" in layers:
         by["stress"] = stress_hunt(mutant, STRESS_ROUNDS, STRESS_SEED)
     for layer in ("model", "proof"):
@@ -63,6 +71,29 @@ def kills_of(mutant: Mutant, layers: Collection[str]) -> dict[str, Kill]:
             )
             by[layer] = Kill(bool(claims), ", ".join(claims))
     return by
+
+
+def stateful_kill(mutant: Mutant) -> Kill:
+    """The Hypothesis machines that run the patched code, one after the other, as the profile `ci` does."""
+    searches = searches_for(mutant.patches, mutant.dialect)
+    start = time.perf_counter()
+    begun = 0
+    for search in searches:
+        # A search that is not as wide as the others by default says so itself.
+        examples = CI.max_examples if search.examples == DEFAULT_EXAMPLES else search.examples
+        with mutant.applied():
+            found = search.hunt(examples)
+        if found is not None and _passes_sound(search.name, examples):
+            seconds = time.perf_counter() - start
+            return Kill(True, found.clause, begun + found.examples, "examples", seconds)
+        begun += examples
+    return Kill(False, effort=begun, unit="examples", seconds=time.perf_counter() - start)
+
+
+@cache
+def _passes_sound(search: str, examples: int) -> bool:
+    """Whether a stateful test finds nothing without a mutant; it draws the same examples every time."""
+    return SEARCHES[search].hunt(examples) is None
 
 
 def _explored(mutant: Mutant) -> dict[str, Kill]:

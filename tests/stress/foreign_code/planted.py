@@ -374,3 +374,30 @@ class SetsByObject(LostUpdate):
 
     def pay(self) -> None:
         object.__setattr__(self.account, "balance", self.account.balance + 1)
+
+
+class TakesNoticeTooLate:
+    """A wait that has timed out is still in the list of waiters, so it takes the notice of the other wait."""
+
+    def __init__(self) -> None:
+        self.ready = threading.Condition()
+        self.woken = 0
+
+    def _wait(self, seconds: float) -> None:
+        with self.ready:
+            if self.ready.wait(seconds):
+                self.woken += 1
+
+    def thread_short(self) -> None:
+        self._wait(1)
+
+    def thread_long(self) -> None:
+        self._wait(9)
+
+    def thread_other(self) -> None:
+        time.sleep(1)
+        with self.ready:
+            self.ready.notify()
+
+    def check(self) -> None:
+        assert self.woken == 1, self.woken

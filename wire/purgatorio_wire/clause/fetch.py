@@ -230,7 +230,7 @@ def at_followers(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
         if one.t < ready_by < deadline and not any(begin <= until and one.t <= end for begin, end in spans):
             half, promise = (
                 (deadline - ready_by) // 2,
-                "an answer with what is replicated, long before max_wait,",
+                "an answer with the replicated records, long before max_wait,",
             )
             yield in_time(bounds, "F3", "at-follower", one, ready_by + half, half, promise)
 
@@ -502,7 +502,9 @@ class Fetching:
         total = sum(map(sum, came))
         if not batches:
             if self.one.answer is not None and self.one.version > 2:
-                yield broken("F7", "no-batch", self.one, "one batch of what is there, however large", "none")
+                yield broken(
+                    "F7", "no-batch", self.one, "one batch of the available records, however large", "none"
+                )
         elif len(large) <= 1 and all(len(held) == 1 for held in large) and (total <= most or batches == 1):
             yield kept("F7", "too-much")
         else:
@@ -564,7 +566,7 @@ class Fetching:
 
     def _woken_in_time(self, clause: str, ready_by: int) -> Row:
         one = self.one
-        promise = f"an answer {after(ready_by, one.t)} after the request, when what it waits for is done,"
+        promise = f"an answer {after(ready_by, one.t)} after the request, when the awaited event has come,"
         gap = self.deadline - ready_by
         return in_time(
             self.bounds, clause, "not-woken", one, ready_by, gap, promise, *self._appends(ready_by)

@@ -179,7 +179,7 @@ def _leaving(group: Group, one: Exchange, gone: dict[str, int]) -> Rows:
         issued = group.issued().get(member)
         if one.t >= gone.get(member, END_OF_TIME):
             yield answered_with(
-                "G9", "left-twice", one, error, UNKNOWN_MEMBER, f" for {member}, who has left"
+                "G9", "left-twice", one, error, UNKNOWN_MEMBER, f" for {member}, a member that has left"
             )
         elif issued is None and member and not group.static:
             yield answered_with("G9", "leaves-unknown", one, error, UNKNOWN_MEMBER, f" for {member}")
@@ -189,7 +189,9 @@ def _leaving(group: Group, one: Exchange, gone: dict[str, int]) -> Rows:
             if current is not None and member in current.members and group.steady(member, current, one):
                 yield answered_with("G8", "leave-refused", one, error, 0, f" for {member}, a member")
         elif issued.ended_t <= one.t and one.answer_t < id_over(issued) - EARLY_NS:
-            yield answered_with("G8", "leave-refused", one, error, 0, f" for {member}, who has an id")
+            yield answered_with(
+                "G8", "leave-refused", one, error, 0, f" for {member}, a client that has an id"
+            )
 
 
 def _other_leave(group: Group, one: Exchange, member: str) -> bool:

@@ -47,12 +47,14 @@ def _held_up(bounds: Bounds, one: Exchange, behind: Exchange) -> Rows:
     if one.answer_t is None or behind.wait_ms or (held_ns and behind.t >= one.answer_t + held_ns // 2):
         return
     if not held_ns:
-        promise = "an answer at once, as no throttle time was told,"
+        promise = "an answer at once, because no throttle time was returned,"
         yield in_time(bounds, "Q1", "held-up", behind, behind.t, LEAST_GAP_NS, promise, *one.events)
         return
     promise = f"an answer when the throttle time of {one.throttled_ms} ms is over,"
     if behind.answer_t is not None and behind.answer_t < one.t + held_ns - EARLY_NS:
-        seen = f"answered {after(behind.answer_t, one.t)} after the request that was told it"
+        seen = (
+            f"answered {after(behind.answer_t, one.t)} after the request whose response had the throttle time"
+        )
         yield broken("Q1", "early", behind, f"not before the throttle time is over: {promise}", seen)
         return
     gap = max(held_ns, LEAST_GAP_NS)

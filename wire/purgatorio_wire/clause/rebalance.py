@@ -115,7 +115,10 @@ def _one_leader(group: Group, before: Generation | None, one: Generation) -> Row
     if group.static or group.unheard(one):
         return
     if before is not None and before.leader in members and before.number + 1 == one.number:
-        stays, allowed = one.leader == before.leader, f"{before.leader}, who led before and has rejoined"
+        stays, allowed = (
+            one.leader == before.leader,
+            f"{before.leader}, the previous leader, which has rejoined",
+        )
         yield checked("G2", "leader-changes", one.joins[0], stays, allowed, one.leader)
     voted = [next((x for x in protocols(join) if x in common), "") for join in one.joins]
     votes = Counter(voted).most_common()

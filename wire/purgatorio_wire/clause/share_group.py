@@ -176,9 +176,9 @@ class _Judged:
         passed_ns = second.answer_t - first.answer_t
         seen = f"the record {offset} of {_named(held.part)}, {after(second.answer_t, first.by.t)} after it"
         if first.lock_ns and passed_ns * LOCK_PARTS > first.lock_ns:
-            allowed = f"nothing of what is locked for {first.lock_ns // MS} ms, before the lock ends"
+            allowed = f"no record that is locked for {first.lock_ns // MS} ms, before the lock ends"
             return broken("S7", "early", second.by, allowed, seen, *first.by.events)
-        allowed = f"nothing that {_member(first)} has"
+        allowed = f"no record that {_member(first)} has acquired"
         return broken("S3", "held", second.by, allowed, seen, *first.by.events)
 
     def _counted(self, held: Acquired) -> Rows:
@@ -216,7 +216,7 @@ class _Judged:
         lacks = [x for x in (held.first, held.last) if not any(base <= x <= last for base, last in batches)]
         if not lacks:
             return kept("S3", "with-records")
-        allowed = f"the records {held.first} to {held.last} with what was acquired"
+        allowed = f"the records {held.first} to {held.last} with the acquired records"
         return broken("S3", "with-records", held.by, allowed, f"not {lacks[0]}")
 
     def _done(self, asked: Asked, part: Part, mine: list[Acquired]) -> Rows:

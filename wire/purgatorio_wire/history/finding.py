@@ -106,7 +106,7 @@ def timed(
     if by.held is RowStatus.UNDECIDED:
         gaps = 0.0 if by.came_t is None else by.gaps
         return undecided(
-            clause, f"{seen}; {allowed}, too wide to judge it, or not watched so long", cause, gaps
+            clause, f"{seen}; {allowed}, too wide a bound to judge, or not observed long enough", cause, gaps
         )
     late = by.promised_t, by.came_t or by.limit_t
     return replace(late_row(clause, cause, one, allowed, seen, late, *witnesses), gaps=by.gaps)

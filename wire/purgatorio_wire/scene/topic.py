@@ -42,7 +42,7 @@ UNREAD: Final = 24
 """More than the buffers of two machines hold."""
 UNREAD_BYTES: Final = 500_000
 TAKES_TWO: Final = (
-    "it takes two brokers and a way to stop one: --second with --second-pid, or with --stop-command and "
+    "needs two brokers and a way to stop one: --second with --second-pid, or with --stop-command and "
     "--continue-command"
 )
 SHRINKS_SECONDS: Final = 45.0

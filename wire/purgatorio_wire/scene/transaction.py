@@ -366,7 +366,9 @@ async def _each_in_its_time(play: Play, topic: str) -> None:
 async def _left_open(play: Play, topic: str) -> None:
     looks_ms = play.broker.declared.late_topics_ms + LOOKS_MS
     if play.broker.open_looks_ms > LOOKS_MS:
-        play.cannot(f"what is open for too long is searched for every {play.broker.open_looks_ms} ms", "R2")
+        play.cannot(
+            f"the broker looks for overdue transactions only every {play.broker.open_looks_ms} ms", "R2"
+        )
         return
     too_long_ms = play.wait_ms(TOO_LONG_MS)
     writer, reader = await writer_of(play, topic, too_long_ms), await play.open("reader")

@@ -48,7 +48,7 @@ class Node(Link):
         self.tick: int = tick
 
     def is_wanted(self) -> bool:
-        """False once somebody has cancelled it, who may not have unlinked it yet, or found it in no ring."""
+        """False after a cancel, even if the cancel has not unlinked the node yet or found the node in no ring."""
         raise NotImplementedError
 
     def run(self) -> None:
@@ -56,5 +56,6 @@ class Node(Link):
         raise NotImplementedError
 
     def drop(self) -> None:
-        """It will not run: let go of what it holds. Called outside of every lock, for a finalizer may run."""
+        """Release the function and its arguments, because the node will not run. Called without a lock: a finalizer may
+        run."""
         raise NotImplementedError

@@ -85,13 +85,12 @@ class TaskNode(Node):
 
 @mypyc_attr(acyclic=True)
 class CallNode(Node):
-    """A function that waits once, in a timer without integer handles. What was cancelled, has run, or was dropped by
-    `close` holds the function no longer.
+    """A function that runs once, in a timer without integer handles. After a cancel, a run or a `close`, the node no
+    longer holds the function.
 
-    Compiled, it takes 64 bytes, and the collector does not walk it. The price: what refers to itself by way of a handle
-    that *waits* is freed when the handle runs, is cancelled, or its timer is closed, and not before. So a timer that is
-    dropped with functions in it, and was not closed, is never freed.
-    """
+    Compiled, it takes 64 bytes, and the collector does not walk it. The price: a reference cycle through a handle that
+    *waits* is freed only when the handle runs or is cancelled, or when its timer is closed. So a timer with waiting
+    functions that is dropped without `close` is never freed."""
 
     __slots__ = ("_callback", "_timer")
 
@@ -214,8 +213,8 @@ class IntrusiveTimer(Owned):
             self._alarm.ring()
 
     def call_at(self, deadline_ms: int, callback: Callback) -> Handle:
-        """Let `callback` run once at `deadline_ms` of the timer's clock. TypeError for a float and for what is no
-        function, TimerClosed after `close`."""
+        """Let `callback` run once at `deadline_ms` of the timer's clock. Raises TypeError for a float or for an object
+        that is no function, and TimerClosed after `close`."""
         if not callable(callback):
             raise no_function(callback)
         if self._forks != PROCESS.forks:
@@ -388,7 +387,8 @@ class IntrusiveTimer(Owned):
         return True
 
     def hand_over(self, dues: list[Due]) -> None:
-        """For drains: one action for the executor. What it refuses waits again, and it is raised."""
+        """For drains: submit the tasks to the executor as one action. If the executor refuses, the tasks wait again,
+        and the exception is raised."""
         if not dues:
             return
         batch = Batch(dues, self)
@@ -473,7 +473,7 @@ class Batch:
 
 
 class Alarm:
-    """A sleep that another thread may end, for a timer whose own lock is not one to wait on.
+    """A sleep that another thread may end, for a timer whose own lock has no condition to wait on.
 
     [T2] A `ring` that comes after `ticket()` ends the sleep that is given this ticket, however the two threads
     meet. Its story: (1) A, under the timer's lock, sees that nothing is due, and takes a ticket; (2) B adds what is due
@@ -495,7 +495,7 @@ class Alarm:
         return self._rings.get()
 
     def ring(self) -> None:
-        """Wake who sleeps, and who is about to."""
+        """Wake the sleeping threads, and the threads that are about to sleep."""
         with self._lock:
             self._rings.add(1)
             self._rung.notify_all()

@@ -168,7 +168,7 @@ class Wheel:
     what is due. No lock and no clock. `wheel_size` is a power of two, `levels` are made beforehand (at least 1), more
     on demand.
 
-    `idle_until`: no `take_due` before that tick would give or move anything.
+    `idle_until`: a `take_due` before this tick returns no task and moves no task.
     """
 
     __slots__ = ("_bits", "_compact_next", "_compact_tick", "_heap", "_last_number", "_levels", "_linked",
@@ -254,8 +254,8 @@ class Wheel:
         return self._heap[0][0] if self._heap else None
 
     def take_due(self, now_tick: int) -> list[Due] | None:
-        """Move to `now_tick` (not back), and take out what is due, in the order of its ticks. None where no bucket was
-        due; an empty list where all in it was cancelled, or only moved nearer."""
+        """Move to `now_tick` (never back), and remove the due tasks, in the order of their ticks. Returns None if no
+        bucket was due, and an empty list if all tasks of the due buckets were cancelled or moved to a lower level."""
         if now_tick < self._now_tick:
             # Somebody has read the clock later, and was here before.
             now_tick = self._now_tick

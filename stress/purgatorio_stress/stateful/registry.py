@@ -1,0 +1,82 @@
+"""The stateful tests by name, and for a given patch the tests that can detect it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import ModuleType
+from typing import Final
+
+from purgatorio_stress.mutant.patch import Patch
+from purgatorio_stress.stateful.action_queue_machine import ActionQueueMachine
+from purgatorio_stress.stateful.purgatory_machine import LockedMachine, PendingFlagMachine
+from purgatorio_stress.stateful.reaper_machine import ReaperMachine
+from purgatorio_stress.stateful.search import Search, of_machine, of_programs
+from purgatorio_stress.stateful.timer_machine import (
+    HASHED,
+    HEAP,
+    INTRUSIVE,
+    INTRUSIVE_CALLS,
+    WHEEL,
+    machine_for,
+)
+from purgatorio_stress.stateful.timer_programs import aligned_programs, run_program
+
+
+class _PendingFlag(PendingFlagMachine):
+    judged = False
+
+
+class _Locked(LockedMachine):
+    judged = False
+
+
+SEARCHES: Final[Mapping[str, Search]] = {
+    search.name: search
+    for search in (
+        of_machine("system-timer", machine_for(WHEEL, blind=True)),
+        of_programs("aligned-programs", aligned_programs(), run_program, examples=500),
+        of_machine("heap-timer", machine_for(HEAP, blind=True)),
+        of_machine("hashed-wheel", machine_for(HASHED, blind=True)),
+        of_machine("intrusive-timer", machine_for(INTRUSIVE, blind=True)),
+        of_machine("intrusive-calls", machine_for(INTRUSIVE_CALLS, blind=True)),
+        of_machine("reaper", ReaperMachine),
+        of_machine("action-queue", ActionQueueMachine),
+        of_machine("purgatory-pending-flag", _PendingFlag),
+        of_machine("purgatory-locked", _Locked),
+    )
+}
+"""The timers' see the contract only, not the structures' own checks, for another timer has none. The clauses do not
+judge the purgatories' traces here: the model finds as much in a tenth of it."""
+
+
+def searches_for(patches: Iterable[Patch], dialect: str) -> tuple[Search, ...]:
+    """The searches that run the patched code, the likeliest first."""
+    names = dict.fromkeys(name for patch in patches for name in names_of(_module_of(patch.owner), dialect))
+    return tuple(SEARCHES[name] for name in names)
+
+
+def _module_of(owner: object) -> str:
+    return owner.__name__ if isinstance(owner, ModuleType) else str(getattr(owner, "__module__", ""))
+
+
+BY_MODULE: Final[Mapping[str, tuple[str, ...]]] = {
+    "purgatorio.delayed.action_queue": ("action-queue",),
+    "purgatorio.reaper": ("reaper",),
+    "purgatorio.timer.hashed_wheel": ("hashed-wheel",),
+    "purgatorio.timer.heap_timer": ("heap-timer",),
+    "purgatorio.timer.intrusive": ("intrusive-timer", "intrusive-calls"),
+    "purgatorio.timer": ("system-timer", "aligned-programs", "reaper"),
+}
+"""By what the module's name begins with, the narrower first."""
+_OF_ONE_DIALECT: Final = {
+    "purgatorio.delayed.locked": "locked",
+    "purgatorio.delayed.pending_flag": "pending-flag",
+}
+
+
+def names_of(module: str, dialect: str) -> tuple[str, ...]:
+    """The searches that run code of a module of the reference, in one dialect."""
+    for start, names in BY_MODULE.items():
+        if module.startswith(start):
+            return names
+    return (f"purgatory-{_OF_ONE_DIALECT.get(module, dialect)}",)

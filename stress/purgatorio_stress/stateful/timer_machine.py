@@ -1,0 +1,303 @@
+"""The stateful test of one timer: rules for add, cancel, moves, drains at and around boundaries, waits, and re-entry.
+
+The timer gets a clock that counts its readings, an executor that runs on request, and the `Sync` for one thread. The
+contract is `purgatorio_spec.oracle.timer_set`. A violation raises Disagreement, and the text of the exception begins
+with the clause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from purgatorio import HashedWheel, HeapTimer, SystemTimer, TimerTask
+from purgatorio.timer import IntrusiveTimer
+from purgatorio_spec.oracle.timer_set import Disagreement, TimerSet
+from purgatorio_stress.scenario.parts import CheckedTimer, TimerParts
+from purgatorio_stress.stateful.boundary_clocks import CLOCKS_MS, FAR_MS, boundary_delays
+from purgatorio_stress.stateful.by_number import ByNumber
+from purgatorio_stress.stateful.one_thread import (
+    KeptFaults,
+    Meter,
+    MeteredClock,
+    OneThreadExecutor,
+    OneThreadSync,
+)
+
+SHAPES: Final = ((1, 3), (1, 2), (2, 2), (3, 3), (3, 2), (10, 4), (1, 20))
+"""Ticks in ms and buckets: small ones show what production's 1 and 20 hide."""
+
+NAMES: Final = [f"t{number}" for number in range(8)]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a timer under test is made of; each example has its own."""
+
+    clock: MeteredClock
+    sync: OneThreadSync
+    executor: OneThreadExecutor
+    faults: KeptFaults
+
+    @classmethod
+    def at(cls, start_ms: int) -> Parts:
+        """Fresh parts, with the clock at `start_ms`."""
+        meter, faults = Meter(), KeptFaults()
+        clock = MeteredClock(start_ms, meter)
+        sync = OneThreadSync(meter, clock)
+        return cls(clock, sync, OneThreadExecutor(faults, sync), faults)
+
+    def named(self) -> TimerParts:
+        """By the names of a timer's parameters."""
+        return {"clock": self.clock, "executor": self.executor, "faults": self.faults, "sync": self.sync}
+
+
+Factory = Callable[[int, int, Parts], CheckedTimer]
+"""Tick in ms, buckets, parts."""
+
+
+def _wheel(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
+    return SystemTimer("t", tick_ms=tick_ms, wheel_size=size, **parts.named())
+
+
+def _heap(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
+    return HeapTimer("t", tick_ms=tick_ms, **parts.named())
+
+
+def _hashed(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
+    return HashedWheel("t", tick_ms=tick_ms, wheel_size=size, **parts.named())
+
+
+def _intrusive(tick_ms: int, size: int, parts: Parts) -> IntrusiveTimer:
+    """Its sizes are powers of two: the next one from `size` on."""
+    size = 1 << (size - 1).bit_length()
+    return IntrusiveTimer(
+        "t", tick_ms=tick_ms, wheel_size=size, levels=1, integer_handles=True, **parts.named()
+    )
+
+
+def _intrusive_calls(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
+    return ByNumber(_intrusive(tick_ms, size, parts))
+
+
+def _intrusive_mixed(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
+    return ByNumber(_intrusive(tick_ms, size, parts), every=2)
+
+
+WHEEL: Final = ("SystemTimer", _wheel)
+HEAP: Final = ("HeapTimer", _heap)
+HASHED: Final = ("HashedWheel", _hashed)
+INTRUSIVE: Final = ("IntrusiveTimer", _intrusive)
+INTRUSIVE_CALLS: Final = ("IntrusiveTimerCalls", _intrusive_calls)
+INTRUSIVE_MIXED: Final = ("IntrusiveTimerMixed", _intrusive_mixed)
+TIMERS: Final = (WHEEL, HEAP, HASHED, INTRUSIVE, INTRUSIVE_CALLS, INTRUSIVE_MIXED)
+
+
+class MachineTask(TimerTask):
+    """Reports its run to the machine, and then does its random action."""
+
+    def __init__(self, machine: TimerMachine, name: str, delay_ms: int, then: tuple[str, int] | None) -> None:
+        super().__init__(delay_ms, sync=machine.parts.sync)
+        self.machine = machine
+        self.name = name
+        self.then = then
+
+    def run(self) -> None:
+        self.machine.ran(self)
+
+
+class TimerMachine(RuleBasedStateMachine):
+    """One timer against `TimerSet`. Subclasses give `factory`; `blind` ones do without the timer's own `check`."""
+
+    factory: Factory
+    blind = False
+
+    @initialize(shape=st.sampled_from(SHAPES), start_ms=st.sampled_from(CLOCKS_MS), off_ms=st.integers(0, 40))
+    def start(self, shape: tuple[int, int], start_ms: int, off_ms: int) -> None:
+        self.tick_ms, self.size = shape
+        self.parts = Parts.at(start_ms + off_ms)
+        self.clock = self.parts.clock
+        self.executor = self.parts.executor
+        self.timer = type(self).factory(self.tick_ms, self.size, self.parts)
+        self.oracle = TimerSet(self.tick_ms)
+        self.tasks: dict[str, MachineTask] = {}
+        self.handed: dict[str, int] = {}
+        self.fired: list[str] = []
+        self.delays = boundary_delays(self.tick_ms, self.size)
+
+    @rule(name=st.sampled_from(NAMES), data=st.data())
+    def add(self, name: str, data: st.DataObject) -> None:
+        """A new task of that name, or, where one waits, a cancel of it first or a move."""
+        kind = data.draw(
+            st.sampled_from(("short", "aligned", "boundary", "short", "aligned", "far")), label="kind"
+        )
+        then = data.draw(
+            st.none() | st.tuples(st.sampled_from(("add", "cancel", "raise", "again")), st.integers(-1, 9)),
+            label="then",
+        )
+        self._add(name, self._delay_ms(kind, data), then)
+
+    def _delay_ms(self, kind: str, data: st.DataObject) -> int:
+        if kind == "boundary":
+            return data.draw(st.sampled_from(self.delays), label="delay_ms")
+        if kind == "short":
+            return data.draw(st.integers(-2 * self.tick_ms, 3 * self.tick_ms * self.size), label="delay_ms")
+        if kind == "far":
+            return data.draw(st.sampled_from(FAR_MS), label="delay_ms")
+        # The deadline, not the delay, sits on the end of a level's tick.
+        unit_ms: int = self.tick_ms * self.size ** data.draw(st.integers(0, 2), label="level")
+        ahead = data.draw(st.integers(1, 2 * self.size), label="ticks")
+        now_ms = self.clock.now_ms()
+        return (now_ms // unit_ms + ahead) * unit_ms - now_ms + data.draw(st.integers(-1, 1), label="off")
+
+    def _add(self, name: str, delay_ms: int, then: tuple[str, int] | None) -> None:
+        if name in self.tasks:
+            self.timer.cancel(self.tasks[name])
+            self.oracle.cancel(name)
+        self.tasks[name] = task = MachineTask(self, name, delay_ms, then)
+        self._insert(task)
+        self._settle()
+
+    def _insert(self, task: MachineTask) -> None:
+        self.clock.meter.work = 0
+        self.oracle.add(task.name, self.clock.now_ms() + task.delay_ms)
+        self.timer.add(task)
+
+    def _settle(self) -> None:
+        """Run what an `add` handed over."""
+        self.executor.run_all()
+        self.parts.faults.raise_kept()
+
+    @rule(name=st.sampled_from(NAMES))
+    def add_again(self, name: str) -> None:
+        """The same task once more: a move where it waits, a restart where it ran or was cancelled."""
+        if name in self.tasks:
+            self._insert(self.tasks[name])
+            self._settle()
+
+    @rule(name=st.sampled_from(NAMES))
+    def cancel(self, name: str) -> None:
+        """Also of what has run, and twice."""
+        if name in self.tasks:
+            self.timer.cancel(self.tasks[name])
+            self.oracle.cancel(name)
+
+    @rule(by_ms=st.integers(0, 3))
+    def advance_a_little(self, by_ms: int) -> None:
+        self._advance(by_ms)
+
+    @rule(data=st.data())
+    def advance_to_a_boundary(self, data: st.DataObject) -> None:
+        self._advance(max(0, data.draw(st.sampled_from(self.delays), label="by_ms")))
+
+    @rule(off_ms=st.integers(-1, 1))
+    def advance_to_the_next(self, off_ms: int) -> None:
+        """To the moment at which something is due, one before or one after."""
+        next_ms = self.oracle.next_due()
+        if next_ms is not None and next_ms < self.clock.now_ms() + (1 << 30):
+            self._advance(max(0, next_ms - self.clock.now_ms() + off_ms))
+
+    @rule(data=st.data())
+    def leap_without_drain(self, data: st.DataObject) -> None:
+        """Time passes and no thread polls: the wheel's own clock lags."""
+        self.clock.advance(data.draw(st.integers(0, 2 * self.tick_ms * self.size), label="by_ms"))
+
+    @rule(data=st.data())
+    def advance_by_ticks(self, data: st.DataObject) -> None:
+        self._advance(self.tick_ms * data.draw(st.integers(1, self.size), label="ticks"))
+
+    @rule(timeout_ms=st.sampled_from((1, 5, 9, 25, 200)))
+    def wait_and_drain(self, timeout_ms: int) -> None:
+        """A drain that sleeps until something is due, as a reaper's does: neither over it nor beyond its time-out."""
+        before_ms, next_ms = self.clock.now_ms(), self.oracle.next_due()
+        self.clock.meter.work = 0
+        self.timer.advance_clock(timeout_ms)
+        slept_ms = self.clock.now_ms() - before_ms
+        if slept_ms > timeout_ms:
+            raise Disagreement(f"T2: a drain asked to wait {timeout_ms} ms slept {slept_ms} ms")
+        if next_ms is not None and slept_ms and self.clock.now_ms() > next_ms:
+            raise Disagreement(f"T2: a drain slept until {self.clock.now_ms()} over one due at {next_ms}")
+        self._drained()
+
+    def _advance(self, by_ms: int) -> None:
+        self.clock.advance(by_ms)
+        self.clock.meter.work = 0
+        self.timer.advance_clock(0)
+        self._drained()
+
+    def _drained(self) -> None:
+        """Compare with the oracle what the drain that has just been made hands over."""
+        now_ms = self.clock.now_ms()
+        if self.timer.advance_clock(0):
+            raise Disagreement(f"T2: a second drain at {now_ms} found something more")
+        due = self.oracle.take_due(now_ms)
+        self.handed = dict(due)
+        self.fired = []
+        self.executor.run_all()
+        fired, self.fired = self.fired, []
+        self.parts.faults.raise_kept()
+        self.handed = {}
+        self.oracle.check_drain(due, fired, now_ms)
+
+    def ran(self, task: MachineTask) -> None:
+        """A task runs: inside a drain what was due, else what an add may hand over."""
+        try:
+            if self.handed.pop(task.name, None) is not None:
+                self.fired.append(task.name)
+            else:
+                self.oracle.fired_by_add(task.name, self.clock.now_ms())
+        except Disagreement as wrong:
+            # The timer contains what a task raises, as it must; this one is for the machine.
+            self.parts.faults.wrong.append(wrong)
+            return
+        self._then(task)
+
+    def _then(self, task: MachineTask) -> None:
+        what, number = task.then or ("nothing", 0)
+        task.then = None
+        if what == "close":
+            self.timer.close()
+        if what == "raise":
+            raise ValueError(task.name)
+        if what == "again" and task.name in self.tasks and self.tasks[task.name] is task:
+            self._insert(task)
+        other = f"c{number}"
+        if what == "add" and other not in self.tasks:
+            self.tasks[other] = MachineTask(self, other, number * self.tick_ms, None)
+            self._insert(self.tasks[other])
+        named = self.tasks.get(NAMES[number % len(NAMES)])
+        if what == "cancel" and named is not None and named.name not in self.handed:
+            self.timer.cancel(named)
+            self.oracle.cancel(named.name)
+
+    @precondition(lambda self: hasattr(self, "timer"))
+    @invariant()
+    def agrees(self) -> None:
+        """After every rule: the structure's own invariants, and the count."""
+        self.clock.meter.work = 0
+        if not self.blind:
+            self.timer.check()
+        self.oracle.check_size(self.timer.size())
+
+    def teardown(self) -> None:
+        """A task closes the timer: it must not wait for itself."""
+        if not hasattr(self, "timer"):
+            return
+        self.clock.meter.work = 0
+        self._insert(MachineTask(self, "closing", 0, ("close", 0)))
+        self.timer.advance_clock(0)
+        self.handed = self.oracle.take_due(self.clock.now_ms())
+        self.executor.run_all()
+        self.parts.faults.raise_kept()
+        if self.handed:
+            raise Disagreement(f"T2: a drain at {self.clock.now_ms()} left {sorted(self.handed)}")
+
+
+def machine_for(timer: tuple[str, Factory], *, blind: bool = False) -> type[TimerMachine]:
+    """The machine of one timer, named for it so that a failure prints a program that says which."""
+    name, factory = timer
+    return type(f"{name}Machine", (TimerMachine,), {"factory": staticmethod(factory), "blind": blind})
