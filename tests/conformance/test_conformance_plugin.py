@@ -490,7 +490,7 @@ def test_a_subject_that_never_returns_is_given_up(
     assert result.parseoutcomes()["failed"] == 2
     result.stdout.fnmatch_lines(
         [
-            "T3  cannot be judged: toy-wheel: hang: silent for * s*; lane-0 is at InVirtualTime.advance (*)",
+            "T3  cannot be judged: toy-wheel: hang: silent for * s*; lane-0 is at InVirtualTime.advance (*)*",
             "program  advance(*",
             "T3  as test_conformance[[]netty-hashed-wheel-T3-*[]] above: advance(*",
         ]

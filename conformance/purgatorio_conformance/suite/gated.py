@@ -80,8 +80,9 @@ _STEPPED: Final = 12
 _SCOPE: Final = 800
 """So many programs of the scope are played at most, the smallest first."""
 
-_SHORTENS_S: Final = 20.0
-"""No script is tried any more after so long."""
+_SHORTENS_S: Final = 120.0
+_HANGS_S: Final = 20.0
+"""No script is tried any more after so long; where each that hangs is waited for, after the shorter time."""
 
 _OPERATIONS: Final = 500
 """So many tasks or operations a plan has, or so many periodic tasks are added, about."""
@@ -211,10 +212,15 @@ class _Played:
 
 
 def _shortest(
-    program: LongRun, under: Under, script: Script, shows: Callable[[Played], bool], operation: str = ""
+    program: LongRun,
+    under: Under,
+    script: Script,
+    shows: Callable[[Played], bool],
+    operation: str = "",
+    most_s: float = _SHORTENS_S,
 ) -> tuple[Played, PlayedSession] | None:
     """Of a shortest script that shows it: what came of it, and what was asked."""
-    until_s = time.monotonic() + _SHORTENS_S
+    until_s = time.monotonic() + most_s
     search = ScriptSearch(lambda tried: shows(under.tried(tried)), under.description, until_s)
     found = search.reduced(script, operation)
     if found is None:
@@ -276,7 +282,8 @@ def _failing(
     def shows(played: Played) -> bool:
         return played.failure is not None and played.failure.kind == kind
 
-    found = _shortest(program, under, script_of(path, under.part, last=last or Quiesce()), shows)
+    script = script_of(path, under.part, last=last or Quiesce())
+    found = _shortest(program, under, script, shows, most_s=_HANGS_S)
     return None if found is None else found[1]
 
 
