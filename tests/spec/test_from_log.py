@@ -453,4 +453,6 @@ def test_the_command_says_all_in_json(tmp_path: Path) -> None:
         command, [str(LOGS / "requests.csv"), str(out), *options, "--force", "--map", "id=nosuch"]
     )
     assert bad.exit_code == 2
+    assert bad.stderr.splitlines()[-1].startswith("Error: ")
     assert "has no column 'nosuch'; it has request_id" in bad.stderr
+    assert "Usage" not in bad.stderr

@@ -16,7 +16,7 @@ from purgatorio_conformance.protocol.script import Played, Script, ScriptPlayer
 from purgatorio_conformance.subject.contract import SubjectFailed
 from purgatorio_conformance.subject.plan import HUGE_NS, MS
 from purgatorio_conformance.suite.case import Kind, Subject, subject_under
-from purgatorio_conformance.suite.contract import CAPABILITIES, Promise
+from purgatorio_conformance.suite.contract import CAPABILITIES, OFFERS, Promise
 from purgatorio_conformance.suite.gated import of_command
 
 
@@ -35,7 +35,7 @@ def command_promise(description: Description) -> Promise:
         lacks["raising"] = lacks["re-entry"]
     if description.unit_ns > 1:
         lacks["between-ticks"] = f"its times are multiples of {description.unit_ns} ns"
-    if description.least_delay_ns > -10_000 * tick_ns:
+    if description.least_delay_ns > 0:
         lacks["past"] = f"its smallest delay is {description.least_delay_ns} ns"
     if description.most_delay_ns < HUGE_NS:
         lacks["far"] = f"its largest delay is {description.most_delay_ns} ns"
@@ -53,6 +53,9 @@ def command_promise(description: Description) -> Promise:
         subject=description.name,
         version=description.version,
         language=description.language,
+        offers=tuple(offer for offer in OFFERS if offer in description.capabilities),
+        catch_up=description.catch_up,
+        turn=description.turn,
     )
 
 

@@ -18,6 +18,10 @@ from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from purgatorio_wire.trace.file import convert_wire, is_wire_trace
 
 
+class _Refused(click.ClickException):
+    exit_code = 2
+
+
 @click.command(
     "convert", epilog="Exit status: 0 converted, 2 broken lines, an incomplete file, or wrong usage."
 )
@@ -92,7 +96,8 @@ def _from_log(
         with progress(f"reading {_shown(log)}", unit="rows", quiet=as_json) as going:
             made = convert_log(log, out, read_mapping(mapping, assigned), force=force, progress=going.tell)
     except (CannotConvert, OSError) as bad:
-        raise click.UsageError(str(bad)) from None
+        # The command was right, and the data were not: its usage would not help.
+        raise _Refused(str(bad)) from None
     if as_json:
         said = {
             "kind": "convert", "verdict": str(Verdict.PASS), "trace": str(log), "out": str(out), "run": made.run,

@@ -71,9 +71,12 @@ def verdict_table(result: CheckResult, links: Links = NO_LINKS) -> Markup:
     that run, if one is shown."""
     titles = run_titles(result.runs)
     skipped = skipped_everywhere(result)
-    named = promises(run.profile for run in result.runs)
+    every = promises(run.profile for run in result.runs)
     for one in skipped:
-        named.pop(one.clause, None)
+        every.pop(one.clause, None)
+    # T8 of a trace without periodic tasks has no result, and needs no column.
+    judged = {name for run in result.runs for name in run.clauses}
+    named = {name: promise for name, promise in every.items() if name in judged}
     runs = worst_first(result.runs)
     shown = runs[:RUNS_SHOWN]
     head = tag(
@@ -101,7 +104,7 @@ def verdict_table(result: CheckResult, links: Links = NO_LINKS) -> Markup:
         if left > 0
         else None,
         tag("ul", *(tag("li", text, class_=f"key {kind}") for kind, text in _LEGEND), class_="legend"),
-        *(tag("p", said, class_="quiet") for said in (*_never(result, named), *why_skipped(skipped))),
+        *(tag("p", said, class_="quiet") for said in (*_never(result, every), *why_skipped(skipped))),
     )
 
 
