@@ -77,7 +77,7 @@ def test_the_reference_passes(name: str) -> None:
     """And every case says something: what is not PASS is SKIPPED for a lack or by the profile, none is UNKNOWN."""
     found = outcomes(name)
     assert {outcome.verdict for outcome in found.values()} <= {Verdict.PASS, Verdict.SKIPPED}, found
-    assert sum(outcome.verdict is Verdict.PASS for outcome in found.values()) > 20
+    assert sum(outcome.verdict is Verdict.PASS for outcome in found.values()) >= 15
     assert all(outcome.occasions for outcome in found.values() if outcome.verdict is Verdict.PASS)
 
 
