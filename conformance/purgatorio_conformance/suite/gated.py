@@ -80,9 +80,8 @@ _STEPPED: Final = 12
 _SCOPE: Final = 800
 """So many programs of the scope are played at most, the smallest first."""
 
-_SHORTENS_S: Final = 120.0
-_HANGS_S: Final = 20.0
-"""No script is tried any more after so long; where each that hangs is waited for, after the shorter time."""
+_SHORTENS_S: Final = 20.0
+"""No script is tried any more after so long."""
 
 _OPERATIONS: Final = 500
 """So many tasks or operations a plan has, or so many periodic tasks are added, about."""
@@ -216,11 +215,10 @@ def _shortest(
     under: Under,
     script: Script,
     shows: Callable[[Played], bool],
-    operation: str = "",
-    most_s: float = _SHORTENS_S,
+    operation: str,
+    until_s: float,
 ) -> tuple[Played, PlayedSession] | None:
     """Of a shortest script that shows it: what came of it, and what was asked."""
-    until_s = time.monotonic() + most_s
     search = ScriptSearch(lambda tried: shows(under.tried(tried)), under.description, until_s)
     found = search.reduced(script, operation)
     if found is None:
@@ -238,10 +236,13 @@ def _shortened(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{program.name}.jsonl"
         path.write_bytes(trace)
+        until_s = time.monotonic() + _SHORTENS_S
         # What comes after the violation is of no use, unless it is something that never came.
         for until in (max(example.events), None):
             script = script_of(path, under.part, until)
-            found = _shortest(program, under, script, lambda played: breaks(played, clause), example.subject)
+            found = _shortest(
+                program, under, script, lambda played: breaks(played, clause), example.subject, until_s
+            )
             if found is not None:
                 return judge(found[0].recording(program.name)), found[1]
     return whole, program
@@ -283,7 +284,7 @@ def _failing(
         return played.failure is not None and played.failure.kind == kind
 
     script = script_of(path, under.part, last=last or Quiesce())
-    found = _shortest(program, under, script, shows, most_s=_HANGS_S)
+    found = _shortest(program, under, script, shows, "", time.monotonic() + _SHORTENS_S)
     return None if found is None else found[1]
 
 
