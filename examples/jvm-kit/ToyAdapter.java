@@ -89,6 +89,11 @@ public final class ToyAdapter implements Factory {
       }
 
       @Override
+      public Long keys() {
+        return toy.keys();
+      }
+
+      @Override
       public Long watched() {
         return toy.watched();
       }

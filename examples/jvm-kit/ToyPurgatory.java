@@ -175,14 +175,21 @@ class ToyPurgatory {
     return back;
   }
 
+  long keys() {
+    return watched.size();
+  }
+
   /** Entries of completed operations leave the lists at once when somebody asks for the size. */
   long watched() {
-    long entries = 0;
-    for (Queue<Operation> list : watched.values()) {
-      list.removeIf(operation -> operation.completed);
-      entries += list.size();
+    synchronized (watched) {
+      long entries = 0;
+      for (Queue<Operation> list : watched.values()) {
+        list.removeIf(operation -> operation.completed);
+        entries += list.size();
+      }
+      watched.values().removeIf(Queue::isEmpty);
+      return entries;
     }
-    return entries;
   }
 
   long delayed() {

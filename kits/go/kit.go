@@ -83,6 +83,11 @@ type Purgatory interface {
 	Driven
 }
 
+// Listed is a purgatory that counts the keys that have a list, for P4.
+type Listed interface {
+	Keys() int
+}
+
 // Driven is what timers and purgatories have in common.
 type Driven interface {
 	// AdvanceTo says that it is nowNs now, in virtual time, and runs all that is due before it returns.

@@ -375,6 +375,9 @@ func (r *run) sizes(line map[string]any) {
 	if delayed >= 0 {
 		line["delayed"] = delayed
 	}
+	if listed, ok := r.purgatory.(Listed); ok {
+		line["keys"] = listed.Keys()
+	}
 }
 
 // settle waits for what the implementation's own goroutines do, until a goroutine is paused.

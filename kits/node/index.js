@@ -26,7 +26,7 @@ const CONSTANTS = {
  *   undefined if the timer does not tell, size(), advanceTo(nowNs), settle(), close() }
  * factory.purgatory(virtual, nowNs): { operation(hooks) -> operation, tryCompleteElseWatch(operation, keys) -> boolean,
  *   checkAndComplete(key) -> count, forceComplete(operation) -> boolean, cancelForKey(key) -> operations, watched(),
- *   delayed(), advanceTo(nowNs), settle(), close() }
+ *   keys(), delayed(), advanceTo(nowNs), settle(), close() }, where keys() counts the keys that have a list (P4)
  * All may be async, and what is not declared may be left out. A task is async: who runs it need not wait for it.
  */
 function run(promises, factory) {
@@ -130,6 +130,7 @@ function run(promises, factory) {
       const { under } = this;
       const sizes = async () => ({
         watched: await under.watched?.(),
+        keys: await under.keys?.(),
         delayed: await (under.delayed ?? under.size)?.call(under),
       });
       switch (call.m) {

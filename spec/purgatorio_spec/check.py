@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeGuard
 
 import pyarrow as pa
 
@@ -19,6 +20,7 @@ from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.trace.coded import Coded
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.reader import TraceReader
+from purgatorio_spec.trace.record import Header
 from purgatorio_spec.verdict import Violation
 
 
@@ -78,13 +80,10 @@ def _row_by_row(reader: TraceReader, failure: Failure, tally: RunTally | None, o
     facts, found = facts_of(fresh), RunTally(told=None if tally is None else tally.told)
     reader.broken, reader.broken_count = fresh.broken, fresh.broken_count
     found.failures[""] = failure
-    header = fresh.header
     result = unjudged(facts, failure)
-    if header is not None and header.profile in PROFILES:
+    if _is_usable(fresh.header):
         try:
-            outer = outer_of(facts)
-            run = run_of(header, run_facts(table, header), whole=outer.whole, dropped=outer.dropped)
-            result = conclude(facts, run, judge_run(run, table, only, found))
+            result = judge_table(facts, table, only, found)
         except Exception as error:
             result = unjudged(facts, failure_of(f"judging {reader.name}", error))
     return Folded(result, None, lambda: ())
@@ -115,9 +114,13 @@ def begin(reader: TraceReader, *, held: bool = False) -> Fold | None:
     """The fold of a reader's run, once its header has been read; None if that is unusable. `held`: all its events are
     held to the end, as they are where somebody else reads the lines, which come once."""
     header = reader.header
-    if header is None or header.profile not in PROFILES:
+    if not _is_usable(header):
         return None
     return Fold(header, held_bytes=None) if held or reader.lines is not None else Fold(header)
+
+
+def _is_usable(header: Header | None) -> TypeGuard[Header]:
+    return header is not None and header.profile in PROFILES
 
 
 def outer_of(facts: TraceFacts) -> Outer:
@@ -125,14 +128,16 @@ def outer_of(facts: TraceFacts) -> Outer:
     return Outer(facts.has_end and not dropped and facts.cut is None, dropped)
 
 
-def judge_table(reader: TraceReader, table: pa.Table) -> RunResult:
-    """Judge the events that a reader gave, once it has come to its end, row by row."""
-    header, facts = reader.header, facts_of(reader)
-    if header is None or header.profile not in PROFILES:
+def judge_table(
+    facts: TraceFacts, table: pa.Table, only: str | None = None, tally: RunTally | None = None
+) -> RunResult:
+    """Judge the events of a run row by row."""
+    header = facts.header
+    if not _is_usable(header):
         return conclude(facts, None, RunTally())
     outer = outer_of(facts)
     run = run_of(header, run_facts(table, header), whole=outer.whole, dropped=outer.dropped)
-    return conclude(facts, run, judge_run(run, table))
+    return conclude(facts, run, judge_run(run, table, only, tally))
 
 
 def facts_of(reader: TraceReader) -> TraceFacts:

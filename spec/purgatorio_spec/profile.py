@@ -50,8 +50,6 @@ _PROFILES: Final = (
             "a purgatory: a check may return while another thread still completes a ready operation; two try_complete "
             "calls of one operation never overlap, but on_complete may overlap a try_complete (Kafka 1.1 to 4.0)",
             completes_beside=True, counts_raced=True),
-    Profile("wire-waits", frozenset({"O1", "O4", "O5", "T1", "T2"}),
-            "requests that wait in a Kafka-compatible broker, seen by a client (`purgatorio wire`)"),
     Profile("request-log", frozenset({"O1", "O4", "O5", "T1", "T2"}),
             "requests that wait in a server, read from a log of the server (`purgatorio convert --from-log`)",
             answered_in_time=True),

@@ -11,11 +11,8 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from purgatorio_spec.check import judge_table
-from purgatorio_spec.history.run import run_of
-from purgatorio_spec.judge.context import run_facts
-from purgatorio_spec.judge.result import RunResult, TraceFacts, conclude
-from purgatorio_spec.judge.rowwise import judge_run
+from purgatorio_spec.check import facts_of, judge_table
+from purgatorio_spec.judge.result import RunResult, TraceFacts
 from purgatorio_spec.show.counterexample import Counterexample, counterexample
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
 from purgatorio_spec.trace.reader import TraceReader
@@ -85,9 +82,7 @@ def judge(recording: Recording) -> Judged:
         events=len(events),
         has_end=not recording.broken_off,
     )
-    run = run_of(recording.header, run_facts(table, recording.header), whole=not recording.broken_off)
-    result = conclude(facts, run, judge_run(run, table))
-    return Judged(recording.broken_off, recording.write, result, table)
+    return Judged(recording.broken_off, recording.write, judge_table(facts, table), table)
 
 
 def judge_file(path: Path | None, name: str, broken_off: str = "") -> Judged:
@@ -97,7 +92,7 @@ def judge_file(path: Path | None, name: str, broken_off: str = "") -> Judged:
         return Judged(broken_off, _nothing_to_write, result, EVENT_SCHEMA.empty_table())
     reader = TraceReader(path)
     table = pa.Table.from_batches(reader.batches(), EVENT_SCHEMA)
-    return Judged(broken_off, partial(_copy, path), judge_table(reader, table), table)
+    return Judged(broken_off, partial(_copy, path), judge_table(facts_of(reader), table), table)
 
 
 def _copy(source: Path, path: Path) -> None:

@@ -191,7 +191,7 @@ def test_kit_speaks_the_protocol_with_gates(built: tuple[Path, Path]) -> None:
         ask(m="ready", n=3, id="a", hold=first["hold"])
         assert heard("answer")["n"] == 3
         ask(m="gauge", n=4, lane=1)
-        assert heard("answer") == {"m": "answer", "n": 4, "watched": 0, "delayed": 0}
+        assert heard("answer") == {"m": "answer", "n": 4, "watched": 0, "delayed": 0, "keys": 0}
         ask(m="go", n=5, holds=[first["hold"]], fail=1)
         assert heard("leave")["err"] == "Failure"
         assert heard("answer") == {"m": "answer", "n": 2, "err": "Failure"}

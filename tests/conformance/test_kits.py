@@ -102,6 +102,18 @@ def test_a_lost_completion_of_a_toy_purgatory_is_found(toys: Toys, bug: bool, tm
     assert found(toys.command("purgatory", bug), "virtual-gates", tmp_path) == ({"O4"} if bug else set())
 
 
+@pytest.mark.parametrize("drops", [True, False])
+def test_the_keys_of_a_toy_purgatory_are_counted(drops: bool, tmp_path: Path) -> None:
+    """A list that is never dropped when it is empty is P4's; the toy without this bug breaks nothing."""
+    kit = shutil.copytree(KITS / "node", tmp_path / "node", ignore=shutil.ignore_patterns("node_modules"))
+    source = kit / "examples" / "purgatory.js"
+    text = source.read_text(encoding="utf-8")
+    kept = text.replace("if (list.size === 0) this.lists.delete(key);", "")
+    assert kept != text
+    source.write_text(text if drops else kept, encoding="utf-8")
+    assert found([needed("node"), str(source)], "virtual-steps", tmp_path) == (set() if drops else {"P4"})
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("version", "broken"), [("1.0.0", {"O4"}), ("1.1.1", set())])
 def test_kafka_6653_is_found_in_the_released_classes(version: str, broken: set[str], tmp_path: Path) -> None:

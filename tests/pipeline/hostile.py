@@ -1,9 +1,12 @@
-"""Names that try to become markup, script, an attribute, a terminal command; and a check whose every text is one."""
+"""Names that try to become markup, script, an attribute, a command of a terminal or a CI system; and a check and
+findings whose every text is one."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from pipeline.made_results import LONG_COMMAND, bug, findings_of, kill, mutants_of, outcome, raced, stress_of
+from purgatorio_pipeline.finding import Finding
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.judge.tally import Cause
 from purgatorio_spec.lateness import Lateness
@@ -21,9 +24,26 @@ HOSTILE = (
     "]]><svg/onload=document.title=1>",
     "&lt;b&gt;&#60;i&#62;",
     "[red]rich[/red] [link=http://example.org]x[/link]",
-    "\x1b]0;pwned\x07\x1b[2J",
     "http://example.org/x.js",
+    "`` ``` ````",
+    "| a | b |",
+    "@somebody #1 www.example.org",
+    "*b* _i_",
 )
+"""Markup."""
+COMMANDS = (
+    "\x1b]0;pwned\x07\x1b[2J",
+    "a\n::error file=x::pwned",
+    "a\r::error::pwned",
+    "::error::pwned",
+    "  ::warning file=a,line=1::pwned",
+    "a ##vso[task.setvariable variable=PATH]pwned",
+    "##[add-path]pwned",
+    "a\u202egnp.exe",
+    "a\u2066b\u2028c\u0085d",
+    "::error::" + "pwned " * 2_000,
+)
+"""What a terminal or a CI system would obey, or could not show."""
 
 
 def hostile_check(text: str) -> tuple[CheckResult, dict[CauseKey, Counterexample], list[Lateness]]:
@@ -51,6 +71,14 @@ def hostile_check(text: str) -> tuple[CheckResult, dict[CauseKey, Counterexample
     broken = BrokenLine(text, 3, text, text, text, text)
     late = Lateness(text, ((0, 1000, 3),), 1, 2, 3, 4, 0)
     return CheckResult((hostile,), 1, (broken,)), examples, [late]
+
+
+def hostile_findings(text: str) -> list[Finding]:
+    line = outcome(text, 3, "forbidden", text, text)
+    shape = raced(text) | {"outcomes": [line]}
+    long = raced(text) | {"outcomes": [outcome("x", 1, "forbidden", "O4", LONG_COMMAND)]}
+    row = bug(1, **{text: kill()}) | {"name": text, "source": text}
+    return findings_of(stress_of(shape, long, problem=text), mutants_of(row))
 
 
 def many_violations(count: int) -> CheckResult:

@@ -1,11 +1,7 @@
-"""Messages as Spark's Kafka source gives them, from Parquet files: no broker and no connector are here.
-
-Run as a program it is a watch of such a folder, which a test can kill.
-"""
+"""Messages as Spark's Kafka source gives them, from Parquet files: no broker and no connector are here."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -59,23 +55,3 @@ def write_messages(place: Path, messages: Iterable[Sent]) -> None:
 def stand_in(spark: SparkSession, folder: Path) -> DataFrame:
     """The messages of a folder as a stream, a file a batch."""
     return spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1).parquet(str(folder))
-
-
-def main(folder: Path, out: Path) -> None:
-    """Watch the folder to its end and print the runs."""
-    from purgatorio_pipeline.documents import encoded
-    from purgatorio_pipeline.lake import Lake
-    from purgatorio_pipeline.session import start_session
-    from purgatorio_pipeline.watch.batch import Watcher
-    from purgatorio_pipeline.watch.messages import messages_arrived
-    from purgatorio_pipeline.watch.state import load_before
-    from purgatorio_pipeline.watch.stream import start_stream
-
-    spark = start_session("local[2]", quick=True, memory="1g")
-    watcher = Watcher(spark, out, lambda news: None, arrived=messages_arrived, allow_idle=True)
-    start_stream(stand_in(spark, folder), watcher).awaitTermination()
-    print(encoded(load_before(Lake(out)).printed().runs).decode())
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))

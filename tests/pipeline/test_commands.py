@@ -32,6 +32,9 @@ def fired(t: str, end: str = END) -> str:
     return HEADER + FIRED.replace("TIME", t) + end
 
 
+ADDED = HEADER + "".join(FIRED.splitlines(keepends=True)[:2]) + END.replace("3", "2")
+
+
 def one_task(folder: Path, t: str = "5") -> Path:
     path = folder / "t.jsonl"
     path.write_text(fired(t))
@@ -60,6 +63,22 @@ def test_the_exit_status_is_the_verdict(text: str, status: int, verdict: str, tm
     done = run("check", path, "--engine", "process", "--json", "--allow-idle")
     assert done.exit_code == status
     assert json.loads(done.stdout)["verdict"] == verdict
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "status"),
+    [(ADDED, [], 3), (ADDED, ["--allow-idle"], 0), (fired("5"), ["--clause", "T3"], 0), (fired("4"), [], 1)],
+    ids=["idle", "meant", "focused", "violated"],
+)
+def test_a_clause_without_occasion_is_unknown(
+    text: str, options: list[str], status: int, tmp_path: Path
+) -> None:
+    """Nothing fires, so T1 was not asked anything: no PASS, unless that is meant. What is broken stays so."""
+    path = tmp_path / "t.jsonl"
+    path.write_text(text)
+    done = run("check", path, "--engine", "process", *options)
+    assert done.exit_code == status, done.output
+    assert ("--allow-idle" in done.output) == (status == 3)
 
 
 def test_the_worst_trace_decides_and_the_others_are_judged(tmp_path: Path) -> None:

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from pipeline.test_commands import run
+from pipeline.test_pictures import drawn
 from purgatorio_pipeline.comparison import Change, ClauseChange, Comparison, compare
 from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.report.comparison_markdown import comparison_markdown
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.judge.tally import Cause
 from purgatorio_spec.verdict import Verdict, Violation
-from spec.pictures_by_table import lateness
 from spec.shown_trace import fired_early
 from spec.trace_builder import Trace
 
@@ -62,7 +62,7 @@ def test_a_change_is_named(before: ClauseResult | None, after: ClauseResult | No
 
 
 def judged(*made: Trace) -> Judged:
-    late = [lateness(one.header.run, one.table()) for one in made]
+    late = [drawn(one)[0] for one in made]
     return Judged(
         CheckResult(tuple(one.judge() for one in made)), {}, [one for one in late if one is not None]
     )

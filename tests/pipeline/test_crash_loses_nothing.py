@@ -32,7 +32,7 @@ from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Verdict
 from purgatorio_wire import judge as wire_judge
 from purgatorio_wire.trace.file import WireWriter
-from purgatorio_wire.trace.record import Declared, WireHeader
+from purgatorio_wire.trace.record import Declared, WireEvent, WireHeader
 from spec.trace_builder import MS, Trace
 
 Put = Callable[[pytest.MonkeyPatch], None]
@@ -229,8 +229,9 @@ def test_a_scene_of_a_broker_that_cannot_be_judged(tmp_path: Path, monkeypatch: 
     """The other scenes are, nothing passes, and the failure is told."""
     path = tmp_path / "wire.jsonl"
     out = WireWriter(path, WireHeader("w", {"address": "x"}, {}, Declared(), {}, {}))
+    out.write(WireEvent(0, 0, "open", "c", "scene#1"))
     out.close({}, {}, 0)
-    monkeypatch.setattr(wire_judge, "projected", _fail)
+    monkeypatch.setattr(wire_judge, "JUDGES", (("F2", _fail),))
     _, run = wire_judge.judge_file(path)
     (failure,) = run.failures
     assert "ZeroDivisionError: put in by the test" in str(failure)

@@ -13,6 +13,7 @@ from benchmarks.trace_set import injected, violations_of, write_traces
 from pipeline.drawn_run import DROPPED, sampled
 from purgatorio_pipeline.incremental.batch import judge_batch
 from purgatorio_pipeline.incremental.cached import result_of
+from purgatorio_pipeline.incremental.spark_fold import TASKS_A_SLOT, judge_files
 from purgatorio_pipeline.incremental.spark_fold import check_files as check_on_spark
 from purgatorio_pipeline.lake import Lake
 from purgatorio_spec.check import check_files
@@ -102,6 +103,13 @@ def test_every_recorded_run_of_kafka_on_spark(spark: SparkSession) -> None:
     for path, run in zip(paths, check_on_spark(spark.sparkContext, paths).runs, strict=True):
         found = {name: clause.violations for name, clause in run.clauses.items() if clause.violations}
         assert found == FIGURES[run_of(path)], path.name
+
+
+def test_many_files_are_few_tasks(spark: SparkSession, traces: list[Path]) -> None:
+    """However many there are; a few files have a task each."""
+    slots = spark.sparkContext.defaultParallelism
+    for some, tasks in ((traces[:1] * 100, TASKS_A_SLOT * slots), (traces[:5], 5)):
+        assert judge_files(spark.sparkContext, some, full=False, every=False).getNumPartitions() == tasks
 
 
 def test_row_by_row_is_the_same(traces: list[Path], by_process: CheckResult) -> None:

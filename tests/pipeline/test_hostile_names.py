@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
-from io import StringIO
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,24 +13,25 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
+from pipeline.hostile import COMMANDS, HOSTILE, hostile_check, hostile_findings
+from pipeline.test_report_files import Tags, parsed, suites
+from pipeline.test_report_page import alone
 from purgatorio_pipeline import notebook
 from purgatorio_pipeline.cli import purgatorio
+from purgatorio_pipeline.command import watch
+from purgatorio_pipeline.judging import Judged
+from purgatorio_pipeline.printed import run_of
+from purgatorio_pipeline.report.junit import junit
+from purgatorio_pipeline.report.markdown import markdown
+from purgatorio_pipeline.report.page import page
+from purgatorio_pipeline.report.sarif import sarif
+from purgatorio_pipeline.report.terminal import print_check
+from purgatorio_pipeline.watch.batch import News
+from purgatorio_pipeline.watch.state import WatchState
+from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.visible import visible
 from spec.trace_builder import MS, Trace
 
-NAMES = {
-    "escape": "a\x1b]0;pwned\x07\x1b[2J",
-    "newline": "a\n::error file=x::pwned",
-    "carriage": "a\r::error::pwned",
-    "command": "::error::pwned",
-    "indented": "  ::warning file=a,line=1::pwned",
-    "azure": "a ##vso[task.setvariable variable=PATH]pwned",
-    "old": "##[add-path]pwned",
-    "order": "a\u202egnp.exe",
-    "isolate": "a\u2066b\u2028c\u0085d",
-    "script": "<script>document.title='pwned'</script>",
-    "long": "::error::" + "pwned " * 2_000,
-}
 _COMMAND = re.compile(r"^\s*::[a-z-]+[ :]|##\[|##vso\[|##teamcity\[", re.MULTILINE)
 _PASTED = re.compile(r"purgatorio check|--(run|operation) ")
 LONGEST_LINE = 9_000
@@ -55,31 +57,79 @@ def said(*arguments: str | Path) -> str:
     return done.output
 
 
-def outputs(folder: Path, name: str) -> dict[str, str]:
+def commands(folder: Path, name: str) -> dict[str, str]:
+    """What each command prints of a trace of such names."""
     trace = broken(folder / "before", name)
-    files = {kind: folder / f"out.{kind}" for kind in ("html", "junit", "sarif", "markdown")}
-    options = [one for kind, path in files.items() for one in (f"--{kind}", path)]
-    found = {"check": said("check", trace, "--verbose", *options)}
-    found |= {kind: path.read_text() for kind, path in files.items()}
-    found["operation"] = said("check", trace, "--operation", name)
-    found["no such run"] = said("check", trace, "--run", name + "x")
-    found["json"] = said("check", trace, "--json")
-    found["convert"] = said("convert", trace, folder / "run.parquet")
     cut = folder / "cut.jsonl"
     cut.write_bytes(trace.read_bytes().replace(b'"ph":"call"', b'"ph":"kall"'))
-    found["broken lines"] = said("check", cut) + said("convert", cut, folder / "cut.parquet", "--keep-going")
     sound = Trace(run=name)
     sound.register("a", ["k"], delay_ns=17 * MS)
     (folder / "after").mkdir()
     sound.write(folder / "after" / "run.jsonl")
-    found["compare"] = said("compare", folder / "after", folder / "before")
-    checked = notebook.check(trace)
     history = notebook.history(trace, name)
-    found["notebook"] = checked._repr_html_() + history._repr_html_()
-    found["notebook text"] = "\n".join(
-        [repr(checked), repr(history), str(history), *map(str, checked.counterexamples)]
+    return {
+        "check": said("check", trace, "--verbose"),
+        "operation": said("check", trace, "--operation", name),
+        "no such run": said("check", trace, "--run", name + "x"),
+        "json": said("check", trace, "--json"),
+        "convert": said("convert", trace, folder / "run.parquet"),
+        "broken lines": said("check", cut) + said("convert", cut, folder / "cut.parquet", "--keep-going"),
+        "compare": said("compare", folder / "after", folder / "before"),
+        "notebook": history._repr_html_(),
+        "notebook text": f"{history!r}\n{history}",
+    }
+
+
+def reports(name: str) -> dict[str, str]:
+    """What is written of a check and of findings whose every text is such a name: each read as its reader does."""
+    (result, examples, late), findings, shown = (
+        hostile_check(name),
+        hostile_findings(name),
+        visible(name)[:50],
     )
-    return found
+    text, xml, document = (
+        page(result, examples, late, (), findings), junit(result, examples), sarif(result, examples)
+    )  # fmt: skip
+    read = alone(text)
+    assert "".join(read.text).count(shown) >= 14
+    assert any(shown in value for attribute, value in read.attributes if attribute == "title")
+    words = (word for suite in suites(xml) for word in (*suite.itertext(), *suite.attrib.values()))
+    assert shown in " ".join(words)
+    assert any(shown in one["message"]["text"] for one in parsed(document)["results"])
+    summary = markdown(result, examples, late, findings)
+    tags = Tags(summary)
+    assert tags.tags <= set("h2 h3 h4 p table thead tbody tr th td code pre ul li strong".split())
+    assert tags.attributes <= {"class"}
+    assert tags.text.count(shown) >= 4
+    outside = re.sub(r"(`{3,})text\n.*?\n\1\n", "", summary, flags=re.S)
+    assert not any(word in outside for word in ("@somebody", "http:", "www."))
+    checked = notebook.ShownCheck(Judged(result, examples, late))
+    return {
+        "html": text, "junit": xml, "sarif": document, "markdown": summary, "terminal": terminal(name),
+        "notebook": checked._repr_html_() + checked.counterexamples[0]._repr_html_(),
+        "notebook text": f"{checked!r}\n{checked.counterexamples[0]}",
+    }  # fmt: skip
+
+
+def terminal(name: str) -> str:
+    """What a check and a watch print, without the colours that are our own."""
+    result, examples, _ = hostile_check(name)
+    (run,) = result.runs
+    (cause,) = run.clauses["T1"].causes.values()
+    state = WatchState(closed=[run_of(replace(run, run=name))])
+    out = io.StringIO()
+    print_check(
+        Console(file=out, width=80, force_terminal=True, color_system="standard"),
+        result,
+        examples,
+        verbose=True,
+    )
+    console = Console(file=out, width=80)
+    watch.tell(console, News(0, state.closed, [(name, cause.examples[0])], state))
+    watch.summary(console, state.printed())
+    text = re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
+    assert "[red]" not in name or "[red]rich[/red]" in text
+    return text
 
 
 def pwned(kind: str, text: str) -> str:
@@ -106,25 +156,30 @@ def pwned(kind: str, text: str) -> str:
     return ""
 
 
-@pytest.mark.parametrize("name", NAMES.values(), ids=list(NAMES))
+NAMES = (*HOSTILE, *COMMANDS)
+
+
+@pytest.mark.parametrize("name", NAMES, ids=[ascii(name)[:40] for name in NAMES])
 def test_no_output_obeys_a_name_of_a_trace(name: str, tmp_path: Path) -> None:
-    """Run, id, key, thread and error at once."""
-    assert {
-        kind: found for kind, text in outputs(tmp_path, name).items() if (found := pwned(kind, text))
-    } == {}
+    """Run, id, key, thread and error at once; in reports all other texts as well."""
+    printed = commands(tmp_path, name) if name in (*COMMANDS, HOSTILE[0]) else {}
+    for outputs in (reports(name), printed):
+        assert {kind: wrong for kind, text in outputs.items() if (wrong := pwned(kind, text))} == {}
 
 
 def test_each_name_would_be_obeyed_if_it_were_printed() -> None:
     """The negative control, in a text for people; the script in a page."""
-    for name in NAMES.values():
+    for name in (*COMMANDS, *(name for name in HOSTILE if "<script>" in name)):
         assert pwned("html", f"<p>\n{name}") if "<script" in name else pwned("check", name), name
     assert not pwned("check", "std::error std::vector::size #1 x::y")
+    summary = markdown(CheckResult(()), {}, [], hostile_findings("SAFE"))
+    assert "script" in Tags(summary.replace("SAFE", HOSTILE[0], 1)).tags
 
 
 @pytest.mark.parametrize("width", range(20, 60))
 def test_no_width_of_a_terminal_brings_a_command_to_the_start_of_a_line(width: int) -> None:
     """A name is wrapped wherever the line ends."""
-    shown = StringIO()
+    shown = io.StringIO()
     Console(file=shown, width=width).print(visible("long words before it ::error file=x::pwned ::notice::y"))
     assert not _COMMAND.search(shown.getvalue())
 
@@ -138,7 +193,7 @@ def test_names_of_code_stay_as_they_are() -> None:
 def test_a_log_with_such_columns_is_refused_in_plain_words(tmp_path: Path) -> None:
     """`convert --from-log` says which columns there are."""
     log = tmp_path / "log.parquet"
-    pq.write_table(pa.table({name: ["x"] for name in NAMES.values()}), log)
+    pq.write_table(pa.table({name: ["x"] for name in NAMES}), log)
     mapping = tmp_path / "mapping.toml"
     mapping.write_text('[columns]\nid = "r"\nkey = "k"\n')
     text = said("convert", log, tmp_path / "out.jsonl", "--from-log", mapping)

@@ -37,7 +37,7 @@ from pipeline.lake_reader import (
 from purgatorio_pipeline.documents import Unreadable, decoded, encoded
 from purgatorio_pipeline.incremental.cached import CachedResult, assemble
 from purgatorio_pipeline.incremental.check import check_lake
-from purgatorio_pipeline.incremental.identity import fingerprint_of, state_of
+from purgatorio_pipeline.incremental.identity import fingerprint_of
 from purgatorio_pipeline.judging import FileCounts
 from purgatorio_pipeline.lake import Lake
 from purgatorio_spec.verdict import Verdict
@@ -77,17 +77,6 @@ def test_file_by_file_is_all_at_once(tmp_path: Path, first: int) -> None:
     judged, read = check(lake, paths)
     assert read == [order[-1].name]
     same_as_at_once(judged, lake, paths, tmp_path)
-
-
-def test_two_files_of_one_run(tmp_path: Path) -> None:
-    """`check` takes each for a run of its own, whenever they come."""
-    paths = [run(tmp_path, "1.jsonl"), run(tmp_path, "2.jsonl", broken=True)]
-    check(tmp_path / "lake", paths[:1])
-    judged, read = check(tmp_path / "lake", paths)
-    assert read == ["2.jsonl"]
-    assert [one.run for one in judged.result.runs] == ["hand-made", "hand-made"]
-    assert [one.verdict for one in judged.result.runs] == [Verdict.PASS, Verdict.VIOLATED]
-    same_as_at_once(judged, tmp_path / "lake", paths, tmp_path)
 
 
 def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
@@ -201,15 +190,6 @@ def test_what_is_kept_comes_back_as_it_was(tmp_path: Path) -> None:
     assert any(one.examples for one in held)
     with pytest.raises(Unreadable):
         decoded(encoded(held).replace(b'"verdict"', b'"judgement"'), list[CachedResult])
-
-
-def test_an_order_of_its_own(tmp_path: Path) -> None:
-    """The same files in another order are another check: gold is written anew, nothing is read."""
-    paths = [run(tmp_path, f"{name}.jsonl", broken=name == "b") for name in "ab"]
-    check(tmp_path / "lake", paths)
-    judged, read = check(tmp_path / "lake", paths[::-1])
-    assert read == []
-    same_as_at_once(judged, tmp_path / "lake", paths[::-1], tmp_path)
 
 
 # Kills.
@@ -337,15 +317,6 @@ def test_half_a_list_is_none(tmp_path: Path) -> None:
     run(tmp_path, "b.jsonl")
     assert check(lake, [*paths, tmp_path / "b.jsonl"])[1] == ["b.jsonl"]
     assert not torn.exists()
-
-
-def test_states(tmp_path: Path) -> None:
-    """A state is of the place behind a link; the name is the user's."""
-    path = run(tmp_path, "a.jsonl")
-    (tmp_path / "link.jsonl").symlink_to(path)
-    one, two = state_of(path), state_of(tmp_path / "link.jsonl")
-    assert one.place == two.place == str(path.resolve())
-    assert one.name != two.name
 
 
 def test_what_a_bench_of_this_must_show() -> None:

@@ -24,7 +24,6 @@ from purgatorio_pipeline.hadoop import Place
 from purgatorio_pipeline.incremental import batch, spark_fold
 from purgatorio_pipeline.incremental.on_spark import judge_on_spark
 from purgatorio_pipeline.judging import FileCounts, Judged, judge_in_process
-from purgatorio_spec.verdict import Verdict
 from spec.figures import FIGURES, TRACES
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -99,27 +98,6 @@ def test_new_changed_and_gone(
     assert all_of(again, lake) == all_of(judged, lake)
     with pytest.raises(AssertionError, match="nothing to read"):
         judge_on_spark(paths, out=lake, full=True)
-
-
-@pytest.mark.slow
-def test_by_uri(spark: SparkSession, read: list[str], tmp_path: Path) -> None:
-    """Traces and lake on a file system of Hadoop; a file that was changed there is read again."""
-    (tmp_path / "traces").mkdir()
-    run(tmp_path / "traces", "a.parquet", broken=True)
-    run(tmp_path / "traces", "b.parquet")
-    uris, out = [(tmp_path / "traces").as_uri()], (tmp_path / "lake").as_uri()
-    first = judge_on_spark([], uris=uris, out=out)
-    again = judge_on_spark([], uris=uris, out=out)
-    assert (read, again.files) == (["a.parquet", "b.parquet"], FileCounts(known=2))
-    assert again.result == first.result
-    assert again.result.verdict is Verdict.VIOLATED
-    run(tmp_path / "traces", "a.parquet")
-    read.clear()
-    mended = judge_on_spark([], uris=uris, out=out)
-    assert (read, mended.files) == (["a.parquet"], FileCounts(changed=1, known=1))
-    assert mended.result.verdict is Verdict.PASS
-    assert pq.read_table(gold_of(tmp_path / "lake") / "violations").num_rows == 0
-    assert len(list((tmp_path / "lake" / "batches").iterdir())) == 2
 
 
 def test_the_command_says_what_it_read(spark: SparkSession, read: list[str], tmp_path: Path) -> None:

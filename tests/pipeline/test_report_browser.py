@@ -15,9 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.hostile import HOSTILE, hostile_check
+from pipeline.hostile import HOSTILE, hostile_check, hostile_findings
 from pipeline.made_results import LONG_COMMAND
-from pipeline.test_report_results import hostile_findings
 from purgatorio_pipeline.report.page import page
 from spec.shown_trace import fired_after_completion, fired_early, lost_with_a_flag
 

@@ -15,16 +15,14 @@ import jsonschema
 import pytest
 from markdown_it import MarkdownIt
 
-from pipeline.hostile import HOSTILE, hostile_check, many_violations
+from pipeline.hostile import many_violations
 from pipeline.sarif_form import SARIF_FORM
-from pipeline.test_commands import one_task, run
 from purgatorio_pipeline.report.junit import junit
 from purgatorio_pipeline.report.markdown import markdown
 from purgatorio_pipeline.report.sarif import sarif
 from purgatorio_spec.judge.result import CheckResult, RunResult, broken_off
 from purgatorio_spec.show.event_words import broken_here
 from purgatorio_spec.show.selection import CauseKey
-from purgatorio_spec.show.visible import visible
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.verdict import Verdict
 from purgatorio_spec.whole_file import write_whole
@@ -226,44 +224,6 @@ def test_markdown_says_subjects_causes_and_problems() -> None:
     assert "no usable header" in read.text
 
 
-@pytest.mark.parametrize(
-    "hostile", [*HOSTILE, "`` ``` ````", "| a | b |", "@somebody #1 www.example.org", "*b* _i_"]
-)
-def test_text_of_a_trace_stays_text_everywhere(hostile: str) -> None:
-    """Wherever a stranger's text stands, in XML, JSON and Markdown, it is only text."""
-    result, examples, late = hostile_check(hostile)
-    shown = visible(hostile, 400)
-    words = "".join(
-        " ".join([*suite.itertext(), *suite.attrib.values()]) for suite in suites(junit(result, examples))
-    )
-    assert shown in words
-    assert any(shown in one["message"]["text"] for one in parsed(sarif(result, examples))["results"])
-    text = markdown(result, examples, late)
-    read = Tags(text)
-    assert read.tags <= {
-        "h2",
-        "h3",
-        "p",
-        "table",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-        "code",
-        "pre",
-        "ul",
-        "li",
-        "strong",
-    }
-    assert read.attributes <= {"class"}
-    assert read.text.count(shown) >= 4
-    outside = re.sub(r"(`{3,})text\n.*?\n\1\n", "", text, flags=re.S)
-    assert "@somebody" not in outside
-    assert "http:" not in outside
-    assert "www." not in outside
-
-
 @pytest.mark.parametrize("make", [fired_early, garbage_kept, miscounted])
 def test_kinds_of_causes_are_written(make: Callable[[], Trace]) -> None:
     """A task, a reading, a check: each has its place in all three."""
@@ -307,20 +267,6 @@ def test_no_runs_and_many_violations_of_one_cause() -> None:
     assert parsed(sarif(many, {}))["results"][0]["occurrenceCount"] == 10_000
     assert "10,000 tasks" in junit(many, {})
     assert "10,000 tasks" in markdown(many, {}, [])
-
-
-def test_check_writes_them_all(tmp_path: Path) -> None:
-    """One check, three files, the exit status of the verdict; folders are made."""
-    path = one_task(tmp_path, "4")
-    names = {"--junit": "ci/j.xml", "--sarif": "ci/s.sarif", "--markdown": "ci/m.md"}
-    options = [word for option, name in names.items() for word in (option, str(tmp_path / name))]
-    done = run("check", path, "--engine", "process", *options)
-    assert done.exit_code == 1
-    assert suites((tmp_path / "ci/j.xml").read_text())[0].get("failures") == "1"
-    results = parsed((tmp_path / "ci/s.sarif").read_text())["results"]
-    (result,) = [one for one in results if one["kind"] == "fail"]  # a clause without an occasion is open
-    assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 4}
-    assert (tmp_path / "ci/m.md").read_text().startswith("## Purgatorio: VIOLATED")
 
 
 def test_what_is_no_file_is_written_to_in_place() -> None:

@@ -6,10 +6,8 @@ import re
 
 import pytest
 
-from pipeline.hostile import HOSTILE
 from pipeline.made_results import (
     AGAIN,
-    LONG_COMMAND,
     bug,
     explore_of,
     explored,
@@ -27,7 +25,6 @@ from purgatorio_pipeline.finding import Finding
 from purgatorio_pipeline.report.markdown import markdown
 from purgatorio_pipeline.report.page import page
 from purgatorio_spec.judge.result import CheckResult
-from purgatorio_spec.show.visible import visible
 from purgatorio_spec.verdict import Verdict
 from spec.shown_trace import fired_early
 
@@ -96,38 +93,6 @@ def test_what_is_not_there_has_no_section() -> None:
     assert summary.startswith("## Purgatorio: VIOLATED\n")
     assert "no runs" not in summary
     assert AGAIN in Tags(summary).text
-
-
-def hostile_findings(hostile: str) -> list[Finding]:
-    line = outcome(hostile, 3, "forbidden", hostile, hostile)
-    shape = raced(hostile) | {"outcomes": [line]}
-    long = raced(hostile) | {"outcomes": [outcome("x", 1, "forbidden", "O4", LONG_COMMAND)]}
-    row = bug(1, **{hostile: kill()}) | {"name": hostile, "source": hostile}
-    return findings_of(stress_of(shape, long, problem=hostile), mutants_of(row))
-
-
-@pytest.mark.parametrize("hostile", [*HOSTILE, "`` ``` ````", "| a | b |", "@somebody #1 www.example.org"])
-def test_text_of_findings_stays_text(hostile: str) -> None:
-    """Scenarios, outcomes, clauses, notes, bugs, layers: wherever it stands it is only text."""
-    found = hostile_findings(hostile)
-    read = alone(page_of(*found))
-    assert "".join(read.text).count(visible(hostile, 400)) >= 6
-    text = markdown(NOTHING, {}, [], found)
-    said = Tags(text)
-    assert said.tags <= set("h2 h3 h4 p table thead tbody tr th td code pre ul li strong".split())
-    assert said.attributes <= {"class"}
-    assert "@somebody" not in text
-    assert "www." not in text
-
-
-def test_text_that_is_not_escaped_would_be_caught() -> None:
-    """The twin that must fail: put in as it is, the same text is an element."""
-    found = hostile_findings("SAFE")
-    with pytest.raises(AssertionError):
-        alone(page_of(*found).replace("SAFE", HOSTILE[0], 1))
-    summary = markdown(NOTHING, {}, [], found)
-    assert "script" not in Tags(summary).tags
-    assert "script" in Tags(summary.replace("SAFE", HOSTILE[0], 1)).tags
 
 
 @pytest.mark.parametrize(

@@ -10,17 +10,12 @@ import pytest
 from rich.console import Console
 
 from golden import Golden
-from pipeline.hostile import HOSTILE, hostile_check, many_violations
-from purgatorio_pipeline.command import watch
-from purgatorio_pipeline.printed import run_of
+from pipeline.hostile import hostile_check, many_violations
 from purgatorio_pipeline.report.terminal import print_check, under_headings
-from purgatorio_pipeline.watch.batch import News
-from purgatorio_pipeline.watch.state import WatchState
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.show.event_words import broken_here
 from purgatorio_spec.show.selection import CauseKey
-from purgatorio_spec.show.visible import visible
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.verdict import Verdict
 from spec.shown_trace import fired_early, lost_with_a_flag
@@ -32,12 +27,11 @@ def printed(
     examples: dict[CauseKey, Counterexample],
     *,
     verbose: bool = False,
-    colour: bool = False,
 ) -> str:
     """What a terminal of 80 columns gets."""
     out = io.StringIO()
     print_check(
-        Console(file=out, width=80, force_terminal=colour, color_system="standard" if colour else None),
+        Console(file=out, width=80),
         result,
         examples,
         verbose=verbose,
@@ -139,35 +133,6 @@ def test_the_proof_of_a_deadlock_is_not_cut_off() -> None:
         problem = " ".join(["silent"] * words + ["at", "Wheel.java:12"])
         text = printed(replace(result, runs=(replace(run, problems=(problem,)),)), {})
         assert ("Wheel.java:12" in " ".join(text.split())) is shown
-
-
-@pytest.mark.parametrize("hostile", HOSTILE)
-@pytest.mark.parametrize("colour", [False, True])
-def test_a_trace_cannot_drive_the_terminal(hostile: str, colour: bool) -> None:
-    """Neither escapes of the terminal nor rich's own markup out of a trace take effect."""
-    result, examples, _ = hostile_check(hostile)
-    text = printed(result, examples, verbose=True, colour=colour)
-    own = re.sub(r"\x1b\[[0-9;]*m", "", text) if colour else text
-    assert "\x1b" not in own
-    assert "\x07" not in own
-    assert "]8;" not in own
-    if "[red]" in hostile:
-        assert "[red]rich[/red]" in text
-
-
-@pytest.mark.parametrize("hostile", HOSTILE)
-def test_nor_where_it_is_watched(hostile: str) -> None:
-    """What is told of runs as they arrive, and at the end."""
-    (run,) = hostile_check(hostile)[0].runs
-    (cause,) = run.clauses["T1"].causes.values()
-    state = WatchState(closed=[run_of(replace(run, run=hostile))])
-    out = io.StringIO()
-    console = Console(file=out, width=80)
-    watch.tell(console, News(0, state.closed, [(hostile, cause.examples[0])], state))
-    watch.summary(console, state.printed())
-    text = out.getvalue()
-    assert "\x1b" not in text
-    assert text.count(visible(hostile)[:50]) == 6
 
 
 def test_examples_may_be_missing() -> None:

@@ -82,7 +82,7 @@ def drawn(seed: int) -> tuple[TraceFacts, pa.Table, RunResult]:
     """A drawn run, with a fault or without, and what the clauses say of it row by row."""
     random = Random(seed)
     fault = random.choice(("", *FAULTS))
-    played = draw(seed, fault, FAULTS[fault][1] if fault else None)
+    played = draw(seed, fault)
     run, events = played.run(), played.table()
     facts = TraceFacts("drawn", played.header, events.num_rows, dropped=played.dropped, has_end=played.whole)
     return facts, events, conclude(facts, run, judge_run(run, events))

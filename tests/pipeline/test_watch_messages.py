@@ -6,12 +6,6 @@ connector is absent is what the user is told, and that is tested as it is.
 
 from __future__ import annotations
 
-import json
-import os
-import select
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -19,7 +13,6 @@ import pytest
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from pipeline import kafka_stand_in
 from pipeline.kafka_stand_in import COLUMNS, Sent, in_one_partition, messages_of, stand_in, write_messages
 from pipeline.test_commands import run
 from pipeline.test_watch import by_run, counts, many
@@ -230,39 +223,3 @@ def test_the_command_from_options_to_verdict(
     (place / "in" / "2.parquet").write_bytes(b"no Parquet")
     done = run(*again)
     assert (done.exit_code, failed in done.output) == (1, True)
-
-
-@pytest.fixture
-def batches(place: Path) -> Path:
-    good = messages_of("good", lines_of(place, "good", broken=False), 25, 0)
-    bad = messages_of("bad", lines_of(place, "bad", broken=True), 25, 1)
-    for number in range(6):
-        part = slice(number * len(bad) // 6, (number + 1) * len(bad) // 6)
-        rest = slice(part.start, None if number == 5 else part.stop)
-        file = place / "in" / f"{number}.parquet"
-        write_messages(file, [*good[rest], *bad[rest]])
-        # The stand-in's batches are in the order of these times, which the clock of a file system may make equal.
-        os.utime(file, (number + 1, number + 1))
-    return place
-
-
-@pytest.mark.slow
-def test_a_watch_of_messages_that_is_killed_comes_to_the_same(batches: Path) -> None:
-    """Killed without warning inside its third batch."""
-
-    def start(lake: str) -> subprocess.Popen[bytes]:
-        program = [sys.executable, kafka_stand_in.__file__, str(batches / "in"), str(batches / lake)]
-        return subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-
-    calm = json.loads(start("calm").communicate()[0])
-    killed = start("killed")
-    third = batches / "killed" / "silver" / "events-000000002"
-    while not third.exists() and killed.poll() is None:
-        select.select([], [], [], 0.05)
-    killed.send_signal(signal.SIGKILL)
-    killed.communicate()
-    assert killed.returncode == -signal.SIGKILL, "it was over before it could be killed"
-    state = load_before(Lake(batches / "killed"))
-    assert 0 <= state.batch < 5
-    assert json.loads(start("killed").communicate()[0]) == calm
-    assert {run["run"]: run["verdict"] for run in calm} == {"good": "PASS", "bad": "VIOLATED"}

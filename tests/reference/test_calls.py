@@ -23,7 +23,6 @@ from purgatorio import (
 )
 from reference.waiting import TIMERS, Never, Stepped
 
-WHOLE = "whole number of milliseconds|int object expected"  # the compiled build says the second
 KINDS = (*TIMERS, "mock")
 
 
@@ -173,35 +172,6 @@ def test_a_driven_timer_takes_them_too() -> None:
             while "once" not in said or said.count("again") < 3:
                 assert told.wait(30_000)
         again.cancel()
-
-
-@pytest.mark.parametrize("wrong", [0.5, None, "10"])
-def test_a_delay_that_is_no_whole_number_is_refused_where_it_is_given(wrong: object) -> None:
-    """And nothing of it is left in the timer."""
-    for integers in (True, False):
-        timer = IntrusiveTimer("t", clock=ManualClock(), executor=QueuedExecutor(), integer_handles=integers)
-        for call in (timer.call_later, timer.call_at):
-            with pytest.raises(TypeError, match=WHOLE):
-                call(wrong, print)  # type: ignore[arg-type]  # on purpose
-        assert timer.size() == 0
-        timer.check()
-        with pytest.raises(TypeError, match=WHOLE):
-            timer.call_every(wrong, print)  # type: ignore[arg-type]  # on purpose
-    with pytest.raises(TypeError, match=WHOLE):
-        ActionTask(wrong, print)  # type: ignore[arg-type]  # on purpose
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_is_no_function_is_refused_where_it_is_given(kind: str) -> None:
-    """Not when it is due, in a log, an hour later."""
-    timer, _ = stepped(kind)
-    with pytest.raises(TypeError, match="None is none"):
-        timer.call_later(5, None)  # type: ignore[arg-type]  # on purpose
-    with pytest.raises(TypeError, match="None is none"):
-        timer.call_every(5, None)  # type: ignore[arg-type]  # on purpose
-    with pytest.raises(ValueError, match="1 ms at least"):
-        timer.call_every(0, print)
-    assert timer.size() == 0
 
 
 @pytest.mark.parametrize("kind", TIMERS)

@@ -203,18 +203,6 @@ def test_completed_while_watching_stops_the_watching(dialect: Dialect) -> None:
     assert keys == ["a"]
 
 
-def test_nothing_happens_without_a_key_or_with_one_that_cannot_be_one() -> None:
-    """An operation without a key could never be found again; an unhashable one must not be half registered."""
-    _, purgatory = quiet_world()
-    request = Request()
-    with pytest.raises(ValueError, match="key"):
-        purgatory.try_complete_else_watch(request, [])
-    with pytest.raises(TypeError):
-        purgatory.try_complete_else_watch(request, ["good", []])  # type: ignore[list-item]  # what is tested
-    assert request.log == []
-    assert purgatory.watched() == 0
-
-
 @both
 def test_force_complete_is_true_for_one_thread(dialect: Dialect) -> None:
     """O1: of eight threads exactly one wins, and `on_complete` runs once."""

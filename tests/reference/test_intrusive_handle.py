@@ -104,14 +104,6 @@ def test_the_default_is_what_is_faster_in_this_build() -> None:
     )
 
 
-def test_a_float_is_refused(driven: Driven) -> None:
-    """And leaves the timer as it was."""
-    with pytest.raises(TypeError):
-        driven.timer.call_later(1.5, lambda: None)  # type: ignore[arg-type]  # what is refused
-    driven.timer.check()
-    assert driven.timer.size() == 0
-
-
 def test_it_is_cancelled_wherever_it_is(driven: Driven) -> None:
     """On every level, also after it has been moved nearer, and with others in the same buckets."""
     for kept_ms in (1, 255, 256, 257, 511, 65_535, 65_536, 70_000, 1 << 30):

@@ -12,11 +12,8 @@ from purgatorio import (
     IntrusiveTimer,
     LoopExecutor,
     ManualClock,
-    Purgatory,
-    VirtualTime,
 )
 from purgatorio.faults import PROPAGATE
-from reference.waiting import Never
 
 
 def test_callbacks_run_on_the_loop_s_thread_in_order() -> None:
@@ -70,22 +67,3 @@ def test_a_closed_loop_refuses_and_the_timer_keeps_the_task() -> None:
     with pytest.raises(ExecutorClosed):
         timer.advance_clock(0)
     assert timer.size() == 1
-
-
-def test_a_text_is_no_list_of_keys() -> None:
-    """`"abc"` would be three keys, which nobody means; nothing has happened."""
-    time = VirtualTime()
-    with Purgatory[Never]("p", time.timer, reaper=False) as purgatory:
-        with pytest.raises(TypeError, match="a list"):
-            purgatory.try_complete_else_watch(Never(5), "abc")
-        assert purgatory.watched() == 0
-
-
-def test_a_purgatory_ends_with_its_block() -> None:
-    """What waits is completed at the end of the block; nothing is registered any more without being completed."""
-    time = VirtualTime()
-    with Purgatory[Never]("p", time.timer, reaper=False) as purgatory:
-        operation = Never(5)
-        purgatory.try_complete_else_watch(operation, ["k"])
-        assert not operation.is_completed()
-    assert operation.is_completed()

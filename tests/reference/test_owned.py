@@ -66,16 +66,26 @@ def test_a_timer_refuses_at_the_door(kind: str) -> None:
                 TypeError, match=r"a timer calls a function|the first argument must be callable"
             ):
                 timer.call_every(5, given)
+        with pytest.raises(ValueError, match="1 ms at least"):
+            timer.call_every(0, print)
         strange: tuple[Any, ...] = (None, 4.5, "text", print, object())
         for given in strange:
             with pytest.raises(TypeError, match=said("a timer takes a TimerTask")):
                 timer.cancel(given)
             with pytest.raises(TypeError, match=said("a timer takes a TimerTask")):
                 timer.add(given)
+        delayed = [
+            timer.call_later,
+            timer.call_every,
+            *([timer.call_at] if hasattr(timer, "call_at") else []),
+        ]
         for delay_ms in (1.5, "5", None):
-            with pytest.raises(TypeError, match=said("whole number of milliseconds")):
-                timer.call_later(delay_ms, print)
+            for call in (*delayed, ActionTask):
+                with pytest.raises(TypeError, match=said("whole number of milliseconds")):
+                    call(delay_ms, print)
         assert timer.size() == 0
+        if isinstance(timer, Stepped):
+            timer.check()
 
 
 def test_parts_are_looked_at_when_they_are_given() -> None:
@@ -108,7 +118,7 @@ def test_a_purgatory_refuses_at_the_door() -> None:
         with pytest.raises(TypeError, match=said("a DelayedOperation, not 42")):
             purgatory.try_complete_else_watch(42, ["k"])  # type: ignore[arg-type]  # what it refuses
         with pytest.raises(TypeError, match="unhashable"):
-            purgatory.try_complete_else_watch(Never(5), [["k"]])  # type: ignore[list-item]  # what it refuses
+            purgatory.try_complete_else_watch(Never(5), ["good", ["k"]])  # type: ignore[list-item]  # what it refuses
         assert purgatory.watched() == 0
         sound: tuple[Any, ...] = (["k"], ("k",), {"k"}, {"k": 1}.keys(), [("topic", 0)], [7])
         for keys in sound:

@@ -576,6 +576,7 @@ class Player:
 
 def draw(seed: int, fault: str = "", profile: str | None = None, *, virtual: bool = False) -> Drawn:
     """The history of a seed; with a fault, one that may show it."""
+    profile = profile or (FAULTS[fault][1] if fault in FAULTS else None)
     random = Random(f"{seed}/{fault}/{profile}")
     # Logs are a projection, drawn where they are asked for: the seeds that show rare things were drawn without them.
     name = profile or random.choice((*PURGATORIES * 4, *(one for one in PROFILES if one != "request-log")))

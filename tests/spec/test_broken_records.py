@@ -76,7 +76,7 @@ def _both_ways(drawn: Drawn) -> tuple[RunResult, RunResult]:
     run, table = drawn.run(), drawn.table()
     facts = TraceFacts("a.jsonl", drawn.header, len(drawn.events))
     fold = Fold(drawn.header)
-    for batch in table.to_batches(max_chunksize=11):
+    for batch in table.to_batches(max_chunksize=60):
         fold.feed(coded(batch))
     outer = Outer(run.whole, run.dropped)
     folded = conclude(facts, fold.run(outer), fold.conclude(outer, list))

@@ -273,7 +273,7 @@ class Trace:
 
     def folded(self) -> RunResult:
         fold = Fold(self.header)
-        for batch in self.table().to_batches(max_chunksize=7):
+        for batch in self.table().to_batches(max_chunksize=len(self.events) // 3 + 1):
             fold.feed(coded(batch))
         tally = fold.conclude(Outer(whole=True, dropped=False), lambda: ())
         run = run_of(self.header, run_facts(self.table(), self.header), whole=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -17,12 +18,13 @@ import pytest
 from conformance.reference_adapters import IN_MS, AnyTimer
 from purgatorio import IntrusiveTimer, ManualClock, QueuedExecutor, TimerTask
 from purgatorio.timer.calls import Repeated
-from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects
+from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects, describe_command
 from purgatorio_conformance.protocol.program_subjects import ProgramSubject
 from purgatorio_conformance.subject.contract import SubjectFailed, silent
 from purgatorio_conformance.subject.plan import make_plan
 from purgatorio_conformance.subjects import PERIODIC, subjects_named
 from purgatorio_conformance.suite.case import cases, timer_subject
+from purgatorio_conformance.suite.command import CommandPlayer, command_promise
 from purgatorio_conformance.suite.contract import BadPromise, Promise
 from purgatorio_conformance.suite.in_process import DrivenTimer
 from purgatorio_conformance.suite.stage import Stage
@@ -179,6 +181,22 @@ def test_the_suite_finds_a_bug(bug: str, monkeypatch: pytest.MonkeyPatch) -> Non
     clause, rule = FOUND[bug]
     found = outcomes(replace(PROMISE, catch_up=rule), monkeypatch, bug)
     assert clause in {name.split("/")[0] for name, verdict in found.items() if verdict is Verdict.VIOLATED}
+
+
+@pytest.mark.parametrize("bug", ["", "rearmed-in-the-past", "former-deadline", "endless-turn"])
+def test_the_suite_plays_them_to_a_program(bug: str) -> None:
+    """What it offers and declares comes from its description."""
+    clause, rule = FOUND.get(bug, ("", "once"))
+    command = [sys.executable, str(TOY), "--bug", bug, "--catch-up", rule]
+    description = describe_command(command)
+    promise = command_promise(description)
+    asked = [case for case in cases("timer", promise, "timer") if case.clause in NEW]
+    with closing(CommandPlayer(command, description, "timer")) as player:
+        subject = player.subject(promise)
+        found = {
+            (case.clause, case.judge(subject).verdict) for case in asked if case.scenario.name != "drawn"
+        }
+    assert {one for one, verdict in found if verdict is not Verdict.PASS} == ({clause} if bug else set())
 
 
 class ReferenceAdapter(AnyTimer):

@@ -134,17 +134,6 @@ def test_a_consumer_waits_for_the_high_watermark() -> None:
     assert [record.offset for record in answers.only()[P0].data.records] == [0]
 
 
-def test_a_follower_waits_for_the_log_end() -> None:
-    """An append by the leader answers the follower that waits at the end."""
-    scene = Scene().leads(P0)
-    answers: Answers[Results] = Answers()
-    params = FetchParams(500, 1, 1000, Isolation.LOG_END, replica_id=1)
-    scene.manager.fetch_records(params, {P0: FetchPartition(0, 1000)}, answers)
-    assert not answers
-    scene.append(P0, 10)
-    assert len(answers.only()[P0].data.records) == 1
-
-
 def test_it_reads_again_on_completion() -> None:
     """What has come by the time-out is answered, though it is less than min bytes."""
     scene = Scene()
@@ -186,16 +175,6 @@ def test_becoming_a_follower_answers_consumers_that_need_a_leader(follower_may_s
     scene.advance(30)
     expected = Error.NONE if follower_may_serve else Error.NOT_LEADER_OR_FOLLOWER
     assert answers.only()[P0].error is expected
-
-
-def test_a_new_epoch_fences_the_fetcher_that_waits() -> None:
-    """Case E by a change of leadership while it waits."""
-    scene = Scene().leads(P0, epoch=5)
-    answers: Answers[Results] = Answers()
-    request = {P0: FetchPartition(0, 1000, current_epoch=5)}
-    scene.manager.fetch_records(FetchParams(30, 1, 1000), request, answers)
-    scene.leads(P0, epoch=6)
-    assert answers.only()[P0].error is Error.FENCED_LEADER_EPOCH
 
 
 def test_a_diverging_fetcher_is_told_where() -> None:

@@ -174,16 +174,6 @@ def test_becoming_a_follower_answers_who_waits() -> None:
     assert answers.only()[P0].error is Error.NOT_LEADER_OR_FOLLOWER
 
 
-def test_the_isr_shrinking_to_the_leader_answers() -> None:
-    """The high watermark rises when the laggards leave the ISR; with too few left the producer is told."""
-    scene = Scene(min_isr=2).leads(P0)
-    answers: Answers[Results] = Answers()
-    scene.manager.append_records(30, -1, {P0: (10,)}, answers)
-    scene.manager.shrink_isr(P0, (0,))
-    scene.manager.run_actions()
-    assert answers.only()[P0].error is Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-
-
 def test_removing_a_partition_removes_its_meter() -> None:
     """The partition's own count goes with it, the total stays; an unknown one is no error."""
     scene = Scene().leads(P0)

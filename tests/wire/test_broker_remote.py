@@ -108,15 +108,6 @@ def test_a_failed_remote_read_is_an_error_of_its_partition() -> None:
     assert remote.waiting() == (0, 0)
 
 
-def test_leadership_lost_while_the_tier_is_asked() -> None:
-    """The partition has been stopped: answered at once, with the local results."""
-    made, remote = scene()
-    _, answers = waiting_reads(remote)
-    made.manager.stop_replica(P1)
-    assert remote.partition_moved(P1) == 1
-    assert [answer_of(result) for result in answers.only().values()] == [Answer.LOCAL, Answer.LOCAL]
-
-
 def test_the_manager_tells_of_what_it_loses() -> None:
     """Named to it once, the purgatories of remote reads are checked with its own: by the queue, as they are."""
     made, remote = scene()

@@ -11,10 +11,9 @@ from purgatorio_broker.fetch_request import FetchParams
 from purgatorio_broker.key import ShareGroupKey, SharePartitionKey, TopicPartition
 from purgatorio_broker.log import Record
 from purgatorio_broker.partition import ReadRecords
-from purgatorio_broker.share_partition import Acknowledgement
 from purgatorio_wire.table.share_fetch import SHARE_FETCH, Share
 from wire.broker_scene import DIALECTS, P0, P1
-from wire.share_scene import CAPACITY, REMOTE_MS, ShareScene, offsets
+from wire.share_scene import ShareScene, offsets
 
 TIERED = ReadRecords((Record(0, 1, 10, 0, 0),), None, None)
 
@@ -42,31 +41,6 @@ def test_every_situation(dialect: Dialect) -> None:
         shown[Share.LOST] = Error.NOT_LEADER_OR_FOLLOWER
         assert got == {p: shown[share] for p, share in pairs if share in shown}
         assert made.fetches.expirations.total() == (not decided.answer and not any(tiered))
-
-
-def test_an_acknowledgement_lets_the_next_fetch_go() -> None:
-    """No room; then there is, by way of the queue of actions."""
-    made = ShareScene()
-    made.scene.append(P0, *[10] * 7)
-    made.fetch(FetchParams(30, 1, 1000), P0)
-    _, answers = made.fetch(FetchParams(30, 1, 1000), P0)
-    assert not answers
-    assert made.fetches.acknowledge("m", P0, [0], Acknowledgement.ACCEPT) is Error.NONE
-    assert not answers
-    made.manager.run_actions()
-    assert offsets(answers.only()) == [CAPACITY], "one went, one came"
-
-
-def test_what_one_member_acquired_another_does_not_get() -> None:
-    """Records are acquired once; the second member waits for what comes next."""
-    made = ShareScene()
-    made.bring(P0, Share.ENOUGH)
-    first, second = made.fetch()[1], made.fetch(member="n")[1]
-    assert first
-    assert not second
-    made.scene.append(P0, 10, 10)
-    made.fetches.partition_moved(P0)
-    assert offsets(second.only()) == [2, 3]
 
 
 def test_where_the_places_are_known_nothing_is_read() -> None:
@@ -212,8 +186,3 @@ def test_keys_are_equal_by_value_and_never_across_kinds() -> None:
     assert hash(ShareGroupKey("g", P0)) == hash(ShareGroupKey("g", TopicPartition("t", 0)))
     keys: set[object] = {ShareGroupKey("g", P0), ShareGroupKey("h", P0), SharePartitionKey(P0), P0}
     assert len(keys) == 4
-
-
-def test_the_tier_has_its_own_time() -> None:
-    """The scene is what the tests of the tier think it is: the tier has more time than a request."""
-    assert REMOTE_MS > 30

@@ -46,12 +46,6 @@ def test_arbitrary_days(machine: type[RuleBasedStateMachine]) -> None:
     run(machine, 40, 30, fixed=True)
 
 
-def test_an_early_acknowledgement_is_found() -> None:
-    """The twin of the broker's day: a producer is answered before its record is replicated."""
-    with patched([ACKNOWLEDGED_EARLY]), pytest.raises(AssertionError, match="acknowledged, not replicated"):
-        run(BrokerMachine, 150, 30, fixed=True)
-
-
 def replicated() -> BrokerMachine:
     """The broker's day by hand: a consumer waits, a record is appended, both followers fetch it; all is looked at."""
     machine = BrokerMachine()

@@ -30,7 +30,7 @@ CASES = [(told, variant) for told, variant in TOLD if told.clause or told.expect
 def test_every_clause_has_twins_and_every_story_is_expected_to_come_to_something() -> None:
     assert all(map(of_clause, WIRE_CLAUSES))
     assert {told.variants for clause in WIRE_CLAUSES for told in of_clause(clause)} == {2}
-    used = {event.verb for told in stories().values() for event in told.events}
+    used = {line.verb for told in stories().values() for line in told.lines}
     assert {name for name, told in stories().items() if not told.clause and not told.expected} <= used
 
 

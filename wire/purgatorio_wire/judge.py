@@ -41,7 +41,6 @@ from purgatorio_wire.clause.group_description import described
 from purgatorio_wire.clause.group_responses import coordinator_away, failed, refused_at_sight, standings
 from purgatorio_wire.clause.membership import memberships
 from purgatorio_wire.clause.produce import back_in_sync, produces
-from purgatorio_wire.clause.projection import PROJECTED, Projection, projected
 from purgatorio_wire.clause.quota import quotas
 from purgatorio_wire.clause.rebalance import rebalances
 from purgatorio_wire.clause.registry import WIRE_CLAUSES
@@ -315,20 +314,6 @@ def tally(wire: Wire, played: Iterable[Scene]) -> dict[str, Tallied]:
     return tallies
 
 
-def _add_projected(tallies: Mapping[str, Tallied], projection: Projection) -> None:
-    """The clauses of the projection, each violation a row among the others."""
-    found, rows = projection.rows()
-    for clause in PROJECTED:
-        if clause in found.clauses:
-            tallies[clause].occasions = found.clauses[clause].occasions
-            tallies[clause].decided.update(
-                {("", cause): found.clauses[clause].occasions for cause in found.clauses[clause].causes}
-            )
-    for scene, row in rows:
-        tallies[row.clause].add(scene, row)
-        tallies[row.clause].occasions -= 1  # it was counted above
-
-
 def judge_trace(trace: WireTrace, told: Callable[[Violation], None] | None = None) -> RunResult:
     """The verdicts of a trace, as `purgatorio check` prints them. `told` is called with every violation."""
     header = trace.header
@@ -338,15 +323,8 @@ def judge_trace(trace: WireTrace, told: Callable[[Violation], None] | None = Non
             "?", trace.name, "?", PROFILE, Verdict.INVALID_TRACE, len(trace.events), {}, tuple(problems)
         )
     end_t = max((event.t for event in trace.events), default=0)
-    wire, played = Wire.of(header, trace.events), list(scenes(trace.events, end_t))
-    tallies = tally(wire, played)
-    try:
-        projection = projected(header, wire.bounds, played, end_t)
-        if projection.waits:
-            _add_projected(tallies, projection)
-    except Exception as error:  # the other clauses are judged
-        for row in _failures(" ".join(PROJECTED), "waits", error):
-            tallies[row.clause].failed = row.failure
+    wire = Wire.of(header, trace.events)
+    tallies = tally(wire, scenes(trace.events, end_t))
     failures = dict.fromkeys(one.failed for one in tallies.values() if one.failed is not None)
     end = trace.end or WireEnd(len(trace.events))
     clauses = {clause: tallied.result(clause, end, told) for clause, tallied in tallies.items()}

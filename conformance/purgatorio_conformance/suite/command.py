@@ -9,14 +9,15 @@ the next run.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from purgatorio_conformance.protocol.describe import Part, header_of, profile_of
-from purgatorio_conformance.protocol.message import Description
-from purgatorio_conformance.protocol.script import ScriptPlayer
+from purgatorio_conformance.protocol.message import Add, Call, Description, Register, Repeat, Reset
+from purgatorio_conformance.protocol.script import AtGate, ScriptPlayer, ScriptStep
 from purgatorio_conformance.subject.contract import SubjectFailed
 from purgatorio_conformance.subject.plan import MS
 from purgatorio_conformance.suite.case import Kind, Subject
-from purgatorio_conformance.suite.contract import CAPABILITIES, Promise
+from purgatorio_conformance.suite.contract import CAPABILITIES, OFFERS, Promise
 from purgatorio_conformance.suite.gated import of_command, play
 from purgatorio_conformance.suite.program import NEVER_NS, CallProgram, GatedProgram, Program
 from purgatorio_conformance.suite.purgatory_scenarios import drawn_programs as drawn_for_purgatories
@@ -39,7 +40,7 @@ def command_promise(description: Description) -> Promise:
         lacks["raising"] = lacks["re-entry"]
     if description.unit_ns > 1:
         lacks["between-ticks"] = f"its times are multiples of {description.unit_ns} ns"
-    if description.least_delay_ns > -10_000 * tick_ns:
+    if description.least_delay_ns > 0:
         lacks["past"] = f"its smallest delay is {description.least_delay_ns} ns"
     if description.most_delay_ns < NEVER_NS:
         lacks["far"] = f"its largest delay is {description.most_delay_ns} ns"
@@ -57,6 +58,9 @@ def command_promise(description: Description) -> Promise:
         subject=description.name,
         version=description.version,
         language=description.language,
+        offers=tuple(offer for offer in OFFERS if offer in description.capabilities),
+        catch_up=description.catch_up,
+        turn=description.turn,
     )
 
 
@@ -82,6 +86,7 @@ class CommandPlayer:
             return play(program, of_command(self._promise, self._part, self._description, self._command))
         assert isinstance(program, CallProgram), "plans are for real time"
         script = program.script(self._part, self._description)
+        script = replace(script, calls=tuple(map(self._taken, script.calls)))
         try:
             if self._player is None:
                 self._player = ScriptPlayer(self._command)
@@ -95,6 +100,17 @@ class CommandPlayer:
                 self._description, self._part, run=program.name, virtual=True, late_slack_ns=0, params={}
             )
             return judge(Recording(header, (), str(failure)))
+
+    def _taken(self, step: ScriptStep) -> ScriptStep:
+        """With the smallest delay that the program takes in place of one below."""
+        if isinstance(step, AtGate):
+            return replace(step, calls=tuple(map(self._taken_call, step.calls)))
+        return self._taken_call(step)
+
+    def _taken_call(self, call: Call) -> Call:
+        if isinstance(call, Add | Register | Repeat | Reset):
+            return replace(call, delay_ns=max(call.delay_ns, self._description.least_delay_ns))
+        return call
 
     def close(self) -> None:
         """End the child."""

@@ -107,6 +107,10 @@ class Purgatory {
     return entries;
   }
 
+  keys() {
+    return this.lists.size;
+  }
+
   delayed() {
     return this.timeOuts.size;
   }

@@ -138,8 +138,15 @@ impl Purgatory for OfToy {
     /// Entries of completed operations leave when somebody asks for the size.
     fn watched(&self) -> Option<usize> {
         let mut watched = self.0.watched.lock().unwrap();
-        watched.values_mut().for_each(|list| list.retain(|operation| !operation.completed.load(SeqCst)));
+        watched.retain(|_, list| {
+            list.retain(|operation| !operation.completed.load(SeqCst));
+            !list.is_empty()
+        });
         Some(watched.values().map(Vec::len).sum())
+    }
+
+    fn keys(&self) -> Option<usize> {
+        Some(self.0.watched.lock().unwrap().len())
     }
 
     fn delayed(&self) -> Option<usize> {

@@ -109,6 +109,10 @@ pub trait Purgatory: Send + Sync + 'static {
     fn watched(&self) -> Option<usize> {
         None
     }
+    /// Keys that have a list, if that is known: for P4.
+    fn keys(&self) -> Option<usize> {
+        None
+    }
     /// Tasks of the timer, if that is known.
     fn delayed(&self) -> Option<usize> {
         None

@@ -88,7 +88,8 @@ struct Names {
 
 trait Part: Send + Sync {
     fn answer(&self, name: &str, call: &Fields) -> String;
-    fn sizes(&self) -> (Option<usize>, Option<usize>);
+    /// `watched`, `delayed` and `keys`, read in this order.
+    fn sizes(&self) -> [(&'static str, Option<usize>); 3];
     fn advance_to(&self, now_ns: i64);
     fn settle(&self, interrupted: &Interrupted);
     fn close(&self);
@@ -298,8 +299,7 @@ impl Run {
             self.settle(part);
         }
         if name == "gauge" || name == "quiesce" {
-            let (watched, delayed) = part.sizes();
-            for (field, size) in [("watched", watched), ("delayed", delayed)] {
+            for (field, size) in part.sizes() {
                 if let Some(size) = size {
                     write!(said, ",\"{field}\":{size}").expect("into a text");
                 }
@@ -480,8 +480,8 @@ impl<T: Timer> Part for OfTimer<T> {
         }
     }
 
-    fn sizes(&self) -> (Option<usize>, Option<usize>) {
-        (None, self.timer.size())
+    fn sizes(&self) -> [(&'static str, Option<usize>); 3] {
+        [("watched", None), ("delayed", self.timer.size()), ("keys", None)]
     }
 
     fn advance_to(&self, now_ns: i64) {
@@ -557,8 +557,9 @@ impl<P: Purgatory> Part for OfPurgatory<P> {
         }
     }
 
-    fn sizes(&self) -> (Option<usize>, Option<usize>) {
-        (self.purgatory.watched(), self.purgatory.delayed())
+    fn sizes(&self) -> [(&'static str, Option<usize>); 3] {
+        let under = &self.purgatory;
+        [("watched", under.watched()), ("delayed", under.delayed()), ("keys", under.keys())]
     }
 
     fn advance_to(&self, now_ns: i64) {

@@ -292,7 +292,7 @@ def cancel_ends_it(run: Run, history: OperationHistory) -> Finding:
         return NO_OCCASION
     cancel = cancels[0]
     by_itself = history.fire_of(cancel) is not None and not _overlap(history)
-    holds = by_itself or (run.profile.cancel_is_barrier and cancel.out == 1)
+    holds = by_itself or (run.cancel_is_final(cancel.out) and cancel.out == 1)
     handed_over = False
     for fire, due in _played(task, history):
         if fire.call_i < cancel.end_i:

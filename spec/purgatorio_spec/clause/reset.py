@@ -1,8 +1,8 @@
 """T11: a reset moves the deadline of a task. The task never fires at the former deadline.
 
 A `timer_reset` that did not return 0 arms its task once, as an add does. So for a task with resets, T1, T2 and T3
-treat adds and resets alike, and violations are reported as T11. T4 judges cancels of such a task. With a profile in
-which a cancel is a barrier, a reset that returned 1 is a barrier too: even if the task is due at the time of the
+treat adds and resets alike, and violations are reported as T11. T4 judges cancels of such a task. Where a cancel that
+returned 1 is a barrier (see T4), a reset that returned 1 is a barrier too: even if the task is due at the time of the
 reset, the task starts only at the new deadline.
 """
 
@@ -57,13 +57,13 @@ def reset_moves_the_deadline(run: Run, history: OperationHistory) -> Finding:
 
 
 def _kept_back(run: Run, history: OperationHistory) -> Broken | None:
-    """The first fire that a successful reset forbids, if the profile's cancel is a barrier."""
+    """The first fire that a successful reset forbids, if a successful cancel is final."""
     early_ns = run.early_ns or 0
-    for reset in history.resets if run.profile.cancel_is_barrier else ():
+    for reset in (one for one in history.resets if one.out == 1 and run.cancel_is_final(one.out)):
         rearmed_i = min((add.call_i for add in history.adds if add.end_i > reset.end_i), default=NEVER)
         for fire in history.fires:
             after = reset.end_i < fire.call_i < rearmed_i and fire.th == reset.th
-            if reset.out == 1 and after and not reset.may_run(fire.call_t, early_ns):
+            if after and not reset.may_run(fire.call_t, early_ns):
                 return Broken(
                     "fired-at-former-deadline",
                     [reset.call_i, reset.end_i, fire.call_i],

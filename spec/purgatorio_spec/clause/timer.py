@@ -10,9 +10,9 @@ In the formulas, d is the deadline of an add, and `early` and `late` are the bou
     T4  if a stop returned at a time t < d - early, no fire of an earlier add starts after the stop began
 
 With the profile `request-log`, T2 also bounds the time of the answer to a request. A *stop* in T4 is a cancel, a
-completion of the operation by a call other than its expiry, or a `cancel_for_key` that returned the operation. In some
-profiles, a cancel is a *barrier*: after a successful cancel the task never runs. In every profile, if a cancel reports
-success, the thread of this cancel must not have run the task before.
+completion of the operation by a call other than its expiry, or a `cancel_for_key` that returned the operation. A cancel
+is a *barrier* in some profiles, and in every run of one thread if it returned 1: after it the task never runs. In every
+profile, if a cancel reports success, the thread of this cancel must not have run the task before.
 
 An add of a pending task moves the task. But a task that was due before the move may have been passed to the executor
 already. The timer cannot stop such a task, so this fire still answers the first add.
@@ -231,10 +231,11 @@ def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
     """A *stop* is a cancel, a `cancel_for_key` that returned the task's operation, or a completion of the operation by
     a call other than its expiry. An occasion is a task with a stop that took effect before the deadline minus
     `early_ns`. In some profiles a successful cancel is a *barrier*: the cancel forbids every later run of the task, at
-    any time. In these profiles every successful cancel is an occasion. In every profile, a cancel is an occasion if the
-    cancel returned 1 after a run of the task had ended on the same thread. If an operation is completed before its task
-    is in the timer, the task counts as cancelled when the registration returns. If `cancel_for_key` returned the
-    operation during its registration, the clause is not judged."""
+    any time. If one thread recorded the whole run, a cancel that returned 1 is a barrier in every profile, because no
+    other thread can have been starting the task. Every barrier is an occasion. In every profile, a cancel is an
+    occasion if the cancel returned 1 after a run of the task had ended on the same thread. If an operation is completed
+    before its task is in the timer, the task counts as cancelled when the registration returns. If `cancel_for_key`
+    returned the operation during its registration, the clause is not judged."""
     stops = [*_cancel_stops(run, history), *_completion_stops(run, history), *_key_stops(run, history)]
     for stop in stops:
         wrong = next((fire for fire in history.fires if _ruled_out(history, stop, fire)), None)
@@ -291,7 +292,7 @@ def _cancel_stops(run: Run, history: OperationHistory) -> list[_Stop]:
         if deadline_t is None:
             continue
         beside = any(add.call_i < cancel.end_i and add.end_i > cancel.call_i for add in history.adds)
-        barrier = run.profile.cancel_is_barrier and not beside
+        barrier = run.cancel_is_final(cancel.out) and not beside
         one = len(answered) == 1
         # If one thread made all these calls and starts the task itself afterwards, the task was not running then.
         alone = cancel.out == 1 and all(add.th == cancel.th for add in answered)

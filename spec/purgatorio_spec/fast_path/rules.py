@@ -198,7 +198,10 @@ def _fired_all_the_same(b: Block) -> Truth:
     won_by_it = b.win_n.equals(0) | b.by_expiry
     inside = b.cancel_th.equals(b.fire_th) & (b.fire_call < b.cancel_call) & (b.cancel_ret <= b.fire_ret)
     excused = won_by_it & (b.stopped_n.equals(0) | inside)
-    return _some(b.fire_n) & (_some(b.stopped_n) | _some(b.win_n)) & ~excused.surely()
+    fired = _some(b.fire_n) & (_some(b.stopped_n) | _some(b.win_n)) & ~excused.surely()
+    # No column has the result of a cancel, which decides where only a success is final.
+    final = b.always(b.run.cancel_is_final(1) and not b.run.cancel_is_final(None))
+    return fired | (final & _some(b.stopped_n))
 
 
 RULES: Final[Mapping[str, Rule]] = {

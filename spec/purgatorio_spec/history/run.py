@@ -138,6 +138,12 @@ class Run:
             place += 1
         return advances[place].ret_t if place < len(advances) else MAX_INT
 
+    def cancel_is_final(self, out: int | None) -> bool:
+        """Whether no later run may follow a cancel with this result. In every profile this holds for a reported success
+        in a run of one thread: no other thread can have been starting the task when the cancel answered."""
+        alone = self.whole and self.facts.threads == 1
+        return self.profile.cancel_is_barrier or (alone and out == 1)
+
     def in_local_time(self, text: str) -> str:
         """The text with each time of the log (`t = 1792480501000000000`) as its owner reads it."""
         zone = self.time_zone

@@ -87,7 +87,7 @@ def _listed(column: Column) -> list[Any]:
     elif pa.types.is_int64(column.type):
         found = values_of(column).tolist()
     else:
-        return _listed(column.dictionary_encode())
+        return _listed(column.dictionary_encode()) if len(column) > 256 else column.to_pylist()
     for at in np.flatnonzero(np.asarray(column.is_null())).tolist() if column.null_count else ():
         found[at] = None
     return found

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-_NEVER: Final = 1 << 62
+_NEVER: Final = 1 << 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def judge_task(task: str, calls: tuple[Call, ...], rules: TimerRules, now_ms: in
         return wrong
     if all(handed for _, handed, _, _ in states):
         return f"T3: {task} was handed over, and did not run"
-    end_ms = max(now_ms, *(call.end_ms for call in calls), 0)
+    end_ms = max([now_ms, *(call.end_ms for call in calls)])
     if rules.driven and all(
         handed or (waits is not None and waits[0] <= end_ms and not closed)
         for waits, handed, closed, _ in states

@@ -87,7 +87,7 @@ def _patience_ends(scene: Scene, one: Exchange) -> int:
         group = text(one.body, "group_id")
         joins = (x.wait_ms for x in scene.of("join_group") if text(x.body, "group_id") == group)
         waits_ms = max(joins, default=waits_ms)
-    return one.t + (waits_ms + PATIENCE_MS) * MS
+    return max(one.t, one.held_t) + (waits_ms + PATIENCE_MS) * MS
 
 
 def _unasked(lane: Lane) -> Rows:

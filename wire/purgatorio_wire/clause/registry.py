@@ -133,12 +133,6 @@ than their max_wait_ms; meanwhile the broker serves other connections; a client 
 does not delay other clients | as Kafka
 Q1 | a client above its quota gets a throttle time; the next request of its connection is answered after the \
 throttle time, not before | KIP-219
-O1 | a waiting request is answered exactly once | as in a purgatory
-O4 | if an append satisfies a waiting request, the request does not wait for its max_wait_ms | as in a purgatory
-O5 | every waiting request with a timeout has been answered when the run ends | as in a purgatory
-T1 | a waiting request does not expire before its max_wait_ms or timeout_ms | as in a purgatory
-T2 | a waiting request expires no later than its max_wait_ms or timeout_ms plus the declared lateness | as in a \
-purgatory
 """
 WIRE_CLAUSES: Final = {
     one.id: one

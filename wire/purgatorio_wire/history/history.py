@@ -101,6 +101,8 @@ class Exchange:
     behind: bool = False
     """The connection was busy when it was sent, with another request that waited or by a quota: a broker may only begin
     with it afterwards."""
+    held_t: int = -1
+    """Until when a quota may hold the connection up: for ever behind an append with acks 0, of which it is not told."""
     session_error: int = 0
     """Of a fetch of a session that is not there, or out of its turn."""
     session: int = 0
@@ -213,6 +215,12 @@ class Scene:
             (RENAMED.get(clause, clause), cause)
             for clause, _, cause in (kind.partition(" ") for kind in said)
         }
+
+    @property
+    def held_up_ms(self) -> int:
+        """The longest time that it was held up by a quota that is not its own."""
+        own = {text(one.body, "conn") for one in self.stimuli if text(one.body, "what") == "quota"}
+        return max((one.throttled_ms for one in self.exchanges if one.conn not in own), default=0)
 
     @property
     def without_coordinator(self) -> bool:

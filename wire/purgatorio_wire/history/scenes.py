@@ -50,13 +50,17 @@ def scene_of(name: str, events: Sequence[WireEvent], end_t: int) -> Scene:
                     found.answer = event
                 else:
                     found.again.append(event)
+    throttles = any(one.throttled_ms for one in scene.exchanges)
     unread = {text(one.body, "conn"): one.t for one in scene.stimuli if text(one.body, "what") == "unread"}
     at_second = {text(one.body, "conn") for one in scene.stimuli if text(one.body, "what") == "at-second"}
     for lane in lanes.values():
         read_t = unread.get(lane.name, end_t)
         free_i = free_t = -1
+        untold = False
         for one in lane.requests:
-            one.behind = free_i > one.i or free_t > one.t
+            one.held_t = END_OF_TIME if untold else free_t
+            one.behind = free_i > one.i or one.held_t > one.t
+            untold = one.answer is None and (untold or (throttles and not one.owed))
             if one.owed:
                 free_i = max(free_i, END_OF_TIME if one.answer is None else one.answer.i)
             if one.answer is not None and one.throttled_ms > 0:

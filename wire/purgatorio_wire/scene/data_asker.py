@@ -301,8 +301,8 @@ def by_topic(
     return [{name: topic, inner: asked} for topic, asked in found.items()]
 
 
-def quota_of(client: str, bytes_per_s: float | None) -> dict[str, object]:
-    """The request that gives a client a quota of bytes per second, or none by None."""
+def quota_of(client: str | None, bytes_per_s: float | None) -> dict[str, object]:
+    """The request that gives a client, or by None all that have none, a quota of bytes per second, or none by None."""
     value = {"value": bytes_per_s or 0.0, "remove": bytes_per_s is None}
     changes = [{"key": key, **value} for key in ("producer_byte_rate", "consumer_byte_rate")]
     entity = [{"entity_type": "client-id", "entity_name": client}]

@@ -428,14 +428,9 @@ async def _waiting_long(leader: Member, follower: Member) -> Sent:
 @scene("groups", "G5 waits-for-a-sync, G5 unsynced-stays, G10")
 async def never_synced(play: Play) -> None:
     """The leader syncs, then another member; two members never sync. Only these two are removed at the rebalance
-    time-out, and the others are notified."""
-    await _never_synced(play, False)
-
-
-@scene("groups", "G5 waits-for-a-sync, G5 unsynced-stays")
-async def never_synced_again(play: Play) -> None:
-    """The same of members who had all synced once, and joined again, with shorter rebalance time-outs than before."""
-    await _never_synced(play, True)
+    time-out, and the others are notified. Elsewhere all had synced once, and joined again, with shorter rebalance
+    time-outs than before."""
+    await asyncio.gather(_never_synced(play, False), _never_synced(play, True))
 
 
 async def _never_synced(play: Play, again: bool) -> None:
@@ -646,12 +641,21 @@ async def order_of_joins(play: Play) -> None:
     await settle(*sent, seconds=JOIN_SECONDS)
 
 
-@scene("groups", "G7 not-put-out, G7 stays-though-silent, G3", seconds=90)
+@scene("groups", "G7 not-put-out, G7 stays-though-silent, G3, G9", seconds=90)
 async def session(play: Play) -> None:
-    """One member stops sending heartbeats, another after its sync, others after their joins, one of them after a
-    second join with a shorter session. Each is removed after its session time-out; a member with heartbeats stays. A
-    member that was alone is removed too, and the next one finds an empty group."""
-    kinds = [_Silent.JOIN, _Silent.JOIN, _Silent.JOIN, _Silent.SYNC, _Silent.HEARTBEAT]
+    """One member stops sending heartbeats, another after its sync, which elsewhere had waited for longer than its
+    session, others after their joins, one of them after a second join with a shorter session. One sends only
+    heartbeats of another generation, which are refused. Each is removed after its session time-out; a member with
+    heartbeats stays. A member that was alone is removed too, and the next one finds an empty group."""
+    kinds = [
+        _Silent.JOIN,
+        _Silent.JOIN,
+        _Silent.JOIN,
+        _Silent.SYNC,
+        _Silent.HEARTBEAT,
+        _Silent.LATE_SYNC,
+        _Silent.REFUSED,
+    ]
     kinds += [_Silent.SHORTER] * takes_other_times(play)
     await asyncio.gather(_silent_alone(play), _silent_alone(play), *(_silent(play, since) for since in kinds))
 
@@ -666,18 +670,6 @@ async def _silent_alone(play: Play) -> None:
     await play.pause(play.session_ms * SILENT_TIMES)
     await one.beat()
     await stable(await members(play, group, 1))
-
-
-@scene("groups", "G7 not-put-out", seconds=60)
-async def session_after_wait(play: Play) -> None:
-    """A member falls silent from its sync on, which had waited for longer than its session."""
-    await _silent(play, _Silent.LATE_SYNC)
-
-
-@scene("groups", "G7 not-put-out, G9", seconds=60)
-async def session_refused(play: Play) -> None:
-    """A member sends only heartbeats of another generation: these are refused, and the member is removed."""
-    await _silent(play, _Silent.REFUSED)
 
 
 _Silent = Enum("_Silent", "JOIN SYNC HEARTBEAT LATE_SYNC REFUSED SHORTER")

@@ -62,6 +62,8 @@ TOGETHER_SECONDS: Final = 60.0
 """So long the scenes that are played several at a time take on a quiet machine, at most."""
 REPLICAS: Final = "replicas"
 """An area of scenes that need a second broker."""
+HELD_UP_MS: Final = 500
+"""Who is held up by a quota for so long cannot ask in time."""
 MOST_PACE: Final = 3.0
 PACE_SLACK_MS: Final = 250
 """With a slack up to this the plan's own waits are wide enough."""
@@ -268,6 +270,9 @@ class PlanRun:
             self._broke.setdefault(spec, f"an error of ours, {type(error).__name__}: {error}")
         finally:
             play.close_all()
+        if (held_up_ms := self._scene(self.recorder, name).held_up_ms) >= HELD_UP_MS:
+            play.cannot(f"a quota of the broker holds its clients up, for {held_up_ms} ms", *spec.clauses)
+            self._over.add(spec.name)
         self.skipped = play.unasked | self.skipped
         for ask in spec.asks:
             if ask.partition(" ")[0] not in play.unasked:

@@ -367,7 +367,7 @@ async def _left_open(play: Play, topic: str) -> None:
     looks_ms = play.broker.declared.late_topics_ms + LOOKS_MS
     if play.broker.open_looks_ms > LOOKS_MS:
         play.cannot(
-            f"the broker looks for overdue transactions only every {play.broker.open_looks_ms} ms", "R2"
+            f"the broker looks for overdue transactions only every {play.broker.open_looks_ms} ms", "R2", "R3"
         )
         return
     too_long_ms = play.wait_ms(TOO_LONG_MS)

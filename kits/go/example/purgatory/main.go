@@ -36,6 +36,7 @@ func (p *purgatory) CancelForKey(key string) (back []any) {
 
 func (p *purgatory) CheckAndComplete(key string) int { return p.toy.CheckAndComplete(key) }
 func (p *purgatory) Watched() int                    { return p.toy.Watched() }
+func (p *purgatory) Keys() int                       { return p.toy.Keys() }
 func (p *purgatory) Delayed() int                    { return p.toy.Wheel.Size() }
 func (p *purgatory) AdvanceTo(nowNs int64)           { p.toy.Wheel.AdvanceTo(nowNs) }
 func (p *purgatory) Close()                          { close(p.over) }

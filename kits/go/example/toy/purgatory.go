@@ -151,6 +151,13 @@ func (p *Purgatory) CancelForKey(key string) []*Operation {
 	return back
 }
 
+// Keys counts the keys that have a list.
+func (p *Purgatory) Keys() int {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return len(p.watched)
+}
+
 // Watched counts entries, without those of completed operations.
 func (p *Purgatory) Watched() int {
 	p.lock.Lock()

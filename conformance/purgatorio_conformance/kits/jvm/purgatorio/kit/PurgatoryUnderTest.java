@@ -27,6 +27,11 @@ public interface PurgatoryUnderTest<O> {
     /** Entries in the watch lists; null if that is not known. */
     Long watched() throws Exception;
 
+    /** Keys that have a list, for P4; null if that is not known. */
+    default Long keys() throws Exception {
+        return null;
+    }
+
     /** Tasks in the timer; null if that is not known. */
     Long delayed() throws Exception;
 

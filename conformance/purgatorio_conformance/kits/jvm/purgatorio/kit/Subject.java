@@ -465,7 +465,9 @@ public final class Subject {
         private String sizes() throws Exception {
             Long watched = purgatory == null ? null : purgatory.watched();
             Long delayed = purgatory == null ? timer.size() : purgatory.delayed();
-            return (watched == null ? "" : ",\"watched\":" + watched) + (delayed == null ? "" : ",\"delayed\":" + delayed);
+            Long keys = purgatory == null ? null : purgatory.keys();
+            return (watched == null ? "" : ",\"watched\":" + watched) + (delayed == null ? "" : ",\"delayed\":" + delayed)
+                + (keys == null ? "" : ",\"keys\":" + keys);
         }
 
         /**
