@@ -75,6 +75,10 @@ def _values(table: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
     return zip(*columns, strict=True)
 
 
+_SHORT: Final = 256
+"""Up to so many values, to make a dictionary costs more than it saves."""
+
+
 def _listed(column: Column) -> list[Any]:
     """What `to_pylist` gives, which makes an object of Arrow's for each value on the way."""
     if isinstance(column, pa.DictionaryArray):
@@ -86,8 +90,12 @@ def _listed(column: Column) -> list[Any]:
         found = [values[first:end] for first, end in pairwise(ends)]
     elif pa.types.is_int64(column.type):
         found = values_of(column).tolist()
+    elif len(column) > _SHORT:
+        return _listed(column.dictionary_encode())
     else:
-        return _listed(column.dictionary_encode()) if len(column) > 256 else column.to_pylist()
+        # The stubs of pyarrow give this method to arrays of one type only.
+        plain: Any = column
+        return [*plain.to_pylist()]
     for at in np.flatnonzero(np.asarray(column.is_null())).tolist() if column.null_count else ():
         found[at] = None
     return found
