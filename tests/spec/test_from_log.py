@@ -266,6 +266,7 @@ def test_times_are_read_and_said_in_the_owners_form(tmp_path: Path) -> None:
 
 
 REFUSED: dict[str, tuple[Sequence[Row], Sequence[str], str]] = {
+    "one column for two": (GOOD, [*WIDE, "timed_out=out"], "the same column, 'out': then each"),
     "no column": ([{"id": "a", "in": 1}], WIDE, "has no column 'r'; it has id, in"),
     "an empty column": ([{**row, "tmo": None} for row in GOOD], WIDE, "'tmo' is empty in all 4 rows"),
     "a text": ([*GOOD, {**wide("x", 0), "in": "soon"}], WIDE, "row 5, 'in': 'soon' is not a time"),
@@ -296,7 +297,9 @@ def test_what_is_not_sound_is_refused_in_words(kind: str, tmp_path: Path) -> Non
     [
         ("log.jsonl", b"", "has no column"),
         ("log.csv", b"r,in\n", "has no column"),
-        ("log.jsonl", b'{"r": \n', "cannot be read"),
+        ("log.jsonl", b'{"r": \n', "cannot be read: line 1 is no JSON object"),
+        ("log.jsonl", b'{"r": "a", "in": 1}\n\n{"r":\n{"r": "b"}\n', "line 3 is no JSON object"),
+        ("log.csv", b"r,in,out\na,1,2\nb,1\n", "line 3 has 2 columns, and the first line has 3"),
         ("log.jsonl", b'{"r": "a", "k": "\x1b[31m", "in"\n', "cannot be read"),
         ("log.parquet", b"PAR1nothing", "cannot be read"),
         ("log.csv", b"a\x1b[31m,b\xe2\x80\xae\n1,2\n", "has no column 'r'; it has a\\x1b[31m, b\\u202e"),

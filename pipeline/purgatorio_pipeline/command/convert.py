@@ -69,9 +69,7 @@ def command(
     """
     if mapping is not None or assigned:
         if keep_going:
-            raise click.UsageError(
-                "--keep-going does not apply to a log: repair the log, or drop the rows in its mapping"
-            )
+            raise click.UsageError("--keep-going does not apply to a log: take the bad line out of the log")
         _from_log(trace, out, force, mapping, assigned, as_json)
         return
     try:

@@ -16,12 +16,17 @@ Memory: DuckDB reads the file in batches, sorts the events by time (on disk if t
 addition, only the requests that wait at one moment are in memory.
 """
 
+import csv
+import io
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import heappop, heappush
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -49,6 +54,9 @@ _MEMORY: Final = "512MB"
 _SHOWN_COLUMNS: Final = 12
 _UNKNOWN_WORDS: Final = 1_000
 """The column may hold free text: so many different ones are counted."""
+_LINE_MOST: Final = 16 << 20
+"""So many characters of one line are looked at; a longer one is no row."""
+_DELIMITERS: Final = ",;\t|"
 _RANK: Final[Mapping[str, int]] = {"event": 0, "enqueued": 1, "completed": 2, "timed_out": 3}
 """Of one time: an event does not count for what is enqueued then."""
 
@@ -177,10 +185,8 @@ def _load(database: Any, source: Path, mapping: LogMapping, progress: Callable[[
             if progress is not None:
                 progress(read.rows)
     except (duckdb.Error, pa.ArrowInvalid) as bad:
-        first = _printable(str(bad).split("\n", 1)[0])
-        raise CannotConvert(
-            f"{source} cannot be read: {first} (after row {read.rows:,}): mend the file"
-        ) from None
+        why = _first_bad_line(source) or _printable(str(bad).split("\n", 1)[0].rstrip())
+        raise CannotConvert(f"{source} cannot be read: {why}: mend the file") from None
     if read.rows == 0:
         raise CannotConvert(f"{source} has no rows")
     ends = {mapping.completed: "was completed", mapping.timed_out: "timed out"}
@@ -219,6 +225,9 @@ def _query(reading: Any, source: Path, mapping: LogMapping) -> tuple[str, list[s
         )
     for column in mapping.columns:
         if column not in there:
+            bad = _first_bad_line(source, having=column)
+            if bad is not None:
+                raise CannotConvert(f"{source} cannot be read: {bad}: mend the file")
             more = ", ..." if len(there) > _SHOWN_COLUMNS else ""
             names = ", ".join(_printable(name) for name in there[:_SHOWN_COLUMNS])
             raise CannotConvert(f"{source} has no column {column!r}; it has {names}{more}")
@@ -237,6 +246,39 @@ def _first_names(reading: Any, source: Path) -> list[str]:
         [str(source)],
     ).fetchall()
     return list(dict.fromkeys(name for (names,) in found for name in names or ()))
+
+
+def _first_bad_line(source: Path, having: str = "") -> str | None:
+    """The first line of a text that is no row, in words: DuckDB names another line, or none. `having`: only if the
+    header of the CSV names this column."""
+    plain = source.name.lower().removesuffix(".gz").removesuffix(".zst")
+    with (
+        suppress(OSError, pa.ArrowInvalid, csv.Error),
+        io.TextIOWrapper(
+            pa.input_stream(str(source), compression="detect"), "utf-8", errors="replace"
+        ) as text,
+    ):
+        lines = iter(partial(text.readline, _LINE_MOST), "")
+        if plain.endswith((".jsonl", ".ndjson", ".json")):
+            number = next((number for number, line in enumerate(lines, 1) if not _is_object(line)), None)
+            return None if number is None or having else f"line {number:,} is no JSON object"
+        if plain.endswith((".csv", ".tsv", ".txt")):
+            first = next(lines, "")
+            rows = csv.reader(chain([first], lines), delimiter=max(_DELIMITERS, key=first.count))
+            header = next(rows)
+            for row in rows if not having or having in header else ():
+                if row and len(row) != len(header):
+                    return (
+                        f"line {rows.line_num:,} has {len(row)} columns, and the first line has {len(header)}"
+                    )
+    return None
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return not line.strip() or isinstance(orjson.loads(line), dict)
+    except orjson.JSONDecodeError:
+        return False
 
 
 def _printable(text: str) -> str:

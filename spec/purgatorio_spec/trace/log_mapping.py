@@ -92,7 +92,10 @@ def read_mapping(path: Path | None, assigned: Sequence[str]) -> LogMapping:
         name, equal, value = text.partition("=")
         if not equal:
             raise CannotConvert(f"--map {text}: write --map NAME=VALUE, as --map id=request_id")
-        values[name.strip()] = [part.strip() for part in value.split(",")] if "," in value else value.strip()
+        name, value = name.strip(), value.strip()
+        # Only these may be several; a `time_format` may have a comma of its own.
+        several = name in ("id", "key") or name.startswith("words.")
+        values[name] = [part.strip() for part in value.split(",")] if several and "," in value else value
     return _mapping(values)
 
 
@@ -144,6 +147,11 @@ def _require_sound(made: LogMapping) -> None:
             'the mapping has no id: name the column that says which request a row is about, as id = "request_id"'
         )
     wide = [name for name in ("enqueued", "completed", "timed_out") if getattr(made, name) is not None]
+    if made.completed is not None and made.completed == made.timed_out:
+        raise CannotConvert(
+            f"completed and timed_out name the same column, {made.completed!r}: then each request is answered "
+            "twice; name the column of each, or take one out"
+        )
     if (made.time is None) != (made.what is None) or (made.what is not None and not made.words):
         raise CannotConvert(
             "one row an event needs all of time, what and [words]: the column of times, the column that says what "
