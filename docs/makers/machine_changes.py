@@ -38,7 +38,7 @@ from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.mutant.patch import Bug
 from purgatorio_stress.random_program.search import search_drawn
-from purgatorio_stress.scenario.contract import BOTH, Scenario, ScenarioProgram
+from purgatorio_stress.scenario.contract import BOTH, ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 from purgatorio_stress.stateful.registry import BY_MODULE, SEARCHES, names_of
 from purgatorio_stress.stateful.search import Search
@@ -216,11 +216,16 @@ def _hunted(module: str, name: str, seconds: float, seed: int) -> Fate:
 
 @dataclass(frozen=True, slots=True)
 class _Kill:
-    """A hunt that found something in the changed code. `again`: the same hunt, as whether it finds something."""
+    """A hunt that found something in the changed code. `again`: the same hunt, for another process."""
 
     clause: str
     by: str
-    again: Callable[[], bool]
+    again: Callable[[], str]
+
+    def is_refused(self) -> bool:
+        """Whether the unchanged code is broken by it too. A change may have spoiled what this process keeps, so a new
+        one has the last word."""
+        return bool(self.again()) and apart(self.again) != ""
 
 
 def fate_of(change: Change, seconds: float, seed: int) -> Fate:
@@ -234,7 +239,7 @@ def fate_of(change: Change, seconds: float, seed: int) -> Fate:
     refused: list[str] = []
     for layer, hunt in zip(LAYERS, hunts, strict=True):
         for kill in hunt:
-            if not kill.again():
+            if not kill.is_refused():
                 taken = time.process_time() - start
                 return Fate(change.module, change.name, layer, kill.clause, kill.by, taken, tuple(refused))
             refused.append(kill.by)
@@ -247,15 +252,16 @@ _Inside = Callable[[], AbstractContextManager[None]]
 def _by_scenarios(inside: _Inside) -> Iterator[_Kill]:
     for scenario in SCENARIOS.values():
         for dialect in scenario.dialects:
-            explored = partial(_explored, scenario, dialect)
+            explored = partial(_explored, scenario.name, dialect)
             with inside():
                 clause = explored()
             if clause:
-                yield _Kill(clause, f"{scenario.name}/{dialect}", lambda one=explored: bool(one()))  # type: ignore[misc]  # bound now
+                yield _Kill(clause, f"{scenario.name}/{dialect}", explored)
 
 
-def _explored(scenario: Scenario, dialect: str) -> str:
-    """The first clause that is broken, or nothing."""
+def _explored(name: str, dialect: str) -> str:
+    """The first clause that a scenario finds broken, or nothing."""
+    scenario = SCENARIOS[name]
     try:
         with bounded_cpu(_NO_END_S):
             found = explore_dpor(ScenarioProgram(scenario, dialect, races=True), _SCENARIO).found
@@ -287,22 +293,23 @@ def _by_drawn(change: Change, seconds: float, seed: int) -> Iterator[_Kill]:
     )
     if done.found is not None:
         # (The search itself has tried the program without the change.)
-        yield _Kill(done.found.found.clause, f"{done.found.program}/{done.found.dialect}", lambda: False)
+        yield _Kill(done.found.found.clause, f"{done.found.program}/{done.found.dialect}", str)
 
 
 def _by_machines(module: str, inside: _Inside) -> Iterator[_Kill]:
     for search in searches_of_module(module):
+        searched = partial(_searched, search.name)
         with inside():
-            clause = _searched(search)
+            clause = searched()
         if clause:
-            yield _Kill(clause, search.name, lambda one=search: bool(_searched(one)))  # type: ignore[misc]  # bound now
+            yield _Kill(clause, search.name, searched)
 
 
-def _searched(search: Search) -> str:
+def _searched(name: str) -> str:
     """The clause that a stateful test finds broken, or nothing."""
     try:
         with bounded_cpu(_MACHINE_S):
-            found = search.hunt()
+            found = SEARCHES[name].hunt()
     except NoEnd:
         return "P3"
     return "" if found is None else found.clause

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from purgatorio import ActionQueue, QueuedExecutor
+from purgatorio import ActionQueue
 from purgatorio.faults import PROPAGATE
 from purgatorio.sync import Sync
 from purgatorio.threads import THREADS
@@ -22,78 +22,24 @@ from purgatorio_broker.fetch_request import FetchParams, FetchPartition, FetchRe
 from purgatorio_broker.group import GroupState, JoinResult
 from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.key import TopicPartition
-from purgatorio_broker.partition import NOTHING_READ, LogEnds, ReadRecords
-from purgatorio_broker.remote_reads import OffsetFound, OffsetLookup, RemoteRead, RemoteReads
+from purgatorio_broker.partition import LogEnds, ReadRecords
+from purgatorio_broker.remote_reads import RemoteReads
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.runtime import VirtualRuntime
 from purgatorio_broker.share_holding import LateAnswer, ReadingRemotely
 from purgatorio_stress.explorer.bounded import explore_bounded
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.result import Exploration, Limits
-from purgatorio_stress.mutant.patch import Patch, edited, patched
-from purgatorio_wire.table.share_fetch import Share
+from purgatorio_stress.mutant.patch import Bug, Patch, edited, patched
+from purgatorio_stress.random_program.registry import VOCABULARIES
+from purgatorio_stress.random_program.search import search_drawn
+from stress.broker_programs import BROKER_PROGRAMS
 from stress.small_programs import Body, Small
 from wire.broker_scene import P0, P1, Answers, Scene, follower_fetch
 from wire.group_scene import REBALANCE_MS, SESSION_MS, GroupScene
-from wire.share_scene import PARAMS, ShareScene
 
 Built = tuple[Sequence[Body], Callable[[], bool]]
 FOREVER_MS = 1 << 40
-
-
-def a_future_that_comes(sync: Sync) -> Built:
-    """A value comes while a request for it registers."""
-    executor, answers = QueuedExecutor(sync=sync), Answers[int]()
-    waiting = DelayedFuturePurgatory("futures", executor, VirtualRuntime(sync=sync))
-    future = Deferred[object](sync)
-
-    def well() -> bool:
-        executor.run_all()
-        return len(answers.got) == 1
-
-    return [
-        lambda: waiting.try_complete_else_watch(FOREVER_MS, [future], lambda: answers(1)),
-        lambda: future.complete(1),
-    ], well
-
-
-def futures_at_a_shutdown(sync: Sync) -> Built:
-    """A request waits, another registers, and all is shut down: both are answered, once (found by a random program)."""
-    executor, answers = QueuedExecutor(sync=sync), [Answers[int](), Answers[int]()]
-    waiting = DelayedFuturePurgatory("futures", executor, VirtualRuntime(sync=sync))
-    future = Deferred[object](sync)
-    ask = [
-        lambda box=box: waiting.try_complete_else_watch(FOREVER_MS, [future], lambda: box(1))
-        for box in answers
-    ]
-    ask[1]()
-    return [ask[0], waiting.shutdown], lambda: [len(box.got) for box in answers] == [1, 1]
-
-
-def remote(sync: Sync) -> RemoteReads:
-    scene = Scene(sync=sync).leads(P0)
-    return RemoteReads(scene.runtime, scene.manager, fetch_wait_ms=FOREVER_MS, list_wait_ms=FOREVER_MS)
-
-
-def a_remote_read_that_ends(sync: Sync) -> Built:
-    """The tier answers while the fetch for it registers."""
-    reads, answers = remote(sync), Answers[object]()
-    future = Deferred[ReadRecords](sync)
-    local = {P0: FetchResult(Error.NONE, NOTHING_READ)}
-    return [
-        lambda: reads.fetch(FetchParams(0, 1, 100), (RemoteRead(P0, future),), local, answers),
-        lambda: future.complete(NOTHING_READ),
-    ], lambda: len(answers.got) == 1
-
-
-def an_offset_that_is_found(sync: Sync) -> Built:
-    """The same for a look-up."""
-    reads, answers = remote(sync), Answers[object]()
-    future = Deferred[OffsetFound | None](sync)
-    return [
-        lambda: reads.list_offsets(0, (OffsetLookup(P0, future=future),), answers),
-        lambda: future.complete(OffsetFound(1, 0, 0)),
-    ], lambda: len(answers.got) == 1
 
 
 def a_late_answer(sync: Sync) -> Built:
@@ -101,24 +47,6 @@ def a_late_answer(sync: Sync) -> Built:
     answers, future = Answers[ReadingRemotely](), Deferred[ReadRecords](sync)
     late = LateAnswer(ReadingRemotely((P0,), ((P0, future),)), 20, answers, sync)
     return [late.give, late.give], lambda: len(answers.got) == 1
-
-
-def a_read_that_ends_while_it_begins(sync: Sync) -> Built:
-    """A share fetch gets the fetch lock and begins a read; at once the read ends, before or after it is told of it."""
-    made = ShareScene(later=True, sync=sync)
-    made.bring(P0, Share.ENOUGH)
-    made.share(P0).lock_for_fetch()
-    _, answers = made.fetch(PARAMS, P0)
-
-    def event() -> None:
-        made.share(P0).unlock()
-        made.fetches.partition_moved(P0)
-
-    def well() -> bool:
-        made.executor.run_all()
-        return len(answers.got) == 1 and made.locked() == [False, False]
-
-    return [event, made.executor.run_all], well
 
 
 def a_change_of_leadership(sync: Sync) -> Built:
@@ -189,18 +117,9 @@ def members_that_come_and_go(sync: Sync) -> Built:
 
 
 TWINS: dict[Callable[[Sync], Built], Patch] = {
-    a_future_that_comes: edited(DelayedFuturePurgatory, "_complete_after", "if not left:", "if False:"),
-    futures_at_a_shutdown: edited(
-        DelayedFuturePurgatory, "_complete_after", "except ExecutorClosed:", "except ZeroDivisionError:"
-    ),
-    a_remote_read_that_ends: edited(RemoteReads, "fetch", ".when_done(", ".subscribe("),
-    an_offset_that_is_found: edited(RemoteReads, "list_offsets", ".when_done(", ".subscribe("),
     a_late_answer: edited(
         LateAnswer, "give", "self._given.compare_and_set(False, True)", "not self._given.get()",
         "self._timeout.cancel()", "self._given.set(True); self._timeout.cancel()",
-    ),
-    a_read_that_ends_while_it_begins: edited(
-        DelayedShareFetch, "_look_again_unless", "not waits and self._look_again()", "False"
     ),
     a_change_of_leadership: edited(ReplicaManager, "become_follower", "self._check_later(partition)", "pass"),
     members_that_come_and_go: edited(GroupCoordinator, "_drop", "group.state() is GroupState.PREPARING", "False"),
@@ -222,3 +141,39 @@ def test_the_broker_passes_and_its_twin_is_found(program: Callable[[Sync], Built
     assert (sound.found, sound.complete) == ([], True)
     with patched([TWINS[program]]):
         assert explored(program).found
+
+
+DRAWN: list[tuple[str, Patch]] = [
+    ("future", edited(DelayedFuturePurgatory, "_complete_after", "if not left:", "if False:")),
+    (
+        "future",
+        edited(
+            DelayedFuturePurgatory, "_complete_after", "except ExecutorClosed:", "except ZeroDivisionError:"
+        ),
+    ),
+    ("remote", edited(RemoteReads, "fetch", ".when_done(", ".subscribe(")),
+    ("remote", edited(RemoteReads, "list_offsets", ".when_done(", ".subscribe(")),
+    ("share", edited(DelayedShareFetch, "_look_again_unless", "not waits and self._look_again()", "False")),
+]
+"""By the random programs that find them: changes of what waits for futures, for a tier, and for a share group."""
+
+
+@pytest.fixture
+def with_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    for one in BROKER_PROGRAMS:
+        monkeypatch.setitem(VOCABULARIES, one.name, one)
+
+
+@pytest.mark.usefixtures("with_broker")
+@pytest.mark.parametrize("name", [one.name for one in BROKER_PROGRAMS])
+def test_random_programs_of_the_broker_break_nothing(name: str, request: pytest.FixtureRequest) -> None:
+    seeds = range(20 if request.config.getoption("--slow") else 2)
+    assert [search_drawn(1.0, seed, [name]).found for seed in seeds] == [None] * len(seeds)
+
+
+@pytest.mark.usefixtures("with_broker")
+@pytest.mark.parametrize(("name", "change"), DRAWN)
+def test_a_change_of_the_broker_is_found_by_random_programs(name: str, change: Patch) -> None:
+    done = search_drawn(60, 1, [name], bug=Bug(patches=(change,)), shrink=False)
+    assert done.found is not None
+    assert done.refused == 0

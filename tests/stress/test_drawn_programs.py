@@ -164,6 +164,16 @@ def test_what_breaks_the_sound_code_too_is_no_kill(monkeypatch: pytest.MonkeyPat
         "drawn:hashed:1.2.0.1:-1::add.0,drain.9:",
         # A callback closes the timer, and holds the executor's thread while the reaper sleeps.
         "drawn:reaper-system:1.4.0.1:-1:add.0:call_later.0:run.0=close",
+        # The same, of a task that was moved meanwhile.
+        "drawn:reaper-system:1.3.0.0:9,2::add.1,sleep.3+add.1,sleep.5:run.1=close",
+        # The wheel takes nothing more, so it has nothing to wake up for.
+        "drawn:hashed:1.4.0.1:7,1:add.0,step.1:finish.0+add.1,drain.2:",
+        # It runs at once, before its callback moves the clock.
+        "drawn:mock:3.3.0.0:-1::call_later.0:run.0=drain.3",
+        # A refused drain leaves what is due in its buckets, for the next one.
+        "drawn:system:2.3.0.3:4::step.3,walk.3,refuse.1,step.3:",
+        # What exits has ended.
+        "drawn:purgatory:1.1000.1.0:-1.0.0:register.0:event.0:try.0=exit",
     ],
 )
 def test_the_reference_is_not_accused_of_what_nobody_promises(program: str) -> None:
@@ -231,6 +241,27 @@ def test_a_known_bug_is_found_made_small_and_repeated(number: int, subject: str,
         (
             "timer.heap_timer.HeapTimer.close: without: if self.undriven is not None:",
             "drawn:heap:1.2.0.0:9::close:",
+            "CHECK",
+        ),
+        (
+            "delayed.purgatory.Purgatory.try_complete_else_watch: "
+            "not (any((waiting is operation for key in keys for waiting in self._waiting_under(key))))",
+            "drawn:purgatory:1.1000.1.0:1.0.0::register.0:try.0=exit",
+            "O5",
+        ),
+        (
+            "timer.intrusive.timer.CallNode.cancel: not (was_linked)",
+            "drawn:intrusive:1.2.0.0:1:call_later.0:drain.2,uncall.0:",
+            "T3",
+        ),
+        (
+            "timer.intrusive.timer.IntrusiveTimer._wait_and_drain: Mult in -wake_ms // self.tick_ms",
+            "drawn:intrusive-drains:3.2.0.36:5::drain.9+call_later.0:",
+            "T2",
+        ),
+        (
+            "timer.undriven.Undriven.__init__: True for False",
+            "drawn:heap:1.2.0.0:1:add.0:close:",
             "CHECK",
         ),
         (

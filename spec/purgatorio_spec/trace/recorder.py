@@ -103,7 +103,7 @@ def around(
     c = recording.call(f, id)
     try:
         value = action()
-    except Exception as error:
+    except BaseException as error:
         recording.ret(f, c, id, err=type(error).__name__)
         raise
     recording.ret(f, c, id, out=out(value))

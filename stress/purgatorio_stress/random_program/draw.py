@@ -99,32 +99,91 @@ def _number(vocabulary: Vocabulary, domain: str, things: int, rng: random.Random
     return rng.randrange(things) if domain == "thing" else rng.choice(vocabulary.domains[domain])
 
 
-def plain_programs(vocabulary: Vocabulary, dialect: str, lengths: tuple[int, ...]) -> Iterator[Drawn]:
+def plain_programs(
+    vocabulary: Vocabulary, dialect: str, lengths: tuple[int, ...], settings: tuple[int, ...] = ()
+) -> Iterator[Drawn]:
     """All programs of plain acts with threads of these lengths, the shorter ones first: DPOR varies the last most."""
     plain = vocabulary.plain
     if plain is None:
         return
     acts = acts_of(plain.acts)
-    settings = plain.settings or tuple(choices[0] for choices in vocabulary.settings)
-    raising = [
-        ((Callback(slot, thing, Act("raise")),), chosen)
-        for chosen in ((settings, plain.raising) if plain.raising else (settings,))
-        for slot in dict.fromkeys(vocabulary.slots)
-        for thing in range(len(plain.things))
-        if vocabulary.verb("raise") is not None and lengths == (2,)
-    ]
+    settings = settings or plain.settings or tuple(choices[0] for choices in vocabulary.settings)
     starts = [acts_of(before) for before in (plain.before, *plain.starts)]
     for threads in product(*(permutations(acts, length) for length in lengths)):
-        for before, (callbacks, chosen) in product(starts, (((), settings), *raising)):
-            drawn = Drawn(vocabulary.name, chosen, plain.things, before, threads, callbacks)
+        for before in starts:
+            drawn = Drawn(vocabulary.name, settings, plain.things, before, threads)
             if canonical(drawn) and vocabulary.legal(drawn, dialect):
                 yield replace(drawn, threads=threads[::-1])
+
+
+def raising_programs(vocabulary: Vocabulary, dialect: str) -> Iterator[Drawn]:
+    """Two plain acts of one thread, and a callback that raises or exits."""
+    plain = vocabulary.plain
+    if plain is None:
+        return
+    settings = plain.settings or tuple(choices[0] for choices in vocabulary.settings)
+    # What is due together may be handed over together, and one of it raises.
+    together = plain.together or (plain.things[0],) * len(plain.things)
+    callbacks = [
+        Callback(slot, thing, Act(do))
+        for slot in dict.fromkeys(vocabulary.slots)
+        for thing in range(len(plain.things))
+        for do in ("raise", "exit")
+        if vocabulary.verb(do) is not None
+    ]
+    for chosen, things in product(
+        dict.fromkeys((plain.raising or settings, settings)), dict.fromkeys((together, plain.things))
+    ):
+        for before in (plain.before, *plain.starts):
+            for acts, callback in product(permutations(acts_of(plain.acts), 2), callbacks):
+                drawn = Drawn(vocabulary.name, chosen, things, acts_of(before), (acts,), (callback,))
+                if vocabulary.legal(drawn, dialect):
+                    yield drawn
+
+
+def mirrored_programs(vocabulary: Vocabulary, dialect: str) -> Iterator[Drawn]:
+    """Two threads that make the same call, each with a thing of its own, which calls the other's when it is called back
+    first: so locks are taken in both orders."""
+    plain = vocabulary.plain
+    if plain is None or not plain.mirrored:
+        return
+    settings = plain.settings or tuple(choices[0] for choices in vocabulary.settings)
+    before = acts_of(plain.before)
+    acts = [act for act in acts_of(plain.acts) if act != _mirrored(vocabulary, act) and act.args[0] == 0]
+    inside: list[Act | None] = [None, *(acts if vocabulary.slots else ())]
+    for act, one in product(acts, inside):
+        drawn = Drawn(
+            vocabulary.name,
+            settings,
+            plain.mirrored,
+            (*before, *(_mirrored(vocabulary, done) for done in before)),
+            ((act,), (_mirrored(vocabulary, act),)),
+            ()
+            if one is None
+            else (
+                Callback(vocabulary.slots[0], 0, _mirrored(vocabulary, one)),
+                Callback(vocabulary.slots[0], 1, one),
+            ),
+        )
+        if vocabulary.legal(drawn, dialect):
+            yield drawn
+
+
+def _mirrored(vocabulary: Vocabulary, act: Act) -> Act:
+    """The same of the other: what is named 0 is 1, and the other way round."""
+    verb = vocabulary.verb(act.do)
+    domains = () if verb is None else verb.args
+    named = (
+        1 - n if domain in ("thing", "key", "timer") else n
+        for domain, n in zip(domains, act.args, strict=True)
+    )
+    return Act(act.do, tuple(named))
 
 
 def enumerated(vocabulary: Vocabulary, dialect: str, size: int) -> Iterator[Drawn]:
     """All programs of `size` acts, without callbacks, in at most two threads; the settings are the first of each."""
     settings = tuple(choices[0] for choices in vocabulary.settings)
-    numbers = tuple(product(*(_some(choices) for choices in vocabulary.thing)))
+    numbers = vocabulary.small or tuple(product(*(_some(choices) for choices in vocabulary.thing)))
     for before in range(size):
         for second in range((size - before) // 2 + 1):
             first = size - before - second

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,6 +27,18 @@ class Planned(Exception):
     """What a callback raises because the program says so."""
 
 
+class PlannedExit(BaseException):
+    """What a callback ends with as with SystemExit, because the program says so: no fault policy gets it."""
+
+
+def _unplanned(record: logging.LogRecord) -> bool:
+    return not record.exc_info or not isinstance(record.exc_info[1], PlannedExit)
+
+
+# The reference tells of each exit at once, and a search makes thousands.
+logging.getLogger("purgatorio").addFilter(_unplanned)
+
+
 class Player:
     """One run's subject, and the acts on it: `do_add` carries out the verb `add`."""
 
@@ -37,17 +50,40 @@ class Player:
         """True once the subject is shut down, or where the program shuts it down."""
         self.open: dict[int, str] = {}
         """The act that each task is in."""
+        self.exits = {"raised": 0, "told": 0}
+        """By callbacks, and to callers."""
+        self.calls_back_on_callers = True
 
     def is_live(self) -> bool:
         """Whether the threads run: not before, not at the end."""
         return bool(self.world.run.live)  # type: ignore[attr-defined]  # an explored run
 
     def take(self, act: Act) -> None:
-        """Carry it out. Planned exceptions that come through are broken promises (O8), and kept."""
+        """Carry it out. Planned exceptions that come through are broken promises (O8), and kept; exits end the call."""
         outer = self._begin(act.do)
-        getattr(self, f"do_{act.do}")(*act.args)
-        self.act_ended()
+        if act.do == "exit":
+            self.do_exit()
+        with self.owned():
+            getattr(self, f"do_{act.do}")(*act.args)
+        with self.owned():
+            self.act_ended()
         self.open[outer[0]] = outer[1]
+
+    @contextmanager
+    def owned(self) -> Iterator[None]:
+        """Exits of callbacks come out of what is done within."""
+        try:
+            yield
+        except PlannedExit:
+            self.exits["told"] += 1
+
+    def run_until_empty(self, run_all: Callable[[], object]) -> None:
+        """What the exit of one leaves in a queue is run next."""
+        ended = False
+        while not ended:
+            with self.owned():
+                run_all()
+                ended = True
 
     def _begin(self, do: str) -> tuple[int, str]:
         """Marks whom it meets: every other task that is within an act, with what that is about to use."""
@@ -93,6 +129,10 @@ class Player:
     def do_raise(self) -> None:
         raise Planned("planned")
 
+    def do_exit(self) -> None:
+        self.exits["raised"] += 1
+        raise PlannedExit
+
     def uncontained(self) -> Iterator[Broken]:
         """Contained exceptions that the program did not plan: the reference raised them itself."""
         for error in self.world.contained.caught_errors:
@@ -103,6 +143,12 @@ class Player:
         """What is broken when the run has ended."""
         yield from self.broken
         yield from self.uncontained()
+        yield from self.exits_lost()
+
+    def exits_lost(self) -> Iterator[Broken]:
+        """An exit of a callback comes out of the call that called back."""
+        if self.calls_back_on_callers and self.exits["raised"] and not self.exits["told"]:
+            yield Broken("O8", "exits", f"{self.exits['raised']} callbacks exited, and no caller was told")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +168,9 @@ class Plain:
 
     `starts`: what is done before in other programs, whose states are far from the beginning. `settings`: where they are
     not the first of each. `raising`: others, for programs of which a callback raises. `shapes`: how many acts each
-    thread has, in this order."""
+    thread has, in this order. `shifted`: settings with which the smallest are made once more.
+    `mirrored`: the things of programs of which one thread is the mirror of the other. `together`: things that are due
+    together; else all are the first."""
 
     things: tuple[tuple[int, ...], ...]
     before: str
@@ -141,6 +189,9 @@ class Plain:
         (2, 2),
         (2, 1, 1),
     )
+    shifted: tuple[int, ...] = ()
+    mirrored: tuple[tuple[int, ...], ...] = ()
+    together: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -166,6 +217,8 @@ class Vocabulary:
     """How many times the CPU seconds of the others each of its dialects gets."""
     legal: Callable[[Drawn, str], bool] = lambda drawn, dialect: True
     plain: Plain | None = None
+    small: tuple[tuple[int, ...], ...] = ()
+    """The things of enumerated programs; where there are none, a few of `thing`."""
     apart: Mapping[str, str] = field(default_factory=dict)
     tick_ms: Callable[[Drawn], int] = lambda drawn: 1
     start_ms: Callable[[Drawn], int] = lambda drawn: 0

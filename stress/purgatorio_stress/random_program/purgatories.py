@@ -70,6 +70,7 @@ class PurgatoryPlayer(Player):
         self.actions = ActionQueue(faults=world.faults, sync=world.sync)
         self.executor = None if reaper else QueuedExecutor(faults=world.faults, sync=world.sync)
         self.reaper = bool(reaper) and kind > 0
+        self.calls_back_on_callers = not reaper
         self.timed = kind > 0
         self.completes = bool(completes)
         self.registry = GaugeRegistry(sync=world.sync)
@@ -90,7 +91,7 @@ class PurgatoryPlayer(Player):
         self.left_at_completion: list[int] = []
         self.alone = len(drawn.threads) == 1 and not reaper
         self.fails_to_try = {
-            one.thing for one in drawn.callbacks if one.slot == "try" and one.act.do == "raise"
+            one.thing for one in drawn.callbacks if one.slot == "try" and one.act.do in ("raise", "exit")
         }
         self.queues = any(act.do in ("queue", "change", "spoil") for act in drawn.acts())
 
@@ -110,7 +111,9 @@ class PurgatoryPlayer(Player):
         """Until nothing is left: what an action adds does not run in the call that runs the action."""
         while self.queues and (waiting := self.actions.size()):
             self.world.sync.loop_head(self)
-            ran = self.actions.run_all()
+            ran = waiting
+            with self.owned():
+                ran = self.actions.run_all()
             if ran != waiting and self.alone:
                 self.breaks("O8", "actions", f"{waiting} were there, {ran} ran")
 
@@ -228,7 +231,7 @@ class PurgatoryPlayer(Player):
     def do_run(self) -> None:
         """Run what the timer handed over."""
         if self.executor is not None:
-            self.executor.run_all()
+            self.run_until_empty(self.executor.run_all)
 
     def do_pass(self, by_ms: int) -> None:
         if not self.reaper:
@@ -238,8 +241,10 @@ class PurgatoryPlayer(Player):
         self.shut.append(False)
         known = [*self.operations, *self.churned]
         before = sum(operation.is_completed() for operation in known)
-        completed = self.purgatory.inner.close()
-        self.shut[0] = True
+        try:
+            completed = self.purgatory.inner.close()
+        finally:
+            self.shut[0] = True
         after = sum(operation.is_completed() for operation in known)
         if self.alone and not self.drawn.callbacks and completed != after - before:
             self.breaks("O7", "purgatory", f"close() is {completed}, and completed {after - before}")
@@ -308,6 +313,7 @@ class PurgatoryPlayer(Player):
         yield from self._in_limbo()
         yield from self._stranded()
         yield from self.uncontained()
+        yield from self.exits_lost()
 
     def _counts_exactly(self) -> bool:
         """A purge counts too few if an operation is not in the timer at that moment: not armed yet, handed over and
@@ -377,6 +383,7 @@ _VERBS: Final = (
     Verb("spoil", where=THREAD + CALLBACK, weight=1),
     Verb("churn", ("churn",), BEFORE + THREAD, weight=1),
     Verb("raise", where=CALLBACK, weight=3),
+    Verb("exit", where=CALLBACK, weight=2),
 )
 
 
@@ -395,7 +402,7 @@ def _legal(drawn: Drawn, dialect: str) -> bool:
     if not drawn.settings[2] and any(act.do == "shutdown" for act in drawn.acts()) and drawn.settings[0]:
         # What is left behind then is nobody's promise, and no clause knows of it.
         return False
-    calls_back = {callback.thing for callback in drawn.callbacks if callback.act.do != "raise"}
+    calls_back = {one.thing for one in drawn.callbacks if one.act.do not in ("raise", "exit")}
     for act in drawn.acts():
         if act.do == "enter" and (not own or act.args[1] in calls_back):
             return False
@@ -425,8 +432,8 @@ def _tries_what_is_known(drawn: Drawn) -> bool:
 
 
 def _may_call_back(slot: str, do: str, thing: int, args: tuple[int, ...], own: bool, dialect: str) -> bool:
-    if do in ("raise", "queue", "spoil"):
-        return do == "raise" or slot != "try"
+    if do in ("raise", "exit", "queue", "spoil"):
+        return do in ("raise", "exit") or slot != "try"
     if not own:
         return False
     if slot == "try":
@@ -457,7 +464,9 @@ PURGATORIES: Final = (
             ((_FOREVER, 0, _OWN), (_FOREVER, 0, _OWN)),
             "register.0",
             "event.0,retry.0,check.0,force.0,register.1,event.1",
-            shapes=((1,), (2,), (1, 1, 1), (1, 1), (3,), (2, 1), (4,), (2, 2)),
+            shapes=((1,), (2,), (1, 1), (1, 1, 1), (3,), (2, 1), (4,), (2, 2)),
+            mirrored=((_FOREVER, 0, _OWN), (_FOREVER, 3, _OWN)),
+            together=((1, 0, _OWN), (1, 0, _OWN)),
         ),
         apart={"DelayedOperation.on_expiration": "the recorded operation has one of its own"},
         purge_interval=lambda drawn: drawn.settings[1],

@@ -29,7 +29,14 @@ from purgatorio_stress.explorer.sampling import explore_pct, explore_random
 from purgatorio_stress.mutant.patch import SOUND, Bug
 from purgatorio_stress.printed import DrawnSum, Enumeration, Explored
 from purgatorio_stress.random_program.act import Act, Callback, Drawn, acts_of
-from purgatorio_stress.random_program.draw import draw, enumerated, pairs_of, plain_programs
+from purgatorio_stress.random_program.draw import (
+    draw,
+    enumerated,
+    mirrored_programs,
+    pairs_of,
+    plain_programs,
+    raising_programs,
+)
 from purgatorio_stress.random_program.player import AT, Vocabulary
 from purgatorio_stress.random_program.registry import VOCABULARIES, scenario_of
 from purgatorio_stress.scenario.contract import ScenarioProgram
@@ -243,13 +250,28 @@ class _Source:
     def _all_small(self) -> Iterator[tuple[Drawn, int]]:
         of = self._vocabulary, self.dialect
         shapes = () if self._vocabulary.plain is None else self._vocabulary.plain.shapes
+        shifted = () if self._vocabulary.plain is None else self._vocabulary.plain.shifted
+        again = [
+            (f"{'+'.join(map(str, lengths))} shifted", plain_programs(*of, lengths, shifted), SCHEDULES)
+            for lengths in (shapes[:2] if shifted else ())
+        ]
         plain = [
             (f"{'+'.join(map(str, lengths))} plain", plain_programs(*of, lengths), _PLAIN * SCHEDULES)
             for lengths in shapes
         ]
+        crossing = [("mirrored", mirrored_programs(*of), SCHEDULES)]
+        raising = [("raising", raising_programs(*of), SCHEDULES)]
         every = [(f"{size} acts", enumerated(*of, size), SCHEDULES) for size in range(1, _LARGEST)]
         complete: tuple[str, ...] = ()
-        for stage, programs, schedules in (*plain, *every):
+        for stage, programs, schedules in (
+            *crossing,
+            *plain[:2],
+            *again,
+            *plain[2:3],
+            *raising,
+            *plain[3:],
+            *every,
+        ):
             for done, drawn in enumerate(programs):
                 self._result.stages[self._name] = (complete, stage, done)
                 yield drawn, schedules

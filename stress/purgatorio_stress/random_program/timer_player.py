@@ -35,7 +35,7 @@ from purgatorio_spec.oracle.timer_history import Call, TimerRules, earliest, jud
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.run import Shared
 from purgatorio_stress.random_program.act import Drawn
-from purgatorio_stress.random_program.player import Planned, Player
+from purgatorio_stress.random_program.player import Planned, PlannedExit, Player
 from purgatorio_stress.scenario.parts import TimerParts
 from purgatorio_stress.scenario.world import World
 
@@ -312,6 +312,9 @@ class TimerPlayer(Player):
         )
         self.queued = isinstance(inner, QueuedExecutor)
         self.raising = threaded == RAISING
+        self.calls_back_on_callers = not kind.rules.driven and threaded != 1
+        self.found: set[int] = set()
+        """Rows of drains that found something."""
         self.cut_short = [0]
         """Drains that ended with the exception of a task; what was due after it waits."""
         self.executor = FiringExecutor(inner)
@@ -380,15 +383,19 @@ class TimerPlayer(Player):
         error = self._failing(add)
         if self.executor.refused[0] != refused and not error and self._is_calm():
             self.breaks("CHECK", "timer", f"its executor refused {name}, and add reported no error")
-        deadline_ms = self.clock.first_ms() + delay_ms
-        if self.kind.moves_clock and delay_ms <= 0:
-            # It has run, without a check of the clock.
-            deadline_ms = self.line.rows[at][1].begin_ms + delay_ms
+        deadline_ms = self._deadline_ms(at, delay_ms)
         self.line.end(at, due_ms=self._due(deadline_ms), error=error)
         if recorded and error:
             log.ret("timer_add", c, name, err=error)
         elif recorded:
             log.ret("timer_add", c, name, deadline_t=deadline_ms * 1_000_000)
+
+    def _deadline_ms(self, at: int, delay_ms: int) -> int:
+        """Of the add that began at this row."""
+        if self.kind.moves_clock and delay_ms <= 0:
+            # It has run, without a check of the clock.
+            return self.line.rows[at][1].begin_ms + delay_ms
+        return self.clock.first_ms() + delay_ms
 
     def do_call_later(self, number: int) -> None:
         delay_ms = self.drawn.things[number][0]
@@ -448,7 +455,7 @@ class TimerPlayer(Player):
 
         error = self._failing(keep)
         if deadline_ms is None:
-            deadline_ms = self.clock.first_ms() + delay_ms
+            deadline_ms = self._deadline_ms(at, delay_ms)
         self.line.end(at, due_ms=self._due(deadline_ms), error=error)
 
     def do_uncall(self, number: int) -> None:
@@ -536,13 +543,27 @@ class TimerPlayer(Player):
         error = self._failing(lambda: told.append(self.timers[timer].advance_clock(timeout_ms)))
         refuses = self.executor.refused[0] != refused or self.cut_short[0] != cut_short
         self.line.end(at, error=error, refused=refuses)
+        if any(told):
+            self.found.add(at)
         alone = self._is_calm()
         if refuses and not error and alone:
             self.breaks("CHECK", "timer", "its executor refused a task, and no error was reported")
         waited_ms = self.line.now_ms() - self.line.rows[at][1].begin_ms
         closed = any(call.do in _ENDS for _, call in self.line.rows)
-        if told and not told[0] and waited_ms < timeout_ms and alone and not closed:
+        if told and not told[0] and waited_ms < timeout_ms and not closed and self._drains_alone(at, timer):
             self.breaks("T2", "timer", f"waited {waited_ms} of {timeout_ms} ms, and got no notice")
+
+    def _drains_alone(self, at: int, timer: int) -> bool:
+        """Whether since this row nobody else took out what is due: drained this timer, cancelled, or moved a task."""
+        ended = {begun for begun, _ in self.line.rows}
+        added = [call.task for begun, call in self.line.rows if begun < 0 and call.do == "add"]
+        return not any(
+            (call.do == "drain" and call.timer == timer)
+            or call.do == "cancel"
+            or (call.do == "add" and added.count(call.task) > 1)
+            for row, (begun, call) in enumerate(self.line.rows)
+            if at not in (row, begun) and (row > at or (begun < 0 and row not in ended))
+        )
 
     def _is_calm(self) -> bool:
         """Whether one thread does all, and nothing is called back."""
@@ -551,7 +572,7 @@ class TimerPlayer(Player):
     def do_run(self) -> None:
         """Run what was handed over, where the executor has no thread."""
         try:
-            self.executor.run_all()
+            self.run_until_empty(self.executor.run_all)
         except Planned as error:
             self.breaks("O8", "executor", f"{error!r} came out of run_all")
 
@@ -639,6 +660,7 @@ class TimerPlayer(Player):
         yield from self.broken
         self.broken.clear()
         yield from self.uncontained()
+        yield from self.exits_lost()
         self.executor.refuse_next[0] = 0
         ended_timer = any(call.do in _ENDED and not call.error for call in self._calls())
         if ended_timer and not self.executor.shut[0] and not self.kind.moves_clock:
@@ -649,28 +671,29 @@ class TimerPlayer(Player):
         if self.repeated:
             yield from self._repetition()
         rules, ended = self.kind.rules, self.line.open[0] == 0
-        if self._is_closing():
+        for at in self._closing():
             # A close from a callback holds the executor's thread for as long as it waits for the reaper.
-            rules = replace(rules, driven=False)
+            self.line.end(at)
         yield from self._checked(counted=ended and not rules.driven)
         if (self.queued or self.raising) and ended:
             self._let_all_fire()
             yield from self._checked(counted=True)
         yield from self.broken
-        calls = self._calls()
+        calls = self._looked(self._calls())
         for name in dict.fromkeys(self.names):
             wrong = judge_task(name, calls, rules, self.line.now_ms())
             if wrong:
                 clause, _, seen = wrong.partition(": ")
                 yield Broken(clause, name, seen)
 
-    def _is_closing(self) -> bool:
-        """Whether a close or a stop has begun and not ended."""
+    def _closing(self) -> list[int]:
+        """Rows of closes and stops that have begun and not ended."""
         ended = {at for at, _ in self.line.rows}
-        return any(
-            at < 0 and number not in ended and call.do in _ENDED
+        return [
+            number
             for number, (at, call) in enumerate(self.line.rows)
-        )
+            if at < 0 and number not in ended and call.do in _ENDED
+        ]
 
     def _checked(self, *, counted: bool) -> Iterator[Broken]:
         """The structures of each timer, and its size where that is known."""
@@ -678,13 +701,24 @@ class TimerPlayer(Player):
             try:
                 getattr(timer, "check", lambda: None)()
             except InvariantBroken as error:
-                # Told, not raised: what the timer promises is judged, too.
-                yield Broken("CHECK", "structure", str(error))
+                # Told, not raised: what the timer promises is judged, too. (After a refusal, what is due stays where it
+                # is until the next drain.)
+                drains = [call for at, call in self.line.rows if at >= 0 and call.do == "drain"]
+                if not any(call.refused and call.timer == number for call in drains[-1:]):
+                    yield Broken("CHECK", "structure", str(error))
             if counted:
                 yield from self._compared(number, timer.size())
 
     def _calls(self) -> tuple[Call, ...]:
         return self.line.calls(lags=self.kind.lags)
+
+    def _looked(self, calls: tuple[Call, ...]) -> tuple[Call, ...]:
+        """A drain that found something has handed over what was due at its end, where nobody else moves the time."""
+        if not self._is_calm():
+            return calls
+        return tuple(
+            replace(call, begin_ms=call.end_ms) if call.begin in self.found else call for call in calls
+        )
 
     def _guarded(self) -> Iterator[Broken]:
         """Who drains a timer drives it, and who closes it asks whether anyone did."""
@@ -692,6 +726,8 @@ class TimerPlayer(Player):
             done = {call.do for call in self._calls() if call.timer == number}
             if "drain" in done and not guard.driven.get():
                 yield Broken("CHECK", f"timer-{number}", "it was drained, and says that no thread drives it")
+            if "drain" not in done and guard.asked and guard.asked[0][0]:
+                yield Broken("CHECK", f"timer-{number}", "no thread drained it, and it says that one does")
             if "close" in done and not guard.asked:
                 yield Broken(
                     "CHECK", f"timer-{number}", "it was closed, and it was not tested whether it was driven"
@@ -733,7 +769,7 @@ class TimerPlayer(Player):
             if any(_overlap(end, drain) or end.do == "close" for end in ends) or "refuse" in acts:
                 continue
             for add in calls:
-                if add.do != "add" or add.timer != drain.timer or add.end > drain.end:
+                if add.do != "add" or add.error or add.timer != drain.timer or add.end > drain.end:
                     continue
                 if add.due_ms <= add.end_ms:
                     # The add itself may have handed over what is due.
@@ -817,6 +853,9 @@ class TimerPlayer(Player):
         except Planned:
             if not self.kind.moves_clock and not self.raising:
                 raise
+            self.cut_short[0] += 1
+        except PlannedExit:
+            self.exits["told"] += 1
             self.cut_short[0] += 1
         return ""
 

@@ -87,7 +87,7 @@ _DOMAINS: Final = {
     "step": (1, 2, 3, 4, 8, 9),
     "pass": (1, 1, 2, 2, 3, 4, 5, 8, 9, 30),
     "sleep": (1, 2, 3, 5),
-    "wait": (0, 0, 0, 2, 9),
+    "wait": (0, 0, 0, 1, 2, 9),
     "nap": (2, 5, 9),
     "times": (1, 1, 2),
     "turns": (5, 3),
@@ -104,6 +104,7 @@ _COMMON: Final = (
     Verb("probe", ("thing",), weight=1),
     Verb("close", where=THREAD + CALLBACK, weight=1),
     Verb("raise", where=CALLBACK),
+    Verb("exit", where=CALLBACK),
 )
 _DRAINED: Final = (
     Verb("drain", ("wait",), weight=5),
@@ -134,7 +135,7 @@ _ENDS: Final = (*(0,) * 20, *(1,) * 10, *range(2, 2 * len(CLOCKS_MS)))
 _SETTINGS: Final = ((1, 1, 1, 2, 3), (2, 2, 3, 4), (0, 0, 0, 1, RAISING), _ENDS)
 _HASHED_SETTINGS: Final = (_SETTINGS[0], (2, 1, 3, 4), *_SETTINGS[2:])
 """It may have one slot."""
-_REAPED_SETTINGS: Final = (*_SETTINGS[:2], (0, 0, INLINE), _SETTINGS[3])
+_REAPED_SETTINGS: Final = (*_SETTINGS[:2], (0, 0, INLINE), *_SETTINGS[3:])
 _THING: Final = (DELAYS,)
 _SECOND: Final = (
     Verb("add", ("thing", "timer"), weight=8),
@@ -154,7 +155,7 @@ def _known_before(drawn: Drawn, dialect: str) -> bool:
 def _raises_at_most(drawn: Drawn, dialect: str) -> bool:
     """What runs on the drainer may run under its locks, so it calls nothing there."""
     inside = drawn.settings[2] in (INLINE, RAISING)
-    return not inside or all(one.act.do == "raise" for one in drawn.callbacks)
+    return not inside or all(one.act.do in ("raise", "exit") for one in drawn.callbacks)
 
 
 def _walks_once_alone(drawn: Drawn) -> bool:
@@ -168,23 +169,34 @@ def _one_thread(drawn: Drawn, dialect: str) -> bool:
 
 
 _ALL_RAISE: Final = (1, 2, RAISING, 0)
+_SHIFTED: Final = (3, 2, 0, 2 * CLOCKS_MS.index(-1_001))
 _PLAIN: Final = Plain(
-    ((1,), (3,)), "add.0", "add.1,refuse.1,step.3,drain.2,cancel.0,close,walk.5", raising=_ALL_RAISE
+    ((1,), (3,)),
+    "add.0",
+    "add.1,refuse.1,step.3,drain.2,cancel.0,close,walk.5",
+    raising=_ALL_RAISE,
+    shifted=_SHIFTED,
 )
 _PLAIN_FUNCTIONS: Final = Plain(
     ((1,), (3,)),
     "call_later.0",
     "call_later.1,refuse.1,step.3,drain.2,uncall.0,close,walk.5",
     raising=_ALL_RAISE,
+    shifted=_SHIFTED,
 )
-_PLAIN_SECOND: Final = Plain(((1,), (3,)), "add.0.0", "add.0.1,add.1.1,forget.0.0,drain.0.0,step.3,walk.5")
+_PLAIN_SECOND: Final = Plain(
+    ((1,), (3,)), "add.0.0", "add.0.1,add.1.1,forget.0.0,drain.0.0,step.3,walk.5", mirrored=((1,), (3,))
+)
 _PLAIN_DRAINS: Final = Plain(
     ((3,), (6,)),
     "",
-    "drain.2,drain.9,drain.5,add.0,add.1,cancel.0,close",
+    "drain.2,drain.9,drain.5,add.0,call_later.1,call_at.1,cancel.0,close",
     shapes=((1,), (1, 1), (2, 1), (1, 1, 1), (2, 2), (3, 1)),
+    shifted=_SHIFTED,
 )
-_PLAIN_REAPED: Final = Plain(((1,), (3,)), "add.0", "add.1,cancel.0,sleep.5,close", (1, 2, INLINE, 0))
+_PLAIN_REAPED: Final = Plain(
+    ((1,), (3,)), "add.0", "add.1,call_later.1,cancel.0,sleep.5,close", (1, 2, INLINE, 0)
+)
 _PLAIN_MOCK: Final = Plain(((1,), (3,)), "add.0", "add.1,cancel.0,drain.3,close")
 _PLAIN_WORKER: Final = Plain(((1,), (3,)), "add.0", "add.1,cancel.0,sleep.5,close,finish.3,stop")
 
@@ -217,6 +229,7 @@ def _vocabulary(
         ),
         plain=plain,
         stepping=stepping,
+        small=((1,), (0,), (4,)),
         apart={
             "TimerTask.entry": "for timers",
             "TimerTask.set_entry": "for timers",
@@ -264,7 +277,9 @@ TIMERS: Final = (
         TimerKind(partial(_intrusive, stepped=True), _STRICT),
         (
             Verb("drain", ("nap",), THREAD, weight=6),
-            Verb("add", ("thing",), weight=6),
+            Verb("add", ("thing",), weight=4),
+            Verb("call_later", ("thing",), weight=2),
+            Verb("call_at", ("thing",), weight=2),
             Verb("cancel", ("thing",), weight=2),
             Verb("probe", ("thing",), weight=1),
             Verb("close", where=THREAD, weight=1),

@@ -23,7 +23,7 @@ from purgatorio import DirectExecutor, QueuedExecutor
 from purgatorio import threads as real_binding
 from purgatorio.executors import LoopExecutor
 from purgatorio.reaper import POLL_MS, Reaper
-from purgatorio.sync import Cell, Executor, ExecutorClosed, SharedQueue, Sync, Worker
+from purgatorio.sync import AtomicRef, Cell, Executor, ExecutorClosed, SharedQueue, Sync, Worker
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.random_program.act import Drawn
 from purgatorio_stress.random_program.player import (
@@ -32,6 +32,7 @@ from purgatorio_stress.random_program.player import (
     THREAD,
     Plain,
     Planned,
+    PlannedExit,
     Player,
     Verb,
     Vocabulary,
@@ -39,7 +40,7 @@ from purgatorio_stress.random_program.player import (
 from purgatorio_stress.scenario.world import World
 
 _THREADED, _QUEUED, _LOOP, _DIRECT = 0, 1, 2, 3
-_STEPS: Final = frozenset({"executor.closed", "executor.runner", "executor.actions"})
+_STEPS: Final = frozenset({"executor.closed", "executor.actions"})
 
 
 class _SeamThread:
@@ -159,18 +160,22 @@ def threaded_executor(sync: Sync, log: _Log) -> Executor:
     original = real_binding._Executor
     seam = _SeamThreading(sync)
     names = {**vars(real_binding), "threading": seam, "deque": lambda: _SeamDeque(sync), "_log": log}
-    cells: dict[str, Cell[object]] = {}
+    cells: dict[str, Cell[object] | AtomicRef[object]] = {}
 
-    def as_cell(name: str) -> property:
+    def kept_in(make: Callable[[object, str], Cell[object] | AtomicRef[object]], name: str) -> property:
         def put(self: object, value: object) -> None:
             if name in cells:
                 cells[name].set(value)
             else:
-                cells[name] = sync.cell(value, f"executor.{name}")
+                cells[name] = make(value, f"executor.{name}")
 
         return property(lambda self: cells[name].get(), put)
 
-    body: dict[str, object] = {"_closed": as_cell("closed"), "_runner": as_cell("runner")}
+    # (`is_current` reads the runner without the lock.)
+    body: dict[str, object] = {
+        "_closed": kept_in(sync.cell, "closed"),
+        "_runner": kept_in(sync.atomic_ref, "runner"),
+    }
     for name, function in vars(original).items():
         if isinstance(function, FunctionType):
             body[name] = FunctionType(function.__code__, names, name, function.__defaults__)
@@ -212,6 +217,7 @@ class ExecutorPlayer(Player):
         self.log = _Log()
         self.failed = [0]
         self.executor = self._made()
+        self.calls_back_on_callers = self.kind != _THREADED
         self.moment = [0]
         self.taken: dict[int, tuple[int, int]] = {}
         """Of each action that was taken: the moments at which its submission began and ended."""
@@ -248,7 +254,7 @@ class ExecutorPlayer(Player):
             if thing not in self.called:
                 self.called.add(thing)
                 self.call_back("run", thing)
-        except Planned:
+        except (Planned, PlannedExit):
             self.failed[0] += 1
             raise
         finally:
@@ -300,9 +306,9 @@ class ExecutorPlayer(Player):
     def do_run(self) -> None:
         """The caller that runs what is queued."""
         if isinstance(self.executor, QueuedExecutor):
-            self.executor.run_all()
+            self.run_until_empty(self.executor.run_all)
         if self.kind == _LOOP:
-            self.loop.turn()
+            self.run_until_empty(self.loop.turn)
 
     # The end.
 
@@ -341,6 +347,8 @@ class ReaperPlayer(Player):
         self.asked: list[int] = []
         """When somebody first asked it to end."""
         self.awaited = [False]
+        self.raised = [False]
+        self.calls_back_on_callers = False
         self.reaper = Reaper("reaper", self._work, faults=world.faults, sync=world.sync)
 
     def _now_ms(self) -> int:
@@ -377,7 +385,13 @@ class ReaperPlayer(Player):
         before_ms = self._now_ms()
         mine = self.reaper._worker.is_current()
         self.reaper.await_shutdown()
-        self.reaper.raise_exit()
+        if not self.raised[0]:
+            # Its owner does, once.
+            self.raised[0] = not mine
+            exited = self.exits["raised"]
+            self.reaper.raise_exit()
+            if exited and not mine:
+                self.breaks("O8", "reaper", "a turn exited, and the caller that ended it was not told")
         took_ms = self._now_ms() - before_ms
         if took_ms > self.wait_ms:
             self.breaks("P3", "reaper", f"its end took {took_ms} ms, and a turn waits {self.wait_ms} ms")
@@ -427,6 +441,7 @@ WORKERS: Final = (
             Verb("wait", ("wait",), THREAD + CALLBACK, weight=3),
             Verb("run", where=BEFORE + THREAD, weight=3),
             Verb("raise", where=CALLBACK, weight=3),
+            Verb("exit", where=CALLBACK, weight=2),
         ),
         ((_THREADED, _THREADED, _QUEUED, _LOOP, _DIRECT),),
         ((0,),),
@@ -447,6 +462,7 @@ WORKERS: Final = (
             Verb("wake", weight=3),
             Verb("sleep", ("sleep",), THREAD, weight=4),
             Verb("raise", where=CALLBACK, weight=6),
+            Verb("exit", where=CALLBACK, weight=3),
         ),
         ((5, 5, 300),),
         ((0,),),
@@ -470,5 +486,5 @@ def _fits(drawn: Drawn) -> bool:
     if kind != _LOOP and any(act.do == "close" for act in drawn.acts()):
         return False
     return kind in (_THREADED, _QUEUED) or all(
-        act.do in ("submit", "raise", "shutdown") for act in (one.act for one in drawn.callbacks)
+        act.do in ("submit", "raise", "exit", "shutdown") for act in (one.act for one in drawn.callbacks)
     )

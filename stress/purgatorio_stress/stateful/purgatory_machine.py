@@ -269,6 +269,14 @@ class PurgatoryMachine(RuleBasedStateMachine):
         twin = self.model.operations[operation.id]
         self._same("O1: force_complete", operation.force_complete(), self.model.complete(twin))
 
+    @rule()
+    def purge(self) -> None:
+        """It answers how many entries it has dropped."""
+        before = self.model.watched()
+        purged = self.purgatory.inner.purge_if_needed()
+        self.model.purge_if_needed()
+        self._same("P2: purged", purged, before - self.model.watched())
+
     def _draw(self, data: st.DataObject) -> MachineOperation:
         return self.operations[data.draw(st.sampled_from(sorted(self.operations)), label="operation")]
 

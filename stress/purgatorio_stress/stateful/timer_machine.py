@@ -215,12 +215,17 @@ class TimerMachine(RuleBasedStateMachine):
         """A drain that sleeps until something is due, as a reaper's does: neither over it nor beyond its time-out."""
         before_ms, next_ms = self.clock.now_ms(), self.oracle.next_due()
         self.clock.meter.work = 0
-        self.timer.advance_clock(timeout_ms)
+        found = self.timer.advance_clock(timeout_ms)
         slept_ms = self.clock.now_ms() - before_ms
         if slept_ms > timeout_ms:
             raise Disagreement(f"T2: a drain asked to wait {timeout_ms} ms slept {slept_ms} ms")
         if next_ms is not None and slept_ms and self.clock.now_ms() > next_ms:
             raise Disagreement(f"T2: a drain slept until {self.clock.now_ms()} over one due at {next_ms}")
+        is_due = next_ms is not None and next_ms <= self.clock.now_ms()
+        if not found and (is_due or slept_ms < timeout_ms):
+            raise Disagreement(f"T2: a drain found nothing in {slept_ms} of {timeout_ms} ms, {next_ms=}")
+        if found and not self.tasks:
+            raise Disagreement("T2: a drain found something in a timer to which nobody has added")
         self._drained()
 
     def _advance(self, by_ms: int) -> None:
