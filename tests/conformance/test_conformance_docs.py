@@ -8,11 +8,8 @@ import pytest
 
 import purgatorio_conformance.suite.items  # noqa: F401 - numpy cannot be loaded twice, as pytester would have it
 from docs.makers.marked import listing
-from purgatorio_conformance.suite import case
-from purgatorio_conformance.suite.contract import LACKS
-from purgatorio_conformance.suite.gated import gated_scenarios
-from purgatorio_conformance.suite.purgatory_scenarios import PURGATORY_SCENARIOS
-from purgatorio_conformance.suite.timer_scenarios import TIMER_SCENARIOS
+from purgatorio_conformance.suite.contract import LACKS, Promise
+from purgatorio_conformance.suite.gated import scenarios_of
 
 pytest_plugins = ["pytester"]
 
@@ -30,11 +27,8 @@ def block(name: str) -> str:
     "name",
     ["purgatory", *(pytest.param(name, marks=pytest.mark.slow) for name in ("event_loop", "real_time"))],
 )
-def test_the_files_of_the_page_run(
-    name: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_files_of_the_page_run(name: str, pytester: pytest.Pytester) -> None:
     """As a stranger would paste them: nothing fails, nothing is UNKNOWN, and a third is not skipped."""
-    monkeypatch.setattr(case, "DRAWN_EXAMPLES", 15)
     pytester.makepyfile(**{f"test_my_{name}": block(name)})
     unknown = "skip" if name in ("real_time", "event_loop") else "fail"
     result = pytester.runpytest_inprocess("-q", f"--purgatorio-unknown={unknown}", "-rs")
@@ -44,19 +38,18 @@ def test_the_files_of_the_page_run(
     assert 2 * found["passed"] > found.get("skipped", 0)
 
 
-def test_the_file_fails_where_it_should(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_file_fails_where_it_should(pytester: pytest.Pytester) -> None:
     """The twin: without the second try, as before KAFKA-1952, the window is seen."""
-    monkeypatch.setattr(case, "DRAWN_EXAMPLES", 15)
     broken = block("purgatory").replace(
         "        if operation.try_complete():  # once more", "        if False:  # once more"
     )
     assert broken != block("purgatory")
     pytester.makepyfile(test_my_purgatory=broken)
-    result = pytester.runpytest_inprocess("-q", "--purgatorio-clause", "O4", "-k", "window")
+    result = pytester.runpytest_inprocess("-q", "--purgatorio-clause", "O4", "-k", "scope")
     assert result.parseoutcomes()["failed"] == 1
 
 
 def test_the_tables_name_what_there_is() -> None:
-    names = [*LACKS, *(one.name for one in TIMER_SCENARIOS), *(one.name for one in PURGATORY_SCENARIOS)]
-    names += [one.name for one in gated_scenarios("purgatory")]
+    promise = Promise("timer", tick_ns=1)
+    names = [*LACKS, *(one.name for one in scenarios_of("timer", promise))]
     assert not [name for name in names if f"`{name}`" not in PAGE]

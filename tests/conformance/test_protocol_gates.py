@@ -41,7 +41,7 @@ from purgatorio_conformance.subjects import record_runs
 from purgatorio_conformance.suite import gated as gated_conformance
 from purgatorio_conformance.suite.contract import Promise
 from purgatorio_conformance.suite.gated import of_purgatory, of_timer, play
-from purgatorio_conformance.suite.program import GatedProgram
+from purgatorio_conformance.suite.program import LongRun
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult, broken_off
 from purgatorio_spec.trace.recorder import Recorder
@@ -667,7 +667,7 @@ class _Entry:
 def test_a_cancel_that_is_held_twice_meets_the_move_and_the_add(looks: bool) -> None:
     """It has read where its task is; the task is moved; it changes a list that it has no lock of, beside an add."""
     under = of_timer(replace(_UNCOUNTED, wheel_size=20), lambda _: TwoLists(looks=looks))
-    judged = play(GatedProgram("steps"), under)
+    judged = play(LongRun("steps"), under)
     assert not judged.broken_off
     assert not judged.unfinished
     broken = {name for name, clause in judged.result.clauses.items() if clause.violations}
@@ -713,7 +713,7 @@ class _Task:
 def test_a_cancel_meets_the_run_of_its_task_and_an_add(looks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has read which entry its task has; the task runs; another is added with that entry."""
     _only(monkeypatch, "cancel-fire-add")
-    judged = play(GatedProgram("steps"), of_timer(_UNCOUNTED, lambda _: Pools(looks=looks)))
+    judged = play(LongRun("steps"), of_timer(_UNCOUNTED, lambda _: Pools(looks=looks)))
     assert not judged.broken_off
     assert bool(judged.result.clauses["T3"].violations) is not looks
 
@@ -763,7 +763,7 @@ def test_an_add_that_hands_its_work_over_meets_one_who_has_taken_all(
     """The add has seen that time moves; that ends; only then it says what there is to be done."""
     _only(monkeypatch, "add-behind-move")
     promise = Promise("timer", MS, early_ns=0, wheel_size=20, threads=True, lacks=_RAISES)
-    judged = play(GatedProgram("steps"), of_timer(promise, lambda _: HandsOver(looks=looks)))
+    judged = play(LongRun("steps"), of_timer(promise, lambda _: HandsOver(looks=looks)))
     assert not judged.broken_off
     assert bool(judged.result.clauses["T5"].violations) is not looks
 
@@ -799,7 +799,7 @@ class AtOnce(TwoLists):
 def test_what_is_due_at_its_add_meets_another_such_add(taken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """One has read what there is to run; another comes; only then the first clears it."""
     _only(monkeypatch, "adds-that-are-due")
-    judged = play(GatedProgram("steps"), of_timer(_UNCOUNTED, lambda _: AtOnce(taken=taken)))
+    judged = play(LongRun("steps"), of_timer(_UNCOUNTED, lambda _: AtOnce(taken=taken)))
     assert not judged.broken_off
     assert bool(judged.result.clauses["T3"].violations) is not taken
 
@@ -816,7 +816,7 @@ def test_time_goes_by_whole_units_whatever_bound_is_declared() -> None:
     """A late bound need not be a multiple of the unit; every moment that is asked for is."""
     lacks = dict.fromkeys(("between-ticks", "raising", "size"), "it is a stub")
     promise = Promise("timer", MS, early_ns=0, late_ns=MS + 1, threads=True, lacks=lacks)
-    judged = play(GatedProgram("gates"), of_timer(promise, lambda _: _Whole(looks=True)))
+    judged = play(LongRun("gates"), of_timer(promise, lambda _: _Whole(looks=True)))
     assert not judged.broken_off
     assert not any(clause.violations for clause in judged.result.clauses.values())
 
@@ -1048,7 +1048,7 @@ def test_a_slip_is_found_by_its_program(
     for made, broken in ((slip, {clause}), (twin, set())):
         found: set[str] = set()
         for way in ("gates", "steps"):
-            judged = play(GatedProgram(way), of_purgatory(promise, partial(small, made)))
+            judged = play(LongRun(way), of_purgatory(promise, partial(small, made)))
             assert not judged.broken_off
             found |= {name for name, one in judged.result.clauses.items() if one.violations}
             if broken and found >= broken:
@@ -1074,7 +1074,7 @@ def test_a_slip_is_found_by_what_is_drawn(slip: str, clause: str, monkeypatch: p
     promise = Promise(
         "locked", MS, early_ns=0, late_ns=0, purge_interval=0, lacks={"cancel-for-key": "it is small"}
     )
-    judged = play(GatedProgram("steps"), of_purgatory(promise, partial(small, slip)))
+    judged = play(LongRun("steps"), of_purgatory(promise, partial(small, slip)))
     assert not judged.broken_off
     found = {name for name, one in judged.result.clauses.items() if one.violations}
     assert clause in found if clause else not found
@@ -1123,7 +1123,7 @@ def test_a_slip_of_a_timer_is_found_by_what_is_drawn(locked: bool, monkeypatch: 
     _only(monkeypatch)
     monkeypatch.setattr(gated_conformance, "_DRAWN", 600)
     promise = Promise("timer", MS, early_ns=0, wheel_size=20, threads=True, lacks=_RAISES)
-    judged = play(GatedProgram("steps"), of_timer(promise, lambda _: Counts(locked=locked)))
+    judged = play(LongRun("steps"), of_timer(promise, lambda _: Counts(locked=locked)))
     assert not judged.broken_off
     found = {name for name, one in judged.result.clauses.items() if one.violations}
     assert found == (set() if locked else {"T5"})

@@ -6,6 +6,7 @@ import gc
 import re
 import sys
 import threading
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,8 +23,8 @@ from purgatorio_conformance.subject.child import STDERR_KEPT_BYTES, ChildLimits
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed, silent
 from purgatorio_conformance.subject.plan import MS, make_plan
 from purgatorio_conformance.subjects import RunRecord, record_runs
-from purgatorio_conformance.suite.command import CommandPlayer
-from purgatorio_conformance.suite.program import CallProgram, Pass
+from purgatorio_conformance.suite.command import CommandPlayer, command_promise
+from purgatorio_conformance.suite.program import LongRun
 from purgatorio_pipeline.command.driving import judge_records
 from purgatorio_pipeline.judging import judge_in_process
 from purgatorio_spec.check import check_files
@@ -107,11 +108,9 @@ def test_a_hang_that_may_be_slowness_proves_no_deadlock(
 @pytest.mark.parametrize(("how", "violations"), [("fire-early-and-die", 1), ("die", 0)])
 def test_in_the_suite_what_was_broken_before_a_program_died_is_told(how: str, violations: int) -> None:
     """A task that starts a second too early, and then no more; the twin only dies."""
-    player = CommandPlayer(command(how), describe_command(command(how)), "timer")
-    try:
-        judged = player.carry_out(CallProgram("dies", (Add("a", 1000 * MS), Pass(MS))))
-    finally:
-        player.close()
+    description = describe_command(command(how))
+    with closing(CommandPlayer(command(how), description, "timer")) as player:
+        judged = player.subject(command_promise(description)).run(LongRun("plan"))
     assert "ended with exit status 7" in judged.broken_off
     assert judged.result.clauses["T1"].violations == violations
 

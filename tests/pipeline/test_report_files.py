@@ -88,7 +88,11 @@ def every_verdict() -> CheckResult:
     made = Trace()
     made.register("op-1")
     good = made.judge()
-    unknown = replace(good.clauses["O5"], verdict=Verdict.UNKNOWN, reason="the trace is not whole")
+    unknown = replace(
+        good.clauses["O5"],
+        verdict=Verdict.UNKNOWN,
+        reason="the trace has no end record, or records were dropped",
+    )
     return CheckResult(
         (
             good,
@@ -122,7 +126,7 @@ def test_junit_says_every_verdict() -> None:
     ):
         assert word in shown
     skipped = [one.get("message", "") for one in by_name["cut"].findall("testcase/skipped")]
-    assert "UNKNOWN: the trace is not whole" in skipped
+    assert "UNKNOWN: the trace has no end record, or records were dropped" in skipped
     error = by_name["bad"].find("testcase/error")
     assert error is not None
     assert error.get("message") == "no usable header"

@@ -19,7 +19,6 @@ from purgatorio import (
     QueuedExecutor,
     ReaperTimer,
     Repeated,
-    TimerTask,
 )
 from reference.waiting import TIMERS, Never, Stepped
 
@@ -76,70 +75,6 @@ def test_it_may_cancel_itself(kind: str) -> None:
     again = timer.call_every(5, twice)
     pass_ms(50)
     assert (len(ran), timer.size()) == (2, 0)
-
-
-@pytest.mark.parametrize("kind", KINDS[:-1])
-def test_what_a_turn_raises_does_not_end_it(kind: str) -> None:
-    """It goes to the fault policy, as with any task."""
-    timer, pass_ms = stepped(kind)
-    ran: list[int] = []
-
-    def fails() -> None:
-        ran.append(1)
-        raise ValueError("on purpose")
-
-    timer.call_every(5, fails)
-    pass_ms(16)
-    assert len(ran) == 3
-
-
-class CancelsAt:
-    """A timer in whose `add` another thread cancels: before the task is inside, or after."""
-
-    def __init__(self, when: str) -> None:
-        self.when = when
-        self.tasks: set[TimerTask] = set()
-
-    def add(self, task: TimerTask) -> None:
-        if self.when == "before":
-            task.cancel()
-        entry = Entry(self.tasks, task)
-        task.set_entry(entry)
-        self.tasks.add(task)
-        if self.when == "after":
-            task.cancel()
-
-
-class Entry:
-    def __init__(self, tasks: set[TimerTask], task: TimerTask) -> None:
-        self.tasks, self.task = tasks, task
-
-    def remove(self) -> None:
-        self.tasks.discard(self.task)
-
-
-@pytest.mark.parametrize("when", ["before", "after", "never"])
-def test_a_cancel_beside_the_next_add_is_for_good(when: str) -> None:
-    """The order in `Repeated.run`: wherever the cancel falls, nothing waits; without one it does."""
-    timer = CancelsAt(when)
-    again = Repeated(timer, 5, lambda: None, sync=THREADS)
-    again.run()
-    assert len(timer.tasks) == (1 if when == "never" else 0)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_timer_that_has_been_closed_ends_it_quietly(kind: str) -> None:
-    """Closed from inside the function, as a program that stops does."""
-    timer, pass_ms = stepped(kind)
-    ran: list[int] = []
-
-    def stops() -> None:
-        ran.append(1)
-        timer.close()
-
-    timer.call_every(5, stops)
-    pass_ms(6)
-    assert ran == [1]
 
 
 @pytest.mark.parametrize("kind", KINDS[1:])

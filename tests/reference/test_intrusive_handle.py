@@ -11,11 +11,10 @@ import gc
 import sys
 import weakref
 from collections.abc import Callable, Iterator
-from functools import partial
 
 import pytest
 
-from purgatorio import ActionTask, ManualClock, QueuedExecutor
+from purgatorio import ManualClock, QueuedExecutor
 from purgatorio.timer import Handle, IntrusiveTimer, compiled
 from purgatorio.timer.intrusive.timer import CallNode
 
@@ -85,68 +84,11 @@ ENDS = (end_by_firing, end_by_cancelling, end_by_closing)
 End = Callable[[Driven, Handle], None]
 
 
-def test_it_runs_once_at_its_deadline(driven: Driven) -> None:
-    """Not before, and not again; to cancel it afterwards is nothing."""
-    fired: list[int] = []
-    handle = driven.timer.call_at(5, lambda: fired.append(driven.clock.now_ms()))
-    driven.advance(4)
-    assert (fired, driven.timer.size()) == ([], 1)
-    driven.advance(1)
-    driven.timer.cancel(handle)
-    driven.advance(100)
-    assert (fired, driven.timer.size()) == ([5], 0)
-
-
 def test_the_default_is_what_is_faster_in_this_build() -> None:
     """Numbers where Python is interpreted, linked handles where it is machine code."""
     assert isinstance(
         IntrusiveTimer("t", clock=ManualClock()).call_later(5, lambda: None), CallNode if compiled else int
     )
-
-
-def test_it_is_cancelled_wherever_it_is(driven: Driven) -> None:
-    """On every level, also after it has been moved nearer, and with others in the same buckets."""
-    for kept_ms in (1, 255, 256, 257, 511, 65_535, 65_536, 70_000, 1 << 30):
-        for age_ms in (0, 1, 200, 256, 300):
-            fresh = Driven(integer_handles=driven.timer.integer_handles)
-            fired: list[str] = []
-            fresh.timer.call_later(kept_ms + 1, partial(fired.append, "later"))
-            handle = fresh.timer.call_later(kept_ms, partial(fired.append, "cancelled"))
-            fresh.timer.call_later(kept_ms, partial(fired.append, "as late"))
-            if age_ms < kept_ms:
-                fresh.advance(age_ms)
-            fresh.timer.call_later(kept_ms + 66_000, partial(fired.append, "far"))
-            fresh.timer.cancel(handle)
-            fresh.timer.check()
-            assert fresh.timer.size() == 3
-            fresh.advance(kept_ms + 1)
-            assert fired == ["as late", "later"]
-
-
-def test_tasks_and_functions_run_in_the_order_of_their_ticks(driven: Driven) -> None:
-    """All in one drain, that comes late: from buckets of one tick, of many, and the overdue one."""
-    order: list[int] = []
-    for delay_ms in (700, 3, -1, 300, 2, 299, 1):
-        driven.timer.call_later(delay_ms, partial(order.append, delay_ms))
-        driven.timer.add(ActionTask(delay_ms, partial(order.append, delay_ms)))
-    driven.advance(800)
-    assert order == sorted(order)
-    assert len(order) == 14
-
-
-def test_what_one_raises_loses_none_behind_it(driven: Driven) -> None:
-    """Tasks and functions of one drain."""
-    ran: list[str] = []
-
-    def broken() -> None:
-        ran.append("broken")
-        raise ValueError("broken")
-
-    for action in (broken, partial(ran.append, "one"), broken, partial(ran.append, "two")):
-        driven.timer.call_later(5, action)
-        driven.timer.add(ActionTask(5, action))
-    driven.advance(5)
-    assert sorted(ran) == ["broken"] * 4 + ["one"] * 2 + ["two"] * 2
 
 
 def test_a_cancelled_function_leaves_no_place_behind() -> None:
@@ -166,16 +108,6 @@ def test_a_cancelled_function_leaves_no_place_behind() -> None:
     driven.timer.check()
     driven.timer.cancel(handles[0])
     assert driven.timer.size() == 0
-
-
-def test_what_was_handed_over_runs_though_it_is_cancelled(driven: Driven) -> None:
-    """As every task of this timer; the function is not taken from under the drain."""
-    fired: list[str] = []
-    handle = driven.timer.call_later(5, lambda: fired.append("fired"))
-    driven.drain(5)
-    driven.timer.cancel(handle)
-    driven.executor.run_all()
-    assert fired == ["fired"]
 
 
 @pytest.mark.usefixtures("no_collector")

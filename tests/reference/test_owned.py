@@ -95,6 +95,11 @@ def test_parts_are_looked_at_when_they_are_given() -> None:
             ReaperTimer("r", given)  # type: ignore[arg-type]  # what it refuses
     with pytest.raises(TypeError, match=said("a timer is needed, not 42: it has no add")):
         Purgatory[Never]("p", 42)  # type: ignore[arg-type]  # what it refuses
+    with (
+        ReaperTimer("r", IntrusiveTimer("t")) as timer,
+        pytest.raises(ValueError, match=said("write reaper=False")),
+    ):
+        Purgatory[Never]("p", timer)
     with pytest.raises(TypeError, match=said("the name of a purgatory is a text")):
         Purgatory[Never](7)  # type: ignore[arg-type]  # what it refuses
     with pytest.raises(TypeError, match=said("the name of a reaper is a text")):

@@ -10,7 +10,7 @@ from purgatorio_pipeline.command.explore import command
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.exploring import explore
-from purgatorio_stress.foreign.explored import AdapterResult, explore_foreign, replay_foreign, table
+from purgatorio_stress.foreign.explored import AdapterResult, explore_foreign, lines_of, replay_foreign, table
 from purgatorio_stress.foreign.load import CannotLoad
 from purgatorio_stress.foreign.shown_containers import Reach
 
@@ -81,6 +81,7 @@ def test_a_loop_beyond_its_bound_is_no_pass_and_says_why(name: str) -> None:
     explored = _explored(f"planted:{name}")
     assert explored.exploration.beyond
     assert explored.verdict is Verdict.UNKNOWN
+    assert any(line.startswith("only a part of all classes of") for line in lines_of(explored))
     assert "went round 200 times" in explored.exploration.limit
     assert "sleep longer than 0" in explored.exploration.limit
 

@@ -399,7 +399,7 @@ def test_what_was_recorded_until_it_was_ended_is_judged() -> None:
             child.terminate()
             told, said = child.communicate()
     assert "stopped: created topics and groups are deleted" in said
-    assert "the trace is not whole" in told
+    assert "the trace has no end record" in told
     assert child.returncode == 3
 
 

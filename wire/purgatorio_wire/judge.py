@@ -329,7 +329,10 @@ def judge_trace(trace: WireTrace, told: Callable[[Violation], None] | None = Non
     end = trace.end or WireEnd(len(trace.events))
     clauses = {clause: tallied.result(clause, end, told) for clause, tallied in tallies.items()}
     if not trace.whole:
-        clauses = {name: _not_passed(one, "the trace is not whole") for name, one in clauses.items()}
+        clauses = {
+            name: _not_passed(one, "the trace has no end record, or lacks records")
+            for name, one in clauses.items()
+        }
     if trace.broken_count:
         clauses = {name: accusing_nobody(one) for name, one in clauses.items()}
     verdict = Verdict.INVALID_TRACE if trace.broken_count else verdict_of(clauses.values())

@@ -343,7 +343,13 @@ class Reach:
     def over_buckets(self, most_ns: int) -> None:
         """A cascade puts a task where another waits, overdue, that was due a revolution earlier. For a run whose
         lateness may be a leap of `most_ns`."""
-        levels = levels_of(self._description, MAX_TIME_NS - self._run.now_ns)
+        longest_ns = self._description.most_delay_ns
+        # What waits for less than planned would be later than a leap.
+        levels = [
+            width
+            for width in levels_of(self._description, MAX_TIME_NS - self._run.now_ns)
+            if 5 * width <= longest_ns
+        ]
         for number in range(1, len(levels)):
             if levels[number - 1] <= most_ns:
                 for beside_ns in (0, levels[number - 1]):

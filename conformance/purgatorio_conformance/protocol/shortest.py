@@ -77,12 +77,14 @@ def shortest(
     """
     with suppress(SubjectFailed):
         with closing(ScriptPlayer(command, limits)) as player:
-            search = _Search(lambda tried: _breaks(player.play(tried), clause), player.description, until_s)
+            search = ScriptSearch(
+                lambda tried: breaks(player.play(tried), clause), player.description, until_s
+            )
             found = search.reduced(script, operation)
         if found is not None:
             with closing(ScriptPlayer(command, limits)) as fresh:
                 played = fresh.play(found)
-            if _breaks(played, clause):
+            if breaks(played, clause):
                 return Shortest(
                     clause, found, Recording(played.header, played.events), played.session, search.plays
                 )
@@ -122,7 +124,7 @@ def shortest_hang(
             continue
         script = script_of(path, subject.part, last=hung)
         with suppress(SubjectFailed), closing(_Hanging(subject.command, hasty.limits)) as hanging:
-            search = _Search(hanging.shows, subject.description)
+            search = ScriptSearch(hanging.shows, subject.description)
             found = search.reduced(script, hung.id if isinstance(hung, Add | Register) else "")
             with closing(_Hanging(subject.command, ChildLimits(silence_s=_PATIENT_S))) as fresh:
                 played = None if found is None else fresh.play(found)
@@ -187,12 +189,14 @@ def order_of_run(subject: CommandSubject, trace: Path, clause: str, path: Path) 
     return ()
 
 
-def _breaks(played: Played, clause: str) -> bool:
+def breaks(played: Played, clause: str) -> bool:
     # What is left of the calls may no longer be of a kind that the clause is about.
     return judge(Recording(played.header, played.events)).result.breaks(clause)
 
 
-class _Search:
+class ScriptSearch:
+    """Looks for a shorter script that `shows` the same. `until_s`: as `time.monotonic` counts."""
+
     def __init__(
         self, shows: Callable[[Script], bool], description: Description, until_s: float | None = None
     ) -> None:
@@ -217,8 +221,10 @@ class _Search:
                 lambda kept: self._over(),
             ),
         )
-        script = self._first_broken((_started_later(script), _from_zero(script), script))
-        return self._rounded(script)
+        ticks_earlier = _earlier(script, self._description.grain_ns)
+        script = self._first_broken((_started_later(script), ticks_earlier, _from_zero(script), script))
+        script = self._rounded(script)
+        return self._first_broken((_started_later(script), script))
 
     def _first_broken(self, scripts: Sequence[Script]) -> Script:
         """The first that breaks the clause; the last is known to."""
@@ -247,7 +253,7 @@ class _Search:
         return script
 
     def _rounder(self, call: ScriptStep) -> Iterator[ScriptStep]:
-        """The call with a smaller number that the subject takes, the roundest first."""
+        """The call with a smaller number that the subject takes, or a longer delay, the roundest first."""
         value = _number(call)
         description = self._description
         least_ns = 0 if isinstance(call, Advance) else max(0, description.least_delay_ns)
@@ -256,6 +262,10 @@ class _Search:
             rounded -= rounded % description.unit_ns
             if least_ns <= rounded < (value or 0):
                 yield _with_number(call, rounded)
+        for unit_ns in _ROUND_NS if value is not None and not isinstance(call, Advance) else ():
+            longer_ns = description.fit((value or 0) + unit_ns - (value or 0) % unit_ns)
+            if unit_ns < (value or 0) < longer_ns and (value or 0) % unit_ns:
+                yield _with_number(call, longer_ns)
 
 
 def _number(call: ScriptStep) -> int | None:
@@ -279,6 +289,17 @@ def _started_later(script: Script) -> Script:
     first = next((n for n, call in enumerate(script.calls) if not isinstance(call, Advance)), 0)
     start_ns = script.moments()[first]
     return _from_zero(replace(script, start_ns=start_ns, calls=script.calls[first:]))
+
+
+def _earlier(script: Script, tick_ns: int) -> Script:
+    """The same, with so many whole ticks less before the first call that lets no time pass."""
+    first = next((n for n, call in enumerate(script.calls) if not isinstance(call, Advance)), 0)
+    by_ns = script.moments()[first] // tick_ns * tick_ns
+    calls = tuple(
+        replace(call, now_ns=call.now_ns - by_ns) if isinstance(call, Advance) and at >= first - 1 else call
+        for at, call in enumerate(script.calls)
+    )
+    return replace(script, start_ns=0, calls=calls)
 
 
 def _from_zero(script: Script) -> Script:

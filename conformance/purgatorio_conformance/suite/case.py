@@ -2,62 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from purgatorio_conformance.protocol.describe import Part
-from purgatorio_conformance.protocol.fewest import fewest
-from purgatorio_conformance.protocol.message import Add, Register
-from purgatorio_conformance.suite import purgatory_scenarios, timer_scenarios
 from purgatorio_conformance.suite.contract import Promise, PurgatoryFactory, TimerFactory
 from purgatorio_conformance.suite.gated import (
     PlayedSession,
     Under,
-    gated_scenarios,
     of_purgatory,
     of_timer,
     play,
-    played_through,
-    scope_scenario,
+    scenarios_of,
 )
-from purgatorio_conformance.suite.periodic_scenarios import periodic_scenarios
-from purgatorio_conformance.suite.program import (
-    NEVER_NS,
-    CallProgram,
-    GatedProgram,
-    Pass,
-    PlanProgram,
-    Program,
-    ProgramStep,
-    Scenario,
-)
-from purgatorio_conformance.suite.purgatory_scenarios import PURGATORY_SCENARIOS
+from purgatorio_conformance.suite.program import LongRun, PlanProgram, Program, Scenario
 from purgatorio_conformance.suite.real_time import SubjectFactory, plan_scenario, run_plan
-from purgatorio_conformance.suite.timer_scenarios import DRAWN, TIMER_SCENARIOS
 from purgatorio_spec.clause.registry import CLAUSES
-from purgatorio_spec.oracle.hypothesis_profiles import CI
-from purgatorio_spec.recording import Judged, Narrow, judge_file
+from purgatorio_spec.recording import Judged, Narrow
 from purgatorio_spec.show.text import render
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import Verdict
-
-DRAWN_EXAMPLES: Final = 60
-"""Programs that Hypothesis draws for one clause."""
-
-_SHORTENED_MOST: Final = 150
-"""The most executions of one violation's minimization."""
-
-_HANGS_MOST: Final = 3
-"""The most hangs of fixed scenarios, and of random programs; then no more are executed."""
-
-_NOT_AGAIN: Final = "(and was not driven again)"
 
 Kind = Literal["timer", "purgatory", "subject"]
 
@@ -78,7 +44,6 @@ class Subject:
 
     promise: Promise
     carry_out: Callable[[Program], Judged]
-    drawn: st.SearchStrategy[Program]
     runs: dict[Program, Judged] = field(default_factory=dict)
 
     def run(self, program: Program) -> Judged:
@@ -89,29 +54,21 @@ class Subject:
 
 
 def timer_subject(promise: Promise, factory: TimerFactory) -> Subject:
-    return _adapted(of_timer(promise, factory), timer_scenarios.drawn_programs(promise))
+    return subject_under(of_timer(promise, factory))
 
 
 def purgatory_subject(promise: Promise, factory: PurgatoryFactory) -> Subject:
-    return _adapted(of_purgatory(promise, factory), purgatory_scenarios.drawn_programs(promise))
+    return subject_under(of_purgatory(promise, factory))
 
 
-def _adapted(under: Under, drawn: st.SearchStrategy[Program]) -> Subject:
-    hung: dict[bool, list[str]] = {True: [], False: []}
+def subject_under(under: Under) -> Subject:
+    """What is driven in virtual time."""
 
     def carry_out(program: Program) -> Judged:
-        if isinstance(program, GatedProgram):
-            return play(program, under)
-        assert isinstance(program, CallProgram), "plans are for real time"
-        hangs = hung[program.name == DRAWN]
-        if len(hangs) >= _HANGS_MOST:
-            return judge_file(None, program.name, f"{hangs[0]} {_NOT_AGAIN}")
-        judged, failure = played_through(program, under, known_to_hang=any(hung.values()))
-        if failure == "hang":
-            hangs.append(judged.broken_off)
-        return judged
+        assert isinstance(program, LongRun), "plans are for real time"
+        return play(program, under)
 
-    return Subject(under.promise, carry_out, drawn)
+    return Subject(under.promise, carry_out)
 
 
 def real_time_subject(promise: Promise, factory: SubjectFactory, folder: Path) -> Subject:
@@ -121,7 +78,7 @@ def real_time_subject(promise: Promise, factory: SubjectFactory, folder: Path) -
         assert isinstance(program, PlanProgram), "subjects get plans"
         return run_plan(program, promise, factory, folder)
 
-    return Subject(promise, carry_out, st.nothing())
+    return Subject(promise, carry_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +102,7 @@ class Outcome:
     @property
     def short(self) -> bool:
         """Whether the program is so short that every call may matter."""
-        return isinstance(self.program, CallProgram | PlayedSession)
+        return isinstance(self.program, PlayedSession)
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -154,12 +111,9 @@ class Outcome:
 
     @property
     def length(self) -> int:
-        """The length of the program: its calls, each walk counted by its length; a plan of timers is longer than
-        any."""
+        """The length of the program: its calls; a plan of timers is longer than any."""
         if isinstance(self.program, PlanProgram):
             return 1_000 * self.program.timers
-        if isinstance(self.program, CallProgram):
-            return sum(step.times if isinstance(step, Pass) else 1 for step in self.program.steps)
         return len(self.steps)
 
     def shown(self, clause: str, file: Path, again: str) -> str:
@@ -219,44 +173,7 @@ class Case:
         ruled_out = self.scenario.ruled_out(self.promise)
         if ruled_out is not None:
             return Outcome(Verdict.SKIPPED, 0, ruled_out)
-        if self.scenario.name == DRAWN:
-            return self._drawn(subject)
-        programs: list[Program] = list(self.scenario.programs(self.promise))
-        outcome = self._sum([(program, subject.run(program)) for program in programs])
-        shortens = outcome.verdict is Verdict.VIOLATED and isinstance(outcome.program, CallProgram)
-        return self._shortened(subject, outcome) if shortens else outcome
-
-    def _shortened(self, subject: Subject, broken: Outcome) -> Outcome:
-        """The same cause by a minimal program: no call can be removed, and no walk or delay shortened further."""
-        program, judged = broken.program, broken.judged
-        assert isinstance(program, CallProgram)
-        assert judged is not None
-        cause, name = self._cause(judged), program.name
-        shortest, left = (program.steps, judged), _SHORTENED_MOST
-
-        def shows(steps: tuple[ProgramStep, ...]) -> bool:
-            nonlocal shortest, left
-            left -= 1
-            if left < 0:
-                return False
-            again = subject.carry_out(CallProgram(name, steps))
-            if again.broken_off or self._cause(again) != cause:
-                return False
-            shortest = steps, again
-            return True
-
-        steps = fewest(program.steps, shows, lambda kept: len(kept) == 1)
-        for place in range(len(steps)):
-            while any(shows(one) for one in _simpler(steps, place, self.promise.tick_ns)):
-                steps = shortest[0]
-        return replace(broken, judged=shortest[1], program=CallProgram(name, shortest[0]))
-
-    def _cause(self, judged: Judged) -> str | None:
-        """How the run breaks the clause first."""
-        found = judged.result.clauses.get(self.clause)
-        if found is None or found.verdict is not Verdict.VIOLATED:
-            return None
-        return min(found.causes.values(), key=lambda one: one.examples[0].events[-1]).examples[0].cause
+        return self._sum([(program, subject.run(program)) for program in self.scenario.programs])
 
     def _sum(self, runs: list[tuple[Program, Judged]]) -> Outcome:
         """The first violation; else the first run that broke off; else what all of them came to."""
@@ -292,66 +209,18 @@ class Case:
         if Verdict.UNKNOWN in reasons:
             return Outcome(Verdict.UNKNOWN, occasions, reasons[Verdict.UNKNOWN])
         if not occasions:
-            return Outcome(Verdict.UNKNOWN, 0, f"{self.clause} had no occasion to fail in {len(runs)} runs")
+            return Outcome(Verdict.UNKNOWN, 0, f"{self.clause} had no occasion to fail")
         return Outcome(Verdict.PASS, occasions)
 
     def _not_judged(self, why: str) -> str:
         return f"{self.clause}  cannot be judged: {visible(why, TEXT_LIMIT)}"
 
-    def _drawn(self, subject: Subject) -> Outcome:
-        runs: dict[Program, Judged] = {}
-
-        @settings(CI, max_examples=DRAWN_EXAMPLES, report_multiple_bugs=False, print_blob=False)
-        @given(program=subject.drawn)
-        def holds(program: Program) -> None:
-            runs[program] = subject.run(program)
-            outcome = self._sum([(program, runs[program])])
-            if outcome.verdict in (Verdict.VIOLATED, Verdict.INVALID_TRACE) and not given_up(runs[program]):
-                raise _FoundOne(outcome)
-
-        try:
-            # What Hypothesis would print is said better by the counterexample.
-            with contextlib.redirect_stdout(io.StringIO()):
-                holds()
-        except _FoundOne as found:
-            return found.outcome
-        return self._sum(list(runs.items()))
-
-
-def _simpler(steps: tuple[ProgramStep, ...], place: int, tick_ns: int) -> Iterator[tuple[ProgramStep, ...]]:
-    """The program with a shorter walk or delay at this place, if there is one."""
-    step = steps[place]
-    simpler: list[ProgramStep] = []
-    if isinstance(step, Pass) and step.times > 1:
-        simpler += (replace(step, times=times) for times in (1, step.times // 2, step.times - 1))
-    elif isinstance(step, Add | Register) and step.delay_ns < NEVER_NS:
-        ticks, rest_ns = divmod(step.delay_ns, tick_ns)
-        delays_ns = (fewer * tick_ns + rest_ns for fewer in (0, 1, ticks // 2, ticks - 1))
-        simpler += (replace(step, delay_ns=one) for one in delays_ns if 0 < one < step.delay_ns)
-    for one in simpler:
-        yield (*steps[:place], one, *steps[place + 1 :])
-
-
-def given_up(judged: Judged) -> bool:
-    """Whether the program was not carried out, because others hung."""
-    return judged.broken_off.endswith(_NOT_AGAIN)
-
-
-class _FoundOne(Exception):
-    def __init__(self, outcome: Outcome) -> None:
-        super().__init__("a program that fails")
-        self.outcome = outcome
-
 
 def cases(kind: Kind, promise: Promise, part: str = "") -> list[Case]:
     """Every clause that the profile could promise in every scenario that lets it fail; in the same order always."""
     of: Part = "timer" if kind == "timer" else "purgatory"
-    scenarios: tuple[Scenario, ...] = TIMER_SCENARIOS if kind == "timer" else PURGATORY_SCENARIOS
-    if kind == "timer":
-        scenarios += periodic_scenarios(promise)
-    scenarios += (scope_scenario(of),)
-    if not part:
-        scenarios += gated_scenarios(of)
+    # The threads of a program are stopped by `purgatorio verify`.
+    scenarios = [one for one in scenarios_of(of, promise) if not (part and one.threads)]
     return [
         Case(kind, promise, scenario, clause, part)
         for clause in CLAUSES

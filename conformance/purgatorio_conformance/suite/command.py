@@ -9,20 +9,15 @@ the next run.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from purgatorio_conformance.protocol.describe import Part, header_of, profile_of
-from purgatorio_conformance.protocol.message import Add, Call, Description, Register, Repeat, Reset
-from purgatorio_conformance.protocol.script import AtGate, ScriptPlayer, ScriptStep
+from purgatorio_conformance.protocol.message import Description
+from purgatorio_conformance.protocol.script import Played, Script, ScriptPlayer
 from purgatorio_conformance.subject.contract import SubjectFailed
-from purgatorio_conformance.subject.plan import MS
-from purgatorio_conformance.suite.case import Kind, Subject
+from purgatorio_conformance.subject.plan import HUGE_NS, MS
+from purgatorio_conformance.suite.case import Kind, Subject, subject_under
 from purgatorio_conformance.suite.contract import CAPABILITIES, OFFERS, Promise
-from purgatorio_conformance.suite.gated import of_command, play
-from purgatorio_conformance.suite.program import NEVER_NS, CallProgram, GatedProgram, Program
-from purgatorio_conformance.suite.purgatory_scenarios import drawn_programs as drawn_for_purgatories
-from purgatorio_conformance.suite.timer_scenarios import drawn_programs as drawn_for_timers
-from purgatorio_spec.recording import Judged, Recording, judge
+from purgatorio_conformance.suite.gated import of_command
 
 
 def command_promise(description: Description) -> Promise:
@@ -42,7 +37,7 @@ def command_promise(description: Description) -> Promise:
         lacks["between-ticks"] = f"its times are multiples of {description.unit_ns} ns"
     if description.least_delay_ns > 0:
         lacks["past"] = f"its smallest delay is {description.least_delay_ns} ns"
-    if description.most_delay_ns < NEVER_NS:
+    if description.most_delay_ns < HUGE_NS:
         lacks["far"] = f"its largest delay is {description.most_delay_ns} ns"
     if not {"timer_add", "timer_fire"} & set(description.reports):
         lacks["timer"] = "it reports neither timer_add nor timer_fire"
@@ -65,52 +60,32 @@ def command_promise(description: Description) -> Promise:
 
 
 class CommandPlayer:
-    """Plays the suite's programs to the program at `command` (arguments, no shell). Close it."""
+    """Plays scripts to the program at `command` (arguments, no shell). Close it."""
 
     def __init__(self, command: Sequence[str], description: Description, kind: Kind) -> None:
         self._command = tuple(command)
         self._description = description
         self._part: Part = "purgatory" if kind == "purgatory" else "timer"
         self._player: ScriptPlayer | None = None
-        self._promise = command_promise(description)
 
     def subject(self, promise: Promise) -> Subject:
         """For the cases."""
-        if self._part == "timer":
-            return Subject(promise, self.carry_out, drawn_for_timers(promise))
-        return Subject(promise, self.carry_out, drawn_for_purgatories(promise))
+        return subject_under(of_command(promise, self._part, self._description, self._command, self.tried))
 
-    def carry_out(self, program: Program) -> Judged:
-        """Play and judge it; what the child does wrong is in `broken_off`."""
-        if isinstance(program, GatedProgram):
-            return play(program, of_command(self._promise, self._part, self._description, self._command))
-        assert isinstance(program, CallProgram), "plans are for real time"
-        script = program.script(self._part, self._description)
-        script = replace(script, calls=tuple(map(self._taken, script.calls)))
+    def tried(self, script: Script) -> Played:
+        """What the child does wrong is the failure."""
         try:
             if self._player is None:
                 self._player = ScriptPlayer(self._command)
             played = self._player.tried(script)
-            if played.failure is not None:
-                self.close()
-            return judge(played.recording(program.name))
         except SubjectFailed as failure:
-            self.close()
             header = header_of(
-                self._description, self._part, run=program.name, virtual=True, late_slack_ns=0, params={}
+                self._description, self._part, run="script", virtual=True, late_slack_ns=0, params={}
             )
-            return judge(Recording(header, (), str(failure)))
-
-    def _taken(self, step: ScriptStep) -> ScriptStep:
-        """With the smallest delay that the program takes in place of one below."""
-        if isinstance(step, AtGate):
-            return replace(step, calls=tuple(map(self._taken_call, step.calls)))
-        return self._taken_call(step)
-
-    def _taken_call(self, call: Call) -> Call:
-        if isinstance(call, Add | Register | Repeat | Reset):
-            return replace(call, delay_ns=max(call.delay_ns, self._description.least_delay_ns))
-        return call
+            played = Played(header, (), (), failure)
+        if played.failure is not None:
+            self.close()
+        return played
 
     def close(self) -> None:
         """End the child."""

@@ -49,6 +49,7 @@ from purgatorio_conformance.suite.probe import Probe
 from purgatorio_conformance.suite.stage import MEANT, Call, Fields, Over, Stage
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.trace import recorder
+from purgatorio_spec.trace.record import MAX_INT, MIN_INT
 
 if TYPE_CHECKING:
     from _typeshed import TraceFunction
@@ -81,6 +82,7 @@ def _described(promise: Promise, part: str, lacks: Sequence[str], reports: tuple
         capabilities.append("cancel-barrier")
     if "other-keys" in promise.lacks:
         capabilities.append("cancel-key-all")
+    least_ns, most_ns = (MIN_INT, MAX_INT) if part == "timer" else (0, MAX_TIME_NS)
     return Description(
         n=0,
         protocol=SPOKEN[-1],
@@ -95,9 +97,9 @@ def _described(promise: Promise, part: str, lacks: Sequence[str], reports: tuple
         early_ns=promise.early_ns,
         late_ns=promise.late_ns,
         purge_interval=promise.purge_interval,
-        unit_ns=promise.tick_ns if "between-ticks" in promise.lacks else 1,
-        least_delay_ns=promise.tick_ns if "past" in promise.lacks else 0,
-        most_delay_ns=min(promise.longest_delay_ns or MAX_TIME_NS, MAX_TIME_NS),
+        unit_ns=promise.tick_ns if part == "purgatory" or "between-ticks" in promise.lacks else 1,
+        least_delay_ns=promise.tick_ns if "past" in promise.lacks else least_ns,
+        most_delay_ns=min(promise.longest_delay_ns or most_ns, most_ns),
         lanes=LANES if promise.has_threads else 1,
         gates=(*reports, STEP),
     )
@@ -404,6 +406,7 @@ class DrivenTimer:
         self._timer = factory(promise)
         self._stage = stage
         self._counts = "size" not in promise.lacks
+        self._most_ns = promise.tick_ns if "leap" in promise.lacks else MAX_TIME_NS
         for name, (kind, method) in _METHODS.items():
             if isinstance(self._timer, kind):
                 continue
@@ -444,6 +447,9 @@ class DrivenTimer:
                 return {} if won is None else {"out": int(won)}
             case {"m": "advance", "now_ns": int(now_ns)}:
                 by_ns, self._now_ns = now_ns - self._now_ns, now_ns
+                while by_ns > self._most_ns:
+                    timer.advance(self._most_ns)
+                    by_ns -= self._most_ns
                 timer.advance(by_ns)
             case {"m": "gauge" | "quiesce"} if self._counts and isinstance(timer, Counts):
                 return {"delayed": timer.size()}

@@ -7,8 +7,7 @@ declared bound is no violation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -30,12 +29,8 @@ def plan_scenario(promise: Promise, seeds: tuple[int, ...], timers: int) -> Scen
     """A run for each seed, for all clauses of the profile that traces are judged by."""
     promised = PROFILES[promise.profile].clauses
     clauses = tuple(name for name, one in CLAUSES.items() if name in promised and not one.asked_by)
-    return Scenario(PLAN, "seeded plans in real time", clauses, partial(_programs, seeds, timers))
-
-
-def _programs(seeds: tuple[int, ...], timers: int, promise: Promise) -> Iterator[PlanProgram]:
-    for seed in seeds:
-        yield PlanProgram(f"{PLAN}-{seed}", seed, timers)
+    programs = tuple(PlanProgram(f"{PLAN}-{seed}", seed, timers) for seed in seeds)
+    return Scenario(PLAN, clauses, programs)
 
 
 def run_plan(program: PlanProgram, promise: Promise, factory: SubjectFactory, folder: Path) -> Judged:

@@ -240,7 +240,7 @@ def _show(one: ScenarioResult) -> None:
     rate = done.schedules / done.seconds if done.seconds else 0
     took = f"{done.seconds:.2f} s ({rate:,.0f}/s)"
     echo_line(f"{one.verdict!s:9} {one.program.name:37} {counts}, {took}", _INDENT)
-    echo_line(" " * _INDENT + done.covered, _INDENT)
+    echo_line(" " * _INDENT + done.covered(one.verdict), _INDENT)
     if one.unreached:
         echo_line(" " * _INDENT + f"never reached: {', '.join(one.unreached)}", _INDENT)
     found = one.counterexample

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -115,7 +116,15 @@ class EngineAsked:
 
 
 class GroupedCommand(click.Command):
-    """A command whose help lists its own options first, then those of the engine and of the output."""
+    """A command whose help lists its own options first, then those of the engine and of the output. An option with one
+    value is refused if it is given twice: only the last would count."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        for option, count in Counter(given).items():
+            if count > 1 and isinstance(option, click.Option) and not (option.multiple or option.is_flag):
+                raise click.UsageError(f"{option.opts[0]} is given {count} times: give it once", ctx)
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}

@@ -31,7 +31,7 @@ from purgatorio.faults import CONTAIN, FaultPolicy, first_exit
 from purgatorio.invariant import require
 from purgatorio.owned import Owned
 from purgatorio.process import PROCESS, made_before_fork
-from purgatorio.reaper import POLL_MS, Reaper, wake
+from purgatorio.reaper import POLL_MS, Reaper, ReaperTimer, wake
 from purgatorio.sync import ExecutorClosed, Sync
 from purgatorio.threads import THREADS, off_the_loop
 from purgatorio.timer.interface import Timer, TimerClosed, require_timer
@@ -54,7 +54,8 @@ class Purgatory(Owned, Generic[Op]):
 
     `timer`: an `IntrusiveTimer` of 1 ms by default. Do not share the timer, because `close` closes it. `reaper`: a
     thread named `ExpirationReaper-<name>` drives the timer. `timer_enabled=False`: operations never expire. `registry`:
-    exports the gauges. Raises ValueError for fewer than 1 shard or a negative purge interval."""
+    exports the gauges. Raises ValueError for fewer than 1 shard, a negative purge interval, or a second reaper beside
+    that of a `ReaperTimer`."""
 
     __slots__ = ("_closed", "_complete_at_shutdown", "_estimated_operations", "_purge_interval", "_reaper",
                  "_registry", "_sync", "_timer", "_timer_enabled", "_watcher_lists", "name")  # fmt: skip
@@ -77,6 +78,8 @@ class Purgatory(Owned, Generic[Op]):
             raise TypeError(f"the name of a purgatory is a text, not {name!r}")
         if timer is not None:
             require_timer(timer)
+        if reaper and isinstance(timer, ReaperTimer):
+            raise ValueError("a ReaperTimer drains itself: write reaper=False")
         if shards < 1 or purge_interval < 0:
             raise ValueError(f"a purgatory needs a shard and an interval from 0: {shards=} {purge_interval=}")
         super().__init__()

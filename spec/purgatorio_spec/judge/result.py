@@ -92,13 +92,20 @@ def no_silent_pass(run: RunResult) -> RunResult:
     return replace(run, clauses=clauses, verdict=worst(verdicts) if run.clauses else run.verdict)
 
 
+INCOMPLETE: Final = "the trace has no end record, or records were dropped"
+
+
 def broken_off(run: RunResult, failure: str, why: str) -> RunResult:
     """The run of a subject that misbehaved: violations that were found remain, and no clause is PASS. A `deadlock`,
     `raced`, `raises` or `endless` breaks P3, `late` breaks T2 or O5. The missing end of the trace is not reported in
     addition, because the failure explains it."""
     broken = failure in ("deadlock", "late", "raced", "raises", "endless")
     verdict = worst((run.verdict, Verdict.VIOLATED if broken else Verdict.UNKNOWN))
-    return replace(run, verdict=verdict, failure=failure, problems=(f"{failure}: {why}",))
+    clauses = {
+        name: replace(one, reason=f"the run ended early ({failure})") if one.reason == INCOMPLETE else one
+        for name, one in run.clauses.items()
+    }
+    return replace(run, verdict=verdict, failure=failure, problems=(f"{failure}: {why}",), clauses=clauses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +215,7 @@ def _clause(name: str, run: Run, tally: Tally, failure: Failure | None) -> Claus
     if failure is not None:
         return ClauseResult(name, Verdict.UNKNOWN, tally.occasions, reason=f"an error of ours: {failure}")
     if clause.needs_whole and not run.whole:
-        return ClauseResult(name, Verdict.UNKNOWN, tally.occasions, reason="the trace is not whole")
+        return ClauseResult(name, Verdict.UNKNOWN, tally.occasions, reason=INCOMPLETE)
     if tally.beyond:
         reason = f"{tally.beyond:,} were not checked: more than one check takes; check fewer runs at a time"
         return ClauseResult(name, Verdict.UNKNOWN, tally.occasions, reason=reason)

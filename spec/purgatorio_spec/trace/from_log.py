@@ -252,25 +252,20 @@ def _first_bad_line(source: Path, having: str = "") -> str | None:
     """The first line of a text that is no row, in words: DuckDB names another line, or none. `having`: only if the
     header of the CSV names this column."""
     plain = source.name.lower().removesuffix(".gz").removesuffix(".zst")
-    with (
-        suppress(OSError, pa.ArrowInvalid, csv.Error),
-        io.TextIOWrapper(
-            pa.input_stream(str(source), compression="detect"), "utf-8", errors="replace"
-        ) as text,
-    ):
-        lines = iter(partial(text.readline, _LINE_MOST), "")
-        if plain.endswith((".jsonl", ".ndjson", ".json")):
-            number = next((number for number, line in enumerate(lines, 1) if not _is_object(line)), None)
-            return None if number is None or having else f"line {number:,} is no JSON object"
-        if plain.endswith((".csv", ".tsv", ".txt")):
-            first = next(lines, "")
-            rows = csv.reader(chain([first], lines), delimiter=max(_DELIMITERS, key=first.count))
-            header = next(rows)
-            for row in rows if not having or having in header else ():
-                if row and len(row) != len(header):
-                    return (
-                        f"line {rows.line_num:,} has {len(row)} columns, and the first line has {len(header)}"
-                    )
+    with suppress(OSError, pa.ArrowInvalid, csv.Error):
+        stream: Any = pa.input_stream(str(source), compression="detect")
+        with io.TextIOWrapper(stream, "utf-8", errors="replace") as text:
+            lines = iter(partial(text.readline, _LINE_MOST), "")
+            if plain.endswith((".jsonl", ".ndjson", ".json")):
+                number = next((number for number, line in enumerate(lines, 1) if not _is_object(line)), None)
+                return None if number is None or having else f"line {number:,} is no JSON object"
+            if plain.endswith((".csv", ".tsv", ".txt")):
+                first = next(lines, "")
+                rows = csv.reader(chain([first], lines), delimiter=max(_DELIMITERS, key=first.count))
+                header = next(rows)
+                for row in rows if not having or having in header else ():
+                    if row and len(row) != len(header):
+                        return f"line {rows.line_num:,} has {len(row)} columns, and the first line has {len(header)}"
     return None
 
 

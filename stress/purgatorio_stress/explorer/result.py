@@ -94,12 +94,13 @@ class Exploration:
         self.redundant += run.stop.kind == "cut"
         self.beyond += run.stop.kind in ("turns", "steps")
 
-    @property
-    def covered(self) -> str:
-        """In words: what it covers, and at which limit it ended. If it ended at a violation it covers nothing."""
+    def covered(self, verdict: Verdict) -> str:
+        """In words: what it covers, and at which limit it ended. If it ended at a violation it covers nothing.
+        `verdict`: UNKNOWN also where something was not controlled."""
         if self.limit == _STOPPED:
             return self.limit
-        return self.bound + (f"; limit reached: {self.limit}" if self.limit else "")
+        part = "only a part of " if verdict is Verdict.UNKNOWN and self.bound.startswith("all ") else ""
+        return part + self.bound + (f"; limit reached: {self.limit}" if self.limit else "")
 
     @property
     def verdict(self) -> Verdict:

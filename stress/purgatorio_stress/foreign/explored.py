@@ -356,7 +356,7 @@ def lines_of(explored: AdapterResult) -> list[str]:
         counts += f", {done.beyond:,} cut in a loop of more than {MAX_TURNS} turns or {MAX_STEPS:,} steps"
     rate = done.schedules / done.seconds if done.seconds else 0
     lines = [f"{explored.verdict!s:9} {explored.name}  {counts}, {done.seconds:.2f} s ({rate:,.0f}/s)"]
-    lines.append(done.covered)
+    lines.append(done.covered(explored.verdict))
     lines += [f"not controlled: {one}" for one in explored.uncontrolled]
     lines += [f"data race on {one.location}: {one.first} and {one.second}" for one in explored.races]
     lines += [f"outcome {seen}: {count:,} schedules" for seen, count in explored.outcomes.items()]
