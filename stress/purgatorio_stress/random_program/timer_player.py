@@ -704,7 +704,7 @@ class TimerPlayer(Player):
                 # Told, not raised: what the timer promises is judged, too. (After a refusal, what is due stays where it
                 # is until the next drain.)
                 drains = [call for at, call in self.line.rows if at >= 0 and call.do == "drain"]
-                if not any(call.refused and call.timer == number for call in drains[-1:]):
+                if not any((call.refused or call.error) and call.timer == number for call in drains[-1:]):
                     yield Broken("CHECK", "structure", str(error))
             if counted:
                 yield from self._compared(number, timer.size())
