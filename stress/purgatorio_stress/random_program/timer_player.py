@@ -328,7 +328,11 @@ class TimerPlayer(Player):
         self.guards: dict[int, _Guard] = {}
         for number, timer in enumerate(self.timers):
             # (It is an atomic, and with it each drain would have one more step.)
-            if len(drawn.threads) == 1 and isinstance(timer, SystemTimer | HeapTimer | IntrusiveTimer):
+            if (
+                len(drawn.threads) == 1
+                and threaded != 1
+                and isinstance(timer, SystemTimer | HeapTimer | IntrusiveTimer)
+            ):
                 timer.undriven = self.guards[number] = _Guard(world, timer.size)
         self.tasks = [_PlayedTask(self, number, thing[0]) for number, thing in enumerate(drawn.things)]
         self.names: list[str] = [f"task-{number}" for number in range(len(drawn.things))]
