@@ -37,7 +37,7 @@ formulas use these words:
 | try, force | a call of `try_complete`; a call of `force_complete` |
 | done, fire | a run of `on_complete`; a run of a task (`timer_fire`) |
 | claim | the `force_complete` that completes the operation |
-| in force | an add is in force until a later add replaces the add, or a later cancel disarms the task |
+| in force (of an add) | not yet replaced by a later add, and its task not disarmed by a later cancel |
 | reading | a `gauge` or `quiesce` event, which has the sizes |
 | at rest | at a `quiesce`, or at a `gauge` while no other call is open |
 | virtual time | a clock that only the driver moves |

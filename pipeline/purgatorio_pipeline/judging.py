@@ -1,4 +1,4 @@
-"""One check from files to results: chooses the engine, and contains the engine `process`."""
+"""Runs one check, from the files to the results. This module chooses the engine, and contains the engine `process`."""
 
 from __future__ import annotations
 

@@ -172,6 +172,9 @@ def test_what_breaks_the_sound_code_too_is_no_kill(monkeypatch: pytest.MonkeyPat
         "drawn:mock:3.3.0.0:-1::call_later.0:run.0=drain.3",
         # A refused drain leaves what is due in its buckets, for the next one.
         "drawn:system:2.3.0.3:4::step.3,walk.3,refuse.1,step.3:",
+        "drawn:system:2.4.0.1:-1::step.4,walk.5,call_every.0,close:",
+        # A task drains on the executor's thread while the close looks whether anybody drains.
+        "drawn:system:3.4.1.32:5,0::add.0,add.1,close:run.1=drain.0",
         # What exits has ended.
         "drawn:purgatory:1.1000.1.0:-1.0.0:register.0:event.0:try.0=exit",
     ],

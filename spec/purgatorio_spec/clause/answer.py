@@ -29,9 +29,10 @@ O7 = Clause(
 def registration_and_try(run: Run, history: OperationHistory) -> Finding:
     """An occasion is an operation whose registration or `try_complete` returned a value. Another call inside the
     registration may complete the operation: a `check_and_complete` from a callback, or an expiry that runs at once
-    because the delay is zero. In these cases the registration may return either value. If another `try_complete`
-    inside a `try_complete` completes the operation, the outer `try_complete` may return either value too. If fires are
-    not recorded, a completion inside a registration and outside every `try_complete` may be an expiry."""
+    because the delay is zero. In these cases the registration may return either value. If another `try_complete` inside
+    a `try_complete` completes the operation, the outer `try_complete` may return either value too. If fires are not
+    recorded, a completion inside a registration and outside every `try_complete` may be an expiry. So the registration
+    may return either value here too."""
     answered = [call for call in (*history.registrations, *history.tries) if call.out is not None]
     if not answered:
         return NO_OCCASION

@@ -44,8 +44,9 @@ def once(run: Run, history: OperationHistory) -> Finding:
     if records were dropped. A `force_complete` may return false only if another call has begun to complete the
     operation. This rule is judged only if the `force_complete` began after the registration had returned false. The
     rule is not judged if a `cancel_for_key` returned the operation, or if another `force_complete` raised an exception
-    or has no return. The rule is broken if the operation is never completed. The rule is also broken if the operation
-    is completed by a `try_complete` or an expiry that began after the `force_complete` returned."""
+    or has no return. After a `force_complete` that returned false, the rule is broken in two cases. Either the
+    operation is never completed, or a `try_complete` or an expiry completes it that began after the `force_complete`
+    returned."""
     if not history.forces and not history.completes:
         return NO_OCCASION
     completes, winners = history.completes, history.winners
@@ -361,7 +362,7 @@ def no_overlap(run: Run, history: OperationHistory) -> Finding:
     without a return is UNKNOWN, because the call may have ended long before. The first `try_complete` of a
     registration needs no lock, because no other thread knows the operation yet. A second registration of an operation
     makes such a `try_complete` without a lock too. So if an operation is registered twice and completed without the
-    lock, the clause is not judged. A completed operation may be evaluated again, for example by a registration."""
+    lock, the clause is not judged. A `try_complete` of a completed operation is no violation by itself."""
     beside = run.profile.completes_beside
     if beside and len(history.registrations) > 1:
         return NO_OCCASION

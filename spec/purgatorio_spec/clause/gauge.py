@@ -54,9 +54,10 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     are registered, not completed, and not returned by a `cancel_for_key` of every key. *most_entries(n)* counts the
     entries of the n operations with the most keys. *unseen* counts the entries that the last purge may have missed. At
     the time of this purge, the operation of such an entry was watched and not in the timer. The operation was completed
-    later. Such an operation had passed its time-out, had no time-out, or was being registered. The time of the purge is
-    not recorded. So the clause uses the time that gives the largest *unseen*. In virtual time, *unseen* has a limit for
-    operations that were being registered: the largest number of registrations that were open at one time."""
+    later. An operation is watched but not in the timer for one of three reasons: its time-out has passed, it has no
+    time-out, or its registration is not finished. The time of the purge is not recorded. So the clause uses the time
+    that gives the largest *unseen*. In virtual time, *unseen* has a limit for operations that were being registered:
+    the largest number of registrations that were open at one time."""
     if not reading.at_rest or reading.watched is None or run.purge_interval is None:
         return NO_OCCASION
     most = reading.waiting + reading.garbage_most
@@ -84,14 +85,14 @@ P2 = Clause(
 
 @P2.of_reading
 def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
-    """An occasion is a reading of the gauges (`gauge` or `quiesce`) whose earliest possible time is known. If a
-    reading is recorded as a call and a return, the earliest time is the call. If a reading is recorded as a single
-    event, the earliest time is the previous event of its thread. If there is no previous event, only a reading at rest
-    is an occasion. `watched` is at least the number of entries of live operations, and at most the number of all
-    entries ever made. At rest, `delayed` is at most the number of live operations that no `cancel_for_key` has
-    returned, plus the number of timer tasks that are not operations. In Kafka's dialects, `delayed` may also count
-    *raced* tasks. A task is raced if its cancel overlapped an add, or if another event was recorded during the cancel.
-    A raced task counts until a `quiesce` at which the task is long overdue."""
+    """The sizes are read at some time before the event is recorded. A reading (`gauge` or `quiesce`) is an occasion if
+    the earliest possible time is known. If a reading is recorded as a call and a return, the earliest time is the call.
+    If a reading is recorded as a single event, the earliest time is the previous event of its thread. If there is no
+    previous event, only a reading at rest is an occasion. `watched` is at least the number of entries of live
+    operations, and at most the number of all entries ever made. At rest, `delayed` is at most the number of live
+    operations that no `cancel_for_key` has returned, plus the number of timer tasks that are not operations. In Kafka's
+    dialects, `delayed` may also count *raced* tasks. A task is raced if its cancel overlapped an add, or if another
+    event was recorded during the cancel. A raced task counts until a `quiesce` at which the task is long overdue."""
     if not reading.bounded:
         return NO_OCCASION
     # What a key may have given back, and no event reported, is counted or not.
@@ -159,9 +160,9 @@ def size_is_exact(run: Run, reading: Reading) -> Finding:
     next tick, only a reading at rest is an occasion. A reading that is recorded as a single event may have been made at
     any time since the previous event of its thread. Even at rest, a reaper may be moving one task between buckets, and
     the recorder does not see this move. Only a `quiesce` excludes such a move. So without a `quiesce`, the lower bound
-    is one less. `size()` may count a task until the end of its run. In real time, `size()` may count a task without an
-    operation for one more period of the reaper. The reason is that the thread of the task may report the end of the
-    task before it changes the count."""
+    is one less. `size()` may count a task until the end of its run. In real time, `size()` may still count a task
+    without an operation after the recorded end of its run, for at most one period of the reaper. The thread of the task
+    reports the end first, and changes the count later."""
     if reading.delayed is None:
         return NO_OCCASION
     if reading.delayed < 0:

@@ -241,9 +241,9 @@ O5 = Clause(
 
 @O5.of_operation
 def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is an operation that has a time-out and whose registration returned false. In addition, the operation
-    was completed, or is overdue at the end. The time-out counts from the return of the last add of its timer task. If
-    no add is recorded, the time-out counts from the return of the registration. The rule about virtual time counts from
+    """An operation is an occasion if three conditions hold: it has a time-out, its registration returned false, and it
+    was completed or is overdue at the end. The time-out counts from the return of the last add of its timer task. If no
+    add is recorded, the time-out counts from the return of the registration. The rule about virtual time counts from
     the registration, not from the last add. Otherwise an implementation that adds the timer task again after each check
     could move the deadline for ever. An expiry is a completion inside a `timer_fire`, or a completion with a later
     `on_expiration` on its thread. The rule about virtual time is not judged if `late_ns` is not declared, or if the

@@ -77,10 +77,10 @@ T2 = Clause(
 
 @T2.of_operation
 def not_late(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a task whose first fire can belong to only one add, if no cancel and no completion came before
-    this fire. The timer may compute the deadline at any time between the add's call and its return, so lateness counts
-    from the return. T3 judges a task that never fired. With the profile `request-log`, a request that was answered is
-    an occasion too: the answer must come no later than the time-out."""
+    """A task is an occasion if it fired, if only one add can be the cause of its first fire, and if no cancel and no
+    completion came before this fire. The timer may compute the deadline at any time between the add's call and its
+    return, so lateness counts from the return. T3 judges a task that never fired. With the profile `request-log`, a
+    request that was answered is an occasion too: the answer must come no later than the time-out."""
     late_ns = run.late_ns or 0
     if _is_judged_elsewhere(history):
         return NO_OCCASION

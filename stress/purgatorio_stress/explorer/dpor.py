@@ -7,8 +7,8 @@ run, the search finds *races*: two dependent steps of different tasks that nothi
 to the state before the earlier step of a race, and tries the other order. Sleep sets avoid runs that only swap
 independent steps.
 
-The results for a prefix of a run are on a stack, and only the new steps of a run are checked. "Happened before" is a
-bit mask of earlier steps.
+Two consecutive runs share a prefix. The results for the prefix stay on a stack, so only the steps after the prefix are
+checked. "Happened before" is a bit mask of earlier steps.
 
 The search is complete if every run ends. The search follows a marked loop for at most `Program.turns` iterations. The
 search finds all deadlocks, and all violations that are visible at the end of a run. A violation that depends on the

@@ -47,7 +47,8 @@ SCHEDULES: Final = 150
 T = TypeVar("T")
 
 _SECONDS: Final = 2.0
-_NO_END_S: Final = 4.0
+_NO_END_S: Final = 3 * _SECONDS
+"""DPOR and PCT may take `_SECONDS` each."""
 _SHRINKING_S: Final = 6.0
 _LARGEST: Final = 6
 _FAIR_TURNS: Final = 1_000

@@ -51,7 +51,8 @@ the broker closes the connection, otherwise the connection stays open
 M3 | a Produce with acks other than -1, 0 or 1 gets INVALID_REQUIRED_ACKS (21)
 M4 | while fewer replicas than min.insync.replicas are in sync, a Produce with acks=-1 is refused at once, and a \
 Produce with acks=1 is accepted; a replica that has caught up is in sync again
-M5 | while a replica is stopped, a Produce with acks=-1 gets REQUEST_TIMED_OUT (7) at timeout_ms, not before
+M5 | while a stopped replica is in the in-sync set, a Produce with acks=-1 gets REQUEST_TIMED_OUT (7) at timeout_ms, \
+not before
 M6 | a Produce with acks=-1 that waits for a stopped replica is answered soon after the replica resumes; if the \
 in-sync set shrinks and the other replicas suffice, the Produce is answered soon after that | as Kafka
 M7 | if an idempotent producer sends a batch again, the broker acknowledges the batch again, but stores it only \
