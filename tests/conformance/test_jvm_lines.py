@@ -135,7 +135,7 @@ def test_its_twin_with_a_lock_is_kept_though_the_lock_is_held(
     ways: list[Mode] = ["virtual-lines", "virtual-gates", "virtual-scope"]
     clean, *others = (subject(built, "clean", mode=mode) for mode in ways)
     assert not any(found(one, tmp_path)[0] for one in (clean, *others))
-    assert not [said for _, said in not_looked_for([clean, *others]) if "below zero" not in said]
+    assert not [said for _, said in not_looked_for([clean, *others]) if "negative delay" not in said]
     assert not clean.account.left_out
     places = [point for play in clean.account.plays if play.stop is not None for point in play.stop.points]
     assert {"LineCases$Tasks.add", "LineCases$Tasks.put"} <= {place.line.method for place in places}

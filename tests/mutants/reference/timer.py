@@ -98,7 +98,7 @@ TIMER_MUTANTS: Final = (
          Patch(wheel, "is_expired", lambda deadline, clock, tick: deadline <= clock + tick)),
     _one(66, _WALK,
          Patch(wheel, "is_within_level", lambda deadline, clock, interval: deadline <= clock + interval)),
-    _one(67, "drawn:system:1.4.3.0:1,3:add.0:add.1,step.3:run.0=raise",
+    _one(67, "drawn:system:1.4.1.0:3::close,walk.5:",
          edited(SystemTimer, "advance_clock", "bucket.expiration_ms()", "self._clock.now_ms()")),
     _one(69, _WALK,
          edited(TimingWheel, "add", "bucket_index(deadline_ms", "bucket_index(deadline_ms - clock_ms")),
