@@ -28,7 +28,7 @@ from heapq import heappop, heappush
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import orjson
 import pyarrow as pa
@@ -203,20 +203,19 @@ def _load(database: Any, source: Path, mapping: LogMapping, progress: Callable[[
 
 def _query(reading: Any, source: Path, mapping: LogMapping) -> tuple[str, list[str]]:
     """What selects the mapping's columns as texts, in the order of the file."""
-    name = source.name.lower()
-    plain = name.removesuffix(".gz").removesuffix(".zst")
     chosen = ", ".join(f"CAST({_quoted(column)} AS VARCHAR)" for column in mapping.columns)
-    if plain.endswith((".jsonl", ".ndjson", ".json")):
+    layout = _layout(source)
+    if layout == "lines":
         there = _first_names(reading, source)
         types = "{" + ", ".join(f"{_text(column)}: 'VARCHAR'" for column in mapping.columns) + "}"
         table, arguments = f"read_json(?, format = 'newline_delimited', columns = {types})", [str(source)]
-    elif plain.endswith((".csv", ".tsv", ".txt")):
+    elif layout == "columns":
         table, arguments = (
             "read_csv(?, all_varchar = true, header = true, null_padding = false)",
             [str(source)],
         )
         there = _described(reading, table, arguments)
-    elif name.endswith(".parquet") or source.read_bytes()[:4] == b"PAR1":
+    elif source.name.lower().endswith(".parquet") or source.read_bytes()[:4] == b"PAR1":
         table, arguments = "read_parquet(?)", [str(source)]
         there = _described(reading, table, arguments)
     else:
@@ -225,13 +224,21 @@ def _query(reading: Any, source: Path, mapping: LogMapping) -> tuple[str, list[s
         )
     for column in mapping.columns:
         if column not in there:
-            bad = _first_bad_line(source, having=column)
+            bad = _first_bad_line(source, having=column) if layout == "columns" else None
             if bad is not None:
                 raise CannotConvert(f"{source} cannot be read: {bad}: mend the file")
             more = ", ..." if len(there) > _SHOWN_COLUMNS else ""
             names = ", ".join(_printable(name) for name in there[:_SHOWN_COLUMNS])
             raise CannotConvert(f"{source} has no column {column!r}; it has {names}{more}")
     return f"SELECT {chosen} FROM {table}", arguments
+
+
+def _layout(source: Path) -> Literal["lines", "columns"] | None:
+    """JSON lines or CSV, by the name of the file; None for what is no text."""
+    plain = source.name.lower().removesuffix(".gz").removesuffix(".zst")
+    if plain.endswith((".jsonl", ".ndjson", ".json")):
+        return "lines"
+    return "columns" if plain.endswith((".csv", ".tsv", ".txt")) else None
 
 
 def _described(reading: Any, table: str, arguments: list[str]) -> list[str]:
@@ -251,15 +258,15 @@ def _first_names(reading: Any, source: Path) -> list[str]:
 def _first_bad_line(source: Path, having: str = "") -> str | None:
     """The first line of a text that is no row, in words: DuckDB names another line, or none. `having`: only if the
     header of the CSV names this column."""
-    plain = source.name.lower().removesuffix(".gz").removesuffix(".zst")
+    layout = _layout(source)
     with suppress(OSError, pa.ArrowInvalid, csv.Error):
         stream: Any = pa.input_stream(str(source), compression="detect")
         with io.TextIOWrapper(stream, "utf-8", errors="replace") as text:
             lines = iter(partial(text.readline, _LINE_MOST), "")
-            if plain.endswith((".jsonl", ".ndjson", ".json")):
+            if layout == "lines":
                 number = next((number for number, line in enumerate(lines, 1) if not _is_object(line)), None)
-                return None if number is None or having else f"line {number:,} is no JSON object"
-            if plain.endswith((".csv", ".tsv", ".txt")):
+                return None if number is None else f"line {number:,} is no JSON object"
+            if layout == "columns":
                 first = next(lines, "")
                 rows = csv.reader(chain([first], lines), delimiter=max(_DELIMITERS, key=first.count))
                 header = next(rows)

@@ -46,13 +46,6 @@ FAR_MS: Final = 2**63 - 1
 DELAYS: Final = (-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 18, 26, FAR_MS)
 """On wheels of two and three buckets: this level and the next two, their ends, what is due already, and never."""
 
-CLOCKS_MS: Final = (
-    *(0, 1, 2, 7, 19, 20, 399, 400, 1_234, 7_999, 8_000),
-    *((1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 53, (1 << 62) - 1, -1, -20, -1_001),
-)
-"""Starts of clocks: zero and its neighbours, ends of levels, ends of machine integers, below zero. A test that starts
-at 0 only never sees what netty #1959 and Linux's last level did."""
-
 _TRACED_MS: Final = 1 << 40
 """A trace holds times in nanoseconds in 64 bits."""
 

@@ -22,7 +22,6 @@ from purgatorio_stress.explorer.races import RacingSync
 from purgatorio_stress.random_program.act import Drawn
 from purgatorio_stress.random_program.player import BEFORE, CALLBACK, THREAD, Plain, Verb, Vocabulary
 from purgatorio_stress.random_program.timer_player import (
-    CLOCKS_MS,
     DELAYS,
     INLINE,
     LONGEST_MS,
@@ -34,6 +33,7 @@ from purgatorio_stress.random_program.timer_player import (
     TimerKind,
     TimerPlayer,
 )
+from purgatorio_stress.stateful.boundary_clocks import CLOCKS_MS
 
 _HORIZON_MS: Final = 40
 
