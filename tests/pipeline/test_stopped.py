@@ -27,7 +27,8 @@ GONE_S = 60.0
 STUBBORN = """
 import os, subprocess, time
 {bound}
-subprocess.Popen(["sleep", "600"])
+child = subprocess.Popen(["sh", "-c", "echo; read wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+child.stdout.readline()
 said = b"begun\\n"
 while True:
     try:
@@ -38,7 +39,8 @@ while True:
         said = b"still here\\n"
 """
 """A main thread that an interrupt does not end, as inside a library; and a program that it started. `print` could write
-its buffer twice, where the interrupt comes inside; one that comes just before a long sleep is noticed behind it."""
+its buffer twice, where the interrupt comes inside; one that comes just before a long sleep is noticed behind it. What
+is started speaks first: for a moment after `Popen` a process has no environment yet, and so no mark."""
 POOL = """
 import multiprocessing, os, time
 from concurrent.futures import ProcessPoolExecutor
@@ -52,7 +54,7 @@ if __name__ == "__main__":
 GROUP = """
 import subprocess, time
 from purgatorio_pipeline.stopping import guarded_group
-print(subprocess.Popen(["sleep", "600"], process_group={group}).pid, flush=True)
+subprocess.Popen(["sh", "-c", "echo $$; sleep 600"], process_group={group})
 time.sleep(600)
 """
 LEAVES = """
