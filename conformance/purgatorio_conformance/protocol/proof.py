@@ -1,7 +1,7 @@
 """Proves that a failed run breaks a promise: silence or an error alone proves nothing, so the program is started
 again.
 
-See the page of the protocol, under misbehaviour.
+docs/subject-protocol.md lists the proofs, under "Misbehavior".
 """
 
 from __future__ import annotations

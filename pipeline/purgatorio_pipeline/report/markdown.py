@@ -1,8 +1,8 @@
 """A Markdown summary, for a CI job's page or a comment: verdict, subjects by clause, violations, lateness, results
 of other commands.
 
-Text out of a trace is escaped by `markdown_text`. Its size is bounded (the systems that show it cut at 1 MiB), and
-it says what is left out.
+`markdown_text` escapes text from traces. The size of the summary is limited, because CI systems cut a summary at 1 MiB.
+The summary says what is left out.
 """
 
 from __future__ import annotations

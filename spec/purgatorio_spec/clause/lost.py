@@ -5,11 +5,11 @@ check that started after the operation was ready, and ended without an exception
 
     both         ready < registration.call        =>  claim.call < registration.ret
     locked       ready < check(k).call            =>  claim.call < max(check(k).ret, registration.ret)
-    pending-flag ready < check(k).call            =>  a claim, which is not its expiry's unless that came before
-                                                     check(k).ret, or while an evaluation was running or due
+    pending-flag ready < check(k).call            =>  a claim, not by an expiry that began after check(k).ret, at a
+                                                     time when no try_complete was running or about to run
 
-O5  registration.out = 0, with a time-out, not cancelled, its time-out passed at the end  =>  a force claimed it;
-    in virtual time, if its expiry did:  began <= registration.ret.t + delay_ns + late_ns
+O5  registration.out = 0, with a time-out, not cancelled, overdue at the end  =>  some force claimed the operation;
+    in virtual time, if the expiry claimed it:  the expiry began <= registration.ret.t + delay_ns + late_ns
 
 O5, T2 and T3 use the same functions for two questions: when was a task due, and did the run continue long enough to
 call the task late?

@@ -8,16 +8,16 @@ time, chance(t) = t.
 
     fixed delay  T8  f(n).t >= f(n-1).ret.t + P - early, less `late` in real time
                  T9  f(n).t <= chance(f(n-1).ret.t + P + late)
-    fixed rate   every fire answers a slot k of its own, the slots grow, and
+    fixed rate   each fire has a slot k. No two fires have one slot, later fires have later slots, and
                  T8  f.t >= D(k) - early
                  T9  f.t <= chance(max(D(k), the end of the fire before it) + late)
-        burst    the n-th fire answers slot n
-        once     a fire answers all slots with D(k) + late < f.t that no fire has answered; if there are none, the next
-        skip     a fire answers the first slot left with D(k) + late >= f.t; a slot in which the fire before it still
-                 ran, or in whose bounds the virtual clock never stopped, may have no fire
+        burst    the n-th fire has slot n
+        once     a fire has all free slots with D(k) + late < f.t; if there are none, it has the next slot
+        skip     a fire has the first free slot with D(k) + late >= f.t; a slot may stay without a fire if the previous
+                 fire was still running, or if the virtual clock never stopped within the bounds of the slot
         restart  f(n).t >= f(n-1).t + P - early, less `late` in real time; f(n).t <= chance(f(n-1).ret.t + P + late)
-    T10          a cancel that did not return 0 and has returned: no fire starts after it. One that was due by then may
-                 have been handed over, if the cancel is no barrier and was not made by the task itself.
+    T10          no fire starts after the return of a cancel that did not return 0. One exception: a fire that was due
+                 by then may come, if the cancel is no barrier and was not made by the task itself.
 
 "Less `late`": the record of a run may be late by `late`, but the timer counts from the real start of the run. Without
 `late_ns` the record is exact.

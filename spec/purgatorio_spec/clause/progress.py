@@ -1,8 +1,9 @@
-"""T12: every advance_clock ends, even if tasks add tasks without a delay. Such tasks run in the same advance_clock
-(turn) or in the next one, as the header declares.
+"""T12: a task that another task adds without a delay runs in the same `advance_clock` call (turn) or in the next, as
+the header declares.
 
-    turn `next`  an add with delay_ns <= 0 made inside an advance_clock:  no fire of it inside the same advance_clock
-    turn `same`  the same add:  its fire starts before that advance_clock returns
+    an add with delay_ns <= 0 inside an advance_clock A:
+    turn `next`  no fire of the new task inside A
+    turn `same`  a fire of the new task starts inside A
 
 With `next`, a task that adds itself again runs once in each turn, so every turn ends. With `same`, a chain of tasks
 runs in one turn, and the turn ends when the chain ends. P3 judges a turn that never ends. In real time, the clause

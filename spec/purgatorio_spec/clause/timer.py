@@ -2,20 +2,20 @@
 
 In the formulas, d is the deadline of an add, and `early` and `late` are the bounds of the header:
 
-    T1  fire.t >= d - early, for some add that the fire answers; no two fires answer the same add
-    T2  fire.t <= max(d, add.ret.t + delay) + late, if the fire can answer only this add, and no cancel and no
-        completion came before it
-    T3  |fires| <= |adds that the fires can answer|; if the last add is overdue at the end and no cancel or completion
-        came after it, a fire came after it
+    T1  fire.t >= d - early, for some add that can be the cause of the fire; two fires never have one cause
+    T2  fire.t <= max(d, add.ret.t + delay) + late, if only this add can be the cause of the fire, and no cancel and no
+        completion came before the fire
+    T3  |fires| <= |adds that can be causes of the fires|; if the last add is overdue at the end and no cancel or
+        completion came after the add, a fire came after the add
     T4  if a stop returned at a time t < d - early, no fire of an earlier add starts after the stop began
 
 With the profile `request-log`, T2 also bounds the time of the answer to a request. A *stop* in T4 is a cancel, a
 completion of the operation by a call other than its expiry, or a `cancel_for_key` that returned the operation. A cancel
-is a *barrier* in some profiles, and in every run of one thread if it returned 1: after it the task never runs. In every
-profile, if a cancel reports success, the thread of this cancel must not have run the task before.
+is a *barrier* in some profiles, and in every run of one thread if it returned 1: after a barrier, the task never runs.
+In every profile, if a cancel reports success, the thread of this cancel must not have run the task before.
 
 An add of a pending task moves the task. But a task that was due before the move may have been passed to the executor
-already. The timer cannot stop such a task, so this fire still answers the first add.
+already. The timer cannot stop such a task, so the first add can still be the cause of this fire.
 """
 
 from typing import NamedTuple
