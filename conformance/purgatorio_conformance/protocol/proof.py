@@ -98,7 +98,7 @@ class Proof:
                 return breaks("P3", "endless", f"{failure.why}; {FEW}")
             if late := self.account.late:
                 clause, lost = ("T2", "run") if self.part == "timer" else ("O5", "end")
-                why = f"{first_few(late)} did not {lost} in the lateness that is allowed; {failure.why}"
+                why = f"{first_few(late)} did not {lost} within the late bound; {failure.why}"
                 return breaks(clause, "late", why)
         errors = "; ".join(dict.fromkeys(filter(None, (self.account.errors, failure.why))))
         if failure.kind == "refused" and self._is_raced():

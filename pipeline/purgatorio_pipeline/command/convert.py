@@ -69,7 +69,7 @@ def command(
     """
     if mapping is not None or assigned:
         if keep_going:
-            raise click.UsageError("--keep-going does not apply to a log: take the bad line out of the log")
+            raise click.UsageError("--keep-going does not apply to a log: remove the bad line from the log")
         _from_log(trace, out, force, mapping, assigned, as_json)
         return
     try:
@@ -110,7 +110,11 @@ def _from_log(
     click.echo(f"  {', '.join(f'{count:,} {words}' for words, count in made.ends.items())}")
     for clause, promise in LOG_CLAUSES.items():
         lack = made.lacking.get(clause)
-        why = "can be judged" if lack is None else f"cannot be judged: the mapping names no {', '.join(lack)}"
+        why = (
+            "can be judged"
+            if lack is None
+            else f"cannot be judged: the mapping does not name {', '.join(lack)}"
+        )
         click.echo(f"  {clause}  {promise}: {why}")
 
 
@@ -141,7 +145,7 @@ def _report(result: Conversion, trace: Path, out: Path) -> None:
         click.echo(f"{_shown(trace)}:1: no header: line 1 of a trace is its header, write it first", err=True)
     if not result.written:
         click.echo(
-            f"{_shown(out)} was not written: mend the trace, or write what is readable with --keep-going",
+            f"{_shown(out)} was not written: correct the trace, or use --keep-going to write only the valid lines",
             err=True,
         )
         return

@@ -205,7 +205,7 @@ def _verdicts_first() -> Iterator[None]:
 
     def told(number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGTERM, before)
-        click.echo("judging: it ends when the verdicts are printed", err=True)
+        click.echo("judging; the command ends when the verdicts are printed", err=True)
 
     before = signal.signal(signal.SIGTERM, told)
     try:
@@ -224,7 +224,7 @@ def _wanted(only: Sequence[str], program: str | None) -> tuple[tuple[SceneSpec, 
         scenes = chosen(of_scenes) if of_scenes or whole else []
     except KeyError as unknown:
         raise click.UsageError(
-            f"{unknown} is no area, scene or clause: `purgatorio wire --scenes` lists them"
+            f"{unknown} is neither an area, a scene nor a clause: `purgatorio wire --scenes` lists all"
         ) from None
     return tuple(scenes), program is None and (not words or DRAWN in words)
 
@@ -317,7 +317,9 @@ def _second(
 ) -> Second | None:
     if address is None:
         if pid is not None or stop is not None or go_on is not None:
-            raise click.UsageError("--second says which broker is stopped: give its HOST:PORT")
+            raise click.UsageError(
+                "no second broker named: give the HOST:PORT of the broker to stop with --second"
+            )
         return None
     where = _address(address, allow_remote, context)
     if pid is not None:

@@ -103,7 +103,7 @@ def _subjects(result: CheckResult) -> str:
     ]  # fmt: skip
     if not rows:
         return ""
-    note = "\nPASS with the number of occasions; PASS 0 tested nothing.\n"
+    note = "\nPASS has the number of occasions; PASS 0 tested nothing.\n"
     return (
         table(["subject", "runs", "verdict", *judged], rows)
         + note
@@ -138,7 +138,7 @@ def _findings(findings: Sequence[Finding]) -> str:
     ]
     if not rows:
         return ""
-    head = ["found by other commands", "of", "what came of it", "again"]
+    head = ["found by other commands", "of", "result", "again"]
     return table(head, rows) + left_out(len(findings), FINDINGS_SHOWN, "findings")
 
 

@@ -211,7 +211,7 @@ def _tooltip(rows: tuple[ShownEvent, ...], at: int, y: float, width: float, call
         end = rows[row.end_row]
         said.append(f"returned at line {end.line}, {milliseconds(end.t - row.t)} ms later")
     elif row.ph == "call":
-        said.append("not returned by the end of what is shown")
+        said.append("not returned by the last event shown")
     return tag(
         "rect",
         tag("title", Markup("&#10;".join(map(escaped, said)))),

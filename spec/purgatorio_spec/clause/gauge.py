@@ -69,8 +69,8 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
         "garbage",
         reading.events,
         f"watched <= {most} = {reading.waiting} of waiting operations + {reading.garbage_most - reading.unseen} of "
-        f"{run.purge_interval} completed ones, the purge interval, + {reading.unseen} that the last purge may have "
-        "missed",
+        f"{run.purge_interval} completed operations (the purge interval) + {reading.unseen} that the last purge "
+        "may have missed",
         f"watched = {reading.watched}",
     )
 

@@ -89,7 +89,7 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
                 "ready-before-registration",
                 (ready.i, registration.call_i, registration.ret_i),
                 "an operation that is ready before its registration starts is completed when the registration returns",
-                f"the registration returned {registration.out} and completion had not been claimed",
+                f"the registration returned {registration.out}, and no call had claimed the completion",
             ),
         )
     check = _first_to_return(history, raised_i)
@@ -144,7 +144,7 @@ def _claimed_on_return(_run: Run, history: OperationHistory, ready_i: int, check
         "unclaimed-on-return",
         (ready_i, check.call_i, both_i),
         f"when check_and_complete({check.key}), which started after it was ready, and its registration have "
-        "returned, completion has been claimed",
+        "returned, a call has claimed the completion",
         _how_it_ended(history),
     )
     return _unless_open(history, both_i, broken)
@@ -154,7 +154,7 @@ def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int
     """`pending-flag`: some `try_complete` sees the condition; the operation is not left to its time-out."""
     allowed = (
         f"after check_and_complete({check.key}), which started after it was ready, some try_complete completes it: "
-        "it does not wait for its time-out"
+        "the operation does not wait for its time-out"
     )
     claim = history.claim
     if claim is None:
@@ -171,7 +171,7 @@ def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int
         "left-to-the-time-out",
         (ready_i, check.call_i, check.ret_i, claim.call_i),
         allowed,
-        "only its expiry completed it, with no try_complete running or started since the check",
+        "only the expiry completed the operation, and no try_complete ran or started after the check",
     )
 
 
@@ -220,12 +220,12 @@ def _how_it_ended(history: OperationHistory) -> str:
     if claim is None:
         keys = ", ".join(key for point in history.cancelled for key in point.keys)
         return (
-            f"it was never claimed, and only cancel_for_key({keys}) returned it"
+            f"the completion was never claimed, and only cancel_for_key({keys}) returned the operation"
             if keys
-            else "it was never claimed"
+            else "the completion was never claimed"
         )
     cause = "its expiry" if history.fire_of(claim) else f"a later force_complete on {claim.th}"
-    return f"it was claimed only by {cause}, at i = {claim.call_i}"
+    return f"the completion was claimed only by {cause}, at i = {claim.call_i}"
 
 
 O5 = Clause(
@@ -269,7 +269,7 @@ def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
     return Broken(
         "never-completed",
         (registration.call_i, registration.end_i),
-        "at the end every operation with a time-out is completed, unless cancelled by key or shut down",
+        "at the end every operation with a time-out is completed, unless cancel_for_key or a shutdown removed it",
         f"its time-out passed at t = {due_t}, {exact(run.facts.end_t - due_t)} before the end, "
         "and no call completed it",
     )

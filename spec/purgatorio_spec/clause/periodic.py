@@ -205,7 +205,9 @@ def once_a_period(run: Run, history: OperationHistory) -> Finding:
                 [task.add.call_i if before is None else before.call_i, fire.call_i],
                 f"{_kind(task)}: runs at t >= {due.earliest_t}",
                 f"ran at t = {fire.call_t}, {exact(due.earliest_t - fire.call_t)} early"
-                + ("" if before is None else f", {exact(fire.call_t - before.call_t)} after the run before"),
+                + (
+                    "" if before is None else f", {exact(fire.call_t - before.call_t)} after the previous run"
+                ),
             )
         before = fire
     return KEPT
@@ -266,7 +268,7 @@ def keeps_its_rate(run: Run, history: OperationHistory) -> Finding:
     return Broken(
         "stopped-running",
         [before.call_i, before.end_i],
-        f"{_kind(task)}: runs by t = {last_t} if nothing cancels it",
+        f"{_kind(task)}: runs by t = {last_t}, because no call cancels it",
         f"it did not run again until t = {until_t}",
     )
 

@@ -67,7 +67,7 @@ def _kept_back(run: Run, history: OperationHistory) -> Broken | None:
                 return Broken(
                     "fired-at-former-deadline",
                     [reset.call_i, reset.end_i, fire.call_i],
-                    f"timer_reset answered 1: the task fires at t = {reset.deadline_t} or later",
+                    f"timer_reset returned 1: the task fires at t = {reset.deadline_t} or later",
                     f"it fired at t = {fire.call_t}",
                 )
     return None

@@ -151,7 +151,7 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
         return Broken(
             "fired-twice" if history.adds else "fired-and-never-added",
             [fire.call_i for fire in history.fires],
-            f"fires at most once for each add ({most} in force here)",
+            f"fires at most once for each add ({most} here)",
             f"fired {len(history.fires)} times",
         )
     adds = [add for add in history.adds if add.err is None]
@@ -177,7 +177,7 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
         "never-fired",
         [last.call_i, last.end_i],
         "a task that is not cancelled fires exactly once",
-        f"it was due by t = {due_t}, {exact(run.facts.end_t - due_t)} before the end, and it never fired",
+        f"it was due by t = {due_t}, {exact(run.facts.end_t - due_t)} before the end, and never fired",
     )
 
 
@@ -252,12 +252,12 @@ def _fired_all_the_same(run: Run, stop: _Stop, fire: Call) -> Broken:
         return Broken(
             "cancelled-after-it-ran",
             events,
-            f"{stop.f} answers 1 only for a task that has not run, and then it never runs",
-            f"it answered 1 at t = {stop.settled_t}, and the task had run at t = {fire.call_t}, "
+            f"if {stop.f} returns 1, the task has not run and never runs",
+            f"{stop.f} returned 1 at t = {stop.settled_t}, and the task had run at t = {fire.call_t}, "
             f"{exact(stop.settled_t - fire.call_t)} before",
         )
     if not _in_time(run, stop.settled_t, stop.deadline_t):
-        allowed = f"{stop.f} succeeded at t = {stop.settled_t}: the task does not fire, whatever the time"
+        allowed = f"{stop.f} succeeded at t = {stop.settled_t}: the task does not fire at any time"
     else:
         before_ns = stop.deadline_t - stop.settled_t
         allowed = f"{stop.f} took effect by t = {stop.settled_t}, {exact(before_ns)} before the deadline: "
