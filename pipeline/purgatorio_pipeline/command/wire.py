@@ -41,9 +41,8 @@ SECONDS_WITH_SECOND: Final = 480.0
 """Longer, because the second broker is stopped for a minute or more, until the cluster removes it from the ISR."""
 
 EPILOG = """
-`purgatorio wire` creates topics and groups, and deletes them at the end. It runs scenes: sequences of requests, such as
-a Fetch that waits and an append that completes the Fetch. Each response is judged by the clauses that `purgatorio check
---clauses` lists.
+`purgatorio wire` creates topics and groups, and deletes them at the end. `purgatorio check --clauses` lists the clauses
+that judge the responses.
 
 \b
   purgatorio wire localhost:9092 --declare initial-delay=3000,late=100
@@ -72,12 +71,13 @@ class _Unreachable(click.ClickException):
 @click.option(
     "--only",
     multiple=True,
-    help="Run only these scenes, or the scenes of these areas or clauses, such as fetch,groups or F3.",
+    help="Run only these scenes, areas (groups of scenes, such as fetch,groups) or clauses (such as F3). --scenes "
+    "lists all.",
 )
 @click.option(
     "--seconds",
     type=click.FloatRange(min=1),
-    help=f"Time limit. Default: {SECONDS:g}, or {SECONDS_WITH_SECOND:g} with --second.",
+    help=f"Time limit. Default: {SECONDS:g}, or {SECONDS_WITH_SECOND:g} if --second names a second broker.",
 )
 @click.option(
     "--seed",
@@ -151,6 +151,9 @@ def command(
 
     \b
       purgatorio wire localhost:9092
+
+    The requests form scenes. A scene is a sequence of requests, such as a Fetch that waits and an append that completes
+    the Fetch.
     """
     if scenes:
         for one in SCENES.values():

@@ -58,8 +58,8 @@ O4 = Clause(
     "no lost completion: if an operation is ready when its registration or a check_and_complete of its key starts, "
     "the operation is completed and does not wait for its timeout",
     formula="ready < check(k).call => claim.call < max(check(k).ret, registration.ret)  (locked);  "
-    "ready < check(k).call => the claim is not made by a later expiry  (pending-flag);  "
-    "ready < registration.call => claim.call < registration.ret  (both)",
+    "ready < check(k).call => the claim is not made by a later expiry  (pending-flag, request-log);  "
+    "ready < registration.call => claim.call < registration.ret  (all)",
     records=("ready", "check_and_complete", "try_complete_else_watch", "try_complete", "force_complete"),
     asks=("try_complete_else_watch", "check_and_complete"),
 )
@@ -72,8 +72,8 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
     `cancel_for_key` has returned the operation, the operation is not watched under this key, and checks of the key are
     not judged. If a `try_complete` of the operation raised an exception, the exception may have prevented the
     completion. So registrations and checks that began before the end of this `try_complete` are not judged. With the
-    profile `pending-flag`, the expiry may complete the operation if the expiry came before the check returned, or while
-    a `try_complete` was running or about to run. A check
+    profiles `pending-flag` and `request-log`, the expiry may complete the operation in two cases. Either the expiry
+    claimed it before the check returned, or a `try_complete` was running or had begun since the check. A check
     that ended with an exception is not judged, because in Kafka the exception of one operation ends the check. (O8
     forbids this for the reference.)"""
     registration, ready = history.registration, history.ready
@@ -247,8 +247,7 @@ def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
     was completed or is overdue at the end. The time-out counts from the return of the last add of its timer task. If no
     add is recorded, the time-out counts from the return of the registration. The rule about virtual time counts from
     the registration, not from the last add. Otherwise an implementation that adds the timer task again after each check
-    could move the deadline for ever. An expiry is a completion inside a `timer_fire`, or a completion with a later
-    `on_expiration` on its thread. The rule about virtual time is not judged if `late_ns` is not declared, or if the
+    could move the deadline for ever. The rule about virtual time is not judged if `late_ns` is not declared, or if the
     operation was registered twice."""
     registration = history.registration
     if registration is None or registration.out != 0 or registration.delay_ns is None or history.cancelled:

@@ -176,8 +176,8 @@ def _played(task: _Task, history: OperationHistory) -> Iterator[tuple[Call, _Due
 
 T8 = Clause(
     "T8",
-    "a periodic task runs at most once per period, and never before its deadline; at a fixed rate, each "
-    "deadline is one period after the previous deadline; with a fixed delay, each deadline is one period "
+    "a periodic task runs at most once for each of its deadlines, and never before this deadline; at a fixed rate, "
+    "each deadline is one period after the previous deadline; with a fixed delay, each deadline is one period "
     "after the end of the previous run",
     formula="fixed delay: f(n).t >= f(n-1).ret.t + P - early_ns (less late_ns in real time: it may be recorded late);  "
     "fixed rate: f.t >= deadline_t + k * P - early_ns, where k is the slot of f, and no two fires share a slot  "
@@ -191,9 +191,10 @@ T8 = Clause(
 
 @T8.of_operation
 def once_a_period(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a periodic task that ran. With a fixed rate, the task is an occasion only if the header gives
-    `catch_up`. Without `late_ns`, the clause cannot know which runs were late, so `once` and `skip` are judged as
-    `burst`."""
+    """An occasion is a periodic task that ran. With a fixed rate, slot k is the planned deadline `deadline_t` + k * P.
+    `catch_up` in the header says what happens to missed runs: `burst`, `once`, `skip` or `restart` (see the formula).
+    Without `catch_up`, a task with a fixed rate is no occasion. Without `late_ns`, the clause cannot know which runs
+    were late, so `once` and `skip` are judged as `burst`."""
     task = _task(run, history)
     if task is None or not history.fires:
         return NO_OCCASION
@@ -233,7 +234,7 @@ T9 = Clause(
 
 @T9.of_operation
 def keeps_its_rate(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a periodic task that ran, or that was overdue before its cancel or the end of the run. The
+    """An occasion is a periodic task that ran, or that was overdue before its cancel or the end of the trace. The
     duration of the previous run does not count as lateness."""
     task = _task(run, history)
     if task is None or run.late_ns is None or (run.virtual and not run.facts.advances):

@@ -29,7 +29,7 @@ from purgatorio_spec.verdict import KEPT, NO_BOUND, NO_OCCASION, STILL_OPEN, WAN
 
 T1 = Clause(
     "T1",
-    "not early: a task fires no earlier than its deadline minus early_ns, the declared early bound",
+    "not early: a task fires at most early_ns (the declared early bound) before its deadline",
     formula="each fire has its own add, with fire.t >= deadline_t - early_ns",
     records=("timer_add", "timer_fire"),
     constants=("early_ns",),
@@ -68,7 +68,7 @@ def not_early(run: Run, history: OperationHistory) -> Finding:
 
 T2 = Clause(
     "T2",
-    "not late: a task fires at most late_ns after its deadline, the declared late bound",
+    "not late: a task fires at most late_ns (the declared late bound) after its deadline",
     formula="fire.t <= max(deadline_t, add.ret.t + delay_ns) + late_ns",
     records=("timer_add", "timer_fire"),
     constants=("late_ns",),
@@ -81,7 +81,7 @@ def not_late(run: Run, history: OperationHistory) -> Finding:
     """A task is an occasion if it fired, if only one add can be the *cause* of its first fire, and if no cancel and no
     completion came before this fire. The timer may compute the deadline at any time between the add's call and its
     return, so lateness counts from the return. T3 judges a task that never fired. With the profile `request-log`, a
-    request that was answered is an occasion too: the answer must come no later than the time-out."""
+    request that was answered is an occasion too: the answer must come at most `late_ns` after the time-out."""
     late_ns = run.late_ns or 0
     if _is_judged_elsewhere(history):
         return NO_OCCASION

@@ -3,9 +3,9 @@ there.
 
 An append takes effect between its request and its acknowledgement. So at any time there is a minimum (the acknowledged
 appends) and a maximum (the appends that were sent). Clauses require the minimum and allow the maximum. The end of a
-transaction, which writes a marker to each of its partitions, has such bounds too. So has the last stable offset: it is
-not above the first record of a transaction that must be open, and not below the first record of a transaction that may
-be open.
+transaction, which writes a marker to each of its partitions, has such bounds too. The last stable offset has bounds
+too: it is not above the first record of a transaction that must be open, and not below the first record of a
+transaction that may be open.
 """
 
 from __future__ import annotations
