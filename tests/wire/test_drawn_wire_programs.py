@@ -79,7 +79,7 @@ def test_a_program_is_made_small() -> None:
 
 
 def test_our_own_broker_keeps_what_is_drawn(tmp_path: Path) -> None:
-    _, result = driven(tmp_path / "wire.jsonl", 1.0)
+    _, result = driven(tmp_path / "wire.jsonl", 0.4)
     assert result.verdict is Verdict.PASS, [
         one for one in result.clauses.values() if one.causes or one.reason
     ]
