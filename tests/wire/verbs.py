@@ -270,9 +270,16 @@ def end(
     s.ask(t, "end_txn", body, answer, {"error_code": error}, version=4)
 
 
+def renew(s: Story, t: float, commits: bool, error: int = 0, epoch: int = 0, now: int = -1) -> None:
+    """An end that asks for the next epoch."""
+    body = {"transactional_id": "x", "producer_id": 7, "producer_epoch": epoch, "committed": commits}
+    got = {"error_code": error, "producer_id": -1 if error else 7, "producer_epoch": now}
+    s.ask(t, "end_txn", body, t + 1, got, version=5)
+
+
 def write(
     s: Story, t: float, base: int, error: int = 0, epoch: int = 0, sequence: int = 0, producer: int = 7,
-    number: int = 0,
+    number: int = 0, version: int = 9,
 ) -> None:  # fmt: skip
     batch = {
         "base": 0, "last": 0, "count": 1, "bytes": SIZE, "producer_id": producer, "producer_epoch": epoch,
@@ -282,7 +289,7 @@ def write(
     said = {"index": number, "error_code": error, "base_offset": -1 if error else base}
     got = {"responses": [{"name": "t", "partition_responses": [said]}]}
     body = {"transactional_id": "x", "acks": -1, "timeout_ms": 1000, "topic_data": data}
-    s.ask(t, "produce", body, t + 1, got)
+    s.ask(t, "produce", body, t + 1, got, version=version)
 
 
 def read(

@@ -148,7 +148,7 @@ JUDGES: Final[tuple[tuple[str, Judge], ...]] = (
     ("A3", _of_topics(topics_grow)),
     ("E1", _of_topics(elections)),
     ("L1 R3 R4", _of_topics(offsets_listed)),
-    ("R2 R5 R6", _of_topics(coordinated)),
+    ("R2 R5 R6 R8", _of_topics(coordinated)),
     ("S1 S2 S3 S4 S5 S6 S7 S8 S9", _of_topics(shared)),
     ("G1 G2 G3 G4 G5 G6 G7 G8", _of_groups(rebalances)),
     ("G0 G3 G7 G8 G9 G10", _of_groups(memberships)),

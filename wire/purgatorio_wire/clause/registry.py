@@ -72,6 +72,8 @@ producer's transaction gets INVALID_PRODUCER_ID_MAPPING (49) | KIP-98
 R7 | offsets sent with a transaction become visible when the transaction commits, unless a later OffsetCommit has \
 replaced these offsets; with require_stable, OffsetFetch gets UNSTABLE_OFFSET_COMMIT (88) until the transaction ends \
 | KIP-447
+R8 | an append begins a transaction, and EndTxn returns the producer's next epoch; an EndTxn that is sent again gets \
+the same answer; later requests with an old epoch are refused | KIP-890
 A1 | a created topic exists, has an id, and its partitions have leaders; creating an existing topic, or using wrong \
 arguments, gets an error; no CreateTopics request waits until its timeout
 A2 | a deleted topic is not found by name or by id; no DeleteTopics request waits until its timeout

@@ -11,6 +11,7 @@ from purgatorio_wire.client.connection import Address, Connection, Got, NoAnswer
 from purgatorio_wire.client.message import API_NAMES
 from purgatorio_wire.client.recorder import Recorder
 from purgatorio_wire.history.history import integer, items, text
+from purgatorio_wire.history.transaction import FIRST_RENEWING, IN_TRANSACTIONS
 from purgatorio_wire.scene.asker import SOFTWARE, codes
 from purgatorio_wire.scene.broker import MOST_CONNECTIONS, Broker, Second
 from purgatorio_wire.trace.record import Declared
@@ -54,9 +55,22 @@ async def look_at(
         raise NoBroker(f"{address}: {said}")
     broker = Broker(address, offered, declared, run, second=second, pid=pid)
     with contextlib.suppress(NoAnswer):  # what could not be asked stays unknown
+        broker.renews_epochs = await _renews_epochs(broker, conn)
         await _configs(broker, conn, await _nodes(broker, conn))
     conn.close()
     return broker
+
+
+async def _renews_epochs(broker: Broker, conn: Connection) -> bool:
+    """Whether the second part of KIP-890 is on (`transaction.version`), and offered."""
+    needed = {"api_versions": 3, "end_txn": FIRST_RENEWING, "produce": IN_TRANSACTIONS + 1}
+    if any(broker.offered.get(api, (0, -1))[1] < least for api, least in needed.items()):
+        return False
+    got = await conn.send("api_versions", 3, SOFTWARE).within(LOOK_SECONDS)
+    levels = {
+        text(one, "name"): integer(one, "max_version_level") for one in items(got.body, "finalized_features")
+    }
+    return levels.get("transaction.version", 0) >= 2
 
 
 async def _nodes(broker: Broker, conn: Connection) -> list[int]:
