@@ -114,6 +114,11 @@ G12 | an OffsetCommit is accepted from a member; if the group has no members, an
 client; OffsetFetch returns every committed offset until the offset is replaced or deleted
 G13 | DescribeGroups returns the state of the group, the members and their metadata; deleting a group with members \
 gets NON_EMPTY_GROUP (68)
+G14 | the members of a consumer group have all partitions, each partition has one owner, and a new owner only when \
+the former one has revoked it or is removed; when a member comes or goes, the epochs of all members grow | KIP-848
+G15 | ConsumerGroupHeartbeat accepts the epoch of the member; another epoch gets FENCED_MEMBER_EPOCH (110), and an \
+unknown member UNKNOWN_MEMBER_ID (25); a member that is silent, or does not revoke its partitions, is removed at its \
+session or rebalance timeout, not before | KIP-848
 S1 | a ShareFetch that finds no record to acquire gets an empty response at max_wait_ms, not before | KIP-932
 S2 | a ShareFetch that finds records to acquire, or has max_wait_ms=0, is answered at once; when records are \
 appended, the broker answers a waiting ShareFetch with these records | as Kafka

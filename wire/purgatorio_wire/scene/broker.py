@@ -66,8 +66,8 @@ class Made:
     """The members of each, which leave before it is deleted."""
     quotas: set[str] = field(default_factory=set)
     """Clients that have one."""
-    sharers: dict[str, set[str]] = field(default_factory=dict)
-    """Of share groups."""
+    beating: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    """The members that live by the heartbeats of another API, by that and their group."""
 
 
 @dataclass(slots=True)

@@ -133,6 +133,7 @@ INITIAL_DELAY: Final = "group.initial.rebalance.delay.ms"
 LINGERS: Final = ("group.coordinator.append.linger.ms", "share.coordinator.append.linger.ms")
 LEAST_SESSION: Final = "group.min.session.timeout.ms"
 MOST_SESSION: Final = "group.max.session.timeout.ms"
+CONSUMER_SESSION: Final = "group.consumer.session.timeout.ms"
 MOST_NOTE: Final = "offset.metadata.max.bytes"
 MOST_DELIVERIES: Final = "group.share.delivery.count.limit"
 MOST_FETCHED: Final = "fetch.max.bytes"
@@ -144,7 +145,7 @@ SPARE_CONNECTIONS: Final = 8
 """Of a broker's bound, left to what is open next to the scenes."""
 SETTINGS: Final = (
     INITIAL_DELAY, *LINGERS, LEAST_SESSION, MOST_SESSION, MOST_NOTE, MOST_DELIVERIES, MOST_FETCHED, LONGEST_TRANSACTION,
-    OPEN_LOOKS, DELETES, OFFSETS_REPLICAS, *TRANSACTION_REPLICAS, *SHARE_REPLICAS, *CONNECTIONS,
+    OPEN_LOOKS, DELETES, CONSUMER_SESSION, OFFSETS_REPLICAS, *TRANSACTION_REPLICAS, *SHARE_REPLICAS, *CONNECTIONS,
 )  # fmt: skip
 _DIGITS: Final = 20
 """A number of Kafka's has fewer."""
@@ -189,6 +190,7 @@ def _heed(broker: Broker, said: Mapping[str, str]) -> None:
         session_most_ms=number.get(MOST_SESSION),
         note_most_bytes=number.get(MOST_NOTE),
         deliveries_most=number.get(MOST_DELIVERIES),
+        consumer_session_ms=number.get(CONSUMER_SESSION),
     )
     broker.session_ms = number.get(LEAST_SESSION, broker.session_ms)
     broker.transaction_ms = min(number.get(LONGEST_TRANSACTION, broker.transaction_ms), broker.transaction_ms)
