@@ -80,6 +80,7 @@ APIS: Final[Mapping[int, Api]] = {
         Api(43, "ElectLeaders", 0, 2, topic_requests.elect_leaders),
         Api(49, "AlterClientQuotas", 0, 1, topic_requests.alter_client_quotas),
         Api(62, "BrokerRegistration", 0, 0, topic_requests.register_broker),
+        Api(68, "ConsumerGroupHeartbeat", 0, 1, group_requests.consumer_group_heartbeat),
         Api(76, "ShareGroupHeartbeat", 1, 1, share_requests.share_group_heartbeat),
         Api(78, "ShareFetch", 1, 2, share_requests.share_fetch),
         Api(79, "ShareAcknowledge", 1, 2, share_requests.share_acknowledge),
