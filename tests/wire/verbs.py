@@ -355,3 +355,21 @@ def offset_held(s: Story, at: int) -> None:
     s.topic()
     of_group(s)
     hold(s, 10, at)
+
+
+def consumer(
+    s: Story, t: float, member: str, epoch: int, now: int, told: str | None = None, owned: str | None = None,
+    error: int = 0,
+) -> None:  # fmt: skip
+    """A heartbeat of KIP-848; partitions are digits, and None where they have not changed."""
+    body = {
+        "group_id": "g", "member_id": member, "member_epoch": epoch, "rebalance_timeout_ms": -1 if epoch else 3000,
+        "subscribed_topic_names": None if epoch else ["t"], "topic_partitions": _of_topic(owned),
+    }  # fmt: skip
+    given = None if told is None else {"topic_partitions": _of_topic(told)}
+    got = {"error_code": error, "member_epoch": now, "heartbeat_interval_ms": 5000, "assignment": given}
+    s.ask(t, "consumer_group_heartbeat", body, t + 1, got, version=1)
+
+
+def _of_topic(numbers: str | None) -> list[dict[str, object]] | None:
+    return None if numbers is None else [{"topic_id": "id", "partitions": [*map(int, numbers)]}]

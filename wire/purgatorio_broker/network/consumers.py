@@ -23,6 +23,8 @@ from purgatorio_broker.network.cluster import Cluster
 from purgatorio_broker.network.shares import Beat
 
 CONSUMER_SESSION_MS: Final = 9000
+MOST_GROUPS: Final = 2000
+MOST_MEMBERS: Final = 100
 Owned = frozenset[TopicPartition]
 
 
@@ -70,7 +72,7 @@ class Consumers:
         """A member joins (epoch 0), is there, or leaves (-1). `owned`: None where that has not changed."""
         now_s = monotonic()
         with self._lock:
-            if epoch == 0:
+            if epoch == 0 and len(self._groups) < MOST_GROUPS:
                 group = self._groups.setdefault(name, _Group())
             elif (found := self._groups.get(name)) is not None:
                 group = found
@@ -78,7 +80,7 @@ class Consumers:
                 return Beat(ErrorCode.group_id_not_found)
             self._expire(group, now_s)
             member = group.members.get(member_id)
-            if epoch == 0:
+            if epoch == 0 and len(group.members) < MOST_MEMBERS:
                 member = _Member([], rebalance_ms, now_s)
                 group.members[member_id] = member
             elif member is None:
