@@ -79,6 +79,8 @@ class _Member:
     told: Owned = frozenset()
     held: Owned = frozenset()
     revokes: Exchange | None = None
+    retold: bool = False
+    """Whether its assignment has changed in its epoch: Kafka takes no former epoch then."""
     overdue: bool = False
     """Whether it was found to be a member for too long."""
 
@@ -112,6 +114,8 @@ class _Group:
         self.beat_ms = integer(one.got, "heartbeat_interval_ms") or self.beat_ms
         name, epoch, error = text(one.body, "member_id"), integer(one.body, "member_epoch"), one.error
         member = self.members.get(name)
+        if member is not None and 0 < epoch < member.epoch and member.retold and error == FENCED_EPOCH:
+            return
         if member is None and epoch != JOINS:
             right = error == UNKNOWN_MEMBER or (error == NO_GROUP and not self.members)
             yield checked(
@@ -149,6 +153,7 @@ class _Group:
         yield checked(
             "G14", "epoch", one, now >= member.epoch, f"an epoch from {member.epoch} on", f"epoch {now}"
         )
+        member.retold = now == member.epoch and (member.retold or assignment(one.got) is not None)
         if now != member.epoch:
             member.former, member.epoch = member.epoch, now
         yield from self._given(one, one.ended_t)

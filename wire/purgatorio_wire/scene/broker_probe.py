@@ -133,6 +133,7 @@ INITIAL_DELAY: Final = "group.initial.rebalance.delay.ms"
 LINGERS: Final = ("group.coordinator.append.linger.ms", "share.coordinator.append.linger.ms")
 LEAST_SESSION: Final = "group.min.session.timeout.ms"
 MOST_SESSION: Final = "group.max.session.timeout.ms"
+ASSIGNS: Final = "group.consumer.assignment.interval.ms"
 CONSUMER_SESSION: Final = "group.consumer.session.timeout.ms"
 MOST_NOTE: Final = "offset.metadata.max.bytes"
 MOST_DELIVERIES: Final = "group.share.delivery.count.limit"
@@ -145,7 +146,8 @@ SPARE_CONNECTIONS: Final = 8
 """Of a broker's bound, left to what is open next to the scenes."""
 SETTINGS: Final = (
     INITIAL_DELAY, *LINGERS, LEAST_SESSION, MOST_SESSION, MOST_NOTE, MOST_DELIVERIES, MOST_FETCHED, LONGEST_TRANSACTION,
-    OPEN_LOOKS, DELETES, CONSUMER_SESSION, OFFSETS_REPLICAS, *TRANSACTION_REPLICAS, *SHARE_REPLICAS, *CONNECTIONS,
+    OPEN_LOOKS, DELETES, CONSUMER_SESSION, ASSIGNS, OFFSETS_REPLICAS, *TRANSACTION_REPLICAS, *SHARE_REPLICAS,
+    *CONNECTIONS,
 )  # fmt: skip
 _DIGITS: Final = 20
 """A number of Kafka's has fewer."""
@@ -184,6 +186,8 @@ def _heed(broker: Broker, said: Mapping[str, str]) -> None:
     if linger_ms > declared.late_ms // 10:
         # What a coordinator writes waits for so long before it is written, and its answer with it.
         declared = replace(declared, late_ms=declared.late_ms + linger_ms)
+    if number.get(ASSIGNS, 0) > declared.late_topics_ms // 2:
+        declared = replace(declared, late_topics_ms=declared.late_topics_ms + number[ASSIGNS])
     broker.declared = replace(
         declared,
         session_least_ms=number.get(LEAST_SESSION),

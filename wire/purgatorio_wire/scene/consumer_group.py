@@ -23,6 +23,7 @@ PARTITIONS: Final = 4
 POLL_MS: Final = 60
 HELD_BEATS: Final = 8
 SETTLES_SECONDS: Final = 15.0
+BEATS: Final = int(SETTLES_SECONDS * 1000 / POLL_MS)
 REBALANCE_MS: Final = 3000
 MOST_SESSION_MS: Final = 50_000
 
@@ -100,19 +101,21 @@ async def consumers(play: Play, count: int, rebalance_ms: int = 30_000) -> list[
     return made
 
 
-async def settled(members: Sequence[Consumer]) -> None:
-    """Send heartbeats until the members have all partitions and one epoch."""
+async def settled(members: Sequence[Consumer], above: int = 0) -> int:
+    """Send heartbeats until the members have all partitions and one epoch, above that of before; returns the epoch."""
     play, now = members[0].play, asyncio.get_running_loop().time
     ends = now() + SETTLES_SECONDS
     while now() < ends:
         for one in members:
             await one.beat()
         told = [number for one in members for number in one.assigned]
-        if len({one.epoch for one in members}) == 1 and len({*told}) == len(told) == PARTITIONS:
+        epochs = {one.epoch for one in members}
+        if len(epochs) == 1 and min(epochs) > above and len({*told}) == len(told) == PARTITIONS:
             break
         await play.pause(POLL_MS)
     for one in members:
         await one.beat()
+    return members[0].epoch
 
 
 @scene(
@@ -124,28 +127,31 @@ async def reassigned(play: Play) -> None:
     """Members join and leave. One that is to give up partitions keeps them for a while. Heartbeats name wrong epochs
     and members, and, as if a response was lost, the former epoch."""
     first, second, third = await consumers(play, 3)
-    await settled([first])
+    now = await settled([first])
     first.revokes = False
-    for _ in range(HELD_BEATS):
+    held = 0
+    for _ in range(BEATS):
         await first.beat()
         await second.beat()
+        held += first.assigned != first.said
+        if held > HELD_BEATS:
+            break
         await play.pause(POLL_MS)
     first.revokes = True
-    await settled([first, second])
+    now = await settled([first, second], now)
     for one in (first, second):
         await one.beat(one.epoch + 1)
         await one.beat(member=play.unique("nobody"))
         if one.former:
             await one.beat(one.former, one.assigned)
             await one.beat(one.former)
-    await settled([first, second, third])
-    epoch = second.epoch
+    now = await settled([first, second, third], now)
     await second.leave()
-    await second.beat(epoch)
-    await settled([first, third])
-    await settled([first, third, second])
+    await second.beat(now)
+    now = await settled([first, third], now)
+    now = await settled([first, third, second], now)
     await third.leave()
-    await settled([first, second])
+    await settled([first, second], now)
     for one in (first, second):
         await one.leave()
 
@@ -155,16 +161,16 @@ async def unrevoked(play: Play) -> None:
     """A member that is to give up partitions sends heartbeats, and never gives them up: it is removed at its rebalance
     time-out. Then it joins again."""
     first, second = await consumers(play, 2, rebalance_ms := play.wait_ms(REBALANCE_MS))
-    await settled([first])
+    now = await settled([first])
     first.revokes = False
-    for _ in range(int((rebalance_ms / 1000 + SETTLES_SECONDS) * 1000 / POLL_MS)):
+    for _ in range(BEATS + rebalance_ms // POLL_MS):
         await second.beat()
         if await first.beat() == UNKNOWN_MEMBER:
             break
         await play.pause(POLL_MS)
     first.epoch, first.assigned, first.revokes = 0, frozenset(), True
-    await settled([second])
-    await settled([second, first])
+    now = await settled([second], now)
+    await settled([second, first], now)
     for one in (first, second):
         await one.leave()
 
@@ -177,9 +183,8 @@ async def silent_consumer(play: Play) -> None:
     if session_ms is None or session_ms > MOST_SESSION_MS:
         raise SceneSkipped(f"group.consumer.session.timeout.ms is {session_ms}: longer than a scene")
     first, second = await consumers(play, 2)
-    await settled([first, second])
-    now = asyncio.get_running_loop().time
-    ends, epoch = now() + session_ms / 1000 + SETTLES_SECONDS, second.epoch
+    epoch, now = await settled([first, second], await settled([first])), asyncio.get_running_loop().time
+    ends = now() + session_ms / 1000 + SETTLES_SECONDS
     while second.epoch == epoch and now() < ends:
         await second.beat()
         await play.pause(POLL_MS * 4)
