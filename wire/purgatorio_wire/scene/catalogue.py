@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from purgatorio_wire.scene import consumer_group, static_member, topic
+from purgatorio_wire.scene import consumer_group, rounds, static_member, topic
 from purgatorio_wire.scene import fetch as scene_fetch
 from purgatorio_wire.scene import group as scene_group
 from purgatorio_wire.scene import share_group as scene_share
@@ -20,14 +20,8 @@ WARM_UPS: Final = {
 }
 """Of these areas, in addition of fetches."""
 MODULES: Final = (
-    scene_share,
-    scene_transactions,
-    scene_group,
-    consumer_group,
-    static_member,
-    scene_fetch,
-    topic,
-)
+    scene_share, scene_transactions, scene_group, consumer_group, static_member, scene_fetch, rounds, topic,
+)  # fmt: skip
 SCENES: Final[Mapping[str, SceneSpec]] = {
     one.name: one
     for one in sorted(FOUND, key=lambda one: (one.alone, one.seconds if one.alone else -one.seconds))

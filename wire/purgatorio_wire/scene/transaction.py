@@ -19,7 +19,7 @@ from purgatorio_wire.client.record_batch import batch_bytes
 from purgatorio_wire.history.history import LOADING, integer
 from purgatorio_wire.history.log import UNKNOWN_TOPIC
 from purgatorio_wire.history.transaction import ABORTED_NS, CONCURRENT, FIRST_RENEWING, added
-from purgatorio_wire.scene.asker import ANSWER_SECONDS, codes, first_append, first_of, settle
+from purgatorio_wire.scene.asker import codes, first_append, first_of, settle
 from purgatorio_wire.scene.broker import POLL_SECONDS, SceneSkipped, must
 from purgatorio_wire.scene.data_asker import FetchSession, by_topic
 from purgatorio_wire.scene.fetch import FIRST_SESSIONS
@@ -121,7 +121,7 @@ class Writer:
         return bases
 
     async def _append_once(self, place: Place, records: int, size: int) -> Got:
-        return await self._send(place, records, size, self.next.get(place, 0)).within(10)
+        return await self._send(place, records, size, self.next.get(place, 0))
 
     def append(self, into: int | Place, records: int = 1, size: int = 20, again: bool = False) -> Sent:
         """Send one append, the next one of its partition; `again`: the last one once more."""
@@ -148,7 +148,7 @@ class Writer:
             "transactional_id": self.name, "producer_id": self.id, "producer_epoch": self.epoch, "committed": commits,
         }  # fmt: skip
         if self.renews:
-            return await self.conn.send("end_txn", FIRST_RENEWING, values).within(ANSWER_SECONDS)
+            return await self.conn.send("end_txn", FIRST_RENEWING, values)
         return await self.play.ask(self.conn, "end_txn", values)
 
     async def end_again(self, *, commits: bool) -> None:
@@ -267,7 +267,7 @@ async def read_committed(play: Play) -> None:
         open_to = play.fetch(readers[3], parts[:1], max_wait_ms=wait, committed=False)
         await play.pause(30)
         await writer.write(*numbers, records=1 + at % 2)
-        await settle(open_to, seconds=wait / 1000 + 6)
+        await settle(open_to)
         await writer.write(numbers[0])
         await _ask_all(play, asker, both)
         await play.pause(OPEN_MS)
@@ -279,7 +279,7 @@ async def read_committed(play: Play) -> None:
             await writer.begin(*rounds[at + 1][1])
         else:
             await writer.begin_again()
-        await settle(*sent, seconds=wait / 1000 + 6)
+        await settle(*sent)
         if session is not None and session.took(await sent[-1].within(0)):
             session = None
         await _ask_all(play, asker, ended)
@@ -295,7 +295,7 @@ async def _session_of(
     if version is None or version < FIRST_SESSIONS:
         return None
     made = FetchSession(version)
-    error = made.took(await play.fetch(conn, parts, max_wait_ms=0, committed=True, session=made).within(10))
+    error = made.took(await play.fetch(conn, parts, max_wait_ms=0, committed=True, session=made))
     return None if error or not made.id else made
 
 
@@ -326,7 +326,7 @@ async def overlapping(play: Play) -> None:
         await play.pause(30)
         await first.write(0)
         await second.write(0, records=2)
-        await settle(second.append(0, records=2, again=True), first.append(0, again=True), seconds=10)
+        await settle(second.append(0, records=2, again=True), first.append(0, again=True))
         await play.ask_all(play.produce(plain, topic, acks=-1))
         await second.end(commits=second_commits)
         await second.begin_again()
@@ -338,13 +338,13 @@ async def overlapping(play: Play) -> None:
         behind = begun + 6  # five records, and the marker of the second
         await first.end(commits=first_commits)
         await first.begin_again()
-        await settle(waits, more, seconds=wait / 1000 + 6)
+        await settle(waits, more)
         await _ask_all(play, asker, [(topic, 0, begun)])
         waits = play.fetch(readers[1], [(topic, 0, behind)], max_wait_ms=wait, committed=True)
         await play.pause(OPEN_MS)
         await second.end(commits=second_commits)
         await second.begin_again()
-        await settle(waits, seconds=wait / 1000 + 6)
+        await settle(waits)
         await _ask_all(play, asker, [(topic, 0, begun), (topic, 0, behind)])
         end = behind + 3  # a record, and two markers
 
@@ -364,7 +364,7 @@ async def _each_in_its_time(play: Play, topic: str) -> None:
         await writer.begin(0)
         await writer.write(0)
         await play.pause(open_ms)
-        await settle(writer.append(0), seconds=10)
+        await settle(writer.append(0))
         await writer.end(commits=True)
         await play.pause(each_ms - open_ms)
     await _ask_all(play, asker, [(topic, 0, 0)])
@@ -389,7 +389,7 @@ async def _left_open(play: Play) -> None:
         if waits.answer.done() or added((await writer.add(0)).body) or added((await writer.add(number)).body):
             break
         await play.pause(adds_ms)
-    await settle(waits, seconds=waits_ms / 1000 + 6)
+    await settle(waits)
     await _ask_all(play, reader, [(topic, 0, 0)])
 
 
@@ -416,7 +416,7 @@ async def deleted_within(play: Play) -> None:
         await play.pause(OPEN_MS)
         await writer.end(commits=commits)
         await writer.begin_again()
-        await settle(waits, seconds=wait / 1000 + 6)
+        await settle(waits)
         await _ask_all(play, asker, [low])
 
 
@@ -437,7 +437,7 @@ async def deleted_under(play: Play) -> None:
         await writer.end(commits=commits)
         await writer.begin(0)
         await writer.end(commits=commits)
-        await settle(waits, seconds=wait / 1000 + 6)
+        await settle(waits)
 
 
 @scene(
@@ -462,10 +462,10 @@ async def fenced_producer(play: Play) -> None:
         await play.pause(OPEN_MS)
         newer = Writer(play, await play.open("writer"), former.name, topic)
         await newer.begin_again()
-        await settle(waits, seconds=wait / 1000 + 6)
+        await settle(waits)
         await former.add(0)
         await former.end(commits=True)
-        await settle(former.append(0), seconds=10)
+        await settle(former.append(0))
         await newer.end(commits=True)  # of nothing
         await newer.begin(0)
         await newer.write(0)
@@ -510,12 +510,12 @@ async def renewed_epochs(play: Play) -> None:
         await writer.write(*numbers)
         if former is not None:
             await former.end(commits=not commits)
-            await settle(former.append(0), seconds=10)
+            await settle(former.append(0))
         await _ask_all(play, asker, [(topic, 0, end)])
         await play.pause(OPEN_MS)
         former, writer = writer, replace(writer, next={})
         must(not writer.took(await former.end(commits=commits)), "a transaction could not be ended")
-        await settle(waits, seconds=wait / 1000 + 6)
+        await settle(waits)
         await former.end_again(commits=commits)
         await former.end(commits=not commits)
         await _ask_all(play, asker, [(topic, 0, end)])
@@ -538,7 +538,7 @@ async def transactional_offsets(play: Play) -> None:
         await play.open("asker"),
     )
     for each in (group, beside):  # now there are such groups
-        await play.commit(asker, each, "", -1, [topic], numbers=(0, 1)).within(10)
+        await play.commit(asker, each, "", -1, [topic], numbers=(0, 1))
     rounds = (
         (True, False, (0,)), (False, False, (0, 1)), (True, True, (1, 0)), (False, True, (0,)), (True, False, (0, 1)),
     )  # fmt: skip
@@ -547,7 +547,7 @@ async def transactional_offsets(play: Play) -> None:
             await writer.begin_offsets(each)
             _must_take(await writer.commit_offset(each, 10 + at, numbers=numbers))
         if overtaken:
-            await play.commit(asker, group, "", -1, [topic]).within(10)
+            await play.commit(asker, group, "", -1, [topic])
         for surely in (True, False):
             await play.ask_offsets(asker, group, [topic], stable=surely)
         await play.ask_offsets(asker, group, None, stable=True)
@@ -600,7 +600,7 @@ async def members_offsets(play: Play) -> None:
         await writer.end(commits=True)
         await _until_stable(play, writer, asker, group)
     left = joined[0]
-    await play.leave(left.conn, group, left.id).within(8)
+    await play.leave(left.conn, group, left.id)
     await writer.begin_offsets(group)
     await writer.commit_offset(group, 80, (left.id, left.generation))
     await writer.end(commits=True)
@@ -635,7 +635,7 @@ async def _ask_all(play: Play, conn: Connection, places: Sequence[tuple[str, int
     lists = play.offers("list_offsets", "L1", least=2)
     for committed in (True, False):
         for place in places:
-            await play.fetch(conn, [place], max_wait_ms=0, committed=committed).within(10)
+            await play.fetch(conn, [place], max_wait_ms=0, committed=committed)
         if lists:
             of = {(topic, number, -1) for topic, number, _ in places}
             await play.ask_all(play.list_offsets(conn, sorted(of), committed=committed))
