@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
-from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, RowStatus, Timed
+from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Timed
 from purgatorio_wire.history.finding import Rows, broken, checked, kept, named, timed
 from purgatorio_wire.history.history import (
     END_OF_TIME,
@@ -34,7 +34,7 @@ BEAT: Final = "consumer_group_heartbeat"
 JOINS: Final = 0
 """The epoch by which a member joins; it leaves by one below."""
 UNKNOWN_MEMBER, NO_GROUP, FENCED_EPOCH, OFF = 25, 69, 110, 35
-GAP_NS: Final = 12_000 * MS
+GAP_NS: Final = 20_000 * MS
 """By how much is late what never comes: a scene waits so long."""
 IDLE_NS: Final = 1000 * MS
 """Who is not heard of for longer is not waited for."""
@@ -203,7 +203,7 @@ class _Group:
         """Who is a member for longer than it may be, and nobody has noticed that it is out."""
         for member in self.members.values():
             by = self._out_by(member, None, t)
-            if by.held is RowStatus.LATE and not member.overdue:
+            if t > by.limit_t and not member.overdue:
                 member.overdue = True
                 yield from self._put_out(member, by)
 
@@ -231,7 +231,7 @@ class _Group:
             if not all_given or len(epochs) > 1 or min(epochs) <= self.least_epoch:
                 return
         by = self._by(self.since_t, self.since_t, None if one is None else t, t)
-        if one is not None or by.held is RowStatus.LATE:
+        if one is not None or t > by.limit_t:
             change, self.change = self.change, None
             promise = "all partitions assigned, and a new epoch for each member,"
             yield timed("G14", "not-given", change, by, promise, self.since_t, what="assigned")

@@ -22,7 +22,7 @@ from purgatorio_wire.scene.spec import scene
 PARTITIONS: Final = 4
 POLL_MS: Final = 60
 HELD_BEATS: Final = 8
-SETTLES_SECONDS: Final = 15.0
+SETTLES_SECONDS: Final = 24.0
 BEATS: Final = int(SETTLES_SECONDS * 1000 / POLL_MS)
 REBALANCE_MS: Final = 3000
 MOST_SESSION_MS: Final = 50_000
@@ -121,7 +121,7 @@ async def settled(members: Sequence[Consumer], above: int = 0) -> int:
 @scene(
     "groups",
     "G14 two-owners, G14 not-given, G14 epoch, G15 taken-though-wrong, G15 again, G15 put-out, G15 stranger",
-    seconds=75,
+    seconds=110,
 )
 async def reassigned(play: Play) -> None:
     """Members join and leave. One that is to give up partitions keeps them for a while. Heartbeats name wrong epochs
@@ -156,7 +156,7 @@ async def reassigned(play: Play) -> None:
         await one.leave()
 
 
-@scene("groups", "G15 not-put-out, G14 not-given", seconds=60)
+@scene("groups", "G15 not-put-out, G14 not-given", seconds=110)
 async def unrevoked(play: Play) -> None:
     """A member that is to give up partitions sends heartbeats, and never gives them up: it is removed at its rebalance
     time-out. Then it joins again."""
@@ -175,7 +175,7 @@ async def unrevoked(play: Play) -> None:
         await one.leave()
 
 
-@scene("groups", "G15 not-put-out, G14 not-given", seconds=100, takes=50)
+@scene("groups", "G15 not-put-out, G14 not-given", seconds=120, takes=50)
 async def silent_consumer(play: Play) -> None:
     """A member is not heard of any more: it is removed at its session time-out, and the other gets its partitions."""
     play.need(BEAT)
