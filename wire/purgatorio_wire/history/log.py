@@ -369,18 +369,21 @@ class Topics:
             written = written_by(batches)
             again = log.again(written)
             base = base if ack_t else -1
-            within = self._within(one, part, written) if transactional(batches) else None
+            within = self._within(one, part, written, error) if transactional(batches) else None
             append = Append(
                 one, one.t, ack_t, count, size, base, error, acks, taken_t, lowest, written, within
             )
             (log.repeats if again else log.appends).append(append)
 
-    def _within(self, one: Exchange, part: Part, written: Written) -> Transaction:
-        """The last transaction that its producer had begun there; without one, the end is unknown."""
+    def _within(self, one: Exchange, part: Part, written: Written, error: int) -> Transaction | None:
+        """The last transaction that its producer had begun there; without one, the end is unknown, and what was refused
+        is part of none."""
         by = Producer(written.producer_id, written.producer_epoch)
         begun = [x for x in self.transactions if x.producer == by and part in x.parts and x.begun_t <= one.t]
         if begun:
             return begun[-1]
+        if error not in MAY_BE_THERE:
+            return None
         stray = Transaction(text(one.body, "transactional_id"), by, one.t, one.t, {part})
         self.transactions.append(stray)
         return stray
