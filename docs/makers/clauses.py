@@ -26,20 +26,24 @@ give. If a function or a constant is missing, the clause is SKIPPED. T8 to T12 a
 periodic tasks, resets or turns. (A turn is one `advance_clock` call.)
 
 An *occasion* is a case in which the clause could be broken. If a run has no occasion of a clause, the clause is
-UNKNOWN. But if a clause is about a call that the program never made, such as a cancel, the clause is SKIPPED. The
-formulas use these words:
+UNKNOWN. But if a clause is about a call that the program never made, such as a cancel, the clause is SKIPPED.
+
+In virtual time a task can run only inside an `advance_clock`. So a task is not late if it runs inside the first
+`advance_clock` that reaches its late bound. The formulas use these words:
 
 | word | meaning |
 | --- | --- |
-| `x.call`, `x.ret`, `x.out` | call, return and result of x; `a.ret < b.call`: a ended before b began |
+| `x.call`, `x.ret`, `x.out`, `x.t` | call, return, result and time of x; `a.ret < b.call`: a ended before b began |
 | registration | a call of `try_complete_else_watch` |
 | check | a call of `check_and_complete` |
 | try, force | a call of `try_complete`; a call of `force_complete` |
 | done, fire | a run of `on_complete`; a run of a task (`timer_fire`) |
 | claim | the `force_complete` that completes the operation |
-| in force (of an add) | not yet replaced by a later add, and its task not disarmed by a later cancel |
+| cause (of a fire) | an add before the fire, unless a later add or cancel returned before the deadline of this add |
+| `f(n)`, P | the n-th fire of a periodic task, and its period |
 | reading | a `gauge` or `quiesce` event, which has the sizes |
 | at rest | at a `quiesce`, or at a `gauge` while no other call is open |
+| overdue at the end | the trace goes on for longer than the late bound after the deadline |
 | virtual time | a clock that only the driver moves |
 
 [A state machine](models.md#the-operation-as-a-state-machine) shows the calls that O1, O2, O3 and O6 allow in each

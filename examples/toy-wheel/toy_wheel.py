@@ -13,7 +13,7 @@ class ToyWheel:
         self.buckets: list[list[Callable[[], None]]] = [[] for _ in range(8)]
 
     def add(self, deadline: int, task: Callable[[], None]) -> None:
-        """Deadlines in ticks, fewer than eight after now."""
+        """`deadline` is a number of ticks, and less than `now + 8`."""
         if deadline <= self.now + 1:
             task()  # already due
         else:

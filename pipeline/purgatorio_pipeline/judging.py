@@ -1,4 +1,5 @@
-"""Runs one check, from the files to the results. This module chooses the engine, and contains the engine `process`."""
+"""Runs one `purgatorio check`, from the trace files to the results. This module chooses the engine (`process` or
+`spark`), and contains the engine `process`."""
 
 from __future__ import annotations
 

@@ -13,12 +13,11 @@ from __future__ import annotations
 import logging
 
 import pytest
-from hypothesis import settings
 
+from mutants.kill_matrix.layers import SEEDS, ci_hunt
 from mutants.reference import MUTANTS
 from mutants.reference.mutant import Mutant
 from mutants.reference.variants import VARIANTS
-from purgatorio_spec.oracle.hypothesis_profiles import CI, HUNT
 from purgatorio_stress.stateful.registry import SEARCHES, searches_for
 from purgatorio_stress.stateful.search import Search
 
@@ -30,7 +29,6 @@ SEQUENTIAL = [
 IN_A_WINDOW = [MUTANTS[41]]
 """A race, but the machine lets another thread in between two keys of a registration."""
 
-ALIGNED = "aligned-programs"
 RARE = {"22-on-expiration-unconditional-pending-flag", "66-interval-inclusive-pending-flag"}
 """Met after some hundred examples, from another seed than the first."""
 
@@ -46,11 +44,9 @@ def quiet(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def hunt(search: Search, mutant: Mutant, seed: int | None = None) -> bool:
-    """Whether the search finds the mutant, with the examples that the CI profile takes for what must pass."""
-    examples = search.examples if search.name == ALIGNED else CI.max_examples
+    """Whether the search finds the mutant."""
     with mutant.applied():
-        profile = settings(HUNT, max_examples=examples, derandomize=seed is None)
-        return search.run(profile, seed) is not None
+        return ci_hunt(search, seed) is not None
 
 
 @pytest.mark.parametrize(
@@ -62,10 +58,9 @@ def hunt(search: Search, mutant: Mutant, seed: int | None = None) -> bool:
 )
 def test_killed(mutant: Mutant) -> None:
     """By one of the searches that run the patched code. What needs some hundred examples is found from another seed."""
-    seeds = (None, 1, 2, 3)
     assert any(
         hunt(search, mutant, seed)
-        for seed in seeds
+        for seed in SEEDS
         for search in searches_for(mutant.patches, mutant.dialect)
     )
 

@@ -1,9 +1,9 @@
 """The scope: every program of one or two callers up to a size, the smallest first.
 
 A program begins in a start state. A start state has up to two tasks (or operations), and one more task that no call
-uses. Then one or two callers make up to three calls in total. A move of the clock is a call. One more call may come
-from inside a callback, or end with an error. Inside a callback, a task may also cancel itself and add another task. At
-the end, each waiting operation gets its event or its time-out.
+uses. Then one or two callers make up to three calls in total. A move of the clock is a call. One of the calls may
+come from inside a callback, or a callback may raise an exception. Inside a callback, a task may also cancel itself and
+add another task. At the end, each waiting operation gets its event or its time-out.
 
 The size of a program is the number of its calls after the start, including calls from inside callbacks. If two
 programs differ only in names, the scope has only one of the two.
@@ -15,6 +15,7 @@ import itertools
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 from purgatorio_conformance.protocol.describe import Part
@@ -219,8 +220,14 @@ def crossed(
     them, then those of which that is true of the start state."""
     words = _words(part, delays, description)
     for size in range(2, SIZE_MOST + 1):
-        found = [*words.crossed(size)]
+        found = _crossed(part, delays, description, size)
         yield len(found), map(words.crossing, _new_first(found))
+
+
+@lru_cache(maxsize=2 * SIZE_MOST)
+def _crossed(part: Part, delays: Delays, description: Description, size: int) -> tuple[_Recipe, ...]:
+    """The most take a second, and each way to play them asks for them."""
+    return tuple(_words(part, delays, description).crossed(size))
 
 
 def crossed_pairs(part: Part, delays: Delays, description: Description) -> Iterator[SmallProgram]:
@@ -232,7 +239,9 @@ def crossed_pairs(part: Part, delays: Delays, description: Description) -> Itera
 def crossing_named(name: str, part: Part, delays: Delays, description: Description) -> SmallProgram | None:
     """The program of this name, if it is one of `crossed`."""
     words = _words(part, delays, description)
-    recipes = (recipe for size in range(2, SIZE_MOST + 1) for recipe in words.crossed(size))
+    recipes = (
+        recipe for size in range(2, SIZE_MOST + 1) for recipe in _crossed(part, delays, description, size)
+    )
     return next((words.crossing(recipe) for recipe in recipes if recipe.name == name), None)
 
 

@@ -29,8 +29,8 @@ from purgatorio_spec.verdict import KEPT, NO_OCCASION, WANT_OF_RECORDS
 
 O1 = Clause(
     "O1",
-    "on_complete starts at most once; exactly one force_complete call returns true, and on_complete runs "
-    "inside this call",
+    "at most one force_complete call of an operation returns true, and only this call runs on_complete, once; "
+    "force_complete returns false only if another call has begun to complete the operation",
     formula="|done| <= 1;  |force.out = 1| <= 1;  force.out = 1 iff the force contains the done;  "
     "registration.ret < force.call, force.out = 0 => some claim.call < force.ret",
     records=("force_complete", "on_complete"),
@@ -41,12 +41,11 @@ O1 = Clause(
 @O1.of_operation
 def once(run: Run, history: OperationHistory) -> Finding:
     """An occasion is an operation with a `force_complete` or an `on_complete`. A second completion is a violation even
-    if records were dropped. A `force_complete` may return false only if another call has begun to complete the
-    operation. This rule is judged only if the `force_complete` began after the registration had returned false. The
-    rule is not judged if a `cancel_for_key` returned the operation, or if another `force_complete` raised an exception
-    or has no return. After a `force_complete` that returned false, the rule is broken in two cases. Either the
-    operation is never completed, or a `try_complete` or an expiry completes it that began after the `force_complete`
-    returned."""
+    if records were dropped. The last rule is about a `force_complete` that returned false, if it began after the
+    registration had returned false. This rule is broken in two cases: the operation is never completed, or the
+    `try_complete` or expiry that completes the operation began after the `force_complete` had returned. The last rule
+    is not judged if a `cancel_for_key` returned the operation, or if another `force_complete` raised an exception or
+    has no return."""
     if not history.forces and not history.completes:
         return NO_OCCASION
     completes, winners = history.completes, history.winners
@@ -128,7 +127,7 @@ O2 = Clause(
     formula="every done in a force;  try.out = 1 => ready.t_call <= try.ret.t;  "
     "try.out = 1 under check(k) => no cancel_for_key(k) returned it before check(k).call;  "
     "cancel_for_key(k) returned it => k in its keys, and no cancel_for_key(k) did before;  "
-    "it waited under k throughout a cancel_for_key(k) => a call that began before the return of that one returned it",
+    "it waited under k during all of c = cancel_for_key(k) => some cancel_for_key(k) with call < c.ret returned it",
     records=("force_complete", "on_complete"),
     asks=("try_complete_else_watch",),
 )
@@ -347,7 +346,7 @@ O6 = Clause(
     "O6",
     "two try_complete calls of one operation never overlap; if on_complete runs under the operation's "
     "lock, try_complete and on_complete never overlap either",
-    formula="th(try) != th(other) => try and other are disjoint, for every other try;  and every done  (locked)",
+    formula="two tries on two threads do not overlap;  a try and a done on two threads do not overlap  (locked)",
     records=("try_complete", "on_complete"),
     asks=("try_complete_else_watch",),
 )
@@ -359,10 +358,10 @@ def no_overlap(run: Run, history: OperationHistory) -> Finding:
     another occasion is an operation with a `try_complete` and an `on_complete`. The start and the end of both
     functions are recorded while the operation's lock is held. So if the recorded intervals of two threads overlap, the
     functions did overlap. Nested calls on one thread are no violation. If records were dropped, an overlap with a call
-    without a return is UNKNOWN, because the call may have ended long before. The first `try_complete` of a
-    registration needs no lock, because no other thread knows the operation yet. A second registration of an operation
-    makes such a `try_complete` without a lock too. So if an operation is registered twice and completed without the
-    lock, the clause is not judged. A `try_complete` of a completed operation is no violation by itself."""
+    without a return is UNKNOWN, because the call may have ended long before. With the profile `pending-flag`, the
+    first `try_complete` of a registration takes no lock, because no other thread knows the operation yet. If the
+    operation is registered again, other threads know the operation. So with this profile, an operation that was
+    registered twice is not judged."""
     beside = run.profile.completes_beside
     if beside and len(history.registrations) > 1:
         return NO_OCCASION

@@ -7,11 +7,11 @@
     P4  at rest:  keys <= watched
     T5  size() >= 0,  least <= size() <= most + overcounted
 
-with  overcounted = raced  in the dialects of Kafka, and 0 elsewhere.
+with  overcounted = raced  in the profiles `locked` and `pending-flag`, and 0 in all others.
 
-*waiting*: the entries of operations that are registered, not completed, and not returned by a `cancel_for_key` of every
-key. An operation that one `cancel_for_key` returned is not in the timer. An operation that every key returned is not
-watched.
+*waiting*: the entries of operations that are registered and not completed. An operation does not count if
+`cancel_for_key` calls have returned it for each of its keys. An operation that one `cancel_for_key` returned is not in
+the timer. An operation that was returned for each of its keys is not watched.
 
 *unseen*: the entries of operations that the purge's estimate may have missed. Kafka's purge sets the estimate to the
 number of tasks in the timer. So the estimate misses every operation that is watched and not in the timer at this
@@ -23,7 +23,7 @@ registrations. *unseen* counts at most as many of these registrations as were op
 began during one `advance_clock`. (During an `advance_clock`, a purge may be paused between reading and using the
 timer's size.)
 
-*raced*: the dialects `locked` and `pending-flag` may count a task that was cancelled during an add, or during a move
+*raced*: the profiles `locked` and `pending-flag` may count a task that was cancelled during an add, or during a move
 between buckets, until the bucket is flushed. A task is raced if a cancel of the task began during an add, or if another
 thread recorded an event during the cancel. The task counts from the call of this cancel on. Each race may leave a task
 behind, so the number of raced tasks is not limited. The counting ends at a `quiesce` that comes a reaper's period after
@@ -38,9 +38,9 @@ from purgatorio_spec.verdict import KEPT, NO_OCCASION, STILL_OPEN
 
 P1 = Clause(
     "P1",
-    "completed operations are removed: when no call runs, every watched entry belongs to a waiting "
-    "operation, except entries of at most purge_interval completed operations, and entries of operations "
-    "that were not in the timer at the time of the last purge",
+    "completed operations are removed: when no call runs, every watched entry belongs to a waiting operation; "
+    "exceptions are the entries of at most purge_interval completed operations, and entries that the last purge "
+    "could not see, because their operations were not in the timer",
     formula="at rest: watched <= waiting + most_entries(purge_interval) + unseen",
     records=("gauge|quiesce", "try_complete_else_watch", "force_complete"),
     constants=("purge_interval",),
@@ -51,13 +51,13 @@ P1 = Clause(
 @P1.of_reading
 def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     """An occasion is a reading of `watched` at rest. In the formula, *waiting* counts the entries of operations that
-    are registered, not completed, and not returned by a `cancel_for_key` of every key. *most_entries(n)* counts the
-    entries of the n operations with the most keys. *unseen* counts the entries that the last purge may have missed. At
-    the time of this purge, the operation of such an entry was watched and not in the timer. The operation was completed
-    later. An operation is watched but not in the timer for one of three reasons: its time-out has passed, it has no
-    time-out, or its registration is not finished. The time of the purge is not recorded. So the clause uses the time
-    that gives the largest *unseen*. In virtual time, *unseen* has a limit for operations that were being registered:
-    the largest number of registrations that were open at one time."""
+    are registered and not completed. An operation does not count if `cancel_for_key` calls have returned the operation
+    for each of its keys. *most_entries(n)* counts the entries of the n operations with the most keys. *unseen* counts
+    the entries that the last purge may have missed. Such an entry belongs to an operation that was watched and not in
+    the timer at the time of the purge, and was completed later. An operation is watched but not in the timer for one of
+    three reasons: its time-out has passed, it has no time-out, or its registration is not finished. The time of the
+    purge is not recorded. So the clause uses the time that gives the largest *unseen*. In virtual time, *unseen* has a
+    limit for operations that were being registered: the largest number of registrations that were open at one time."""
     if not reading.at_rest or reading.watched is None or run.purge_interval is None:
         return NO_OCCASION
     most = reading.waiting + reading.garbage_most
@@ -88,11 +88,12 @@ def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
     """The sizes are read at some time before the event is recorded. A reading (`gauge` or `quiesce`) is an occasion if
     the earliest possible time is known. If a reading is recorded as a call and a return, the earliest time is the call.
     If a reading is recorded as a single event, the earliest time is the previous event of its thread. If there is no
-    previous event, only a reading at rest is an occasion. `watched` is at least the number of entries of live
-    operations, and at most the number of all entries ever made. At rest, `delayed` is at most the number of live
-    operations that no `cancel_for_key` has returned, plus the number of timer tasks that are not operations. In Kafka's
-    dialects, `delayed` may also count *raced* tasks. A task is raced if its cancel overlapped an add, or if another
-    event was recorded during the cancel. A raced task counts until a `quiesce` at which the task is long overdue."""
+    previous event, only a reading at rest is an occasion. `watched_least` is the number of entries of live operations,
+    and `watched_most` is the number of all entries ever made. `live` is the number of live operations that no
+    `cancel_for_key` has returned. *plain tasks* are the timer tasks that are not operations. With the profiles `locked`
+    and `pending-flag`, `delayed` may also count *raced* tasks (otherwise `raced` is 0). A task is raced if its cancel
+    overlapped an add, or if another event was recorded during the cancel. A raced task counts until the first
+    `quiesce` that is later than its deadline by `late_ns` plus 200 ms, the period of Kafka's reaper."""
     if not reading.bounded:
         return NO_OCCASION
     # What a key may have given back, and no event reported, is counted or not.
@@ -156,13 +157,14 @@ T5 = Clause(
 
 @T5.of_reading
 def size_is_exact(run: Run, reading: Reading) -> Finding:
-    """An occasion is a reading of `delayed`, with the conditions of P2. If the profile counts cancelled tasks until the
-    next tick, only a reading at rest is an occasion. A reading that is recorded as a single event may have been made at
-    any time since the previous event of its thread. Even at rest, a reaper may be moving one task between buckets, and
-    the recorder does not see this move. Only a `quiesce` excludes such a move. So without a `quiesce`, the lower bound
-    is one less. `size()` may count a task until the end of its run. In real time, `size()` may still count a task
-    without an operation after the recorded end of its run, for at most one period of the reaper. The thread of the task
-    reports the end first, and changes the count later."""
+    """An occasion is a reading of `delayed`, with the conditions of P2. With the profile `netty-hashed-wheel`, `size()`
+    counts a cancelled task until the next tick, so only a reading at rest is an occasion. `tasks_least` and
+    `tasks_most` bound the number of tasks that may have been pending during the reading. P2 defines `raced`. A reading
+    that is recorded as a single event may have been made at any time since the previous event of its thread. Even at
+    rest, a reaper may be moving one task between buckets, and the recorder does not see this move. Only a `quiesce`
+    excludes such a move. So without a `quiesce`, the lower bound is one less. `size()` may count a task until the end
+    of its run. In real time, the thread of a plain task may report the end of the run first, and change the count
+    later. So `size()` may count such a task for 200 ms more."""
     if reading.delayed is None:
         return NO_OCCASION
     if reading.delayed < 0:

@@ -55,10 +55,10 @@ def at_the_end(run: Run, due_t: int) -> Due:
 
 O4 = Clause(
     "O4",
-    "no lost completion: if an operation is ready when a check_and_complete of its key starts, the "
-    "operation is completed and does not wait for its timeout",
+    "no lost completion: if an operation is ready when its registration or a check_and_complete of its key starts, "
+    "the operation is completed and does not wait for its timeout",
     formula="ready < check(k).call => claim.call < max(check(k).ret, registration.ret)  (locked);  "
-    "the claim is not left to the expiry  (pending-flag);  "
+    "ready < check(k).call => the claim is not made by a later expiry  (pending-flag);  "
     "ready < registration.call => claim.call < registration.ret  (both)",
     records=("ready", "check_and_complete", "try_complete_else_watch", "try_complete", "force_complete"),
     asks=("try_complete_else_watch", "check_and_complete"),
@@ -71,7 +71,9 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
     operation with a key that was checked after the operation was ready, if the check returned. After a
     `cancel_for_key` has returned the operation, the operation is not watched under this key, and checks of the key are
     not judged. If a `try_complete` of the operation raised an exception, the exception may have prevented the
-    completion. So registrations and checks that began before the end of this `try_complete` are not judged. A check
+    completion. So registrations and checks that began before the end of this `try_complete` are not judged. With the
+    profile `pending-flag`, the expiry may complete the operation if the expiry came before the check returned, or while
+    a `try_complete` was running or about to run. A check
     that ended with an exception is not judged, because in Kafka the exception of one operation ends the check. (O8
     forbids this for the reference.)"""
     registration, ready = history.registration, history.ready

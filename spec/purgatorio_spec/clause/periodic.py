@@ -221,8 +221,7 @@ T9 = Clause(
     "a periodic task neither drifts nor stops: each run starts at most late_ns after its deadline; the "
     "header declares what happens to missed runs",
     formula="fixed delay: f(n).t <= f(n-1).ret.t + P + late_ns;  "
-    "fixed rate: f.t <= max(deadline_t + k * P, f(n-1).ret.t) + late_ns, where k is the next slot without a fire;  "
-    "in virtual time: or by the first advance_clock after that",
+    "fixed rate: f.t <= max(deadline_t + k * P, f(n-1).ret.t) + late_ns, where k is the next slot without a fire",
     records=(_ADDED, "timer_fire", "timer_cancel"),
     constants=("late_ns",),
     needs_whole=True,
@@ -274,9 +273,10 @@ def keeps_its_rate(run: Run, history: OperationHistory) -> Finding:
 
 T10 = Clause(
     "T10",
-    "after a cancel, a periodic task does not run again, even if the task itself makes the cancel",
-    formula="cancel.out != 0 => no fire with fire.i > cancel.ret.i;  "
-    "except a fire that was due by cancel.ret.t, if the cancel is no barrier and is not inside a fire of the task",
+    "after a cancel, a periodic task does not run again, even if the task itself makes the cancel; one run that was "
+    "due before the cancel returned may still start, unless the cancel is a barrier or comes from the task itself",
+    formula="cancel.out != 0 => no fire starts after cancel.ret;  "
+    "except one fire that was due by cancel.ret.t, if the cancel is no barrier and is not inside a fire of the task",
     records=(_ADDED, "timer_fire", "timer_cancel"),
     constants=("early_ns",),
     asked_by=PERIODIC_ADDS,
@@ -285,7 +285,7 @@ T10 = Clause(
 
 @T10.of_operation
 def cancel_ends_it(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a periodic task with a cancel that returned a value other than 0."""
+    """An occasion is a periodic task with a cancel that returned a value other than 0. T4 defines a *barrier*."""
     task = _task(run, history)
     cancels = [c for c in history.cancels if c.out != 0 and c.err is None and c.ret_i is not None]
     if task is None or not cancels:

@@ -17,10 +17,10 @@ from purgatorio_spec.verdict import KEPT, NO_OCCASION, WANT_OF_RECORDS
 
 T12 = Clause(
     "T12",
-    "every advance_clock call returns; if a task adds another task without a delay, the new task runs in "
-    "the same advance_clock call or in the next advance_clock call, as the header declares",
+    "if a task adds another task without a delay, the new task runs in the same advance_clock call or in the next "
+    "advance_clock call, as the header declares (P3: every advance_clock call returns)",
     formula="add.delay_ns <= 0, add inside an advance_clock A:  "
-    "turn next => no fire of it inside A;  turn same => its fire.i < A.ret.i",
+    "turn next => no fire of the new task inside A;  turn same => a fire of the new task starts inside A",
     records=("timer_add", "timer_fire", "advance_clock"),
     constants=("turn",),
     asked_by=("turn",),

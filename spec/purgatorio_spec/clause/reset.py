@@ -22,7 +22,7 @@ T11 = Clause(
     formula="reset.ret.t < d - early_ns => no fire belongs to the earlier deadline d;  "
     "fire.t >= reset.deadline_t - early_ns, even after d, if the reset is a barrier and returned 1 on the thread of "
     "the fire;  fire.t <= max(reset.deadline_t, reset.ret.t + delay_ns) + late_ns;  "
-    "|fires| <= |adds and resets in force at them|",
+    "|fires| <= |adds and resets that are causes of the fires|",
     records=("timer_reset", "timer_add", "timer_fire", "timer_cancel"),
     constants=("early_ns",),
     needs_whole=True,

@@ -30,7 +30,7 @@ from purgatorio_spec.verdict import KEPT, NO_BOUND, NO_OCCASION, STILL_OPEN, WAN
 T1 = Clause(
     "T1",
     "not early: a task fires no earlier than its deadline minus early_ns, the declared early bound",
-    formula="every fire belongs to an add of its own, with fire.t >= deadline_t - early_ns",
+    formula="each fire has its own add, with fire.t >= deadline_t - early_ns",
     records=("timer_add", "timer_fire"),
     constants=("early_ns",),
     asks=("timer_add",),
@@ -39,7 +39,8 @@ T1 = Clause(
 
 @T1.of_operation
 def not_early(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a task that fired and whose deadline is recorded."""
+    """An occasion is a task that fired and whose deadline is recorded. If the task was added twice, two fires never
+    count for one add."""
     if _is_judged_elsewhere(history):
         return NO_OCCASION
     early_ns = run.early_ns or 0
@@ -77,7 +78,7 @@ T2 = Clause(
 
 @T2.of_operation
 def not_late(run: Run, history: OperationHistory) -> Finding:
-    """A task is an occasion if it fired, if only one add can be the cause of its first fire, and if no cancel and no
+    """A task is an occasion if it fired, if only one add can be the *cause* of its first fire, and if no cancel and no
     completion came before this fire. The timer may compute the deadline at any time between the add's call and its
     return, so lateness counts from the return. T3 judges a task that never fired. With the profile `request-log`, a
     request that was answered is an occasion too: the answer must come no later than the time-out."""
@@ -127,8 +128,8 @@ def _answered_in_time(run: Run, history: OperationHistory, late_ns: int) -> Find
 T3 = Clause(
     "T3",
     "a task fires at most once, and exactly once if it is not cancelled",
-    formula="|fires| <= |adds in force at them|;  a last add that is overdue at the end, and that no cancel or "
-    "completion followed, has a fire after it",
+    formula="|fires| <= |causes of the fires|;  the last add is overdue at the end, and no cancel or completion came "
+    "after it => some fire came after it",
     records=("timer_add", "timer_fire", "timer_cancel"),
     needs_whole=True,
     asks=("timer_add",),
@@ -139,8 +140,7 @@ T3 = Clause(
 def exactly_once(run: Run, history: OperationHistory) -> Finding:
     """An occasion is a task that fired, or that was added and is overdue at the end. If a cancel returned 0, or came
     before the last add, the cancel does not disarm the task. If an add raised an exception, the task may be armed or
-    not. An add is no longer in force if, before the deadline, another add moved the task or a cancel disarmed the task.
-    The fire of a cancelled task is judged by T4."""
+    not. T4 judges a fire of a cancelled task."""
     if _is_judged_elsewhere(history):
         return NO_OCCASION
     answers = {

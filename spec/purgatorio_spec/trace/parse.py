@@ -1,8 +1,9 @@
 """Parses one line of a trace: the result is one record, or the reason for the refusal.
 
 Traces are untrusted input. Nothing is evaluated, and every size is bounded. A refusal names the field, the expected
-value and the remedy. The functions of this module see one line. `purgatorio_spec.trace.reader` and the histories check
-the whole file (order of `i`, a return without its call, the count in the end record).
+value and the remedy. The functions of this module see one line. `purgatorio_spec.trace.reader` and
+`purgatorio_spec.history` check the whole file: the order of the record numbers `i`, that each return has a call, and
+the count in the end record.
 """
 
 import json

@@ -7,10 +7,11 @@ run, the search finds *races*: two dependent steps of different tasks that nothi
 to the state before the earlier step of a race, and tries the other order. Sleep sets avoid runs that only swap
 independent steps.
 
-Two consecutive runs share a prefix. The results for the prefix stay on a stack, so only the steps after the prefix are
-checked. "Happened before" is a bit mask of earlier steps.
+Two consecutive runs share a prefix. The races of the prefix stay on a stack, so the search looks for races only among
+the steps after the prefix. For each step, a bit mask says which earlier steps happened before it.
 
-The search is complete if every run ends. The search follows a marked loop for at most `Program.turns` iterations. The
+The search is complete if every run ends. A loop that waits for another thread is marked in the program, and a run
+follows such a loop for at most `Program.turns` iterations. The
 search finds all deadlocks, and all violations that are visible at the end of a run. A violation that depends on the
 order of independent steps can be missed, because only one of the equivalent runs is judged.
 """

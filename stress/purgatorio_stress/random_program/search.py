@@ -1,8 +1,10 @@
 """Searches random programs within a time limit: the choice of the programs, and the exploration of each program.
 
-Half of the time goes to small programs, one size after another. The other half goes to larger random programs. DPOR
-searches each program. If a program is too large for DPOR within `SCHEDULES` schedules (small programs: four times as
-many), PCT searches the program with half of `SCHEDULES` schedules, and the program counts as sampled. A violation is
+Half of the time goes to small programs, one size after another. The other half goes to larger random programs. Each
+program is searched with `SCHEDULES` schedules at most (some small programs: four times as many) by DPOR, which covers
+every order of the threads (`explorer.dpor`). If a program has more orders, PCT (random thread priorities,
+`explorer.sampling`) runs half as many schedules. The program then counts as sampled, not as completely searched. A
+violation is
 minimized: calls, threads, objects, callbacks and settings are removed or simplified as long as the same clause is
 broken and neither program nor run becomes longer. Then the schedule is minimized.
 

@@ -10,7 +10,7 @@ from purgatorio_stress.mutant.patch import Patch
 from purgatorio_stress.stateful.action_queue_machine import ActionQueueMachine
 from purgatorio_stress.stateful.purgatory_machine import LockedMachine, PendingFlagMachine
 from purgatorio_stress.stateful.reaper_machine import ReaperMachine
-from purgatorio_stress.stateful.search import Search, of_machine, of_programs
+from purgatorio_stress.stateful.search import Search
 from purgatorio_stress.stateful.timer_machine import (
     HASHED,
     HEAP,
@@ -19,7 +19,6 @@ from purgatorio_stress.stateful.timer_machine import (
     WHEEL,
     machine_for,
 )
-from purgatorio_stress.stateful.timer_programs import aligned_programs, run_program
 
 
 class _PendingFlag(PendingFlagMachine):
@@ -33,16 +32,15 @@ class _Locked(LockedMachine):
 SEARCHES: Final[Mapping[str, Search]] = {
     search.name: search
     for search in (
-        of_machine("system-timer", machine_for(WHEEL, blind=True)),
-        of_programs("aligned-programs", aligned_programs(), run_program, examples=500),
-        of_machine("heap-timer", machine_for(HEAP, blind=True)),
-        of_machine("hashed-wheel", machine_for(HASHED, blind=True)),
-        of_machine("intrusive-timer", machine_for(INTRUSIVE, blind=True)),
-        of_machine("intrusive-calls", machine_for(INTRUSIVE_CALLS, blind=True)),
-        of_machine("reaper", ReaperMachine),
-        of_machine("action-queue", ActionQueueMachine),
-        of_machine("purgatory-pending-flag", _PendingFlag),
-        of_machine("purgatory-locked", _Locked),
+        Search("system-timer", machine_for(WHEEL, blind=True)),
+        Search("heap-timer", machine_for(HEAP, blind=True)),
+        Search("hashed-wheel", machine_for(HASHED, blind=True)),
+        Search("intrusive-timer", machine_for(INTRUSIVE, blind=True)),
+        Search("intrusive-calls", machine_for(INTRUSIVE_CALLS, blind=True)),
+        Search("reaper", ReaperMachine),
+        Search("action-queue", ActionQueueMachine),
+        Search("purgatory-pending-flag", _PendingFlag),
+        Search("purgatory-locked", _Locked),
     )
 }
 """The timers' see the contract only, not the structures' own checks, for another timer has none. The clauses do not
@@ -65,7 +63,7 @@ BY_MODULE: Final[Mapping[str, tuple[str, ...]]] = {
     "purgatorio.timer.hashed_wheel": ("hashed-wheel",),
     "purgatorio.timer.heap_timer": ("heap-timer",),
     "purgatorio.timer.intrusive": ("intrusive-timer", "intrusive-calls"),
-    "purgatorio.timer": ("system-timer", "aligned-programs", "reaper"),
+    "purgatorio.timer": ("system-timer", "reaper"),
 }
 """By what the module's name begins with, the narrower first."""
 _OF_ONE_DIALECT: Final = {

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, cast
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from purgatorio import HashedWheel, HeapTimer, SystemTimer, TimerTask
-from purgatorio.timer import IntrusiveTimer
+from purgatorio.timer import Handle, IntrusiveTimer
 from purgatorio_spec.oracle.timer_set import Disagreement, TimerSet
 from purgatorio_stress.scenario.parts import CheckedTimer, TimerParts
 from purgatorio_stress.stateful.boundary_clocks import CLOCKS_MS, FAR_MS, boundary_delays
-from purgatorio_stress.stateful.by_number import ByNumber
 from purgatorio_stress.stateful.one_thread import (
     KeptFaults,
     Meter,
@@ -80,20 +79,45 @@ def _intrusive(tick_ms: int, size: int, parts: Parts) -> IntrusiveTimer:
     )
 
 
-def _intrusive_calls(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
-    return ByNumber(_intrusive(tick_ms, size, parts))
+class _ByNumber:
+    """An `IntrusiveTimer` where every `every`-th task that is added waits as its function, under a number; the others
+    as themselves. A task that waits and is added again is cancelled first: functions are not moved."""
+
+    def __init__(self, timer: IntrusiveTimer, every: int) -> None:
+        self._timer: Final = timer
+        self._every: Final = every
+        self._added = 0
+        self._handles: dict[TimerTask, Handle] = {}
+
+    def add(self, task: TimerTask) -> None:
+        self.cancel(task)
+        self._added += 1
+        if self._added % self._every == 0:
+            self._handles[task] = self._timer.call_later(task.delay_ms, task.run)
+        else:
+            self._timer.add(task)
+
+    def cancel(self, task: TimerTask) -> None:
+        handle = self._handles.pop(task, None)
+        self._timer.cancel(task if handle is None else handle)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._timer, name)
 
 
-def _intrusive_mixed(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
-    return ByNumber(_intrusive(tick_ms, size, parts), every=2)
+def _by_number(every: int) -> Factory:
+    def made(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
+        return cast(CheckedTimer, _ByNumber(_intrusive(tick_ms, size, parts), every))
+
+    return made
 
 
 WHEEL: Final = ("SystemTimer", _wheel)
 HEAP: Final = ("HeapTimer", _heap)
 HASHED: Final = ("HashedWheel", _hashed)
 INTRUSIVE: Final = ("IntrusiveTimer", _intrusive)
-INTRUSIVE_CALLS: Final = ("IntrusiveTimerCalls", _intrusive_calls)
-INTRUSIVE_MIXED: Final = ("IntrusiveTimerMixed", _intrusive_mixed)
+INTRUSIVE_CALLS: Final = ("IntrusiveTimerCalls", _by_number(1))
+INTRUSIVE_MIXED: Final = ("IntrusiveTimerMixed", _by_number(2))
 TIMERS: Final = (WHEEL, HEAP, HASHED, INTRUSIVE, INTRUSIVE_CALLS, INTRUSIVE_MIXED)
 
 

@@ -15,9 +15,11 @@ from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from typing import Final
 
 import pyarrow as pa
+from hypothesis import settings
 
 from mutants.kill_matrix.contract_layer import contract_kill
 from mutants.kill_matrix.explored import hunt
@@ -25,7 +27,7 @@ from mutants.kill_matrix.raced import stress_hunt
 from mutants.reference.mutant import Mutant
 from purgatorio_spec.campaign import kills
 from purgatorio_spec.judge.rowwise import judge_run
-from purgatorio_spec.oracle.hypothesis_profiles import CI
+from purgatorio_spec.oracle.hypothesis_profiles import CI, HUNT
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
 from purgatorio_spec.trace.recorder import LogRow
 from purgatorio_stress.explorer.replay import BadToken, replay
@@ -35,7 +37,7 @@ from purgatorio_stress.printed import Kill
 from purgatorio_stress.random_program.registry import scenario_named
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.stateful.registry import SEARCHES, searches_for
-from purgatorio_stress.stateful.search import DEFAULT_EXAMPLES
+from purgatorio_stress.stateful.search import Failing, Search
 
 EXPLORED: Final = ("explorer", "one-run", "random", "trace")
 """One hunt of the explorer gives these four."""
@@ -49,6 +51,9 @@ QUICK: Final = ("proof", "model", *EXPLORED)
 
 STRESS_ROUNDS: Final = 2_000
 STRESS_SEED: Final = 1
+SEEDS: Final = (None, 1, 2, 3)
+"""Of the Hypothesis machines; None: the examples are the same in every run."""
+
 _SAMPLE: Final = Limits(schedules=500, seconds=60.0)
 _SEED: Final = 1
 
@@ -74,26 +79,30 @@ def kills_of(mutant: Mutant, layers: Collection[str]) -> dict[str, Kill]:
 
 
 def stateful_kill(mutant: Mutant) -> Kill:
-    """The Hypothesis machines that run the patched code, one after the other, as the profile `ci` does."""
-    searches = searches_for(mutant.patches, mutant.dialect)
+    """The Hypothesis machines that run the patched code, one after the other, as the profile `ci` does. What shows
+    without a second thread is looked for from several seeds."""
+    hunts = product(SEEDS[: 1 if mutant.interleaving else None], searches_for(mutant.patches, mutant.dialect))
     start = time.perf_counter()
     begun = 0
-    for search in searches:
-        # A search that is not as wide as the others by default says so itself.
-        examples = CI.max_examples if search.examples == DEFAULT_EXAMPLES else search.examples
+    for seed, search in hunts:
         with mutant.applied():
-            found = search.hunt(examples)
-        if found is not None and _passes_sound(search.name, examples):
+            found = ci_hunt(search, seed)
+        if found is not None and _passes_sound(search.name, seed):
             seconds = time.perf_counter() - start
             return Kill(True, found.clause, begun + found.examples, "examples", seconds)
-        begun += examples
+        begun += CI.max_examples
     return Kill(False, effort=begun, unit="examples", seconds=time.perf_counter() - start)
 
 
+def ci_hunt(search: Search, seed: int | None) -> Failing | None:
+    """With the examples that the CI profile takes for what must pass; from a seed, other ones."""
+    return search.run(settings(HUNT, max_examples=CI.max_examples, derandomize=seed is None), seed)
+
+
 @cache
-def _passes_sound(search: str, examples: int) -> bool:
+def _passes_sound(search: str, seed: int | None) -> bool:
     """Whether a stateful test finds nothing without a mutant; it draws the same examples every time."""
-    return SEARCHES[search].hunt(examples) is None
+    return ci_hunt(SEARCHES[search], seed) is None
 
 
 def _explored(mutant: Mutant) -> dict[str, Kill]:

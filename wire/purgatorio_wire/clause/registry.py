@@ -36,9 +36,9 @@ F3 | if an append satisfies a waiting Fetch, the broker answers the Fetch no lat
 the Fetch response contains the appended record | as Kafka
 F4 | a Fetch is answered at once if min_bytes are available, if min_bytes=0, or if max_wait_ms=0
 F5 | a Fetch that reaches max_wait_ms returns the data that is available
-F6 | if the fetch offset is out of range, or the leader epoch, the topic id or the fetch session is unknown, the \
-Fetch gets its error at once; if the fetch offset is after the end offset of last_fetched_epoch, the Fetch response \
-comes at once and contains this end offset | as Kafka
+F6 | a Fetch gets its error at once in four cases: fetch offset out of range, unknown leader epoch, unknown topic id, \
+unknown fetch session; if the fetch offset is after the end offset of last_fetched_epoch, the Fetch response comes at \
+once and contains this end offset | as Kafka
 F7 | min_bytes and max_bytes apply to the sum over all partitions; the response takes records from the partitions in \
 request order; in a fetch session, a partition whose records did not fit into one response comes in a later response
 F8 | when a topic is deleted, the broker answers the Fetch and Produce requests that wait on this topic, with an \
