@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType
@@ -79,10 +79,10 @@ class _Chosen(ast.NodeTransformer):
         return self.generic_visit(sides[self._variant % len(sides)] if sides else node)
 
 
-def paragraphs(folder: Path, continued: int) -> Iterator[tuple[str, list[Line], list[str]]]:
-    """Of each story of a folder's files its title, its lines, and what is expected; a line that begins `continued`
-    blanks in continues the one before."""
-    for path in sorted(folder.glob("*.txt")):
+def paragraphs(paths: Iterable[Path], continued: int) -> Iterator[tuple[str, list[Line], list[str]]]:
+    """Of each story of these files its title, its lines, and what is expected; a line that begins `continued` blanks in
+    continues the one before."""
+    for path in sorted(paths):
         for paragraph in path.read_text(encoding="utf-8").split("\n\n"):
             if paragraph.startswith("#"):
                 continue

@@ -117,14 +117,11 @@ def page(rows: list[MatrixRow]) -> str:
         "",
         "## Bugs of concrete operations",
         "",
-        "Known bugs of a broker's requests. A test of the broker finds each (`tests/wire/test_broker_mutants.py`).",
+        "Known bugs of a broker's requests. A test or a day of `tests/wire` finds each (`test_broker_mutants.py`).",
         "",
         "| # | bug | source | found by |",
         "|---|---|---|---|",
-        *(
-            f"| {m.number} | {m.name} | {m.source} | `test_broker_{m.scenario}` |"
-            for m in BROKER_MUTANTS.values()
-        ),
+        *(f"| {m.number} | {m.name} | {m.source} | `{m.scenario}` |" for m in BROKER_MUTANTS.values()),
         "",
         "## Not applicable",
         "",

@@ -58,7 +58,8 @@ def test_each_clause_of_the_broker_and_of_the_code_is_tagged_where_it_is_kept_an
     rooms = (ROOT / "reference", ROOT / "wire" / "purgatorio_broker")
     kept = "\n".join(path.read_text() for room in rooms for path in sorted(room.rglob("*.py")))
     assert [name for name in (*broker_clauses(), *CODE_CLAUSES) if f"[{name}]" not in kept] == []
-    tested = "\n".join(path.read_text() for path in sorted((ROOT / "tests").rglob("test_*.py")))
+    told = [*sorted((ROOT / "tests").rglob("test_*.py")), *sorted((ROOT / "tests/wire/days").glob("*.txt"))]
+    tested = "\n".join(path.read_text() for path in told)
     ranges = ((int(first), int(last or first)) for first, last in BROKER_IDS.findall(tested))
     named = {f"B{number}" for first, last in ranges for number in range(first, last + 1)}
     assert set(broker_clauses()) <= named

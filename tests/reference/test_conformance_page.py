@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 ROW = re.compile(r"^\| `(?P<kafka>\w+\..+?)` \| (?P<shown>.*) \|$", re.MULTILINE)
-NAMED = re.compile(r"`(test_\w+\.py)::((?:\w+::)?test_\w+)`")
+NAMED = re.compile(r"`(test_\w+\.py|\w+\.txt)::((?:\w+::)?\w+)`")
 LISTED = set((ROOT / "tests" / "reference" / "kafka_tests.txt").read_text().splitlines())
 """What Kafka's own tests of these parts are called. A test of many cases is listed by case."""
 
@@ -34,10 +34,10 @@ def missing(page: str) -> list[str]:
     """Tests that the page names and that are not there."""
     gone = []
     for file, name in NAMED.findall(page):
-        found = [*(ROOT / "tests").glob(f"*/{file}")]
+        found = [*(ROOT / "tests").glob(f"*/{file}"), *(ROOT / "tests").glob(f"*/days/{file}")]
         source = found[0].read_text() if found else ""
         if not all(
-            re.search(rf"^\s*(def|class) {part}\b", source, re.MULTILINE) for part in name.split("::")
+            re.search(rf"^\s*((def|class) )?{part}\b", source, re.MULTILINE) for part in name.split("::")
         ):
             gone.append(f"{file}::{name}")
     return gone

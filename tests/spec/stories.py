@@ -103,7 +103,7 @@ def _said(result: ClauseResult) -> str:
 
 
 def stories(folder: str = "twins") -> Iterator[Told]:
-    for head, lines, expected in paragraphs(Path(__file__).parent / folder, 12):
+    for head, lines, expected in paragraphs((Path(__file__).parent / folder).glob("*.txt"), 12):
         title = _TITLE.fullmatch(head)
         assert title is not None, head
         said = {clause: rest.split(" / ") for clause, rest in (one[3:].split(" ", 1) for one in expected)}

@@ -21,10 +21,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from purgatorio_spec.judge.result import ClauseResult
 from purgatorio_spec.verdict import Verdict
+from purgatorio_wire import judge
 from purgatorio_wire.clause.registry import WIRE_CLAUSES
+from purgatorio_wire.history.bound import RowStatus
+from purgatorio_wire.history.finding import Row
+from purgatorio_wire.judge import JUDGES
 from story_lines import Line, paragraphs
 from wire import verbs
 from wire.story import Story
@@ -71,15 +78,8 @@ class Told:
             for _ in one.tell(_over_time(_verb(story, one.verb)), variant, {}):
                 pass
 
-    def judged(self, variant: int = 0) -> dict[str, ClauseResult]:
-        """What comes of it; of the broken one of a clause, told twice."""
-        story = self.tell(Story(), variant)
-        if self.clause and variant:
-            story.repeat()
-        return story.results()
-
     def wrong(self, variant: int) -> list[str]:
-        results, found = self.judged(variant), list[str]()
+        results, found = judged(self.name, variant)[0], list[str]()
         if self.clause:
             right, one = (Verdict.PASS, Verdict.VIOLATED)[variant], results[self.clause]
             if one.verdict is not right or not one.occasions:
@@ -124,6 +124,28 @@ def _over_time(verb: Callable[..., object]) -> Callable[..., None]:
 
 
 @cache
+def judged(name: str, variant: int) -> tuple[dict[str, ClauseResult], set[tuple[int, str, str, RowStatus]]]:
+    """What comes of a story; of the broken one of a clause, told twice. And of each row the place of its judge, its
+    clause and cause, and what it says."""
+    told, rows = stories()[name], set[tuple[int, str, str, RowStatus]]()
+    story = told.tell(Story(), variant)
+    if told.clause and variant:
+        story.repeat()
+
+    def watched(at: int) -> judge.Judge:
+        def judged_rows(*given: Any) -> Iterable[Row]:
+            for row in JUDGES[at][1](*given):
+                rows.add((at, row.clause, row.cause, row.held))
+                yield row
+
+        return judged_rows
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judge, "JUDGES", tuple((who, watched(at)) for at, (who, _) in enumerate(JUDGES)))
+        return story.results(), rows
+
+
+@cache
 def stories() -> dict[str, Told]:
     return {name: Told(name, lines, expected) for name, lines, expected in _read()}
 
@@ -133,7 +155,7 @@ def of_clause(clause: str) -> list[Told]:
 
 
 def _read() -> Iterable[tuple[str, list[Line], list[Expected]]]:
-    for title, lines, texts in paragraphs(Path(__file__).parent / "twins", 5):
+    for title, lines, texts in paragraphs((Path(__file__).parent / "twins").glob("*.txt"), 5):
         expected = []
         for text in texts:
             said = _EXPECTED.fullmatch(text)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +21,7 @@ from purgatorio_broker.fetch_request import FetchParams, FetchPartition, FetchRe
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.partition import Isolation
 from purgatorio_stress.mutant.patch import Patch, edited, patched
+from wire.broker_days import DAYS, lived
 from wire.broker_scene import P0, P1, Answers, Scene
 
 Fetched = Mapping[TopicPartition, FetchResult]
@@ -117,8 +120,11 @@ def test_the_code_passes_and_the_mutant_is_killed(name: str) -> None:
 
 @pytest.mark.parametrize("mutant", BROKER_MUTANTS.values(), ids=lambda mutant: mutant.name)
 def test_a_known_bug_of_an_operation_fails_its_test(mutant: Mutant) -> None:
-    module, _, name = mutant.scenario.partition("::")
-    test: Callable[[], None] = getattr(import_module(f"wire.test_broker_{module}"), name)
+    file, _, name = mutant.scenario.partition("::")
+    day = DAYS.get(Path(file).stem)
+    test: Callable[[], None] = (
+        partial(lived, day, name) if day else getattr(import_module(f"wire.{Path(file).stem}"), name)
+    )
     test()
     with mutant.applied(), pytest.raises(AssertionError):
         test()

@@ -14,6 +14,7 @@ from purgatorio_wire.table.catalogue import broker_clauses
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "broker.md"
+TOLD = [*(ROOT / "tests" / "wire").glob("test_*.py"), *(ROOT / "tests" / "wire" / "days").glob("*.txt")]
 TABLES = ROOT / "docs" / "measured" / "broker-tables.md"
 NAMED = re.compile(r"`(test_broker_\w+\.py)::(test_\w+)`")
 
@@ -50,7 +51,7 @@ def named_clauses(text: str) -> set[str]:
 
 def test_every_clause_is_named_by_a_test() -> None:
     """A promise that no test speaks of is held by nobody."""
-    text = "\n".join(path.read_text() for path in (ROOT / "tests" / "wire").glob("test_*.py"))
+    text = "\n".join(path.read_text() for path in TOLD)
     assert sorted(broker_clauses().keys() - named_clauses(text)) == []
 
 

@@ -1,4 +1,4 @@
-"""DelayedShareFetch at its first look: its table, the balance of the fetch locks on every way out, the keys."""
+"""DelayedShareFetch: its tables, and the fetch locks where a callback or a read raises (see also `days/share.txt`)."""
 
 from __future__ import annotations
 
@@ -6,16 +6,28 @@ import pytest
 
 from purgatorio.delayed.dialect import Dialect
 from purgatorio.faults import CONTAIN
+from purgatorio_broker.deferred import Cancelled, Deferred
 from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import FetchParams
 from purgatorio_broker.key import ShareGroupKey, SharePartitionKey, TopicPartition
-from purgatorio_broker.log import Record
 from purgatorio_broker.partition import ReadRecords
-from purgatorio_wire.table.share_fetch import SHARE_FETCH, Share
-from wire.broker_scene import DIALECTS, P0, P1
-from wire.share_scene import ShareScene, offsets
+from purgatorio_broker.share_partition import ShareLimits
+from purgatorio_wire.table.remote import Read
+from purgatorio_wire.table.share_fetch import (
+    SHARE_FETCH,
+    SHARE_READ,
+    SHARE_REMOTE,
+    LocalRead,
+    Share,
+    ShareAnswer,
+    ShareReading,
+    ShareRemote,
+)
+from wire.broker_days import TIERED
+from wire.broker_scene import DIALECTS, P0, P1, Answers
+from wire.share_scene import PARAMS, REMOTE_MS, Fetched, ShareScene, offsets
 
-TIERED = ReadRecords((Record(0, 1, 10, 0, 0),), None, None)
+NONE = [False, False]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: str(dialect.name))
@@ -43,119 +55,110 @@ def test_every_situation(dialect: Dialect) -> None:
         assert made.fetches.expirations.total() == (not decided.answer and not any(tiered))
 
 
-def test_where_the_places_are_known_nothing_is_read() -> None:
-    """B927: the first look reads, the second one counts; the records are read on completion."""
-    made = ShareScene()
-    made.bring(P0, Share.SOME)
-    _, answers = made.fetch()
-    assert made.log.reads_later == [(P0, P1)]
-    reads = len(made.log.reads_now)
-    made.fetches.partition_moved(P0)
-    assert not answers
-    assert (made.log.reads_later, len(made.log.reads_now)) == ([(P0, P1)], reads)
-    made.scene.append(P0, 10)
-    made.fetches.partition_moved(P0)
-    assert offsets(answers.only()) == [0, 1]
-    assert made.log.reads_later == [(P0, P1)]
+class Once:
+    """Raises the first time, as a disk that recovers."""
+
+    def __init__(self) -> None:
+        self.failed = False
+
+    def __call__(self) -> None:
+        if not self.failed:
+            self.failed = True
+            raise OSError("disk")
 
 
-def test_a_later_segment_and_a_truncated_log_have_enough() -> None:
-    """B927: what arithmetic cannot tell is read, by completing."""
-    made = ShareScene(segment_bytes=15)
-    made.bring(P0, Share.SOME)
-    _, answers = made.fetch()
-    made.scene.append(P0, 10)
-    made.fetches.partition_moved(P0)
-    assert offsets(answers.only()) == [0], "a read ends with its segment"
-
-    made = ShareScene()
-    made.scene.append(P0, 10, 10)
-    made.share(P0).note_place(made.log.end(P0, made.fetch()[0]._params.isolation))
-    _, waits = made.fetch()
-    assert not waits
-    made.manager.become_follower(P0, 2, truncate_to=0)
-    made.manager.become_leader(P0, 3, (0,), (0,))
-    made.fetches.partition_moved(P0)
-    assert waits.only()[P0].error is Error.OFFSET_OUT_OF_RANGE
+def is_cancelled(future: Deferred[ReadRecords]) -> bool:
+    outcome = future.outcome()
+    return outcome is not None and isinstance(outcome.error, Cancelled)
 
 
-def test_an_error_in_the_arithmetic_completes() -> None:
-    """The leadership is lost while the places are known: the answer says so, and no lock is left."""
-    made = ShareScene()
-    _, answers = made.fetch()
-    made.manager.become_follower(P0, 2)
-    made.fetches.partition_moved(P0)
-    assert answers.only()[P0].error is Error.NOT_LEADER_OR_FOLLOWER
-    assert made.locked() == [False, False]
+def play_read(made: ShareScene, situation: ShareReading) -> ShareAnswer:
+    """Bring a fetch of P0 there, and say what became of it."""
+    made.bring(P0, Share.ENOUGH if situation.read is LocalRead.ENOUGH else Share.SOME)
+    operation, answers = made.fetch(PARAMS, P0)
+    assert (bool(answers), made.locked()) == (False, [True, False]), "the read is on its way"
+    if situation.read is LocalRead.FAILED:
+        made.log.before.append(Once())
+    if situation.read is LocalRead.PENDING:
+        made.advance(30 if situation.timed_out else 29)
+    else:
+        if situation.timed_out:
+            made.log.ended.append(operation.force_complete)
+        made.executor.run_all()
+    if not answers:
+        return ShareAnswer.WAITS_LOCKED if made.locked() == [True, False] else ShareAnswer.WAITS_UNLOCKED
+    assert made.locked() == NONE
+    if not offsets(answers.only()):
+        return ShareAnswer.EMPTY
+    return ShareAnswer.READ_AGAIN if situation.read is LocalRead.FAILED else ShareAnswer.DATA
 
 
-def test_everyone_gets_the_same_share_of_the_bytes() -> None:
-    """B928: of the partitions that are acquired, not of those that are asked for."""
-    made = ShareScene()
-    made.fetch(FetchParams(0, 1, 1000))
-    assert made.log.reads_now == [(P0, 500), (P1, 500)]
-    made.bring(P1, Share.FETCHED_BY_ANOTHER)
-    made.scene.append(P0, 10)
-    made.fetch(FetchParams(0, 1, 1000))
-    assert made.log.reads_now[-1] == (P0, 1000)
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: str(dialect.name))
+def test_every_situation_of_a_local_read(dialect: Dialect) -> None:
+    """B931 to B935: whoever looks, the event or the time-out; and in the end no lock is left."""
+    for situation in SHARE_READ.situations:
+        made = ShareScene(later=True, dialect=dialect)
+        assert play_read(made, situation) is SHARE_READ.decide(situation).answer, situation
+        made.advance(30)
+        assert made.locked() == NONE
+        assert made.fetches.waiting() == 0
 
 
-def test_completion_queues_the_checks() -> None:
-    """B929: only an operation that gave data has something to tell the others, and tells it by the queue."""
-    made = ShareScene()
-    made.manager.run_actions()
-    operation, _ = made.fetch()
-    operation.force_complete()
-    assert made.manager.actions.size() == 0
-    made.bring(P0, Share.ENOUGH)
-    made.manager.run_actions()
-    made.fetch()
-    assert made.manager.actions.size() == 1
+def waiting_remotely(made: ShareScene, params: FetchParams = PARAMS) -> Answers[Fetched]:
+    """A fetch of both partitions that waits for the tier."""
+    for partition in (P0, P1):
+        made.bring(partition, Share.TIERED)
+    _, answers = made.fetch(params)
+    assert (bool(answers), made.locked()) == (False, [True, True])
+    return answers
 
 
-def test_forced_twice_it_completes_once() -> None:
-    made = ShareScene()
-    operation, answers = made.fetch()
-    assert operation.force_complete()
-    assert not operation.force_complete()
-    assert not operation.try_complete()
-    assert len(answers.got) == 1
-    assert made.locked() == [False, False]
+def play_remote(made: ShareScene, situation: ShareRemote) -> tuple[ShareAnswer, Answers[Fetched]]:
+    """Bring a fetch of both there, and say what became of it."""
+    answers = waiting_remotely(made)
+    for partition, read in zip((P0, P1), situation.reads, strict=True):
+        if partition == P1 and situation.gone:
+            # Before anybody looks at the last read.
+            made.tier.ended.append(lambda: made.manager.become_follower(P1, 2))
+        if read is Read.DONE:
+            made.tier.futures[partition].complete(TIERED)
+        elif read is Read.FAILED:
+            made.tier.futures[partition].fail(OSError("the tier is gone"))
+    if situation.gone and situation.reads[1] is Read.PENDING:
+        made.manager.become_follower(P1, 2)
+    made.fetches.partition_moved(P1)
+    if situation.timed_out and made.fetches.waiting():
+        made.advance(30)
+    if answers:
+        return ShareAnswer.DATA, answers
+    return (ShareAnswer.LATER if made.fetches.waiting() == 0 else ShareAnswer.WAITS_LOCKED), answers
 
 
-def test_a_forced_fetch_reads_what_is_there() -> None:
-    """Completed from outside, with some bytes of the many it wanted: it acquires them."""
-    made = ShareScene()
-    made.bring(P0, Share.SOME)
-    operation, answers = made.fetch()
-    assert operation.force_complete()
-    assert offsets(answers.only()) == [0]
-
-
-def test_the_time_out_answers_with_what_is_there() -> None:
-    """B925: at its own time, once, counted; an empty answer where nothing is there."""
-    made = ShareScene()
-    _, answers = made.fetch()
-    made.advance(29)
-    assert not answers
-    made.advance(1)
-    assert answers.only() == {}
-    assert made.fetches.expirations.total() == 1
-    assert made.fetches.waiting() == 0
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: str(dialect.name))
+def test_every_situation_of_remote_reads(dialect: Dialect) -> None:
+    """B941 to B944: who waits, who is answered, who is answered later, and with what; no lock outlives the answer."""
+    shown = {Read.DONE: Error.NONE, Read.FAILED: Error.UNKNOWN_SERVER_ERROR}
+    for situation in SHARE_REMOTE.situations:
+        made = ShareScene(dialect=dialect, remote_wait_ms=REMOTE_MS if situation.patient else 20)
+        answered, answers = play_remote(made, situation)
+        assert answered is SHARE_REMOTE.decide(situation).answer, situation
+        if answered is not ShareAnswer.DATA:
+            assert made.locked() == [True, True], situation
+        made.advance(REMOTE_MS)
+        expected = {
+            p: shown[read] for p, read in zip((P0, P1), situation.reads, strict=True) if read in shown
+        }
+        if situation.gone and expected.get(P1, Error.NONE) is Error.NONE:
+            expected[P1] = Error.NOT_LEADER_OR_FOLLOWER
+        assert {p: result.error for p, result in answers.only().items()} == expected, situation
+        assert made.locked() == NONE
+        pending = [read is Read.PENDING for read in situation.reads]
+        assert [is_cancelled(made.tier.futures[p]) for p in (P0, P1)] == pending
 
 
 def raises() -> None:
     """As a broken disk does."""
     raise OSError("disk")
-
-
-def test_a_read_that_raises_leaves_no_lock() -> None:
-    made = ShareScene()
-    made.scene.runtime.faults = CONTAIN
-    made.log.before.append(raises)
-    _, answers = made.fetch()
-    assert {result.error for result in answers.only().values()} == {Error.UNKNOWN_SERVER_ERROR}
-    assert made.locked() == [False, False], "locks for ever"
 
 
 def test_a_callback_that_raises_leaves_no_lock() -> None:
@@ -168,16 +171,38 @@ def test_a_callback_that_raises_leaves_no_lock() -> None:
     assert made.manager.actions.size() == 1
 
 
-def test_completed_while_it_reads_it_gives_the_locks_back() -> None:
-    """KAFKA-17848: somebody else completes the operation while its try holds the locks."""
+def test_whoever_lets_faults_through_loses_no_lock_either() -> None:
     made = ShareScene()
-    operation, answers = made.fetch()
-    made.bring(P0, Share.ENOUGH)
-    made.share(P0).note_place(None)
-    made.log.before.append(operation.force_complete)
-    assert not operation.try_complete()
-    assert answers.only() == {}, "it had nothing to acquire: the try had the locks"
-    assert made.locked() == [False, False], "locks for ever"
+    made.tier.fails_for.add(P0)
+    made.bring(P0, Share.TIERED)
+    answers: Answers[Fetched] = Answers()
+    with pytest.raises(OSError, match="no thread left"):
+        made.fetches.fetch("m", PARAMS, (P0, P1), answers)
+    assert answers.only()[P0].error is Error.UNKNOWN_SERVER_ERROR
+
+    def raises(answer: Fetched) -> None:
+        raise ValueError(answer)
+
+    made.bring(P1, Share.ENOUGH)
+    with pytest.raises(ValueError, match="partition=1"):
+        made.fetches.fetch("m", PARAMS, (P1,), raises)
+    assert made.locked() == NONE
+
+
+def test_a_callback_that_raises_late_leaves_no_lock() -> None:
+    made = ShareScene()
+    made.scene.runtime.faults = CONTAIN
+    for partition in (P0, P1):
+        made.bring(partition, Share.TIERED)
+
+    def raises(answer: Fetched) -> None:
+        raise ValueError(answer)
+
+    made.fetches.fetch("m", PARAMS, (P0, P1), raises)
+    made.advance(30)
+    for future in made.tier.futures.values():
+        future.complete(TIERED)
+    assert made.locked() == NONE
 
 
 def test_keys_are_equal_by_value_and_never_across_kinds() -> None:
@@ -186,3 +211,9 @@ def test_keys_are_equal_by_value_and_never_across_kinds() -> None:
     assert hash(ShareGroupKey("g", P0)) == hash(ShareGroupKey("g", TopicPartition("t", 0)))
     keys: set[object] = {ShareGroupKey("g", P0), ShareGroupKey("h", P0), SharePartitionKey(P0), P0}
     assert len(keys) == 4
+
+
+@pytest.mark.parametrize("field", ["capacity", "lock_ms", "max_deliveries"])
+def test_limits_below_one_are_refused(field: str) -> None:
+    with pytest.raises(ValueError, match=f"{field}=0"):
+        ShareLimits(**{field: 0})

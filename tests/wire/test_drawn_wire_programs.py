@@ -62,7 +62,8 @@ def test_the_partitions_of_a_program_are_those_that_it_names() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", ";", "a0", "r0e/1/1", "x1", "a0*1x1/1 " * 1001, "r0q/1/1/1", "w-1", "w1e9"]
+    "text",
+    ["", ";", "a0", "r0e/1", "r0..e/1/1", "r0e/1/1b", "x1", "a0*1x1/1 " * 1001, "r0q/1/1/1", "w-1", "w1e9"],
 )
 def test_what_is_no_program_is_refused(text: str) -> None:
     with pytest.raises(ProgramBroken):
@@ -79,7 +80,7 @@ def test_a_program_is_made_small() -> None:
 
 
 def test_our_own_broker_keeps_what_is_drawn(tmp_path: Path) -> None:
-    _, result = driven(tmp_path / "wire.jsonl", 1.0)
+    _, result = driven(tmp_path / "wire.jsonl", 0.4)
     assert result.verdict is Verdict.PASS, [
         one for one in result.clauses.values() if one.causes or one.reason
     ]

@@ -9,18 +9,17 @@ import pytest
 
 from docs.makers.packaged_brokers import clauses
 from purgatorio_spec.verdict import Verdict
-from purgatorio_wire import judge
 from purgatorio_wire.clause.registry import WIRE_CLAUSES
 from purgatorio_wire.history.bound import MS, Bounds, RowStatus
 from purgatorio_wire.history.finding import Row, kept
 from purgatorio_wire.history.group import ILLEGAL_GENERATION, NO_SUCH_GROUP, UNKNOWN_MEMBER
-from purgatorio_wire.history.history import COMMITS, Scene
-from purgatorio_wire.judge import Tallied, judge_scene
+from purgatorio_wire.history.history import COMMITS
+from purgatorio_wire.judge import JUDGES, Tallied
 from purgatorio_wire.scene.catalogue import SCENES
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.spec import SceneSpec
 from purgatorio_wire.trace.record import Declared, WireEvent
-from wire.stories import Told, of_clause, stories
+from wire.stories import Told, judged, of_clause, stories
 from wire.story import Story
 
 TOLD = [(told, variant) for told in stories().values() for variant in range(told.variants)]
@@ -34,19 +33,13 @@ def test_every_clause_has_twins_and_every_story_is_expected_to_come_to_something
     assert {name for name, told in stories().items() if not told.clause and not told.expected} <= used
 
 
-def test_every_way_that_a_scene_asks_for_is_decided_by_a_history(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that no judge has rows of would leave its clause UNKNOWN for ever."""
-    decided: set[tuple[str, str]] = set()
-
-    def watched(wire: judge.Wire, scene: Scene) -> list[Row]:
-        rows = judge_scene(wire, scene)
-        decided.update((row.clause, row.cause) for row in rows if row.held is not RowStatus.UNDECIDED)
-        return rows
-
-    monkeypatch.setattr(judge, "judge_scene", watched)
-    for told, variant in TOLD:
-        if told.clause:
-            told.judged(variant)
+def test_every_row_is_its_judge_s_and_decides_what_scenes_ask_for() -> None:
+    """A judge names the clauses of its rows, so that all are UNKNOWN where it fails; a way that no judge has rows
+    of would leave its clause UNKNOWN for ever."""
+    rows = [(told, row) for told, variant in TOLD for row in judged(told.name, variant)[1]]
+    assert not [row for _, row in rows if row[1] not in JUDGES[row[0]][0].split()]
+    assert {*" ".join(clauses for clauses, _ in JUDGES).split()} <= {*WIRE_CLAUSES}
+    decided = {row[1:3] for told, row in rows if told.clause and row[3] is not RowStatus.UNDECIDED}
     asks = {ask.partition(" ")[::2] for one in SCENES.values() for ask in one.asks}
     assert {ask for ask in asks if ask[1]} <= decided
 

@@ -72,7 +72,8 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
     quoted = _tested(name)
     twins = _negative_controls(name, "spec")
     yield "negative controls", twins or nothing
-    named = Counter(line.partition(":")[0] for line in _lines(ROOT / "tests", quoted, "test_*.py"))
+    told = [*_lines(ROOT / "tests", quoted, "test_*.py"), *_lines(ROOT / "tests/wire/days", quoted, "*.txt")]
+    named = Counter(line.partition(":")[0] for line in told)
     files = sorted(named, key=lambda file: (_rank(file), -named[file], file))
     played = ["tests/spec/test_clause_twins.py"] if twins else []
     yield "tests", [*played, *files] or nothing

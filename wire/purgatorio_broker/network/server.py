@@ -99,10 +99,9 @@ class Server:
             refused = self._closing or len(self._open) >= self._node.settings.max_connections
             if not refused:
                 self._open[connection] = thread
+                thread.start()  # within the lock: `close` joins what is open
         if refused:
             connection.close()
-            return
-        thread.start()
 
     def _talk(self, connection: socket.socket) -> None:
         try:

@@ -12,11 +12,6 @@ from purgatorio_wire.history.group import (
     NO_SUCH_GROUP,
     Generation,
     Group,
-    answered,
-    instance_of,
-    left_with,
-    member_id,
-    protocols,
 )
 from purgatorio_wire.history.history import ABOUT_GROUPS, Exchange, items, text
 from purgatorio_wire.history.violation_kind import Way
@@ -62,14 +57,14 @@ def described(group: Group) -> Rows:
 def _state(group: Group, one: Exchange, until: int) -> tuple[Way, set[str], set[str]] | None:
     """The state that the group has certainly while this is asked, and who is a member at least and at most."""
     issued = {*group.issued()}
-    shared = any(answered(sync) and (sync.answer_t or until) < one.t for sync in group.syncs)
-    if not shared or any(join.answer is None and not member_id(join) for join in group.joins):
+    shared = any(sync.answered and (sync.answer_t or until) < one.t for sync in group.syncs)
+    if not shared or any(join.answer is None and not join.member for join in group.joins):
         return None
     if any(x.api == "delete_groups" and x is not one and x.t <= until and not x.error for x in group.heard):
         return None
     left = {
         member for leave in group.leaves if (leave.answer_t or until) < one.t
-        for member, error in left_with(leave).items() if not error
+        for member, error in leave.left_with.items() if not error
     }  # fmt: skip
     if issued <= left and all((join.answer_t or until) < one.t for join in group.joins):
         return EMPTY, set(), set()
@@ -81,10 +76,10 @@ def _state(group: Group, one: Exchange, until: int) -> tuple[Way, set[str], set[
     if group.static and not known - left <= members:
         return None
     if not group.disturbed(current, until):
-        leads = [sync for sync in current.syncs if member_id(sync) == current.leader]
+        leads = [sync for sync in current.syncs if sync.member == current.leader]
         if all(sync.t > until for sync in leads):
             return COMPLETING, members, members
-        synced = any(answered(sync) and (sync.answer_t or until) < one.t for sync in leads)
+        synced = any(sync.answered and (sync.answer_t or until) < one.t for sync in leads)
         return (STABLE, members, members) if synced else None
     there = {*group.staying(current, until)}
     if group.rebalances(current, one) and any(not _rejoins(group, current, x, until) for x in there):
@@ -98,14 +93,14 @@ def _said_otherwise(current: Generation, said: Body) -> str:
     chosen = {"protocol_name": text(said, "protocol_data"), "protocol_type": text(said, "protocol_type")}
     if current.other_protocol(chosen):
         return f"{chosen['protocol_type']} {chosen['protocol_name']}"
-    leads = [sync for sync in current.syncs if member_id(sync) == current.leader]
+    leads = [sync for sync in current.syncs if sync.member == current.leader]
     shares = {text(x, "member_id"): text(x, "assignment") for x in items(leads[0].body, "assignments")}
     for told in items(said, "members"):
         member = text(told, "member_id")
         join = current.members[member]
         given = {
-            "member_metadata": protocols(join).get(text(join.got, "protocol_name"), ""),
-            "group_instance_id": instance_of(join),
+            "member_metadata": join.protocols.get(join.protocol, ""),
+            "group_instance_id": join.instance,
         }
         if len(leads) == 1:
             given["member_assignment"] = shares.get(member, "")
@@ -118,6 +113,6 @@ def _said_otherwise(current: Generation, said: Body) -> str:
 def _rejoins(group: Group, current: Generation, member: str, until: int) -> bool:
     """Whether a member has asked to join once more."""
     return any(
-        member_id(join) == member and join not in current.joins and current.first_t < join.t <= until
+        join.member == member and join not in current.joins and current.first_t < join.t <= until
         for join in group.joins
     )  # fmt: skip

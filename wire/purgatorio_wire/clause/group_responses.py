@@ -23,16 +23,8 @@ from purgatorio_wire.history.group import (
     REBALANCING,
     UNKNOWN_MEMBER,
     Group,
-    answered,
-    given_id,
-    id_over,
-    left_with,
-    member_id,
-    names_no_protocol,
     no_member,
-    number_of,
     refused,
-    session_asked,
 )
 from purgatorio_wire.history.history import END_OF_TIME, LOADING, OF_2_0, Exchange, Scene
 
@@ -64,10 +56,10 @@ def refused_at_sight(bounds: Bounds, scene: Scene) -> Rows:
             continue  # Kafka before 2.0 takes that for a name
         if one.body.get("group_id") == "":
             yield refused(bounds, one, INVALID_GROUP)
-        elif bounds.declared.refuses_session(session_asked(one)):
+        elif bounds.declared.refuses_session(one.session_asked_ms):
             yield refused(bounds, one, INVALID_SESSION)
         elif one.error == INVALID_SESSION and None not in (least, most):
-            seen = f"{named(INVALID_SESSION)} for {session_asked(one)} ms"
+            seen = f"{named(INVALID_SESSION)} for {one.session_asked_ms} ms"
             yield broken("G0", "session-refused", one, f"a session of {least} to {most} ms", seen)
 
 
@@ -102,9 +94,9 @@ def failed(scene: Scene) -> Rows:
 def standings(group: Group) -> Rows:
     gone = dict(_gone(group))
     for one in (*group.heartbeats, *group.syncs, *group.commits, *group.held, *group.joins):
-        if one.answer_t is None or not member_id(one):
+        if one.answer_t is None or not one.member:
             continue
-        if one.t >= gone.get(member_id(one), END_OF_TIME):
+        if one.t >= gone.get(one.member, END_OF_TIME):
             yield no_member(group, one)
         elif one.api != "join_group" and not group.static:
             yield from _of_who_is_there(group, one)
@@ -121,30 +113,30 @@ def _gone(group: Group) -> Iterator[tuple[str, int]]:
     for one in sorted(group.leaves, key=lambda one: -(one.answer_t or 0)):
         if one.answer_t is not None:
             yield from (
-                (member, one.answer_t) for member, error in left_with(one).items() if not error and member
+                (member, one.answer_t) for member, error in one.left_with.items() if not error and member
             )
     if group.static:
         return
-    members = {given_id(x): x.ended_t for x in group.joins if answered(x)}
+    members = {x.given: x.ended_t for x in group.joins if x.answered}
     told = [x for x in (*group.heartbeats, *group.syncs, *group.commits) if x.error == UNKNOWN_MEMBER]
     for one in sorted(told, key=lambda one: -(one.answer_t or 0)):
-        if one.t > members.get(member_id(one), END_OF_TIME) and not any(
-            member_id(one) in left_with(leave) for leave in group.leaves
+        if one.t > members.get(one.member, END_OF_TIME) and not any(
+            one.member in leave.left_with for leave in group.leaves
         ):
-            yield member_id(one), one.ended_t
+            yield one.member, one.ended_t
 
 
 def _of_who_is_there(group: Group, one: Exchange) -> Rows:
     """A heartbeat, a sync or a commit of who was given an id, or of a member."""
-    member, until = member_id(one), one.until_t
+    member, until = one.member, one.until_t
     issued = group.issued().get(member)
-    asked = [x for x in group.joins if member_id(x) == member and x.t <= until]
+    asked = [x for x in group.joins if x.member == member and x.t <= until]
     if issued is not None and issued.error == MEMBER_ID_REQUIRED and not asked:
         if issued.ended_t <= one.t:
             yield no_member(group, one)
         return
     current = group.current(one)
-    if current is None or member not in current.members or number_of(one) != current.number:
+    if current is None or member not in current.members or one.number != current.number:
         return
     if asked and asked[-1] is not current.members[member]:
         return  # it rejoins, or has
@@ -164,7 +156,7 @@ def _of_who_is_there(group: Group, one: Exchange) -> Rows:
         right = one.error in (0, REBALANCING)
         yield (checked("G10", "refused", one, right, "the request of a member is accepted", named(one.error)))
     elif one.api == "offset_commit" and any(
-        member_id(sync) == current.leader and answered(sync) and (sync.answer_t or 0) <= one.t
+        sync.member == current.leader and sync.answered and (sync.answer_t or 0) <= one.t
         for sync in current.syncs
     ):
         yield answered_with("G12", "refused", one, one.error, 0, ": a member with its share commits")
@@ -172,10 +164,10 @@ def _of_who_is_there(group: Group, one: Exchange) -> Rows:
 
 def _leaving(group: Group, one: Exchange, gone: dict[str, int]) -> Rows:
     """Each member that a LeaveGroup names gets its own result."""
-    if one.answer_t is None or (one.error and one.version >= 3 and not left_with(one)):
+    if one.answer_t is None or (one.error and one.version >= 3 and not one.left_with):
         return
     current = group.current(one)
-    for member, error in left_with(one).items():
+    for member, error in one.left_with.items():
         issued = group.issued().get(member)
         if one.t >= gone.get(member, END_OF_TIME):
             yield answered_with(
@@ -185,10 +177,10 @@ def _leaving(group: Group, one: Exchange, gone: dict[str, int]) -> Rows:
             yield answered_with("G9", "leaves-unknown", one, error, UNKNOWN_MEMBER, f" for {member}")
         elif issued is None or group.static or _other_leave(group, one, member):
             continue
-        elif any(member_id(x) == member and x.t <= one.answer_t for x in group.joins) or not issued.error:
+        elif any(x.member == member and x.t <= one.answer_t for x in group.joins) or not issued.error:
             if current is not None and member in current.members and group.steady(member, current, one):
                 yield answered_with("G8", "leave-refused", one, error, 0, f" for {member}, a member")
-        elif issued.ended_t <= one.t and one.answer_t < id_over(issued) - EARLY_NS:
+        elif issued.ended_t <= one.t and one.answer_t < issued.id_over_t() - EARLY_NS:
             yield answered_with(
                 "G8", "leave-refused", one, error, 0, f" for {member}, a client that has an id"
             )
@@ -196,13 +188,13 @@ def _leaving(group: Group, one: Exchange, gone: dict[str, int]) -> Rows:
 
 def _other_leave(group: Group, one: Exchange, member: str) -> bool:
     """Whether another client requested this leaving, by the time of the response."""
-    return any(x is not one and x.t <= (one.answer_t or 0) and member in left_with(x) for x in group.leaves)
+    return any(x is not one and x.t <= (one.answer_t or 0) and member in x.left_with for x in group.leaves)
 
 
 def _protocols(group: Group) -> Rows:
     """G9: who joins without a protocol, or without saying what it is."""
     for one in group.joins:
-        if not member_id(one) and names_no_protocol(one):
+        if not one.member and one.names_no_protocol:
             yield refused(group.bounds, one, OTHER_PROTOCOL)
 
 
@@ -223,5 +215,5 @@ def _of_nobody(group: Group) -> Rows:
         asked = [x for x in group.joins if x.t <= until and x.error in (0, MEMBER_ID_REQUIRED)]
         if group.static or one.error not in (0, UNKNOWN_MEMBER, ILLEGAL_GENERATION):
             continue
-        if all(x.answer is not None and group.gone_by(given_id(x), one.t) for x in asked):
+        if all(x.answer is not None and group.gone_by(x.given, one.t) for x in asked):
             yield answered_with("G12", "of-nobody", one, one.error, 0, ": the group has no members")

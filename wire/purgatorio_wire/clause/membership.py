@@ -26,20 +26,8 @@ from purgatorio_wire.history.group import (
     UNKNOWN_MEMBER,
     Generation,
     Group,
-    answered,
-    apart,
-    given_id,
-    id_over,
-    instance_of,
-    joined,
-    leavers,
-    member_id,
-    names_no_protocol,
     no_member,
-    number_of,
-    protocols,
     refused,
-    session_asked,
 )
 from purgatorio_wire.history.history import END_OF_TIME, Exchange, integer, items
 from purgatorio_wire.history.violation_kind import Way
@@ -62,21 +50,21 @@ def _member_ids(group: Group) -> Rows:
     protocol that the members have."""
     issued = group.issued()
     for one in group.joins:
-        member = member_id(one)
+        member = one.member
         until = one.until_t
         earlier = _others(group, one, until)
-        if names_no_protocol(one):
+        if one.names_no_protocol:
             continue
-        if other := [x for x in earlier if apart(x, one)]:
+        if other := [x for x in earlier if x.apart(one)]:
             current = group.current(one)
             if current and any(current.members[x] in other for x in group.staying(current, until)):
                 yield refused(group.bounds, one, OTHER_PROTOCOL)
-        elif not {*protocols(one)}.intersection(*map(protocols, earlier)):
+        elif not {*one.protocols}.intersection(*(x.protocols for x in earlier)):
             continue  # one is needed that all members have, and not all of these need be members
         elif not member and one.version >= 4:
             promise = f"{named(MEMBER_ID_REQUIRED)} at once:"
             row = in_time(group.bounds, "G0", "waits", one, one.t, JOIN_GAP_NS, promise)
-            right, seen = one.error == MEMBER_ID_REQUIRED and given_id(one), f"member id {given_id(one)!r}"
+            right, seen = one.error == MEMBER_ID_REQUIRED and one.given, f"member id {one.given!r}"
             allowed = f"{named(MEMBER_ID_REQUIRED)} and an id"
             yield row.but(right, "no-member-id", one, allowed, f"{named(one.error)}, {seen}")
         elif member and member not in issued:
@@ -84,14 +72,14 @@ def _member_ids(group: Group) -> Rows:
         elif member and one is group.contacts(member)[0] and one.answer_t is not None:
             # Who is new and waits in its join is a member, for longer than its session.
             taken_t = min(one.answer_t, one.t + group.bounds.allowed_ns(one.t, one.answer_t))
-            lives = taken_t < id_over(issued[member]) - EARLY_NS
+            lives = taken_t < issued[member].id_over_t() - EARLY_NS
             allowed = "the id that it was given is known"
             if lives and group.left(member, one.answer_t) is None:
                 known = kept("G0", "id-not-known")
                 yield known if one.error != UNKNOWN_MEMBER else _forgotten(group, one, allowed)
             # Its session may end late, as a broker has pauses of its own.
             late_ns = group.session_ms(member) * MS // 4 + group.bounds.allowed_ns(one.t, one.answer_t)
-            if issued[member].error and one.t >= id_over(issued[member], latest=True) + late_ns:
+            if issued[member].error and one.t >= issued[member].id_over_t(latest=True) + late_ns:
                 yield refused(group.bounds, one, UNKNOWN_MEMBER)
 
 
@@ -99,9 +87,9 @@ def _others(group: Group, one: Exchange, until: int) -> list[Exchange]:
     """The other joins with which this one can be compared. A client that was refused for its protocols is no member;
     nor is one that has left, if other members certainly remain, or none after a generation."""
     earlier = [x for x in group.joins if x is not one and x.t <= until and x.error != OTHER_PROTOCOL]
-    there = [x for x in earlier if not group.gone_by(given_id(x) or member_id(x), one.t)]
+    there = [x for x in earlier if not group.gone_by(x.given or x.member, one.t)]
     current = group.current(one)
-    if not there and all(answered(x) for x in earlier if member_id(x)):
+    if not there and all(x.answered for x in earlier if x.member):
         return there
     return there if current is not None and group.staying(current, until) else earlier
 
@@ -122,7 +110,7 @@ def _strangers(group: Group) -> Rows:
     issued = group.issued()
     loaded_t = min((join.ended_t for join in group.joins), default=END_OF_TIME)
     for one in (*group.heartbeats, *group.syncs, *group.commits, *group.held, *group.leaves):
-        if one.t >= loaded_t and not issued.keys() & {*(leavers(one) or [member_id(one)])}:
+        if one.t >= loaded_t and not issued.keys() & {*(one.leavers or [one.member])}:
             yield no_member(group, one)
     for one in group.nobodys:
         current, until = group.current(one), one.until_t
@@ -135,7 +123,7 @@ def _heartbeats(group: Group) -> Rows:
     for beat in (
         *group.heartbeats, *group.syncs, *group.commits, *group.unnumbered, *group.held, *group.joins,
     ):  # fmt: skip
-        member, number = member_id(beat), number_of(beat)
+        member, number = beat.member, beat.number
         current = group.current(beat)
         if beat.answer is None or current is None or member not in current.members:
             continue
@@ -160,9 +148,7 @@ def _undisturbed(group: Group, current: Generation, one: Exchange) -> Rows:
         told = one.error != 0
         yield (checked("G3", "told-for-nothing", one, not told, "no rebalance", named(one.error)))
     until = one.until_t
-    if one.api == "offset_commit" and all(
-        member_id(x) != current.leader or x.t > until for x in current.syncs
-    ):
+    if one.api == "offset_commit" and all(x.member != current.leader or x.t > until for x in current.syncs):
         yield refused(group.bounds, one, REBALANCING)
 
 
@@ -174,7 +160,7 @@ def _beat(group: Group, current: Generation, member: str, beat: Exchange) -> Row
     outlived = beat.t > began + group.session_ms(member) * MS
     waiting = [
         join for join in group.joins
-        if member_id(join) and member_id(join) != member and join not in current.joins and join.t > current.first_t
+        if join.member and join.member != member and join not in current.joins and join.t > current.first_t
         and join.t + allowed_ns <= beat.t and join.ended_t > beat.answer_t
         and join.watched_t > beat.answer_t
     ]  # fmt: skip
@@ -236,14 +222,10 @@ def _still_there(group: Group) -> Rows:
     """G7: a member that sent nothing for one and a half times its session time-out, and then sends a request, gets
     UNKNOWN_MEMBER_ID."""
     for member, join in group.issued().items():
-        contacts, name = group.contacts(member), instance_of(join)
+        contacts, name = group.contacts(member), join.instance
         # Who comes back with another session may continue with the one that its name had before.
-        asked = (
-            x
-            for x in group.joins
-            if member in (member_id(x), given_id(x)) or (name and instance_of(x) == name)
-        )
-        session_ns = max(session_asked(x) or 0 for x in asked) * MS
+        asked = (x for x in group.joins if member in (x.member, x.given) or (name and x.instance == name))
+        session_ns = max(x.session_asked_ms or 0 for x in asked) * MS
         for at, (last, beat) in enumerate(pairwise(contacts), 1):
             if beat.api != "heartbeat" or beat.answer_t is None or beat.t - last.t < session_ns * 3 // 2:
                 continue
@@ -251,7 +233,7 @@ def _still_there(group: Group) -> Rows:
             if beat.t - last_t < session_ns * 3 // 2 or group.left(member, beat.answer_t) is not None:
                 continue
             if (
-                not any(map(joined, contacts[:at]))
+                not any(x.joined for x in contacts[:at])
                 or group.bounds.allowed_ns(beat.t, beat.answer_t) > session_ns // 2
             ):
                 continue
@@ -311,15 +293,15 @@ def _leaving(group: Group) -> Rows:
         if leave.answer_t is None or leave.error or refused:
             continue
         before = [one for one in group.generations if one.last_t <= leave.t]
-        if not before or not any(member in before[-1].members for member in leavers(leave)):
+        if not before or not any(member in before[-1].members for member in leave.leavers):
             continue
         one = before[-1]
         if set(one.members) - one.synced(leave.t):
             continue
         if any(x is not leave for x in group.triggers(one, leave.answer_t)):
             continue
-        stay = set(one.members) - set(leavers(leave))
-        joined = min((x.t for x in group.joins if x.t > leave.t and member_id(x)), default=END_OF_TIME)
+        stay = set(one.members) - set(leave.leavers)
+        joined = min((x.t for x in group.joins if x.t > leave.t and x.member), default=END_OF_TIME)
         beats = [x for x in group.beats(one, stay, leave.answer_t) if x.t < joined]
         if beats and all(group.alive_at(member, leave.t) for member in stay):
             session_ms = min(group.session_ms(member) for member in stay)

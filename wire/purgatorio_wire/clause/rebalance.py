@@ -28,16 +28,6 @@ from purgatorio_wire.history.group import (
     UNKNOWN_MEMBER,
     Generation,
     Group,
-    answered,
-    given_id,
-    id_over,
-    instance_of,
-    leavers,
-    left_with,
-    member_id,
-    of_a_member,
-    protocols,
-    rebalance_ms,
 )
 from purgatorio_wire.history.history import Exchange, integer, items, text
 from purgatorio_wire.history.violation_kind import Way
@@ -74,24 +64,24 @@ def rebalances(group: Group) -> Rows:
 
 def _one_leader(group: Group, before: Generation | None, one: Generation) -> Rows:
     members = one.members
-    if any(join.answer is None and member_id(join) == one.leader for join in group.joins):
+    if any(join.answer is None and join.member == one.leader for join in group.joins):
         return  # the leader's own answer was not waited for
-    leaders = {text(join.got, "leader") for join in one.joins}
+    leaders = {join.leader for join in one.joins}
     if len(leaders) != 1 or not leaders <= set(members):
         allowed = "one leader, a member of it"
         seen = f"leaders {', '.join(sorted(leaders))} of {len(members)} members"
-        if len(leaders) > 1 or all(member_id(sync) != one.leader for sync in one.syncs):
+        if len(leaders) > 1 or all(sync.member != one.leader for sync in one.syncs):
             yield broken("G2", "leaders", one.joins[0], allowed, seen, *_numbers(one.joins))
         return
-    common = sorted(set.intersection(*(set(protocols(join)) for join in one.joins)))
+    common = sorted(set.intersection(*(set(join.protocols) for join in one.joins)))
     for join in one.joins:
         told = {text(member, "member_id"): text(member, "metadata") for member in items(join.got, "members")}
-        me, chosen = given_id(join), text(join.got, "protocol_name")
-        other = [x for x in told if x in members and told[x] != protocols(members[x]).get(chosen)]
+        me, chosen = join.given, join.protocol
+        other = [x for x in told if x in members and told[x] != members[x].protocols.get(chosen)]
         renamed = [
             x for x in items(join.got, "members")
             if join.version >= 5 and (asked := members.get(text(x, "member_id"))) is not None
-            and text(x, "group_instance_id") != text(asked.body, "group_instance_id")
+            and text(x, "group_instance_id") != asked.instance
         ]  # fmt: skip
         if me == one.leader and not set(members) <= set(told):
             seen = f"{len(told)} of at least {len(members)}"
@@ -120,9 +110,9 @@ def _one_leader(group: Group, before: Generation | None, one: Generation) -> Row
             f"{before.leader}, the previous leader, which has rejoined",
         )
         yield checked("G2", "leader-changes", one.joins[0], stays, allowed, one.leader)
-    voted = [next((x for x in protocols(join) if x in common), "") for join in one.joins]
+    voted = [next((x for x in join.protocols if x in common), "") for join in one.joins]
     votes = Counter(voted).most_common()
-    chosen = text(one.joins[0].got, "protocol_name")
+    chosen = one.joins[0].protocol
     if common and (len(votes) == 1 or votes[0][1] > votes[1][1]):
         right, allowed = chosen == votes[0][0], f"{votes[0][0]}, which most members prefer"
         yield checked("G2", "votes", one.joins[0], right, allowed, chosen)
@@ -144,7 +134,7 @@ def _stays(group: Group, one: Generation) -> Rows:
     if not one.again and one.number > 1:
         yield kept("G3", "generation-stays")
     for join in one.again:
-        if given_id(join) in {*one.members, *group.unheard(one)}:
+        if join.given in {*one.members, *group.unheard(one)}:
             continue
         # Of who is not heard of for long enough the session may be over as well.
         empty = not any(group.alive_at(member, join.t) for member in one.members)
@@ -156,9 +146,7 @@ def _stays(group: Group, one: Generation) -> Rows:
 def _joins_answered(group: Group, member: str, before: Generation, one: Generation) -> bool:
     """Whether every join of the member between two generations was answered with one of them."""
     first, last = before.members[member].t, one.members[member].t
-    return all(
-        answered(join) for join in group.joins if member_id(join) == member and first <= join.t <= last
-    )
+    return all(join.answered for join in group.joins if join.member == member and first <= join.t <= last)
 
 
 def _initial_delay(group: Group, before: Generation | None, one: Generation) -> Rows:
@@ -169,15 +157,15 @@ def _initial_delay(group: Group, before: Generation | None, one: Generation) -> 
         return
     first = min(one.joins, key=lambda join: join.t)
     last = max(one.joins, key=lambda join: join.t)
-    begins_t = min((j.t for j in group.joins if of_a_member(j)), default=first.t)
+    begins_t = min((j.t for j in group.joins if j.of_a_member), default=first.t)
     slack = group.bounds.allowed_ns(begins_t, last.t)
     soon = sum(join.t + slack <= begins_t + delay_ms * MS for join in one.joins)
     delays = 2 if soon > 1 and one.number == 1 and begins_t == first.t else 1
     earliest = first.t + min(delays * delay_ms, one.rebalance_ms[0]) * MS
     since_t = 0 if before is None else before.first_t
     came = (x for x in group.joins if since_t < x.t <= one.first_t and x.error == UNKNOWN_MEMBER)
-    gone = [x for x in came if group.left(member_id(x), one.first_t) is not None]
-    earliest = min([earliest, *(x.t + rebalance_ms(x) * MS for x in gone)])
+    gone = [x for x in came if group.left(x.member, one.first_t) is not None]
+    earliest = min([earliest, *(x.t + x.rebalance_ms * MS for x in gone)])
     if one.first_t < earliest - EARLY_NS:
         if group.pending(one, one.first_t):
             return  # Kafka 4 ends the delay when the session of somebody ends who never joined
@@ -188,7 +176,7 @@ def _initial_delay(group: Group, before: Generation | None, one: Generation) -> 
     if group.unheard(one):
         return
     due = last.t + (delay_ms if len(one.joins) + len(gone) == 1 else 2 * delay_ms) * MS
-    cap_ms = max(delay_ms, one.rebalance_ms[1], *map(rebalance_ms, gone))
+    cap_ms = max(delay_ms, one.rebalance_ms[1], *(x.rebalance_ms for x in gone))
     capped_t = first.t + cap_ms * MS
     cause: Way = "late"
     if capped_t < due:
@@ -209,9 +197,9 @@ def _leaves_waiting(group: Group) -> Rows:
         for join in group.joins:
             # The join is answered as the member is removed, which may be before the leaving is answered.
             waited = join.t < leave.t < join.ended_t
-            if not waited or left_with(leave).get(member_id(join)) != 0 or answered(join):
+            if not waited or leave.left_with.get(join.member) != 0 or join.answered:
                 continue
-            gap, promise = rebalance_ms(join) * MS, f"{named(UNKNOWN_MEMBER)} as it leaves,"
+            gap, promise = join.rebalance_ms * MS, f"{named(UNKNOWN_MEMBER)} as it leaves,"
             row = in_time(
                 group.bounds, "G8", "left-waiting", join, leave.answer_t, gap, promise, *leave.events
             )
@@ -228,7 +216,7 @@ def _surely_empty(group: Group, before: Generation, one: Generation) -> bool:
     left_t = max((x.ended_t for x in (*leaves, *told)), default=0)
     if any(join.t <= left_t for member, join in group.issued().items() if member not in before.members):
         return False
-    out = {*map(member_id, told)}
+    out = {x.member for x in told}
     return all(member in out or group.gone_by(member, one.asked_t) for member in before.members)
 
 
@@ -241,7 +229,7 @@ def _rebalance(group: Group, before: Generation, one: Generation) -> Rows:
     if group.out_unsynced(before, min([*told, one.first_t])):
         return  # who does not sync in time is out too, and begins a rebalance by it
     start = min((x.t for x in group.triggers(before, one.first_t)), default=before.last_t)
-    longest = max(rebalance_ms(join) for join in (*before.joins, *one.joins))
+    longest = max(join.rebalance_ms for join in (*before.joins, *one.joins))
     missing = [
         member
         for member in before.members
@@ -257,7 +245,7 @@ def _rebalance(group: Group, before: Generation, one: Generation) -> Rows:
         yield from _without(group, before, one, missing, start + waits_ms * MS, longest)
         return
     yield from _all_there(group, before, one, longest)
-    shortest = min(rebalance_ms(join) for join in (*before.joins, *one.joins))
+    shortest = min(join.rebalance_ms for join in (*before.joins, *one.joins))
     last_t = max(join.t for join in one.joins)
     if not silent and group.expected(one, last_t):
         allowed = "not before the members with new ids have joined or left, or the rebalance timeout"
@@ -270,9 +258,9 @@ def _of_the_newcomer(group: Group, before: Generation, one: Generation) -> Itera
     """The rebalance time-out of the newcomer whose join surely was what began the rebalance: it was a member then."""
     asked = sorted(group.triggers(before, one.first_t), key=lambda x: x.t)
     for first in asked[:1]:
-        comes = first.api == "join_group" and answered(first) and given_id(first) not in before.members
+        comes = first.api == "join_group" and first.answered and first.given not in before.members
         if comes and all(x.t > first.t + group.bounds.allowed_ns(first.t, x.t) for x in asked[1:]):
-            yield rebalance_ms(first)
+            yield first.rebalance_ms
 
 
 def _without(
@@ -280,7 +268,7 @@ def _without(
 ) -> Rows:
     """A generation without a member that was there: only the rebalance time-out makes it so."""
     join = min(one.joins, key=lambda join: join.ended_t)
-    late_joins = [x for x in group.joins if member_id(x) in missing and x.t > before.members[member_id(x)].t]
+    late_joins = [x for x in group.joins if x.member in missing and x.t > before.members[x.member].t]
     clause = "G4" if late_joins else "G6"
     if one.first_t < earliest - EARLY_NS:
         seen = f"answered after {after(one.first_t, join.t)} without {len(missing)} member(s) that had not rejoined"
@@ -303,7 +291,7 @@ def _is_out(group: Group, member: str, one: Generation) -> Rows:
     """The member that did not rejoin gets UNKNOWN_MEMBER_ID (25)."""
     told = [
         x for x in group.heartbeats
-        if member_id(x) == member and x.t > one.last_t + group.bounds.declared.late_ms * MS and x.answer is not None
+        if x.member == member and x.t > one.last_t + group.bounds.declared.late_ms * MS and x.answer is not None
     ]  # fmt: skip
     for x in told[:1]:
         right, allowed = x.error == UNKNOWN_MEMBER, f"{named(UNKNOWN_MEMBER)}: it did not rejoin in time"
@@ -318,15 +306,15 @@ def _nobody_rejoined(group: Group, one: Generation) -> Rows:
     told = next((x for x in beats if x.error == REBALANCING), None)
     if told is None or told.answer_t is None:
         return
-    joins = [x for x in group.joins if x not in one.joins and of_a_member(x) and x.t >= one.first_t]
-    longest_ns = max(rebalance_ms(join) for join in (*one.joins, *joins)) * MS
+    joins = [x for x in group.joins if x not in one.joins and x.of_a_member and x.t >= one.first_t]
+    longest_ns = max(join.rebalance_ms for join in (*one.joins, *joins)) * MS
     over_t = told.answer_t + longest_ns + max(longest_ns // 2, group.bounds.declared.late_ms * MS)
     for member in one.members:
-        x = next((x for x in beats if member_id(x) == member and x.t >= over_t), None)
+        x = next((x for x in beats if x.member == member and x.t >= over_t), None)
         if x is None or x.answer_t is None or group.left(member, x.answer_t) is not None:
             continue
         # A newcomer that has left, with its join that was told so, awaits nothing.
-        if any(join.t <= x.answer_t and not group.gone_by(member_id(join), told.answer_t + longest_ns // 4)
+        if any(join.t <= x.answer_t and not group.gone_by(join.member, told.answer_t + longest_ns // 4)
                for join in joins):  # fmt: skip
             continue
         if group.bounds.allowed_ns(told.t, x.answer_t) > longest_ns // 2:
@@ -343,7 +331,7 @@ def _all_there(group: Group, before: Generation, one: Generation, longest_ms: in
     leaves = [
         leave for leave in group.leaves
         if before.first_t < leave.t <= one.first_t
-        and any(m in waited and m not in one.members for m in leavers(leave))
+        and any(m in waited and m not in one.members for m in leave.leavers)
     ]  # fmt: skip
     last_t = max([join.t for join in one.joins] + [leave.t for leave in leaves])
     expired = [m for m in before.members if m not in one.members and group.left(m, one.last_t) is None]
@@ -353,7 +341,7 @@ def _all_there(group: Group, before: Generation, one: Generation, longest_ms: in
     there = tuple(Join.JOINED for _ in one.members)
     if not JOIN.decide(Joining(there, bool(group.pending(one, last_t)), dead=False)).answer:
         # A member that has its id and has not joined is waited for, until its session has expired.
-        over += [id_over(join, latest=True) for join in group.pending(one, one.first_t)]
+        over += [join.id_over_t(latest=True) for join in group.pending(one, one.first_t)]
     last_t = max([last_t, *over])
     gap = one.asked_t + longest_ms * MS - last_t
     if len(one.members) < len(one.joins) or (over and gap <= 0):
@@ -369,7 +357,7 @@ def _all_there(group: Group, before: Generation, one: Generation, longest_ms: in
 
 
 def _syncs(group: Group, one: Generation) -> Rows:
-    leads = [sync for sync in one.syncs if member_id(sync) == one.leader]
+    leads = [sync for sync in one.syncs if sync.member == one.leader]
     lead = leads[0] if leads else None
     given = {
         text(share, "member_id"): text(share, "assignment")
@@ -377,7 +365,7 @@ def _syncs(group: Group, one: Generation) -> Rows:
     }
     longest = one.rebalance_ms[1]
     for sync in one.syncs:
-        if member_id(sync) not in one.members:
+        if sync.member not in one.members:
             continue
         if sync.answer is not None and sync.error == 0 and (lead is None or (sync.answer_t or 0) < lead.t):
             seen = "answered though the leader has not synced" if lead is None else (
@@ -405,7 +393,7 @@ def _syncs(group: Group, one: Generation) -> Rows:
         cause: Way = "leader-waits" if sync is lead else "waits-though-synced"
         row = timed("G5", cause, sync, by, promise, sync.t, *lead.events)
         row = row.but(not sync.error, "refused", sync, "its assignment", named(sync.error))
-        right = text(sync.got, "assignment") == given.get(member_id(sync), "")
+        right = text(sync.got, "assignment") == given.get(sync.member, "")
         row = row.but(right, "other-assignment", sync, "the assignment that the leader gave", "another")
         seen = f"{text(sync.got, 'protocol_type')} {text(sync.got, 'protocol_name')}"
         right = not one.other_protocol(sync.got)
@@ -417,15 +405,15 @@ def _without_leader(group: Group, one: Generation, sync: Exchange) -> Rows:
     leaves, or when a member that has not synced by the rebalance time-out is removed."""
     asked = group.triggers(one, sync.until_t)
     newcomers = {*group.issued()} - {*one.members}
-    joins = [x.t for x in asked if x.api == "join_group" and not x.error and member_id(x) in newcomers]
-    others = {*one.members} - {member_id(sync)}
-    joins += [x.t for x in asked if x.answer is not None and not x.error and others & {*leavers(x)}]
+    joins = [x.t for x in asked if x.api == "join_group" and not x.error and x.member in newcomers]
+    others = {*one.members} - {sync.member}
+    joins += [x.t for x in asked if x.answer is not None and not x.error and others & {*x.leavers}]
     begins = min(joins, default=None)
     begun_before = bool(asked) if begins is None else begins < sync.t
     if begun_before or sync.t - one.first_t >= one.rebalance_ms[0] * MS // 2:
         return
     slack = group.bounds.allowed_ns(sync.t, sync.until_t)
-    out_ms = min(group.session_ms(member_id(sync)), one.rebalance_ms[0])
+    out_ms = min(group.session_ms(sync.member), one.rebalance_ms[0])
     if sync.error == UNKNOWN_MEMBER and sync.t + slack - one.from_t >= out_ms * MS:
         return  # its session, or the time to sync, may have been over when it came
     longest = one.rebalance_ms[1] * MS
@@ -451,7 +439,7 @@ def _without_leader(group: Group, one: Generation, sync: Exchange) -> Rows:
 def _out_unsynced(group: Group, one: Generation, told_t: int) -> Rows:
     """A member with heartbeats in time that has not synced by the rebalance time-out is removed when the others are
     notified."""
-    asked = {member_id(sync) for sync in one.syncs}
+    asked = {sync.member for sync in one.syncs}
     for member in {*one.members} - asked:
         beats = [
             x for x in group.beats(one, [member], told_t) if x.t < one.first_t + 2 * one.rebalance_ms[1] * MS
@@ -465,7 +453,7 @@ def _out_unsynced(group: Group, one: Generation, told_t: int) -> Rows:
 
 def _never_synced(group: Group, one: Generation) -> Rows:
     """G5 where the leader has synced and another never does: a rebalance begins at the rebalance time-out."""
-    asked = {member_id(sync) for sync in one.syncs}
+    asked = {sync.member for sync in one.syncs}
     absent, longest = {*one.members} - asked, one.rebalance_ms[1] * MS
     beats = group.beats(one, one.synced(), one.last_t)
     if not absent or not beats:
@@ -491,20 +479,20 @@ def _never_synced(group: Group, one: Generation) -> Rows:
 def _by_their_ids(group: Group, one: Generation) -> bool:
     """Whether its static members, if any, join again as others do: by their own ids, and none that was there before is
     absent, as it stays a member and its sync is awaited."""
-    before = {instance_of(x) for each in group.generations if each.number < one.number for x in each.joins}
-    returns = any(instance_of(x) and not member_id(x) for x in one.again)
-    return not returns and before - {""} <= {instance_of(x) for x in one.joins}
+    before = {x.instance for each in group.generations if each.number < one.number for x in each.joins}
+    returns = any(x.instance and not x.member for x in one.again)
+    return not returns and before - {""} <= {x.instance for x in one.joins}
 
 
 def _joins_again(group: Group, one: Generation) -> Rows:
     """G3: who joins again as it was, in a stable group or one whose leader has not synced, is given the same generation
     at once; the leader of a stable group, and who has another subscription, begin a rebalance."""
     for join in group.joins:
-        if member_id(join) not in one.members or join.t < one.last_t:
+        if join.member not in one.members or join.t < one.last_t:
             continue
         by = group.bounds.by(join.t, join.t, join.answer_t, gap_ns=JOIN_GAP_NS, watched_t=join.watched_t)
         until = min(join.until_t, by.limit_t)
-        unsynced = all(member_id(sync) != one.leader or sync.t > until for sync in one.syncs)
+        unsynced = all(sync.member != one.leader or sync.t > until for sync in one.syncs)
         if not unsynced and set(one.members) - one.synced(join.t):
             continue
         # Another that was told the same again has begun no rebalance, and was answered as this one is to be.
@@ -513,13 +501,13 @@ def _joins_again(group: Group, one: Generation) -> Rows:
             continue
         if group.out_unsynced(one, min(until, join.t + group.bounds.allowed_ns(join.t, until))):
             continue
-        leads = member_id(join) == one.leader and not unsynced
-        mine = protocols(one.members[member_id(join)])
-        changed = protocols(join) != mine
-        if not changed and [*protocols(join)] != [*mine]:
+        leads = join.member == one.leader and not unsynced
+        mine = one.members[join.member].protocols
+        changed = join.protocols != mine
+        if not changed and [*join.protocols] != [*mine]:
             continue  # Kafka takes another order of what it prefers for a change, and nobody has promised that
         if leads or changed:
-            if answered(join):
+            if join.answered:
                 allowed, seen = f"generation {one.number + 1}", f"{one.number} again"
                 unheard: Way = "leader-unheard" if leads else "change-unheard"
                 heard = integer(join.got, "generation_id") != one.number
@@ -527,13 +515,13 @@ def _joins_again(group: Group, one: Generation) -> Rows:
             continue
         cause: Way = "joins-again-unsynced" if unsynced else "joins-again"
         row = timed("G3", cause, join, by, f"generation {one.number} at once, as it was,", join.t)
-        number = integer(join.got, "generation_id", -1)
+        number = join.generation
         allowed, seen = f"generation {one.number}", f"{named(join.error)}, {number}"
         row = row.but(number == one.number, "rebalances", join, allowed, seen)
         yield row
         if row.held is RowStatus.KEPT and join.answer is not None:
             told = {text(x, "member_id") for x in items(join.got, "members")}
-            right = {*one.members} <= told if member_id(join) == one.leader else not told
+            right = {*one.members} <= told if join.member == one.leader else not told
             allowed = "all members for the leader, none for others"
             yield checked("G2", "told-again", join, right, allowed, f"{len(told)} members")
 

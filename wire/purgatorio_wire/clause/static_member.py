@@ -27,16 +27,6 @@ from purgatorio_wire.history.group import (
     UNKNOWN_MEMBER,
     Generation,
     Group,
-    answered,
-    given_id,
-    instance_of,
-    leavers,
-    left_with,
-    member_id,
-    number_of,
-    protocols,
-    rebalance_ms,
-    session_asked,
 )
 from purgatorio_wire.history.history import END_OF_TIME, Exchange, integer, items, text
 
@@ -50,8 +40,8 @@ def static_members(group: Group) -> Rows:
         yield from _fenced(one, held)
         if one.api == "leave_group":
             yield from _by_name(one, held)
-        instance = text(one.body, "group_instance_id")
-        if one.api == "join_group" and instance and not member_id(one):
+        instance = one.instance
+        if one.api == "join_group" and instance and not one.member:
             yield from _let_in(one, held)
             yield from _return(group.bounds, one, instance, held)
         elif one.api == "heartbeat" and instance and one.answer_t is not None:
@@ -64,7 +54,7 @@ def _let_in(one: Exchange, held: list[Exchange]) -> Rows:
     """A member with only an instance id is not unknown, even if no member has that instance id, or it was removed,
     or has left."""
     until = one.ended_t
-    asks_ms = session_asked(one) or 0
+    asks_ms = one.session_asked_ms or 0
     left = any(x.api == "leave_group" and x.t <= until and (x.answer_t or until) >= one.t for x in held)
     if one.error not in (0, UNKNOWN_MEMBER) or until - one.t >= asks_ms * MS:
         return
@@ -81,16 +71,14 @@ def _awaited(group: Group) -> Rows:
         held, until = group.held_by(before), one.first_t
         beats = group.beats(before, held, before.from_t)
         # No rebalance had begun where that is what a heartbeat was told.
-        calm_t = max((x.t for x in beats if answered(x) and x.t < until), default=before.from_t)
-        asked = {
-            instance_of(x) for x in group.joins if before.first_t < x.t <= until and x not in before.again
-        }
-        asked |= {instance_of(x) for x in one.joins}
+        calm_t = max((x.t for x in beats if x.answered and x.t < until), default=before.from_t)
+        asked = {x.instance for x in group.joins if before.first_t < x.t <= until and x not in before.again}
+        asked |= {x.instance for x in one.joins}
         if group.out_unsynced(before, until):
             continue
         yield from _all_there(group, before, one)
         for member, join in held.items():
-            if not instance_of(join) or instance_of(join) in asked or not group.alive_at(member, until):
+            if not join.instance or join.instance in asked or not group.alive_at(member, until):
                 continue
             waits_ms = group.asks_ms(member)
             allowed = f"not before {waits_ms} ms, its rebalance time-out, as {member} has not rejoined"
@@ -100,18 +88,18 @@ def _awaited(group: Group) -> Rows:
 
 
 def _all_there(group: Group, before: Generation, one: Generation) -> Rows:
-    joined = {instance_of(join) or given_id(join) for join in one.joins}
+    joined = {join.instance or join.given for join in one.joins}
     others = [
         x for x in (*group.joins, *group.leaves)
         if before.first_t < x.t <= one.first_t and x not in (*one.joins, *before.again)
     ]  # fmt: skip
-    left = {m for x in others if x.answer_t is not None for m, error in left_with(x).items() if not error}
+    left = {m for x in others if x.answer_t is not None for m, error in x.left_with.items() if not error}
     held = {member: join for member, join in group.held_by(before).items() if member not in left}
-    asked = {instance_of(join) or member for member, join in held.items()}
+    asked = {join.instance or member for member, join in held.items()}
     if not asked <= joined or group.pending(one, one.first_t) or any(x.answer_t is None for x in others):
         return
     last_t = max([x.t for x in one.joins] + [x.answer_t or x.t for x in others])
-    longest_ms = max(rebalance_ms(join) for join in (*before.joins, *one.joins))
+    longest_ms = max(join.rebalance_ms for join in (*before.joins, *one.joins))
     gap, promise = one.asked_t + longest_ms * MS - last_t, "an answer when the last has rejoined or left,"
     for join in one.joins if gap > 0 else ():
         yield in_time(group.bounds, "G4", "waits-though-complete", join, last_t, gap, promise)
@@ -122,36 +110,36 @@ def _newest(one: Exchange, instance: str, held: list[Exchange]) -> Rows:
     until = one.until_t
     joins = [
         x for x in held
-        if x.api == "join_group" and text(x.body, "group_instance_id") == instance and x.t <= until
+        if x.api == "join_group" and x.instance == instance and x.t <= until
     ]  # fmt: skip
     if not joins or any(x.answer_t is None or x.answer_t > one.t or x.error for x in joins):
         return
-    if given_id(joins[-1]) == member_id(one):
+    if joins[-1].given == one.member:
         allowed, right = "an answer to its newest id", one.error != FENCED
         yield checked("G11", "fenced", one, right, allowed, named(FENCED))
 
 
 def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) -> Rows:
     joins = [x for x in held if x.api == "join_group" and x.ended_t <= one.t and x.error == 0]
-    number = max((integer(x.got, "generation_id", -1) for x in joins), default=-1)
-    members = {given_id(x): x for x in joins if integer(x.got, "generation_id", -1) == number}
-    mine = [m for m, x in members.items() if text(x.body, "group_instance_id") == instance]
+    number = max((x.generation for x in joins), default=-1)
+    members = {x.given: x for x in joins if x.generation == number}
+    mine = [m for m, x in members.items() if x.instance == instance]
     until = one.until_t
     yield from _replaced(bounds, one, instance, held)
     if len(mine) == 1:
         yield from _unsynced(one, number, members, held)
         yield from _own_protocol(one, number, members[mine[0]])
     # What it has not any more cannot be continued with: a rebalance chooses another.
-    if len(mine) != 1 or text(members[mine[0]].got, "protocol_name") not in protocols(one):
+    if len(mine) != 1 or text(members[mine[0]].got, "protocol_name") not in one.protocols:
         return
     if not _quiet(held, members, one, until):
         return
     before = mine[0]
     # One that begins a rebalance waits for the others, who are not told in time.
-    gap = max(JOIN_GAP_NS, rebalance_ms(one) * MS)
+    gap = max(JOIN_GAP_NS, one.rebalance_ms * MS)
     row = in_time(bounds, "G11", "waits", one, one.t, gap, f"generation {number} at once, as it was,")
-    given = given_id(one)
-    its = integer(one.got, "generation_id", -1)
+    given = one.given
+    its = one.generation
     right, seen = not one.error and its == number, f"{named(one.error)}, generation {its}"
     row = row.but(right, "rebalances", one, f"generation {number}", seen)
     row = row.but(given != before, "same-id", one, "a new member id", "the one that it had")
@@ -164,12 +152,12 @@ def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) 
 
 def _own_protocol(one: Exchange, number: int, before: Exchange) -> Rows:
     """A member that returns with other protocols gets one of them; in the current generation, the chosen one."""
-    if not answered(one):
+    if not one.answered:
         return
-    chosen = text(one.got, "protocol_name")
-    stays = integer(one.got, "generation_id", -1) == number
-    had = text(before.got, "protocol_name")
-    right = chosen in protocols(one) and (not stays or chosen == had)
+    chosen = one.protocol
+    stays = one.generation == number
+    had = before.protocol
+    right = chosen in one.protocols and (not stays or chosen == had)
     allowed = f"a protocol that it has, in a generation above {number} if that is not {had!r}"
     yield checked("G11", "other-protocol", one, right, allowed, f"protocol {chosen!r}")
 
@@ -177,12 +165,12 @@ def _own_protocol(one: Exchange, number: int, before: Exchange) -> Rows:
 def _leads_on(one: Exchange, members: dict[str, Exchange], before: str, given: str) -> Row:
     """A leader that returns gets the members, and is told to skip the assignment (KIP-814). Before version 9 it
     cannot be told, and returns as a follower."""
-    leads = one.version >= 9 and before == text(members[before].got, "leader")
+    leads = one.version >= 9 and before == members[before].leader
     told = {text(member, "member_id") for member in items(one.got, "members")}
-    instances = {text(x.body, "group_instance_id") or member for member, x in members.items()}
+    instances = {x.instance or member for member, x in members.items()}
     skips = (one.got or {}).get("skip_assignment", False)
     wanted = len(instances) if leads else 0
-    right = {given in told, bool(told), skips, text(one.got, "leader") == given} == {leads}
+    right = {given in told, bool(told), skips, one.leader == given} == {leads}
     if right and len(told - {before}) >= wanted:
         return kept("G11", "leads-on")
     allowed = f"{wanted} members, and {'to skip the assignment' if leads else 'another leader'}"
@@ -192,11 +180,11 @@ def _leads_on(one: Exchange, members: dict[str, Exchange], before: str, given: s
 
 def _assigned(held: list[Exchange], number: int, before: str, given: str) -> Rows:
     """What the leader gave to the former id is asked to the new one."""
-    syncs = [x for x in held if x.api == "sync_group" and number_of(x) == number]
+    syncs = [x for x in held if x.api == "sync_group" and x.number == number]
     shares = [share for x in syncs if not x.error for share in items(x.body, "assignments")]
     wanted = [text(share, "assignment") for share in shares if text(share, "member_id") == before]
     for sync in syncs:
-        if member_id(sync) == given and sync.answer is not None and not sync.error and wanted:
+        if sync.member == given and sync.answer is not None and not sync.error and wanted:
             allowed = "the assignment that its former id got"
             right = text(sync.got, "assignment") == wanted[0]
             yield checked("G11", "other-assignment", sync, right, allowed, "another")
@@ -205,13 +193,13 @@ def _assigned(held: list[Exchange], number: int, before: str, given: str) -> Row
 def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
     """A member with heartbeats in time that has not rejoined, while no generation has begun without it or just
     after."""
-    member, number = member_id(beat), number_of(beat)
+    member, number = beat.member, beat.number
     joins = [
         x for x in held if x.api == "join_group" and x.t <= beat.t and x.error == 0 and x.answer_t is not None
     ]
-    mine = [x for x in joins if text(x.body, "group_instance_id") == instance]
-    above = [x for x in joins if integer(x.got, "generation_id", -1) > number and (x.answer_t or 0) <= beat.t]
-    if not mine or given_id(mine[-1]) != member or mine[-1] in above:
+    mine = [x for x in joins if x.instance == instance]
+    above = [x for x in joins if x.generation > number and (x.answer_t or 0) <= beat.t]
+    if not mine or mine[-1].given != member or mine[-1] in above:
         return
     # Who does not sync in time is out as well, static or not.
     begun_t = min(
@@ -219,12 +207,12 @@ def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
          and (x in above or x.t <= (beat.answer_t or 0) < x.ended_t)),
         default=END_OF_TIME,
     )  # fmt: skip
-    heard = [x for x in held if x.t <= beat.t and member_id(x) == member and x.api != "join_group"]
-    synced = any(x.api == "sync_group" and x.error == 0 and number_of(x) == number for x in heard)
-    left = any(member in leavers(x) and x.t <= (beat.answer_t or 0) for x in held)
-    soon = beat.ended_t < begun_t + rebalance_ms(mine[-1]) * MS // 2
+    heard = [x for x in held if x.t <= beat.t and x.member == member and x.api != "join_group"]
+    synced = any(x.api == "sync_group" and x.error == 0 and x.number == number for x in heard)
+    left = any(member in x.leavers and x.t <= (beat.answer_t or 0) for x in held)
+    soon = beat.ended_t < begun_t + mine[-1].rebalance_ms * MS // 2
     times = [mine[-1].answer_t or 0, *(x.t for x in heard)]
-    session_ns = min(integer(x.body, "session_timeout_ms") for x in mine) * MS
+    session_ns = min(x.session_ms for x in mine) * MS
     if synced and not left and soon and all(b - a < session_ns // 2 for a, b in pairwise(times)):
         allowed, right = f"{named(ILLEGAL_GENERATION)}: it stays a member", beat.error != UNKNOWN_MEMBER
         yield (checked("G11", "put-out", beat, right, allowed, named(UNKNOWN_MEMBER)))
@@ -240,11 +228,11 @@ def _quiet(held: list[Exchange], members: dict[str, Exchange], one: Exchange, un
         and x.ended_t > first_t and x not in members.values()
     ]  # fmt: skip
     # A generation before says nothing: there one is told that the others join, and synced for that one alone.
-    lately = [x for x in held if number_of(x) == number and x.t <= one.t]
-    synced = {member_id(x) for x in lately if x.api == "sync_group" and x.error == 0 and x.ended_t <= one.t}
+    lately = [x for x in held if x.number == number and x.t <= one.t]
+    synced = {x.member for x in lately if x.api == "sync_group" and x.error == 0 and x.ended_t <= one.t}
     # Somebody was out already, by a session that had ended: then there is a rebalance.
     told = any(
-        x.api == "heartbeat" and x.error in (UNKNOWN_MEMBER, REBALANCING) and member_id(x) in members
+        x.api == "heartbeat" and x.error in (UNKNOWN_MEMBER, REBALANCING) and x.member in members
         for x in lately
     )
     return not moves and not told and set(members) <= synced and _heard(held, members, one.t)
@@ -254,8 +242,8 @@ def _heard(held: list[Exchange], members: dict[str, Exchange], t: int) -> bool:
     """Whether no session can have expired at `t`. A client that got UNKNOWN_MEMBER_ID before counts as removed, even
     if it continues with its id."""
     for member, join in members.items():
-        mine = [x for x in held if x is join or (x.t < t and member_id(x) == member)]
-        late = t - max(x.t for x in mine) >= integer(join.body, "session_timeout_ms") * MS // 2
+        mine = [x for x in held if x is join or (x.t < t and x.member == member)]
+        late = t - max(x.t for x in mine) >= join.session_ms * MS // 2
         if late or any(x.error == UNKNOWN_MEMBER for x in mine):
             return False
     return True
@@ -272,8 +260,8 @@ def _afterwards(
     for one in behind:
         if one.api not in ("heartbeat", "sync_group") or not one.ended_t < until:
             continue
-        all_heard = _heard(held, {**others, given_id(back): back}, one.t)
-        if number_of(one) == number and member_id(one) in others and all_heard:
+        all_heard = _heard(held, {**others, back.given: back}, one.t)
+        if one.number == number and one.member in others and all_heard:
             allowed = "no rebalance"
             yield (checked("G11", "others-rebalance", one, one.error == 0, allowed, named(one.error)))
 
@@ -284,10 +272,10 @@ def _fenced(one: Exchange, held: list[Exchange]) -> Rows:
         instance, member = text(asked, "group_instance_id"), text(asked, "member_id")
         joins = [
             x for x in held
-            if x.api == "join_group" and text(x.body, "group_instance_id") == instance and instance
-            and answered(x) and (x.answer_t or 0) <= one.t
+            if x.api == "join_group" and x.instance == instance and instance
+            and x.answered and (x.answer_t or 0) <= one.t
         ]  # fmt: skip
-        ids = [given_id(x) for x in joins]
+        ids = [x.given for x in joins]
         if one.answer_t is None or not ids or member == ids[-1] or member not in ids:
             continue
         if not _lives(held, joins[-1], one.answer_t):
@@ -303,15 +291,15 @@ def _by_name(one: Exchange, held: list[Exchange]) -> Rows:
     said = [integer(x, "error_code") for x in items(one.got, "members")]
     asked = list(items(one.body, "members"))
     instance = text(asked[0], "group_instance_id") if len(asked) == len(said) == 1 else ""
-    joins = [x for x in held if x.api == "join_group" and text(x.body, "group_instance_id") == instance]
+    joins = [x for x in held if x.api == "join_group" and x.instance == instance]
     if one.answer_t is None or not instance:
         return
     if not joins:
         yield answered_with("G8", "leave-by-name", one, said[0], UNKNOWN_MEMBER, f" for {instance}")
         return
     joins = [x for x in joins if x.answer is None or not x.error]
-    newest = given_id(joins[-1]) if joins else ""
-    if not newest or (joins[-1].answer_t or END_OF_TIME) > one.t or leavers(one) != [newest]:
+    newest = joins[-1].given if joins else ""
+    if not newest or (joins[-1].answer_t or END_OF_TIME) > one.t or one.leavers != [newest]:
         return
     if _lives([x for x in held if x is not one], joins[-1], one.answer_t):
         yield answered_with("G8", "leave-by-name", one, said[0], 0, f" for {instance}, a member")
@@ -320,33 +308,33 @@ def _by_name(one: Exchange, held: list[Exchange]) -> Rows:
 def _lives(held: list[Exchange], join: Exchange, t: int) -> bool:
     """Whether the member with the id of this join sent a request recently, never got UNKNOWN_MEMBER_ID, and no
     LeaveGroup names it."""
-    heard = [x for x in held if given_id(join) in (*_named(x), given_id(x)) and x.t <= t]
+    heard = [x for x in held if join.given in (*_named(x), x.given) and x.t <= t]
     if any(x.error == UNKNOWN_MEMBER for x in heard):
         return False
-    shortest_ms = min(integer(join.body, "session_timeout_ms"), rebalance_ms(join))
+    shortest_ms = min(join.session_ms, join.rebalance_ms)
     lately = t - max(x.t for x in heard) < shortest_ms * MS // 2
     return lately and all(x.api != "leave_group" for x in heard)
 
 
 def _named(one: Exchange) -> list[str]:
     """The member that sent the request, or that the LeaveGroup names."""
-    return [member_id(one), *leavers(one)]
+    return [one.member, *one.leavers]
 
 
 def _replaced(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) -> Rows:
     """A member returns while its former id waits in a JoinGroup or SyncGroup: the former request is fenced at once,
     and waits no longer."""
-    mine = [x for x in held if x is not one and text(x.body, "group_instance_id") == instance and x.t < one.t]
-    ids = {given_id(x) for x in mine if x.api == "join_group" and not x.error}
+    mine = [x for x in held if x is not one and x.instance == instance and x.t < one.t]
+    ids = {x.given for x in mine if x.api == "join_group" and not x.error}
     for x in mine:
-        waits = x.api == "join_group" or (x.api == "sync_group" and member_id(x) in ids)
+        waits = x.api == "join_group" or (x.api == "sync_group" and x.member in ids)
         if not waits or x.ended_t < one.t or x.unread or one.answer_t is None or one.error:
             continue
-        number = integer(x.got, "generation_id", -1)
-        synced = any(y.api == "sync_group" and number_of(y) == number and y.t <= one.answer_t for y in held)
-        if answered(x) and (synced or number != integer(one.got, "generation_id", -1)):
+        number = x.generation
+        synced = any(y.api == "sync_group" and y.number == number and y.t <= one.answer_t for y in held)
+        if x.answered and (synced or number != one.generation):
             continue  # it was answered before
-        gap = max(JOIN_GAP_NS, rebalance_ms(one) * MS)
+        gap = max(JOIN_GAP_NS, one.rebalance_ms * MS)
         promise = f"{named(FENCED)} as it is replaced,"
         row = in_time(bounds, "G11", "waits-though-replaced", x, one.t, gap, promise, *one.events)
         right, allowed = x.error == FENCED, f"{named(FENCED)}: it is replaced"
@@ -358,7 +346,7 @@ def _unsynced(one: Exchange, number: int, members: dict[str, Exchange], held: li
     former id."""
     answers = [x.ended_t for x in members.values()]
     leader = text(next(iter(members.values())).got, "leader")
-    synced = any(x.api == "sync_group" and member_id(x) == leader and number_of(x) == number for x in held)
+    synced = any(x.api == "sync_group" and x.member == leader and x.number == number for x in held)
     moves = any(
         x.api in ("join_group", "leave_group") and x is not one and x.ended_t > min(answers)
         for x in held
@@ -366,6 +354,6 @@ def _unsynced(one: Exchange, number: int, members: dict[str, Exchange], held: li
     )
     if one.answer_t is None or one.error or max(answers) > one.t or synced or moves:
         return
-    right = integer(one.got, "generation_id", -1) > number
+    right = one.generation > number
     allowed = f"a generation above {number}, whose leader has not synced"
     yield checked("G11", "unsynced", one, right, allowed, f"{number} again")

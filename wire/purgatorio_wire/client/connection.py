@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, cast
 
@@ -34,6 +34,11 @@ MOST_UNASKED: Final = 100
 MOST_BYTES: Final = 256 << 20
 """More from one connection is not read."""
 CONNECT_SECONDS: Final = 10.0
+PATIENCE_SECONDS: Final = 6.0
+"""An answer is waited for so much longer than its request may wait."""
+LEAST_SECONDS: Final = 10.0
+REBALANCE_SECONDS: Final = 40.0
+"""A join or a sync waits as long as other members ask for."""
 HALF: Final = (64).to_bytes(4) + bytes(16)
 """A frame that is cut short."""
 
@@ -64,7 +69,7 @@ class Got:
     body: Mapping[str, object] | None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Sent:
     """A request on its way: `answer` is done when it is answered, and fails with `NoAnswer` when it cannot be."""
 
@@ -74,6 +79,11 @@ class Sent:
     version: int
     corr: int
     answer: asyncio.Future[Got]
+    patience_s: float
+    """How long a scene waits for the answer."""
+
+    def __await__(self) -> Generator[object, None, Got]:
+        return self.within(self.patience_s).__await__()
 
     async def within(self, seconds: float) -> Got:
         """The answer. NoAnswer where there is none by then; the request stays asked."""
@@ -141,7 +151,7 @@ class Connection(asyncio.Protocol):
         i = self.recorder.add(
             "request", t=t, conn=self.name, scene=self.scene, corr=corr, api=api, version=version, body=body
         )
-        sent = Sent(i, t, api, version, corr, future)
+        sent = Sent(i, t, api, version, corr, future, _patience_s(api, body))
         if answered:
             self._pending[corr] = sent
         self._transport.write(payload)
@@ -199,6 +209,13 @@ class Connection(asyncio.Protocol):
             if not sent.answer.done():
                 sent.answer.set_exception(NoAnswer(f"{self.name} was closed by {by}: {err or 'no reason'}"))
         self._pending.clear()
+
+
+def _patience_s(api: str, body: Mapping[str, object]) -> float:
+    if api in ("join_group", "sync_group"):
+        return REBALANCE_SECONDS
+    wait_ms = body.get("max_wait_ms", body.get("timeout_ms"))
+    return max((wait_ms if isinstance(wait_ms, int) else 0) / 1000 + PATIENCE_SECONDS, LEAST_SECONDS)
 
 
 def _seen(future: asyncio.Future[Got]) -> None:

@@ -21,7 +21,6 @@ from purgatorio_wire.history.history import (
     LOADING,
     Exchange,
     Scene,
-    integer,
     items,
     text,
 )
@@ -50,16 +49,16 @@ class Generation:
 
     @property
     def members(self) -> dict[str, Exchange]:
-        return {given_id(one): one for one in self.joins}
+        return {one.given: one for one in self.joins}
 
     def synced(self, t: int = END_OF_TIME) -> set[str]:
         """Whose syncs were answered well by `t`."""
-        return {member_id(sync) for sync in self.syncs if answered(sync) and (sync.answer_t or 0) <= t}
+        return {sync.member for sync in self.syncs if sync.answered and (sync.answer_t or 0) <= t}
 
     def other_protocol(self, body: Body | None) -> bool:
         """Whether a sync, or the answer to one or to a join, names another protocol than was chosen, or another kind
         (KIP-559)."""
-        chosen, kind = text(self.joins[0].got, "protocol_name"), text(self.joins[0].body, "protocol_type")
+        chosen, kind = self.joins[0].protocol, text(self.joins[0].body, "protocol_type")
         asked = text(body, "protocol_name"), text(body, "protocol_type")
         return any(one and one != right for one, right in zip(asked, (chosen, kind), strict=True))
 
@@ -79,12 +78,12 @@ class Generation:
 
     @property
     def leader(self) -> str:
-        return text(self.joins[0].got, "leader")
+        return self.joins[0].leader
 
     @property
     def rebalance_ms(self) -> tuple[int, int]:
         """The shortest and the longest rebalance time-out of its members."""
-        times = [rebalance_ms(one) for one in self.joins]
+        times = [one.rebalance_ms for one in self.joins]
         return min(times), max(times)
 
 
@@ -118,11 +117,7 @@ class Group:
     def contacts(self, member: str) -> list[Exchange]:
         if member not in self._contacts:  # it is asked for with every row
             heard = [*self.joins, *self.syncs, *self.heartbeats, *self.commits]
-            mine = (
-                one
-                for one in heard
-                if member_id(one) == member or (answered(one) and given_id(one) == member)
-            )
+            mine = (one for one in heard if one.member == member or (one.answered and one.given == member))
             self._contacts[member] = sorted(mine, key=lambda one: one.t)
         return self._contacts[member]
 
@@ -138,15 +133,13 @@ class Group:
             self._issued = {}
             for one in self.joins:
                 if one.answer is not None and one.error in (0, MEMBER_ID_REQUIRED):
-                    self._issued.setdefault(given_id(one), one)
+                    self._issued.setdefault(one.given, one)
         return self._issued
 
     def _unused(self, t: int) -> Iterator[tuple[str, Exchange]]:
         """The member ids that were given out without a generation, and that had neither joined nor left by `t`; each
         with its join."""
-        moved = {
-            name for x in (*self.joins, *self.leaves) if x.t <= t for name in (member_id(x), *leavers(x))
-        }
+        moved = {name for x in (*self.joins, *self.leaves) if x.t <= t for name in (x.member, *x.leavers)}
         return (
             (member, join)
             for member, join in self.issued().items()
@@ -162,28 +155,26 @@ class Group:
         """Whether somebody had surely been given an id by `t`, and had neither joined with it nor left, nor was its
         session over when this generation had begun."""
         return any(
-            join.ended_t <= t and one.first_t < id_over(join) - EARLY_NS
+            join.ended_t <= t and one.first_t < join.id_over_t() - EARLY_NS
             for _, join in self._unused(one.first_t)
         )
 
     def unheard(self, one: Generation) -> set[str]:
         """Who had asked to join when this generation had begun, and was not watched to the answer."""
-        return {member_id(x) for x in self.joins if x.answer is None and x.t <= one.first_t} - {""}
+        return {x.member for x in self.joins if x.answer is None and x.t <= one.first_t} - {""}
 
     def beats(self, one: Generation, members: Iterable[str], t: int) -> list[Exchange]:
         """The answered heartbeats of these members in this generation, from `t` on."""
         if one.number not in self._beats:
             self._beats[one.number] = [
-                x for x in self.heartbeats if x.answer is not None and number_of(x) == one.number
+                x for x in self.heartbeats if x.answer is not None and x.number == one.number
             ]
-        return [x for x in self._beats[one.number] if x.t >= t and member_id(x) in members]
+        return [x for x in self._beats[one.number] if x.t >= t and x.member in members]
 
     def asks_ms(self, member: str) -> int:
         """The rebalance time-out that the member asks for, the shortest where it changed its mind."""
         return min(
-            rebalance_ms(one)
-            for one in self.joins
-            if one.error == 0 and member in (member_id(one), given_id(one))
+            one.rebalance_ms for one in self.joins if one.error == 0 and member in (one.member, one.given)
         )
 
     def session_over(self, member: str, t: int) -> int:
@@ -193,12 +184,12 @@ class Group:
 
     def left(self, member: str, t: int) -> int | None:
         """When a LeaveGroup named the member, if it did by `t`."""
-        return min((one.t for one in self.leaves if one.t <= t and member in leavers(one)), default=None)
+        return min((one.t for one in self.leaves if one.t <= t and member in one.leavers), default=None)
 
     def gone_by(self, member: str, t: int) -> bool:
         """Whether a member had surely left by `t`."""
         return any(
-            one.answer_t is not None and one.answer_t <= t and left_with(one).get(member) == 0
+            one.answer_t is not None and one.answer_t <= t and one.left_with.get(member) == 0
             for one in self.leaves
         )
 
@@ -206,9 +197,9 @@ class Group:
         """The members of a generation, each static one by the id with which it was last back in it."""
         held = one.members
         for join in one.again:
-            if instance_of(join):
-                held = {id_: x for id_, x in held.items() if instance_of(x) != instance_of(join)}
-                held[given_id(join)] = join
+            if join.instance:
+                held = {id_: x for id_, x in held.items() if x.instance != join.instance}
+                held[join.given] = join
         return held
 
     def alive_at(self, member: str, t: int) -> bool:
@@ -235,7 +226,7 @@ class Group:
     def renews(self, one: Exchange) -> bool:
         """Whether a session surely begins again with it: what is refused has not been heard, and in Kafka 4 it does not
         with a sync in a group that is stable already, nor with a join of who is in the generation already."""
-        if one.api == "join_group" and member_id(one):
+        if one.api == "join_group" and one.member:
             return one.error == 0 and not any(one is x for each in self.generations for x in each.again)
         return one.api != "sync_group" and (
             one.error == 0 or (one.api == "heartbeat" and one.error == REBALANCING)
@@ -247,26 +238,26 @@ class Group:
 
     def session_ms(self, member: str) -> int:
         if member not in self._session_ms:
-            joins = [x for x in self.joins if member in (given_id(x), member_id(x))]
-            self._session_ms[member] = integer(joins[-1].body, "session_timeout_ms") if joins else 0
+            joins = [x for x in self.joins if member in (x.given, x.member)]
+            self._session_ms[member] = joins[-1].session_ms if joins else 0
         return self._session_ms[member]
 
     def triggers(self, current: Generation, until: int = END_OF_TIME) -> list[Exchange]:
         """What was asked by then and may have begun a rebalance since the generation began. Who joined one before and
         is not in this one begins none by leaving."""
-        out = {given_id(join) for join in self.joins if answered(join)} - {*current.members}
-        out -= {member_id(join) for join in self.joins if join.answer is None}
+        out = {join.given for join in self.joins if join.answered} - {*current.members}
+        out -= {join.member for join in self.joins if join.answer is None}
         return [
             x for x in (*self.joins, *self.leaves)
-            if x not in current.joins and of_a_member(x) and x.ended_t >= current.first_t
-            and x.t <= until and not (x.t <= current.first_t and leavers(x) and out >= {*leavers(x)})
+            if x not in current.joins and x.of_a_member and x.ended_t >= current.first_t
+            and x.t <= until and not (x.t <= current.first_t and x.leavers and out >= {*x.leavers})
         ]  # fmt: skip
 
     def steady(self, member: str, current: Generation, one: Exchange) -> bool:
         """Whether the member must still be one when this request is handled: it sent heartbeats in time, and is not
         leaving."""
         until = one.until_t
-        if any(x is not one and x.t <= until and member in leavers(x) for x in self.leaves):
+        if any(x is not one and x.t <= until and member in x.leavers for x in self.leaves):
             return False
         session_ns, joined_t = self.session_ms(member) * MS, current.members[member].t
         heard = [x for x in self.renewals(member) if x is not one and joined_t <= x.t <= one.t]
@@ -278,7 +269,7 @@ class Group:
                 return False
         # Who waits too long with its sync is out as well, and so is who does not rejoin in time, also where a rebalance
         # began because another was put out.
-        synced = any(member_id(x) == member and answered(x) and x.t <= one.t for x in current.syncs)
+        synced = any(x.member == member and x.answered and x.t <= one.t for x in current.syncs)
         return synced and not self.disturbed(current, until - current.rebalance_ms[0] * MS + EARLY_NS)
 
     def out_unsynced(self, one: Generation, t: int) -> set[str]:
@@ -297,7 +288,7 @@ class Group:
         if id(current) not in self._told:  # it is asked for with every request of a member
             beats = self.beats(current, current.members, current.from_t)
             told = min((x.ended_t for x in beats if x.error == REBALANCING), default=END_OF_TIME)
-            self._told[id(current)] = told, [x.t for x in beats if answered(x)]
+            self._told[id(current)] = told, [x.t for x in beats if x.answered]
         told_t, good = self._told[id(current)]
         if told_t > one.t:
             return False
@@ -321,7 +312,7 @@ class Group:
         """Whether the member is one by its sync: that waits, or was answered not long before, and was read soon."""
         lately_ns = self.session_ms(member) * MS // 2
         return any(
-            member_id(sync) == member and sync.t <= until and self.alive_at(member, sync.t)
+            sync.member == member and sync.t <= until and self.alive_at(member, sync.t)
             and (END_OF_TIME if sync.answer_t is None else self._sent_t(sync.answer_t)) + lately_ns > until
             for sync in one.syncs
         )  # fmt: skip
@@ -367,7 +358,7 @@ def groups(scene: Scene, bounds: Bounds) -> Iterator[Group]:
         loading = [one.i for one in exchanges if one.error in LOADING]
         heard = [
             one for one in exchanges
-            if one.error not in LOADING and not bounds.declared.refuses_session(session_asked(one))
+            if one.error not in LOADING and not bounds.declared.refuses_session(one.session_asked_ms)
         ]  # fmt: skip
         heard = _by_member(heard)
         if any(one.unread or one.throttled_ms for one in heard):
@@ -381,12 +372,12 @@ def groups(scene: Scene, bounds: Bounds) -> Iterator[Group]:
         commits = by_api["offset_commit"]
         group = Group(
             bounds, heard, by_api["join_group"], by_api["sync_group"], by_api["heartbeat"],
-            [one for one in commits if number_of(one) >= 0],
-            [one for one in commits if number_of(one) < 0 and not member_id(one)],
-            [one for one in commits if number_of(one) < 0 and member_id(one)],
-            [x for x in by_api["txn_offset_commit"] if number_of(x) >= 0 and x.error in {0, *OF_THE_GROUP}],
+            [one for one in commits if one.number >= 0],
+            [one for one in commits if one.number < 0 and not one.member],
+            [one for one in commits if one.number < 0 and one.member],
+            [x for x in by_api["txn_offset_commit"] if x.number >= 0 and x.error in {0, *OF_THE_GROUP}],
             by_api["leave_group"],
-            static=any(map(instance_of, heard)),
+            static=any(one.instance for one in heard),
         )  # fmt: skip
         group.generations = _generations(group)
         yield group
@@ -398,9 +389,7 @@ def _by_member(heard: list[Exchange]) -> list[Exchange]:
     for one in heard:
         named = list(items(one.body, "members")) if one.api == "leave_group" else []
         if any(text(member, "group_instance_id") and not text(member, "member_id") for member in named):
-            newest = {
-                text(x.body, "group_instance_id"): given_id(x) for x in heard if x.t < one.t and joined(x)
-            }
+            newest = {x.instance: x.given for x in heard if x.t < one.t and x.joined}
             members = [
                 {**x, "member_id": text(x, "member_id") or newest.get(text(x, "group_instance_id"), "")}
                 for x in named
@@ -413,8 +402,8 @@ def _by_member(heard: list[Exchange]) -> list[Exchange]:
 def _generations(group: Group) -> list[Generation]:
     found: dict[int, Generation] = {}
     for one in group.joins:
-        if answered(one):
-            number = integer(one.got, "generation_id", -1)
+        if one.answered:
+            number = one.generation
             found.setdefault(number, Generation(number)).joins.append(one)
     for made in found.values():
         first_t = made.first_t
@@ -423,87 +412,6 @@ def _generations(group: Group) -> list[Generation]:
         sent_t = max(one.t for one in made.joins)
         made.from_t = max(sent_t, first_t - group.bounds.allowed_ns(sent_t, first_t))
     for one in group.syncs:
-        if number_of(one) in found and not found[number_of(one)].other_protocol(one.body):
-            found[number_of(one)].syncs.append(one)
+        if one.number in found and not found[one.number].other_protocol(one.body):
+            found[one.number].syncs.append(one)
     return [found[number] for number in sorted(found)]
-
-
-def protocols(join: Exchange) -> dict[str, str]:
-    """The protocols that a member has, and its subscription by each."""
-    return {text(one, "name"): text(one, "metadata") for one in items(join.body, "protocols")}
-
-
-def names_no_protocol(join: Exchange) -> bool:
-    """Whether a join names no protocol, or not of which kind."""
-    none = "protocols" in join.body and not any(items(join.body, "protocols"))
-    return none or join.body.get("protocol_type") == ""
-
-
-def apart(join: Exchange, other: Exchange) -> bool:
-    """Whether two have no protocol in common, or theirs are of two kinds: they cannot be members of one group."""
-    kinds = {text(one.body, "protocol_type") for one in (join, other)}
-    return len(kinds) > 1 or not {*protocols(join)} & {*protocols(other)}
-
-
-def answered(one: Exchange) -> bool:
-    return one.got is not None and one.error == 0
-
-
-def joined(one: Exchange) -> bool:
-    """Whether it is a join that was answered with a generation."""
-    return one.api == "join_group" and answered(one)
-
-
-def session_asked(one: Exchange) -> int | None:
-    """The session time-out that a join asks for; None of other requests."""
-    return integer(one.body, "session_timeout_ms") if one.api == "join_group" else None
-
-
-def left_with(leave: Exchange) -> dict[str, int]:
-    """The result of each member that a LeaveGroup names; before version 3 there is one."""
-    told = {text(said, "member_id"): integer(said, "error_code") for said in items(leave.got, "members")}
-    return {member: told.get(member, leave.error) for member in leavers(leave)}
-
-
-def member_id(one: Exchange) -> str:
-    return text(one.body, "member_id")
-
-
-def number_of(one: Exchange) -> int:
-    """The generation that a sync, a heartbeat or a commit is sent in; -1 of none."""
-    return integer(one.body, "generation_id", integer(one.body, "generation_id_or_member_epoch", -1))
-
-
-def given_id(join: Exchange) -> str:
-    return text(join.got, "member_id")
-
-
-def of_a_member(one: Exchange) -> bool:
-    """Whether the request is one of a member: a join without any id begins no rebalance."""
-    named = member_id(one) or instance_of(one) or leavers(one)
-    return bool(named) or (one.api == "join_group" and one.version < 4)
-
-
-def instance_of(one: Exchange) -> str:
-    return text(one.body, "group_instance_id")
-
-
-def leavers(one: Exchange) -> list[str]:
-    """The members that a LeaveGroup names; empty for another request."""
-    if one.api != "leave_group":
-        return []
-    named = [text(member, "member_id") for member in items(one.body, "members")]
-    return named or [text(one.body, "member_id")]
-
-
-def rebalance_ms(join: Exchange) -> int:
-    """The rebalance time-out that it asks for: before version 1 the session's."""
-    given = integer(join.body, "rebalance_timeout_ms", -1)
-    return given if given >= 0 else integer(join.body, "session_timeout_ms")
-
-
-def id_over(join: Exchange, latest: bool = False) -> int:
-    """When the session of the member id given by this join expires, unless the member sends a request: it runs since
-    then. `latest`: the time at which it has certainly expired."""
-    given_t = join.ended_t if latest else join.t
-    return given_t + integer(join.body, "session_timeout_ms") * MS

@@ -4,11 +4,14 @@ Bodies are untrusted. A field that is missing or has a wrong type reads as zero.
 clause has an occasion.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from purgatorio_wire.history.bound import MS
 from purgatorio_wire.trace.record import RENAMED, Body, WireEvent
 
 LOADING: Final = frozenset({14, 15, 16})
@@ -161,6 +164,106 @@ class Exchange:
         elif self.api == "leave_group" and not integer(got, "error_code"):
             got = next(items(got, "members"), None)
         return integer(got, "error_code")
+
+    # Of a group's requests.
+
+    @property
+    def member(self) -> str:
+        return text(self.body, "member_id")
+
+    @property
+    def instance(self) -> str:
+        return text(self.body, "group_instance_id")
+
+    @property
+    def number(self) -> int:
+        """The generation that a sync, a heartbeat or a commit is sent in; -1 of none."""
+        return integer(self.body, "generation_id", integer(self.body, "generation_id_or_member_epoch", -1))
+
+    @property
+    def session_ms(self) -> int:
+        """What a join asks for, as its rebalance time-out."""
+        return integer(self.body, "session_timeout_ms")
+
+    @property
+    def session_asked_ms(self) -> int | None:
+        """The same; None of other requests."""
+        return self.session_ms if self.api == "join_group" else None
+
+    @property
+    def rebalance_ms(self) -> int:
+        """Before version 1 the session's."""
+        given = integer(self.body, "rebalance_timeout_ms", -1)
+        return given if given >= 0 else self.session_ms
+
+    @property
+    def protocols(self) -> dict[str, str]:
+        """The protocols that a member has, and its subscription by each."""
+        return {text(one, "name"): text(one, "metadata") for one in items(self.body, "protocols")}
+
+    @property
+    def names_no_protocol(self) -> bool:
+        """Whether a join names no protocol, or not of which kind."""
+        none = "protocols" in self.body and not any(items(self.body, "protocols"))
+        return none or self.body.get("protocol_type") == ""
+
+    def apart(self, other: Exchange) -> bool:
+        """Whether two joins have no protocol in common, or theirs are of two kinds: they cannot be members of one
+        group."""
+        kinds = {text(one.body, "protocol_type") for one in (self, other)}
+        return len(kinds) > 1 or not {*self.protocols} & {*other.protocols}
+
+    @property
+    def leavers(self) -> list[str]:
+        """The members that a LeaveGroup names; empty for another request."""
+        if self.api != "leave_group":
+            return []
+        return [text(one, "member_id") for one in items(self.body, "members")] or [self.member]
+
+    @property
+    def left_with(self) -> dict[str, int]:
+        """The result of each; before version 3 there is one."""
+        told = {text(said, "member_id"): integer(said, "error_code") for said in items(self.got, "members")}
+        return {member: told.get(member, self.error) for member in self.leavers}
+
+    @property
+    def of_a_member(self) -> bool:
+        """Whether a member asked: a join without any id begins no rebalance."""
+        named = self.member or self.instance or self.leavers
+        return bool(named) or (self.api == "join_group" and self.version < 4)
+
+    @property
+    def answered(self) -> bool:
+        return self.got is not None and self.error == 0
+
+    @property
+    def joined(self) -> bool:
+        """Whether it is a join that was answered with a generation."""
+        return self.api == "join_group" and self.answered
+
+    @property
+    def given(self) -> str:
+        """The member id that a join was answered with."""
+        return text(self.got, "member_id")
+
+    @property
+    def generation(self) -> int:
+        """That a join was answered with."""
+        return integer(self.got, "generation_id", -1)
+
+    @property
+    def leader(self) -> str:
+        return text(self.got, "leader")
+
+    @property
+    def protocol(self) -> str:
+        """The chosen one."""
+        return text(self.got, "protocol_name")
+
+    def id_over_t(self, latest: bool = False) -> int:
+        """When the session of the member id given by this join expires, unless the member sends a request: it runs
+        since then. `latest`: the time at which it has certainly expired."""
+        return (self.ended_t if latest else self.t) + self.session_ms * MS
 
     @property
     def events(self) -> tuple[int, ...]:

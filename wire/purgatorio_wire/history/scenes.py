@@ -101,13 +101,14 @@ def _name_topics(scene: Scene) -> None:
     names = topic_names(one.got for one in scene.of("create_topics", "metadata"))
     for one in scene.of(*_NAMED_BY_ID):
         asked, told = _NAMED_BY_ID[one.api]
-        one.body = _with_names(one.body, *asked, names)
-        one.body = _with_names(one.body, "forgotten_topics_data", "topic", names)
+        one.body = with_names(one.body, *asked, names)
+        one.body = with_names(one.body, "forgotten_topics_data", "topic", names)
         if one.answer is not None and one.answer.body is not None:
-            one.answer = replace(one.answer, body=_with_names(one.answer.body, *told, names))
+            one.answer = replace(one.answer, body=with_names(one.answer.body, *told, names))
 
 
-def _with_names(body: Body, topics: str, name: str, names: Mapping[str, str]) -> Body:
+def with_names(body: Body, topics: str, name: str, names: Mapping[str, str]) -> Body:
+    """The body, where topics that it names by their ids have their names as well."""
     if all(topic.get(name) for topic in items(body, topics)):
         return body
     named = [

@@ -16,7 +16,6 @@ from purgatorio_wire.trace.record import Body
 
 OF_MEMBERS: Final = frozenset({"join_group", "sync_group", "heartbeat", "leave_group"})
 """What a member lives by."""
-ANSWER_SECONDS: Final = 15.0
 SESSION_MS: Final = 2000
 SOFTWARE: Final = {"client_software_name": "purgatorio", "client_software_version": "1"}
 """The client name in ApiVersions: Kafka refuses an empty one (KIP-511)."""
@@ -145,14 +144,15 @@ class Asker:
         return conn.send(api, spoken, values, answered=answered)
 
     async def ask(
-        self, conn: Connection, api: str, values: Mapping[str, object], seconds: float = ANSWER_SECONDS
+        self, conn: Connection, api: str, values: Mapping[str, object], seconds: float | None = None
     ) -> Got:
-        return await self.send(conn, api, values).within(seconds)
+        sent = self.send(conn, api, values)
+        return await sent.within(sent.patience_s if seconds is None else seconds)
 
     @staticmethod
     async def ask_all(*sent: Sent) -> None:
         """Wait for requests that are on their way. NoAnswer where one is not answered."""
-        await asyncio.gather(*(one.within(ANSWER_SECONDS) for one in sent))
+        await asyncio.gather(*sent)
 
     def question(self, conn: Connection) -> Sent:
         """What no broker has to wait for with its answer: which versions it offers."""
@@ -168,9 +168,10 @@ class Asker:
         self.recorder.add("stimulus", scene=self.name, body={"what": what, **more})
 
 
-async def settle(*sent: Sent, seconds: float) -> bool:
-    """Wait for answers; whether all came."""
-    results = await asyncio.gather(*(one.within(seconds) for one in sent), return_exceptions=True)
+async def settle(*sent: Sent, seconds: float | None = None) -> bool:
+    """Wait for answers, so long at most; whether all came."""
+    waits = (one.within(one.patience_s if seconds is None else seconds) for one in sent)
+    results = await asyncio.gather(*waits, return_exceptions=True)
     return not any(isinstance(one, BaseException) for one in results)
 
 

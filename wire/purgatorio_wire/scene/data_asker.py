@@ -17,7 +17,7 @@ from purgatorio_wire.client.connection import Connection, Got, Sent
 from purgatorio_wire.client.record_batch import TRANSACTIONAL, compressed, filler, spoilt
 from purgatorio_wire.history.history import BUSY, integer, items, text
 from purgatorio_wire.history.log import FETCHED, parts
-from purgatorio_wire.scene.asker import ANSWER_SECONDS, Asker, codes, first_of
+from purgatorio_wire.scene.asker import Asker, codes, first_of
 from purgatorio_wire.scene.broker import IN_TRANSACTIONS, POLL_SECONDS, SceneLost, SceneSkipped
 from purgatorio_wire.trace.record import BY_NOBODY, Written
 
@@ -247,9 +247,7 @@ class DataAsker(Asker):
         for attempt in range(int(LEADS_SECONDS / POLL_SECONDS)):
             # Some answer for no partition where nothing is waited for, so every other question waits a little.
             wait_ms = 100 * (attempt % 2)
-            got = await self.fetch(conn, wanted, max_wait_ms=wait_ms, min_bytes=wait_ms // 100).within(
-                ANSWER_SECONDS
-            )
+            got = await self.fetch(conn, wanted, max_wait_ms=wait_ms, min_bytes=wait_ms // 100)
             errors = [codes(said) for _, said in parts(got.body, FETCHED[1])]
             if errors and not any(errors) and not codes(got.body):
                 return

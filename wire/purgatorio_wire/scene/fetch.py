@@ -13,7 +13,7 @@ from purgatorio_wire.client.connection import Connection, NoAnswer
 from purgatorio_wire.client.record_batch import batch_bytes
 from purgatorio_wire.history.history import integer, items, text
 from purgatorio_wire.history.log import BY_ID
-from purgatorio_wire.scene.asker import ANSWER_SECONDS, codes, first_append, settle
+from purgatorio_wire.scene.asker import codes, first_append, settle
 from purgatorio_wire.scene.broker import SceneLost, must
 from purgatorio_wire.scene.data_asker import UNMADE, FetchSession
 from purgatorio_wire.scene.play import Play
@@ -21,7 +21,6 @@ from purgatorio_wire.scene.spec import scene
 from purgatorio_wire.trace.record import SEQUENCES, Written
 
 WAKE_MS: Final = 3000
-LONG_MS: Final = 8500
 RACES: Final = 60
 RACERS: Final = 6
 PACKED_SHARE: Final = 0.25
@@ -45,10 +44,7 @@ ROLLS: Final = 5
 SEGMENT_BYTES: Final = 1 << 20
 """The smallest segment that Kafka 4 allows (KIP-1030): two appends of three fifths do not fit into one."""
 ID_TRIES: Final = 50
-MANY: Final = 32
 TURNS: Final = 4
-SUMS: Final = (((0, 1), ()), ((), (0, 1)), ((0,), (1,)), ((0,), (0,)), ((1,), (1,)))
-"""The partitions that get a batch before a fetch, and those that get one while it waits."""
 MOST_LOST: Final = 3
 """A racer that was not woken so often has shown it."""
 UNANSWERED: Final = "an append or a fetch was not answered"
@@ -65,24 +61,6 @@ async def warm_up(play: Play) -> None:
     for wrong, epoch in ((topic, -1), (topic, 1000), (play.unique("unmade"), -1)):
         await play.ask_all(play.fetch(reader, [(wrong, 0, WARM_ROUNDS + 9)], max_wait_ms=50, epoch=epoch))
     await play.delete(topic)
-
-
-@scene("fetch", "F1, F2 late")
-async def idle_fetch(play: Play) -> None:
-    """Nothing comes: each fetch waits for its max_wait and no longer. Several at a time, and one after the other."""
-    topic = await play.topic(partitions=2)
-    # None is round, and one is beyond the 8 s of the third level of Kafka's timing wheel.
-    waits = [play.wait_ms(ms) for ms in (510, 730, 1010, 1070, 1510, 1530, 2010, 2030, 3010)]
-    waits += [LONG_MS, 7, 18, 65, 290]  # and a few that never leave the lowest levels
-    conns = await play.open_many(len(waits))
-    sent = [
-        play.fetch(conn, [(topic, at % 2, 0)], max_wait_ms=wait, min_bytes=1 + 999 * (at % 2))
-        for at, (conn, wait) in enumerate(zip(conns, waits, strict=True))
-    ]
-    await settle(*sent, seconds=max(waits) / 1000 + 6)
-    # Alone, with nothing else in the purgatory: what drives the timer must not be other requests.
-    for wait in (play.wait_ms(1010), play.wait_ms(1230)):
-        await settle(play.fetch(conns[0], [(topic, 0, 0)], max_wait_ms=wait), seconds=wait / 1000 + 6)
 
 
 @scene("fetch", "F3 not-woken")
@@ -129,7 +107,7 @@ async def patient(play: Play) -> None:
         wait = PATIENT_MS[number]
         fetch = play.fetch(readers[number], [(topic, number, 0)], max_wait_ms=wait)
         await play.pause(wait - WOKEN_BEFORE_MS)
-        await settle(play.produce(writer, (topic, number)), fetch, seconds=WOKEN_BEFORE_MS / 1000 + 6)
+        await settle(play.produce(writer, (topic, number)), fetch)
 
     await asyncio.gather(*(one(number) for number in range(len(PATIENT_MS))))
 
@@ -168,7 +146,7 @@ async def woken_many(play: Play) -> None:
             ends[one] += 1
         append = play.produce(writer, *((topic, one) for one in appended), acks=acks)
         told = append if acks else play.question(writer)
-        must(await settle(told, *sent, seconds=wait / 1000 + 6), UNANSWERED)
+        must(await settle(told, *sent), UNANSWERED)
 
 
 @scene("fetch", "F3 not-woken", alone=True)
@@ -186,37 +164,12 @@ async def purged(play: Play) -> None:
     async def pass_by(conn: Connection) -> None:
         for at in range(PASSED // len(passing)):
             if play.recorder.now() < ends_t:
-                await play.fetch(conn, both, max_wait_ms=1 + at % 3).within(ANSWER_SECONDS)
+                await play.fetch(conn, both, max_wait_ms=1 + at % 3)
 
     await asyncio.gather(*map(pass_by, passing))
     sent.append(play.fetch(late, both[1:], max_wait_ms=wait))
     await play.pause(REAPED_MS)
-    await settle(play.produce(writer, (topic, 1)), *sent, seconds=wait / 1000 + 6)
-
-
-@scene("fetch", "F3 not-woken")
-async def several_partitions(play: Play) -> None:
-    """A fetch waits for three partitions of two topics each: whichever is appended to wakes it. Then who waits for one
-    of them alone is woken by an append to all; and who waits for many, by one to any."""
-    topics = [await play.topic(partitions=3) for _ in range(2)]
-    parts = [(topic, number) for topic in topics for number in range(3)]
-    writer, readers = await play.open("writer"), await play.open_many(len(parts), "reader")
-    wait = play.wait_ms(WAKE_MS)
-    for at, part in enumerate(parts):
-        ends = [(*other, int(number < at)) for number, other in enumerate(parts)]
-        fetch = play.fetch(readers[0], ends, max_wait_ms=wait)
-        await play.pause(50)
-        must(await settle(play.produce(writer, part), fetch, seconds=wait / 1000 + 6), UNANSWERED)
-    sent = [play.fetch(conn, [(*one, 1)], max_wait_ms=wait) for conn, one in zip(readers, parts, strict=True)]
-    await play.pause(50)
-    await settle(play.produce(writer, *parts, acks=-1), *sent, seconds=wait / 1000 + 6)
-    many = await play.topic(partitions=MANY)
-    ends = [(many, number, 0) for number in range(MANY)]
-    for number in (MANY - 1, *play.rng.sample(range(MANY - 1), 2)):
-        fetch = play.fetch(readers[0], ends, max_wait_ms=wait)
-        await play.pause(50)
-        must(await settle(play.produce(writer, (many, number)), fetch, seconds=wait / 1000 + 6), UNANSWERED)
-        ends[number] = (many, number, 1)
+    await settle(play.produce(writer, (topic, 1)), *sent)
 
 
 @scene("fetch", "F3 not-woken")
@@ -229,98 +182,7 @@ async def rolled(play: Play) -> None:
         fetch = play.fetch(reader, [(topic, 0, offset)], max_wait_ms=wait)
         await play.pause(50)
         append = play.produce(writer, topic, acks=(1, -1)[offset % 2], size=SEGMENT_BYTES * 3 // 5)
-        must(await settle(append, fetch, seconds=wait / 1000 + 6), UNANSWERED)
-
-
-@scene("fetch", "F1, F3 not-woken")
-async def accumulating(play: Play) -> None:
-    """min_bytes takes three appends, to the byte: the first two must not answer the fetch, the third must. Where
-    max_bytes is two, two are enough; where the partition has room for less than min_bytes, nothing is."""
-    topic = await play.topic()
-    reader, writer = await play.open("reader"), await play.open("writer")
-    wait = play.wait_ms(WAKE_MS)
-    offset = 0
-    least = 3 * batch_bytes(120)
-    for gap, wanted, most, room, wait_ms in (
-        (5, least, None, 1 << 20, wait),
-        (40, least, None, 1 << 20, wait),
-        (120, least, None, 1 << 20, wait),
-        (40, 1 << 20, least - batch_bytes(120), 1 << 20, wait),
-        (20, least, None, least - 1, wait // 3),
-    ):
-        fetch = play.fetch(
-            reader, [(topic, 0, offset)], max_wait_ms=wait_ms, min_bytes=wanted, most=most, room=room
-        )
-        for _ in range(3):
-            await play.pause(gap)
-            must(await settle(play.produce(writer, topic, size=120), seconds=10), UNANSWERED)
-        offset += 3
-        must(await settle(fetch, seconds=wait / 1000 + 6), UNANSWERED)
-
-
-@scene("fetch", "F4 waits-though-ready, M1, F7 too-much, F7 out-of-order")
-async def ready_fetch(play: Play) -> None:
-    """Enough data is available, or there is no room for more, or min_bytes is 0: the fetch is answered at once with
-    the available data. If there is no room for all, the first requested partition comes first."""
-    topic = await play.topic(partitions=2)
-    writer, reader = await play.open("writer"), await play.open("reader")
-    wait = play.wait_ms(WAKE_MS)
-    end = 0
-    for round_ in range(8):
-        await play.ask_all(play.produce(writer, topic, acks=(1, -1)[round_ % 2], size=100))
-        await play.ask_all(play.fetch(reader, [(topic, 0, end)], max_wait_ms=wait))
-        end += 1
-    for _ in range(3):
-        await play.ask_all(play.fetch(reader, [(topic, 0, end)], max_wait_ms=wait, min_bytes=0))
-    # One after the other: what is asked behind another request is not judged.
-    for offset, wait_ms, least in (
-        (0, wait, 300),
-        (end, 0, 1),
-        (end - 1, 0, 1),
-        (end - 2, 0, 100_000),
-        (0, 0, 0),
-    ):
-        await play.ask_all(play.fetch(reader, [(topic, 0, offset)], max_wait_ms=wait_ms, min_bytes=least))
-    for _ in range(2):
-        await play.ask_all(play.produce(writer, (topic, 1), size=100))
-    one_batch, parts = batch_bytes(100), [(topic, number, 0) for number in (0, 1)]
-    for most, room, way in (
-        (one_batch, 1 << 20, 1),
-        (one_batch, 1 << 20, -1),
-        (one_batch // 2, 1 << 20, 1),
-        (None, one_batch, 1),
-        (None, one_batch // 2, 1),
-    ):
-        fetch = play.fetch(
-            reader,
-            parts[::way],
-            max_wait_ms=wait,
-            min_bytes=one_batch if room < 1 << 20 else 100_000,
-            most=most,
-            room=room,
-        )
-        await play.ask_all(fetch)
-    behind = [(topic, 0, end), (topic, 1, 0)]
-    await play.ask_all(play.fetch(reader, behind, max_wait_ms=wait, room=one_batch // 2))
-
-
-@scene("fetch", "F5, F2 late")
-async def short_fetch(play: Play) -> None:
-    """Too little is there, and too little comes: at max_wait the fetch has all of it."""
-    topics = [await play.topic() for _ in range(3)]
-    wait = play.wait_ms(1000)
-
-    async def one(topic: str, before: int, during: int) -> None:
-        writer, reader = await play.open("writer"), await play.open("reader")
-        for _ in range(before):
-            await play.ask_all(play.produce(writer, topic))
-        fetch = play.fetch(reader, [(topic, 0, 0)], max_wait_ms=wait, min_bytes=100_000)
-        for _ in range(during):
-            await play.pause(wait / (during + 1))
-            await play.ask_all(play.produce(writer, topic))
-        await settle(fetch, seconds=wait / 1000 + 6)
-
-    await asyncio.gather(one(topics[0], 2, 0), one(topics[1], 0, 2), one(topics[2], 1, 3))
+        must(await settle(append, fetch), UNANSWERED)
 
 
 @scene("fetch", "F6 out-of-range-waits, F6 unknown-topic-waits, X4 not-there", seconds=60)
@@ -334,20 +196,19 @@ async def wrong_fetch(play: Play) -> None:
     epoch = await play.epoch(topic)
     for offset in (0, 1000):
         fetch = play.fetch(reader, [(topic, 0, offset), (topic, 1, 0)], max_wait_ms=wait, last_epoch=epoch)
-        await settle(fetch, seconds=wait / 1000 + 6)
+        await settle(fetch)
     # Beside one that waits, the wrong one is the last and the first.
     for beyond, way in ((1000, 1), (-7, -1)):
-        await settle(play.fetch(reader, [(topic, 0, beyond)], max_wait_ms=wait), seconds=wait / 1000 + 6)
+        await settle(play.fetch(reader, [(topic, 0, beyond)], max_wait_ms=wait))
         await settle(
-            play.fetch(reader, [(topic, 1, 0), (topic, 0, 2)][::way], max_wait_ms=wait, min_bytes=5000),
-            seconds=wait / 1000 + 6,
+            play.fetch(reader, [(topic, 1, 0), (topic, 0, 2)][::way], max_wait_ms=wait, min_bytes=5000)
         )
-        await settle(play.fetch(reader, [(nobody, 0, 0)], max_wait_ms=wait), seconds=wait / 1000 + 6)
+        await settle(play.fetch(reader, [(nobody, 0, 0)], max_wait_ms=wait))
         beside = [(topic, UNMADE, 0), (topic, 0, 0), (nobody, 0, 0)]
-        await settle(play.fetch(reader, beside, max_wait_ms=wait), seconds=wait / 1000 + 6)
+        await settle(play.fetch(reader, beside, max_wait_ms=wait))
         if epoch >= 0 and play.offers("fetch", least=9):
             far = play.fetch(reader, [(topic, 0, 0)], max_wait_ms=wait, min_bytes=5000, epoch=epoch + 1000)
-            await settle(far, seconds=wait / 1000 + 6)
+            await settle(far)
 
 
 @scene("fetch", "F3 not-woken, F6 session-taken, F1, F5, F7 starved, F7 too-much, X4")
@@ -378,7 +239,7 @@ async def _fetch_session(play: Play, version: int) -> None:
         for part in appended:
             await play.pause(60)
             await play.ask_all(play.produce(writer, part, size=100))
-        one.took(await fetch.within(wait_ms / 1000 + 6))
+        one.took(await fetch)
 
     await ask([(topic, 0, 0), (topic, 1, 0)], wait_ms=0)
     if not one.id:
@@ -424,7 +285,7 @@ async def _fetch_session(play: Play, version: int) -> None:
         most, room = (one_batch, 1 << 20) if turn < TURNS else (None, one_batch)
         asked = [(*part, end if turn < TURNS else 0) for part, end in ends.items()]
         fetch = play.fetch(reader, asked, max_wait_ms=wait, session=one, most=most, room=room)
-        got = await fetch.within(wait / 1000 + 6)
+        got = await fetch
         one.took(got)
         for said in items(got.body, "responses"):
             name = text(said, "topic") or names.get(text(said, "topic_id"), "")
@@ -432,27 +293,6 @@ async def _fetch_session(play: Play, version: int) -> None:
             ends[name, 0] = max(
                 (integer(batch, "last") + 1 for batch in came), default=ends.get((name, 0), 0)
             )
-
-
-@scene("fetch", "F7 not-woken, F1")
-async def sum_fetch(play: Play) -> None:
-    """min_bytes is reached by two partitions together, and by neither alone; or by one that has something already and
-    gets more, while another has nothing."""
-    play.need("fetch", "produce")
-    wait = play.wait_ms(WAKE_MS)
-    writer, reader = await play.open("writer"), await play.open("reader")
-    for before, after in SUMS:
-        topic = await play.topic(partitions=2)
-        for number in before:
-            await play.ask_all(play.produce(writer, (topic, number), size=200))
-        fetch = play.fetch(
-            reader, [(topic, 0, 0), (topic, 1, 0)], max_wait_ms=wait,
-            min_bytes=(len(before) + len(after)) * batch_bytes(200),
-        )  # fmt: skip
-        for number in after:
-            await play.pause(60)
-            await play.ask_all(play.produce(writer, (topic, number), size=200))
-        await settle(fetch, seconds=wait / 1000 + 6)
 
 
 @scene("fetch", "F8 waits-for-deleted")
@@ -475,11 +315,11 @@ async def deleted_topic(play: Play) -> None:
     if version is not None and version >= FIRST_SESSIONS:
         one, reader = FetchSession(version), await play.open("reader")
         parts = [(stays, 0, 0), (topic, 1, 0)]
-        one.took(await play.fetch(reader, parts, max_wait_ms=0, session=one).within(ANSWER_SECONDS))
+        one.took(await play.fetch(reader, parts, max_wait_ms=0, session=one))
         sent += [play.fetch(reader, [], max_wait_ms=wait, session=one)] if one.id else []
     await play.pause(150)
     await play.delete(topic)
-    await settle(*sent, seconds=wait / 1000 + 6)
+    await settle(*sent)
 
 
 @scene("produce", "M1 corrupt-taken, F3 not-woken")
@@ -493,10 +333,10 @@ async def corrupt_batch(play: Play) -> None:
             fetch = play.fetch(reader, [(topic, sound, ends[sound])], max_wait_ms=wait)
             await play.pause(50)
             produce = play.produce(writer, topic, (topic, 1), acks=acks, corrupt=harmed)
-            await settle(produce, fetch, seconds=ANSWER_SECONDS)  # its own time-out is 10 s
+            await settle(produce, fetch)  # its own time-out is 10 s
             ends[sound] += 1
     both = [(topic, number, 0) for number in (0, 1)]
-    await settle(play.fetch(reader, both, max_wait_ms=0), seconds=10)
+    await settle(play.fetch(reader, both, max_wait_ms=0))
 
 
 @scene("produce", "M1 offsets-do-not-grow, M2 error-untold, M3, X4 not-there")
@@ -515,11 +355,11 @@ async def acks(play: Play) -> None:
         await play.ask_all(play.produce(writer, (topic, UNMADE), topic, play.unique("unmade"), acks=acks))
     for _ in range(3):
         play.produce(writer, topic, acks=0)
-        await settle(play.produce(writer, topic, acks=1), seconds=10)
+        await settle(play.produce(writer, topic, acks=1))
     alone = await play.open("fire-and-forget")
     for _ in range(3):
         play.produce(alone, topic, acks=0)
-    await settle(play.question(alone), seconds=10)
+    await settle(play.question(alone))
     # Nothing is after it on its connection, which is closed: so a broker tells the error. One after the other, as what
     # is late at one time counts as one.
     for _ in range(2):
@@ -531,7 +371,7 @@ async def acks(play: Play) -> None:
                 break
     for offset in range(1, 6):  # the second batch has two records, the third has three
         await play.ask_all(play.fetch(reader, [(topic, 0, offset)], max_wait_ms=500))
-    got = await play.fetch(reader, [(topic, 0, 0)], max_wait_ms=500).within(10)
+    got = await play.fetch(reader, [(topic, 0, 0)], max_wait_ms=500)
     must(not codes(got.body), f"a fetch was answered with error {codes(got.body)}")
     for wrong in (2, -2, 5):
         try:
@@ -554,7 +394,7 @@ async def idempotent(play: Play) -> None:
         # What was refused for other reasons is not known, and is the next one still.
         first, wrong = Written(producer, epoch, 0), await play.open("wrong")
         await play.ask_all(play.produce(wrong, topic, acks=-1, corrupt=0, written=first))
-        await settle(play.produce(wrong, topic, acks=2, written=first), seconds=ANSWER_SECONDS)
+        await settle(play.produce(wrong, topic, acks=2, written=first))
         for sequence, records, conn in (
             (0, 1, writer), (0, 1, writer), (1, 3, writer), (1, 3, other), (0, 1, writer), (9, 1, writer),
             (4, 2, other), (4, 2, writer), (7, 1, writer), (1, 3, writer), (6, 1, writer), (7, 1, writer),
@@ -567,7 +407,7 @@ async def idempotent(play: Play) -> None:
         last = SEQUENCES - 1
         for sequence, records in ((last - 2, 2), (last, 1 + at), (last, 1 + at), (at, 2), (at + 2, 1)):
             written = Written(*by, sequence)
-            got = await play.produce(other, topic, acks=-1, records=records, written=written).within(10)
+            got = await play.produce(other, topic, acks=-1, records=records, written=written)
             if codes(first_append(got.body)):
                 break  # of what begins so nothing is promised
         await play.ask_all(play.fetch(reader, [(topic, 0, 0)], max_wait_ms=0))

@@ -14,8 +14,8 @@ from purgatorio_wire.scene.asker import settle
 from purgatorio_wire.scene.broker import must
 from purgatorio_wire.scene.data_asker import TOPIC_TIMES, UNMADE
 from purgatorio_wire.scene.member import (
+    AT_ONCE_SECONDS,
     BEAT_MS,
-    JOIN_SECONDS,
     LONGER,
     NO_STATIC,
     NOT_TOLD,
@@ -62,14 +62,14 @@ async def warm_up(play: Play) -> None:
         await play.pause(50)
         await one.beat()
         await one.join()
-        new.took((await joining.within(JOIN_SECONDS)).body)
+        new.took((await joining).body)
         topics = await to_commit(play)
         if topics:
             await one.commit(*topics)
         await synced([one, new])
         await _refused(one, await play.open("stranger"), topics)
         for member in (new, one):
-            await play.leave(member.conn, group, member.id).within(8)
+            await play.leave(member.conn, group, member.id)
 
     async def came_back() -> None:
         if not knows_static(play):
@@ -95,7 +95,7 @@ async def first_generation(play: Play) -> None:
             await one.enter()
             await stable([one])
             await one.beat()
-            await play.leave(one.conn, group, one.id).within(8)
+            await play.leave(one.conn, group, one.id)
 
     delay_ms = play.broker.declared.initial_delay_ms or 0
     if not delay_ms:
@@ -109,8 +109,8 @@ async def first_generation(play: Play) -> None:
             sent.append(joined[-1].ask_join())
         if leaves:
             await play.pause(pauses_ms[-1])
-            await play.leave(joined[-1].conn, group, joined.pop(0).id).within(8)
-            await settle(sent.pop(0), seconds=JOIN_SECONDS)
+            await play.leave(joined[-1].conn, group, joined.pop(0).id)
+            await settle(sent.pop(0))
         await answered(joined, sent)
         await synced(joined)
         await min(joined, key=lambda one: one.leads).join()
@@ -146,11 +146,11 @@ async def sync_waits(play: Play) -> None:
     early += [order[2].sync()] if order[2].leads else []
     await play.pause(100)
     early.append(order[1].sync())
-    await asyncio.gather(*(one.within(JOIN_SECONDS) for one in early))
+    await asyncio.gather(*early)
     # Who syncs again has its share again, whatever the leader gives now.
     order[2].omits = order[1].id
     for one in (order[2], *order[:2]):
-        await one.sync().within(JOIN_SECONDS)
+        await one.sync()
 
 
 @scene("groups", "G2 votes, G3, G4 waits-though-complete, G5")
@@ -254,8 +254,8 @@ async def nobody_rejoins(play: Play) -> None:
         (new,) = await members(play, pair[0].group, 1, rebalance_ms=rebalance_ms)
         waits = new.ask_join()
         must(await is_told(pair[0]), NOT_TOLD)
-        await play.leave(pair[0].conn, new.group, new.id).within(8)
-        await settle(waits, seconds=8)
+        await play.leave(pair[0].conn, new.group, new.id)
+        await settle(waits, seconds=AT_ONCE_SECONDS)
         await beating(pair, play.pause(rebalance_ms * 8 / 5))
 
     async def static() -> None:
@@ -334,15 +334,15 @@ async def expected_member(play: Play) -> None:
         sent.append(stays.ask_join())
         await play.pause(300)
         if leaves:
-            await play.leave(ghosts[0].conn, group, *(one.id for one in ghosts)).within(8)
+            await play.leave(ghosts[0].conn, group, *(one.id for one in ghosts))
         await answered((new, stays), sent)
         await synced((new, stays))
-        await play.leave(new.conn, group, new.id).within(8)
+        await play.leave(new.conn, group, new.id)
         await is_told(stays)
         await stable([stays])
         if not leaves:
             await play.pause(play.session_ms * 0.3)
-            await ghosts[0].ask_join().within(8)
+            await ghosts[0].ask_join().within(AT_ONCE_SECONDS)
 
 
 @scene("groups", "G5 waits-in-rebalance, G5 waits-for-no-leader, G5 unsynced-stays")
@@ -402,7 +402,7 @@ async def long_sync(play: Play) -> None:
         waits = await _waiting_long(leader, follower)
         (new,) = await members(play, leader.group, 1, rebalance_ms=rebalance_ms)
         sent = [new.ask_join()]
-        await waits.within(JOIN_SECONDS)
+        await waits
         sent.append(leader.ask_join())
         await answered((new, leader), sent)
         await synced((new, leader))
@@ -447,7 +447,7 @@ async def _never_synced(play: Play, again: bool) -> None:
         await rejoined(four)
     leader, behind, *absent = led(four)
     for one in (leader, behind):
-        await one.sync().within(JOIN_SECONDS)
+        await one.sync()
     # If the absent asked too, it would hear first that it is out, and of the others nothing could be said. Half as long
     # again is late enough, and three quarters of its session are not over by then, also on a slow machine.
     ends_t = play.recorder.now() + rebalance_ms * 1_600_000
@@ -471,17 +471,17 @@ async def left_waiting(play: Play) -> None:
     (new,) = await members(play, group, 1)
     waits = new.ask_join()
     must(await is_told(pair[0]), NOT_TOLD)
-    await play.leave(pair[0].conn, group, new.id).within(8)
+    await play.leave(pair[0].conn, group, new.id)
     await settle(waits, seconds=REBALANCE_MS / 1000 + 2)
     for one in pair:
-        await one.sync().within(JOIN_SECONDS)
+        await one.sync()
         if topics:
             await one.commit(*topics)
         await one.beat()
         for wrong in (one.generation + 100, one.generation - 1):
-            await play.heartbeat(one.conn, group, one.id, wrong).within(8)
+            await play.heartbeat(one.conn, group, one.id, wrong)
             if topics:
-                await play.commit(one.conn, group, one.id, wrong, topics).within(8)
+                await play.commit(one.conn, group, one.id, wrong, topics)
     await stable(pair)
     await play.ask_offsets(pair[1].conn, group, topics or None)
 
@@ -495,7 +495,7 @@ async def forgotten_offsets(play: Play) -> None:
     group, conn = await play.group(), await play.open("committer")
     topics = [await play.topic(), await play.topic()]
     for _ in range(2):
-        await play.commit(conn, group, "", -1, topics, at=1000).within(8)
+        await play.commit(conn, group, "", -1, topics, at=1000)
         for asked in (topics, None):
             await play.ask_offsets(conn, group, asked)
     await play.delete(topics[0])
@@ -510,7 +510,7 @@ async def forgotten_offsets(play: Play) -> None:
     await play.ask_offsets(conn, group, topics)
     if play.offers("delete_groups"):
         await play.ask(conn, "delete_groups", {"groups_names": [group]})
-        await play.commit(conn, group, "", -1, topics[:1]).within(8)
+        await play.commit(conn, group, "", -1, topics[:1])
         await play.ask_offsets(conn, group, None)
         await play.ask_offsets(conn, group, topics)
 
@@ -575,7 +575,7 @@ async def described(play: Play) -> None:
     await synced(joined)
     await ask()
     for one in joined:
-        await play.leave(one.conn, group, one.id).within(8)
+        await play.leave(one.conn, group, one.id)
     await ask()
 
 
@@ -614,7 +614,7 @@ async def _few_protocols(play: Play) -> None:
     stays, leaves = pair = await members(play, group, 2)
     leaves.common = (PROTOCOL,)
     await stable(pair)
-    await play.leave(leaves.conn, group, leaves.id).within(8)
+    await play.leave(leaves.conn, group, leaves.id)
     must(await is_told(stays), NOT_TOLD)
     comes, apart = Member(play, await play.open("few"), group), Member(play, await play.open("few"), group)
     comes.common, apart.common = (OTHER_PROTOCOL,), (PROTOCOL,)
@@ -638,7 +638,7 @@ async def order_of_joins(play: Play) -> None:
     sent += [play.question(new.conn) for _ in range(3)]
     await is_told(stays)
     sent.append(stays.ask_join())
-    await settle(*sent, seconds=JOIN_SECONDS)
+    await settle(*sent)
 
 
 @scene("groups", "G7 not-put-out, G7 stays-though-silent, G3, G9", seconds=90)
@@ -705,7 +705,7 @@ async def _silent(play: Play, since: _Silent) -> None:
         await beating([silent], told)
     elif await told:
         await stays.join()
-        await stays.sync().within(JOIN_SECONDS)
+        await stays.sync()
         await silent.beat()
         await stays.beat()
 
@@ -744,14 +744,14 @@ async def leave(play: Play) -> None:
         await is_told(joined[1])
         sent += [one.ask_join() for one in joined[1:]]
         await play.pause(300)
-        await play.leave(gone[0].conn, group, *(one.id for one in gone)).within(8)
+        await play.leave(gone[0].conn, group, *(one.id for one in gone))
         await answered(joined, sent)
         await synced(joined)
     while len(joined) > 1:
         followers = [one for one in joined if not one.leads][: 2 if several else 1]
         joined = [one for one in joined if one not in followers]
         must(bool(joined and followers), "every member leads, or none does")
-        await play.leave(followers[0].conn, group, *(one.id for one in followers)).within(8)
+        await play.leave(followers[0].conn, group, *(one.id for one in followers))
         must(await is_told(joined[0]), NOT_TOLD)
         await stable(joined)
         await asyncio.gather(*(one.beat() for one in joined))
@@ -772,7 +772,7 @@ async def _leave_unsynced(play: Play, leader: bool) -> None:
     stays, leaves = others if leader else others[::-1]
     early = waits.sync()
     await play.pause(200)
-    await play.leave(leaves.conn, group, leaves.id).within(8)
+    await play.leave(leaves.conn, group, leaves.id)
     await settle(early, seconds=REBALANCE_MS / 1000 + 2)
     await stable([waits, stays])
 
@@ -785,7 +785,7 @@ async def refusals(play: Play) -> None:
     topics = await to_commit(play, "G12")
     await _ask_anything(play, stranger, group, "nobody", 1, topics)
     if topics:
-        await play.commit(stranger, group, "", -1, topics).within(8)
+        await play.commit(stranger, group, "", -1, topics)
         await play.ask_offsets(stranger, group, topics)
     await _refused_at_sight(play, stranger, group)
     one, other = pair = await members(play, group, 2, sessions=LONGER)
@@ -794,30 +794,28 @@ async def refusals(play: Play) -> None:
     for _ in range(2):
         await one.beat()
         await _refused(one, stranger, topics)
-        await play.join(stranger, group, "", protocols=(one.own,)).within(JOIN_SECONDS)
+        await play.join(stranger, group, "", protocols=(one.own,))
         await one.beat()
     (new,) = await members(play, group, 1)
     if new.id:
-        await play.leave(new.conn, group, new.id).within(8)
+        await play.leave(new.conn, group, new.id)
     await play.ask_offsets(stranger, group, topics or None)
-    await play.leave(other.conn, group, other.id).within(8)
+    await play.leave(other.conn, group, other.id)
     await _ask_anything(play, stranger, group, other.id, other.generation, topics)
     if await is_told(one):
-        await one.sync().within(JOIN_SECONDS)
+        await one.sync()
         if topics:
             await one.commit(*topics)
         await one.beat()
-    await play.leave(one.conn, group, "nobody", one.id).within(8)
+    await play.leave(one.conn, group, "nobody", one.id)
     await _ask_anything(play, stranger, group, one.id, one.generation, topics)
     if topics:
         await play.ask_offsets(stranger, group, topics)
-        await play.commit(stranger, group, "", -1, topics, numbers=(0, UNMADE)).within(8)
+        await play.commit(stranger, group, "", -1, topics, numbers=(0, UNMADE))
         most = play.broker.declared.note_most_bytes
         # A long one is refused for the length of its record, or of the request.
         for note_bytes in (most, most + 1) if most is not None and most <= _NOTE_MOST_BYTES else ():
-            await play.commit(stranger, group, "", -1, topics, numbers=(0, 1), note_bytes=note_bytes).within(
-                8
-            )
+            await play.commit(stranger, group, "", -1, topics, numbers=(0, 1), note_bytes=note_bytes)
         await play.ask_offsets(stranger, group, None)
     if topics and play.offers("delete_groups"):
         await play.ask(stranger, "delete_groups", {"groups_names": [group]})
@@ -831,9 +829,9 @@ async def _ask_anything(
     if topics:
         asks.append(partial(play.commit, topics=topics))
     for ask in asks:
-        await ask(conn, group, member, generation).within(8)
-    await play.join(conn, group, member).within(8)
-    await play.leave(conn, group, member).within(8)
+        await ask(conn, group, member, generation)
+    await play.join(conn, group, member).within(AT_ONCE_SECONDS)
+    await play.leave(conn, group, member)
 
 
 async def _refused_at_sight(play: Play, conn: Connection, group: str) -> None:
@@ -843,31 +841,31 @@ async def _refused_at_sight(play: Play, conn: Connection, group: str) -> None:
     declared = play.broker.declared
     least, most = declared.session_least_ms, declared.session_most_ms
     if least is not None and least > 0:
-        await play.join(conn, group, "", session_ms=least - 1).within(8)
+        await play.join(conn, group, "", session_ms=least - 1).within(AT_ONCE_SECONDS)
     if most is not None and most < (1 << 31) - 1:
-        await play.join(conn, group, "", session_ms=most + 1).within(8)
+        await play.join(conn, group, "", session_ms=most + 1).within(AT_ONCE_SECONDS)
         if play.offers("join_group", least=4):
-            longest = await play.join(conn, group, "", session_ms=most).within(8)
-            await play.leave(conn, group, text(longest.body, "member_id")).within(8)
-    await play.join(conn, group, "", protocols=()).within(JOIN_SECONDS)
-    await play.join(conn, group, "", kind="").within(JOIN_SECONDS)
+            longest = await play.join(conn, group, "", session_ms=most).within(AT_ONCE_SECONDS)
+            await play.leave(conn, group, text(longest.body, "member_id"))
+    await play.join(conn, group, "", protocols=())
+    await play.join(conn, group, "", kind="")
 
 
 async def _refused(one: Member, stranger: Connection, topics: Sequence[str]) -> None:
     asks: list[Callable[[Connection, str, str, int], Sent]] = [one.play.heartbeat, one.play.sync]
     if topics:
         asks.append(partial(one.play.commit, topics=topics))
-        await one.play.commit(one.conn, one.group, "", -1, topics).within(8)
+        await one.play.commit(one.conn, one.group, "", -1, topics)
     for ask in asks:
         for wrong in (one.generation + 100, one.generation - 1, -1):
-            await ask(one.conn, one.group, one.id, wrong).within(8)
+            await ask(one.conn, one.group, one.id, wrong)
         for number in (one.generation, one.generation + 100):
-            await ask(one.conn, one.group, "nobody", number).within(8)
-    await one.play.join(one.conn, one.group, "nobody").within(8)
-    await one.play.leave(one.conn, one.group, "nobody").within(8)
+            await ask(one.conn, one.group, "nobody", number)
+    await one.play.join(one.conn, one.group, "nobody").within(AT_ONCE_SECONDS)
+    await one.play.leave(one.conn, one.group, "nobody")
     for protocols, kind in ((("of no other client",), CONSUMER), ((PROTOCOL,), "another")):
-        await one.play.join(stranger, one.group, "", protocols=protocols, kind=kind).within(JOIN_SECONDS)
+        await one.play.join(stranger, one.group, "", protocols=protocols, kind=kind)
     if one.play.offers("sync_group", least=5):
         for name, kind in (("of no other client", CONSUMER), (one.protocol, "another")):
             sync = one.play.sync(one.conn, one.group, one.id, one.generation, protocol=name, kind=kind)
-            await sync.within(JOIN_SECONDS)
+            await sync

@@ -13,7 +13,8 @@ from purgatorio_wire.scene.asker import codes, first_of
 from purgatorio_wire.scene.broker import SceneSkipped, must
 from purgatorio_wire.scene.play import CONSUMER, PROTOCOL, Play
 
-JOIN_SECONDS: Final = 40.0
+AT_ONCE_SECONDS: Final = 8.0
+"""A join that waits for nobody is waited for so long."""
 LOADS_SECONDS: Final = 15.0
 REBALANCE_MS: Final = 6000
 LONGER: Final = 3
@@ -68,7 +69,7 @@ class Member:
             # A broker that does not give one out at once is not waited for: its join is the first one.
             for _ in range(int(LOADS_SECONDS * 10)):
                 try:
-                    got = await self.ask_join().within(8)
+                    got = await self.ask_join().within(AT_ONCE_SECONDS)
                 except NoAnswer:
                     return
                 self.took(got.body)
@@ -100,7 +101,7 @@ class Member:
         return True
 
     async def join(self) -> None:
-        self.took((await self.ask_join().within(JOIN_SECONDS)).body)
+        self.took((await self.ask_join()).body)
 
     def sync(self) -> Sent:
         """The sync; of the leader with a share for each."""
@@ -117,12 +118,12 @@ class Member:
 
     async def beat(self) -> int:
         beat = self.play.heartbeat(self.conn, self.group, self.id, self.generation, self.instance)
-        got = await beat.within(8)
+        got = await beat
         return codes(got.body)
 
     async def commit(self, *topics: str) -> int:
         sent = self.play.commit(self.conn, self.group, self.id, self.generation, topics, self.instance)
-        said = await sent.within(8)
+        said = await sent
         await self.play.ask_offsets(self.conn, self.group, topics)
         return codes(first_of(first_of(said.body, "topics"), "partitions"))
 
@@ -180,7 +181,7 @@ async def stable(joined: Sequence[Member]) -> None:
 async def answered(joined: Sequence[Member], sent: Sequence[Sent]) -> None:
     """Each learns what its join came to."""
     for one, asked in zip(joined, sent, strict=True):
-        one.took((await asked.within(JOIN_SECONDS)).body)
+        one.took((await asked).body)
 
 
 async def rejoined(settled: Sequence[Member]) -> None:
@@ -199,7 +200,7 @@ async def synced(joined: Sequence[Member]) -> None:
     for one in order:
         sent.append(one.sync())
         await one.play.pause(40)
-    await asyncio.gather(*(one.within(JOIN_SECONDS) for one in sent))
+    await asyncio.gather(*sent)
 
 
 async def without(lag: Sequence[Member], joined: Sequence[Member], pause_ms: int = 200) -> None:

@@ -6,7 +6,7 @@ parts of it. Connections are separated by `;`, requests by spaces:
 
     a0+1*2x100/-1        append to partitions 0 and 1: 2 records of 100 bytes each, acks -1
     r0e+1s/1000/300/400  read partition 0 at its end and 1 at its start: max_wait ms, min_bytes, partition_max_bytes;
-                         /c after it: read_committed, /u: read_uncommitted
+                         /m500 after it: max_bytes; /c: read_committed, /u: read_uncommitted
     d0m+1e               delete the records of partition 0 before its middle, and all of 1
     l0e                  the offset of its end, by ListOffsets
     t0+1*2x100           append so in the connection's transaction, which the first of these begins
@@ -19,7 +19,9 @@ parts of it. Connections are separated by `;`, requests by spaces:
     u  g                 join with another subscription; a heartbeat and a commit after leaving
 
 The even partitions are those of one topic, the odd ones of another. Positions: f offset 0, s start, m middle, e end
-(after the acknowledged records), o the start of the first open transaction, or the end, b far beyond the end.
+(after the acknowledged records), o the start of the first open transaction, or the end, b far beyond the end; `e-2` two
+records before it. `0..3e` is each of four partitions. A size may be `3b120`, three batches of 120 bytes, less one
+(`3b120-1`); a time with a `p` is as much longer as the run's pace says.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ from purgatorio_wire.client.connection import Connection, NoAnswer
 from purgatorio_wire.client.record_batch import batch_bytes
 from purgatorio_wire.history.history import integer
 from purgatorio_wire.history.log import OTHERS, PRODUCED, parts
+from purgatorio_wire.history.scenes import with_names
 from purgatorio_wire.scene.asker import codes
+from purgatorio_wire.scene.broker import must
 from purgatorio_wire.scene.member import Member
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.transaction import NOBODY, Place, Writer, writer_of
@@ -59,13 +63,17 @@ HELD_MS: Final = 100
 """Up to Kafka 3.9 the offsets of a transaction take effect shortly after its end, and may include the next commit of
 the same producer (KAFKA-17507): so the next commit is delayed."""
 LATEST, EARLIEST = -1, -2
+_PLACE: Final = re.compile(r"(\d{1,2})(?:\.\.(\d{1,2}))?([fsmeob]?)(?:-(\d))?")
+_SIZE: Final = re.compile(r"(\d{1,9})(?:b(\d{1,6}))?(?:-(\d))?")
 _STEP: Final = re.compile(
-    r"a(?P<into>\d(?:\+\d)*)\*(?P<count>\d{1,3})x(?P<size>\d{1,6})/(?P<acks>-?\d)"
-    r"|r(?P<parts>\d[fsmeob](?:\+\d[fsmeob])*)/(?P<wait>\d{1,5})/(?P<least>\d{1,9})/(?P<room>\d{1,9})(?:/(?P<sees>[cu]))?"
-    r"|d(?P<cut>\d[fsmeb](?:\+\d[fsmeb])*)|l(?P<asked>\d[se](?:\+\d[se])*)"
-    r"|t(?P<writes>\d(?:\+\d)*)\*(?P<many>\d{1,3})x(?P<large>\d{1,6})|v(?P<ends>[+-])"
-    r"|w(?P<rest>\d{1,5})|x|(?P<again>s)|(?P<offset>[cmnf])|(?P<member>[jyhkqug])"
-)
+    r"a(?P<into>NN(?:\+NN)*)\*(?P<count>\d{1,3})x(?P<size>\d{1,6})/(?P<acks>-?\d)"
+    r"|r(?P<parts>PP(?:\+PP)*)/(?P<wait>TT)/(?P<least>SS)(?:/(?P<room>SS))?(?:/m(?P<most>SS))?(?:/(?P<sees>[cu]))?"
+    r"|d(?P<cut>NN[fsmeb](?:\+NN[fsmeb])*)|l(?P<asked>NN[se](?:\+NN[se])*)"
+    r"|t(?P<writes>NN(?:\+NN)*)\*(?P<many>\d{1,3})x(?P<large>\d{1,6})|v(?P<ends>[+-])"
+    r"|w(?P<rest>TT)|x|(?P<again>s)|(?P<offset>[cmnf])|(?P<member>[jyhkqug])"
+    .replace("NN", r"\d{1,2}").replace("PP", r"\d{1,2}(?:\.\.\d{1,2})?[fsmeob](?:-\d)?")
+    .replace("TT", r"\d{1,5}p?").replace("SS", r"\d{1,9}(?:b\d{1,6})?(?:-\d)?")
+)  # fmt: skip
 
 
 class ProgramBroken(ValueError):
@@ -91,7 +99,7 @@ class RandomScene:
     @property
     def partitions(self) -> int:
         """How many its topic needs."""
-        named = re.findall(r"(?:[adlrt]|\+)(\d)", " ".join(map(" ".join, self.lanes)))
+        named = re.findall(r"(?:[adlrt]|\+|\.\.)(\d+)", " ".join(map(" ".join, self.lanes)))
         return max(map(int, named), default=0) + 1
 
     def without(self, lane: int, first: int, last: int) -> RandomScene:
@@ -230,11 +238,19 @@ class _Playing:
     play: Play
     topics: Sequence[str]
     group: str
-    known: defaultdict[tuple[str, int], _Known]
+    known: defaultdict[tuple[str, int], _Known] = field(default_factory=lambda: defaultdict(_Known))
+    writers: dict[int, _Writing] = field(default_factory=dict)
 
-    async def lane(self, steps: Lane) -> None:
-        member = Member(self.play, await self.play.open("lane"), self.group, REBALANCE_MS)
-        writing = _Writing(self, member)
+    async def all(self, program: RandomScene) -> bool:
+        """Whether everything was answered."""
+        return all(await asyncio.gather(*(self.lane(at, lane) for at, lane in enumerate(program.lanes))))
+
+    async def lane(self, number: int, steps: Lane) -> bool:
+        if number not in self.writers:
+            conn = await self.play.open("lane")
+            self.writers[number] = _Writing(self, Member(self.play, conn, self.group, REBALANCE_MS))
+        writing = self.writers[number]
+        member = writing.member
         for step in steps:
             said = _STEP.fullmatch(step)
             assert said is not None
@@ -255,7 +271,8 @@ class _Playing:
                 else:
                     await self._step(member.conn, said)
             except NoAnswer:
-                return
+                return False
+        return True
 
     async def _of_offset(self, writing: _Writing, step: str) -> None:
         conn = writing.member.conn
@@ -299,10 +316,11 @@ class _Playing:
             into = [int(one) for one in said["into"].split("+")]
             await self._append(conn, into, int(said["count"]), int(said["size"]), int(said["acks"]))
         elif said["parts"]:
-            wait_ms = min(int(said["wait"]), MOST_WAIT_MS)
+            wait_ms = self._ms(said["wait"])
             sent = self.play.fetch(
-                conn, self._places(said["parts"]), max_wait_ms=wait_ms, min_bytes=int(said["least"]),
-                room=int(said["room"]), committed=said["sees"] == "c" if said["sees"] else None,
+                conn, self._places(said["parts"]), max_wait_ms=wait_ms, min_bytes=_bytes(said["least"]),
+                room=_bytes(said["room"] or "1048576"), most=_bytes(said["most"]) if said["most"] else None,
+                committed=said["sees"] == "c" if said["sees"] else None,
             )  # fmt: skip
             await sent.within(wait_ms / 1000 + PATIENCE_S)
         elif said["cut"]:
@@ -310,29 +328,39 @@ class _Playing:
         elif said["asked"]:
             if self.play.offers("list_offsets"):
                 wanted = [
-                    (*self._part(int(one[0])), EARLIEST if one[1] == "s" else LATEST)
+                    (*self._part(int(one[:-1])), EARLIEST if one[-1] == "s" else LATEST)
                     for one in said["asked"].split("+")
                 ]
                 await self.play.list_offsets(conn, wanted).within(PATIENCE_S)
         else:
-            await self.play.pause(min(int(said["rest"]), MOST_WAIT_MS))
+            await self.play.pause(self._ms(said["rest"]))
+
+    def _ms(self, text: str) -> int:
+        given_ms = int(text.removesuffix("p"))
+        return min(self.play.wait_ms(given_ms) if text.endswith("p") else given_ms, MOST_WAIT_MS)
 
     def _part(self, number: int) -> tuple[str, int]:
         """The topic of a program's partition, and which one of it this is."""
         return self.topics[number % 2], number // 2
 
     def _places(self, text: str) -> list[tuple[str, int, int]]:
-        return [
-            (*self._part(int(one[0])), self.known[self._part(int(one[0]))].at(one[1]))
-            for one in text.split("+")
-        ]
+        places: list[tuple[str, int, int]] = []
+        for one in text.split("+"):
+            said = _PLACE.fullmatch(one)
+            assert said is not None
+            for number in range(int(said[1]), int(said[2] or said[1]) + 1):
+                at = self.known[self._part(number)].at(said[3]) - int(said[4] or 0)
+                places.append((*self._part(number), at))
+        return places
 
     async def _append(self, conn: Connection, into: list[int], count: int, size: int, acks: int) -> None:
         size, count = min(size, MOST_BYTES // max(count, 1)), max(count, 1)
         sent = self.play.produce(conn, *map(self._part, into), acks=acks, size=size, records=count)
         if acks == 0:
             return
-        for part, said in parts((await sent.within(PATIENCE_S)).body, PRODUCED[1]):
+        names = {topic_id: name for name, topic_id in self.play.broker.ids.items()}
+        got = with_names((await sent.within(PATIENCE_S)).body or {}, "responses", "name", names)
+        for part, said in parts(got, PRODUCED[1]):
             base = integer(said, "base_offset", -1)
             if base >= 0 and not codes(said):
                 self.known[part].bases.append(base)
@@ -416,14 +444,30 @@ class _Writing:
 async def play_program(play: Play, program: RandomScene) -> None:
     """Play a program on a new topic, in a new group; what it was stands in the record."""
     kinds = {step[0] for lane in program.lanes for step in lane}
-    # The first topic has the even partitions, the second the odd ones.
-    counts = (program.partitions + 1) // 2, program.partitions // 2
-    needed = kinds & set("arldktcmnf")
-    topics = await asyncio.gather(*(play.topic(partitions=count) for count in counts if count and needed))
+    topics = await _topics(play, program.partitions) if kinds & set("arldktcmnf") else []
     group = await play.group() if kinds & set("jyhkqugcmnf") else ""
     play.stimulus("program", text=str(program))
-    playing = _Playing(play, topics, group, defaultdict(_Known))
-    await asyncio.gather(*(playing.lane(lane) for lane in program.lanes))
+    await _Playing(play, topics, group).all(program)
+
+
+async def play_rounds(play: Play, rounds: Sequence[RandomScene]) -> None:
+    """Play programs of appends, fetches and deletions one after the other, on one new topic. SceneLost where something
+    is not answered."""
+    playing = _Playing(play, await _topics(play, max(one.partitions for one in rounds)), "")
+    for one in rounds:
+        must(await playing.all(one), "an append or a fetch was not answered")
+
+
+async def _topics(play: Play, partitions: int) -> list[str]:
+    """The first topic has the even partitions, the second the odd ones."""
+    counts = (partitions + 1) // 2, partitions // 2
+    return await asyncio.gather(*(play.topic(partitions=count) for count in counts if count))
+
+
+def _bytes(text: str) -> int:
+    said = _SIZE.fullmatch(text)
+    assert said is not None
+    return int(said[1]) * (batch_bytes(int(said[2])) if said[2] else 1) - int(said[3] or 0)
 
 
 async def made_small(

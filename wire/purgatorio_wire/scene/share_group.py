@@ -16,7 +16,7 @@ from typing import Final
 
 from purgatorio_wire.client.connection import Connection, Got, Sent
 from purgatorio_wire.history.history import EXCUSED, LOADING, integer, integers, items, text
-from purgatorio_wire.scene.asker import ANSWER_SECONDS, codes, settle
+from purgatorio_wire.scene.asker import codes, settle
 from purgatorio_wire.scene.broker import POLL_SECONDS, SceneLost, SceneSkipped, must
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.spec import scene
@@ -103,7 +103,7 @@ class Sharer:
 
     async def take(self, wait_ms: int) -> list[Range]:
         """Fetch, and what it was given of the first partition."""
-        return self.took(await self.fetch(wait_ms).within(wait_ms / 1000 + ANSWER_SECONDS))
+        return self.took(await self.fetch(wait_ms))
 
     def took(self, got: Got) -> list[Range]:
         """What an answer gave, of the first partition; all of it is in `got`."""
@@ -121,10 +121,10 @@ class Sharer:
     async def accept(self) -> None:
         said = {number: [(*run, ACCEPT) for run in runs] for number, runs in self.got.items() if runs}
         if said:
-            await self.acknowledge(said).within(ANSWER_SECONDS)
+            await self.acknowledge(said)
 
     async def end(self) -> None:
-        await self.acknowledge({}, epoch=-1).within(ANSWER_SECONDS)
+        await self.acknowledge({}, epoch=-1)
         self.next = 0
 
     async def come_back(self) -> None:
@@ -134,7 +134,7 @@ class Sharer:
 
     async def open(self) -> int:
         self.next = 0
-        got = await self.fetch(0).within(ANSWER_SECONDS)
+        got = await self.fetch(0)
         return codes(got.body) or next(filter(None, map(codes, _parts(got.body))), 0)
 
     def _named(self, said: Said, epoch: int | None, *, whole: bool) -> dict[str, object]:
@@ -197,7 +197,7 @@ async def _beat(play: Play, one: Sharer, conn: Connection) -> None:
     if not one.epoch:
         play.broker.made.groups[one.group] = set()
         play.broker.made.sharers.setdefault(one.group, set()).add(one.id)
-    got = await one.beat(conn, 0 if not one.epoch else None).within(ANSWER_SECONDS)
+    got = await one.beat(conn, 0 if not one.epoch else None)
     error = codes(got.body)
     if error in OFF and not one.epoch:
         raise _switched_off(play, error)
@@ -328,7 +328,7 @@ async def share_woken(play: Play) -> None:
         sent = member.fetch(wait)
         await play.pause(BEFORE_MS)
         await _append(play, member, 1 + at % 3, at // 2 % 2)
-        member.took(await sent.within(wait / 1000 + 6))
+        member.took(await sent)
         await member.accept()
         await play.pause(20)
     for at in range(ROUNDS):
@@ -340,7 +340,7 @@ async def share_woken(play: Play) -> None:
         both = [one.fetch(wait // 2) for one in (first, second)]
         await play.pause(BEFORE_MS)
         await _append(play, first)
-        await settle(*both, seconds=wait / 1000 + 6)
+        await settle(*both)
         for one, sent in zip((first, second), both, strict=True):
             one.took(await sent.within(0))
             await one.accept()
@@ -367,8 +367,8 @@ async def share_acknowledge(play: Play) -> None:
             if alone:
                 await play.ask_all(first.say(RELEASE, *released))
             else:
-                await first.fetch(0, {0: [(*released, RELEASE)]}).within(ANSWER_SECONDS)
-            second.took(await sent.within(wait / 1000 + 6))
+                await first.fetch(0, {0: [(*released, RELEASE)]})
+            second.took(await sent)
             await play.ask_all(second.say(ACCEPT, base + 3))
             await play.ask_all(first.say(ACCEPT, released[0]))
             await second.accept()
@@ -376,7 +376,7 @@ async def share_acknowledge(play: Play) -> None:
         if alone:
             await play.ask_all(first.say(REJECT, base + 3))
         else:
-            await first.fetch(0, {0: [(base + 3, base + 3, REJECT)]}).within(ANSWER_SECONDS)
+            await first.fetch(0, {0: [(base + 3, base + 3, REJECT)]})
         for one in (second, first):
             await one.take(play.wait_ms(IDLE_MS // 2))
             await one.accept()
@@ -386,7 +386,7 @@ async def share_acknowledge(play: Play) -> None:
         sent = second.fetch(play.wait_ms(IDLE_MS))
         await play.pause(BEFORE_MS)
         await play.ask_all(first.acknowledge({0: [(base, last, MIXED)]}))
-        second.took(await sent.within(wait / 1000 + 6))
+        second.took(await sent)
         await second.accept()
     for _ in range(ROUNDS):
         held = await _acquired(play, first)
@@ -417,7 +417,7 @@ async def share_sessions(play: Play) -> None:
             first.conn.close()
         else:
             await first.end()
-        second.took(await sent.within(wait / 1000 + 6))
+        second.took(await sent)
         await second.accept()
         if cut:
             await first.come_back()
@@ -448,7 +448,7 @@ async def share_lock(play: Play) -> None:
     await second.take(play.wait_ms(WAIT_MS))
     wait_ms = first.lock_ms + play.wait_ms(OVER_LOCK_MS)
     sent, admin = third.fetch(wait_ms), await play.admin()
-    for _ in range(int((wait_ms / 1000 + ANSWER_SECONDS) / BEAT_SECONDS)):
+    for _ in range(int(sent.patience_s / BEAT_SECONDS)):
         await asyncio.wait((sent.answer,), timeout=BEAT_SECONDS)
         if sent.answer.done():
             break

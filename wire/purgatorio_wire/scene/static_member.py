@@ -7,7 +7,6 @@ import asyncio
 from purgatorio_wire.scene.asker import settle
 from purgatorio_wire.scene.broker import must
 from purgatorio_wire.scene.member import (
-    JOIN_SECONDS,
     LONGER,
     NOT_TOLD,
     REBALANCE_MS,
@@ -39,7 +38,7 @@ async def static_members(play: Play) -> None:
     group, elsewhere = pair[0].group, others[0].group
     await asyncio.gather(stable(pair), stable(others))
     await asyncio.gather(*(one.beat() for one in (*pair, *others)))
-    await play.leave(others[0].conn, elsewhere, others[0].id).within(8)
+    await play.leave(others[0].conn, elsewhere, others[0].id)
     if await is_told(others[1]) and play.offers("leave_group", "G8", least=3):
         sent = others[2].ask_join()
         await play.pause(300)
@@ -57,10 +56,10 @@ async def static_members(play: Play) -> None:
         await back.join()
         await other.beat()
         await former.beat()
-        await former.sync().within(JOIN_SECONDS)
+        await former.sync()
         must(back.generation == other.generation, "a static member that was back began a rebalance")
         pair[at] = back
-        await back.sync().within(JOIN_SECONDS)
+        await back.sync()
         await other.beat()
     third = Member(play, await play.open("s"), group, rebalance_ms, instance="i2")
     await without([pair[led]], [third, pair[1 - led]])
@@ -165,7 +164,7 @@ async def _static_waits(play: Play) -> None:
     await follower.beat()
     if topics:
         await follower.commit(*topics)
-    await follower.ask_join().within(JOIN_SECONDS)
+    await follower.ask_join()
     if not play.offers("leave_group", "G8", least=3):
         return
     for member, instance in ((follower.id, follower.instance), ("", "nobody"), ("", back.instance)):

@@ -14,10 +14,11 @@ from purgatorio_wire.client.connection import API_KEYS, Connection, NoAnswer, Se
 from purgatorio_wire.client.message import versions_of
 from purgatorio_wire.history.history import integer, integers, items
 from purgatorio_wire.history.log import FETCHED, GONE, parts
-from purgatorio_wire.scene.asker import ANSWER_SECONDS, SOFTWARE, codes, first_append, first_of, settle
+from purgatorio_wire.scene.asker import SOFTWARE, codes, first_append, first_of, settle
 from purgatorio_wire.scene.broker import SceneLost, SceneSkipped, Second
 from purgatorio_wire.scene.data_asker import TOPIC_TIMES, UNMADE
 from purgatorio_wire.scene.fetch import new_producer
+from purgatorio_wire.scene.member import AT_ONCE_SECONDS
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.spec import scene
 from purgatorio_wire.trace.record import BY_NOBODY, Body, Written
@@ -140,7 +141,7 @@ async def recreated(play: Play) -> None:
             fetch = play.fetch(reader, [(name, number, offset)], max_wait_ms=wait)
             await play.pause(50)
             append = play.produce(writer, (name, number), acks=-1, written=writes[offset])
-            await settle(append, fetch, seconds=wait / 1000 + 6)
+            await settle(append, fetch)
 
 
 async def _until_gone_by_id(play: Play, name: str) -> None:
@@ -149,9 +150,7 @@ async def _until_gone_by_id(play: Play, name: str) -> None:
     if own is None or play.broker.version("fetch", by_id=True) is None:
         return
     while play.recorder.now() - since_t < 1e6 * play.broker.declared.late_topics_ms * TOPIC_TIMES:
-        got = await play.fetch(await play.admin(), [(name, 0, 0)], max_wait_ms=0, by_id=own).within(
-            ANSWER_SECONDS
-        )
+        got = await play.fetch(await play.admin(), [(name, 0, 0)], max_wait_ms=0, by_id=own)
         if any(codes(said) in GONE for _, said in parts(got.body, FETCHED[1])):
             return
         await play.pause(100)
@@ -188,7 +187,7 @@ async def partitions(play: Play) -> None:
         await play.ask_all(play.produce(writer, topic))
         for which in places:
             sent = play.list_offsets(writer, [(topic, 0, which), (topic, UNMADE, which)])
-            said = first_of((await sent.within(ANSWER_SECONDS)).body, "topics")
+            said = first_of((await sent).body, "topics")
             if which in (0, -3) and (at := integer(first_of(said, "partitions"), "timestamp", -1)) >= 0:
                 await play.ask_all(play.list_offsets(writer, [(topic, 0, at)]))
     epoch = await play.epoch(topic)
@@ -222,7 +221,7 @@ async def partitions(play: Play) -> None:
     await play.pause(50)
     for part in ((topic, 1), (topic, 2)):
         await play.ask_all(play.produce(writer, part, (topic, 0)))
-    await settle(*new, waits, seconds=wait / 1000 + 6)
+    await settle(*new, waits)
     await play.ask_all(play.fetch(writer, [(topic, 0, 0)], max_wait_ms=0))
     more = {"name": topic, "count": 4, "assignments": placed and placed[:1]}
     wanted = {"topics": [more], "timeout_ms": 5000, "validate_only": False}
@@ -246,7 +245,7 @@ async def delete_records(play: Play) -> None:
 
     async def delete(offset: int) -> None:
         parts = [(topic, UNMADE, 0), (topic, 0, offset), (topic, 1, 0)]
-        await settle(play.delete_records(await play.open("deleter"), parts), seconds=12)
+        await settle(play.delete_records(await play.open("deleter"), parts))
 
     places = (-2, 0) if play.offers("list_offsets", "L1") else ()
     for low in (2, 4):
@@ -260,15 +259,15 @@ async def delete_records(play: Play) -> None:
         await delete(low)
         for place in places:
             await play.ask_all(play.list_offsets(reader, [(topic, 0, place)]))
-        await settle(*waits, seconds=10)
+        await settle(*waits)
         for offset in (0, low - 1, low):
-            await settle(play.fetch(reader, [(topic, 0, offset)], max_wait_ms=play.wait_ms(3000)), seconds=10)
+            await settle(play.fetch(reader, [(topic, 0, offset)], max_wait_ms=play.wait_ms(3000)))
     beyond = play.fetch(reader, [(topic, 0, 1000)], max_wait_ms=3000, last_epoch=await play.epoch(topic))
-    await settle(beyond, seconds=10)
+    await settle(beyond)
     for offset in (1, -2, 1000, -1):
         await delete(offset)
     await play.ask_all(play.produce(writer, topic))
-    await settle(play.fetch(reader, [(topic, 0, 6)], max_wait_ms=play.wait_ms(3000)), seconds=10)
+    await settle(play.fetch(reader, [(topic, 0, 6)], max_wait_ms=play.wait_ms(3000)))
 
 
 async def _delete_at(
@@ -286,7 +285,7 @@ async def order(play: Play) -> None:
     conn, writer = await play.open(), await play.open("writer")
     wait = play.wait_ms(600)
     waits = play.fetch(conn, [(topic, 1, 0)], max_wait_ms=wait)
-    await settle(waits, play.produce(conn, (topic, 1)), play.question(conn), seconds=wait / 1000 + 6)
+    await settle(waits, play.produce(conn, (topic, 1)), play.question(conn))
     for wakes in (False, True):
         sent = [play.fetch(conn, [(topic, 0, 0)], max_wait_ms=wait)]
         sent += [play.question(conn) for _ in range(3)]
@@ -296,7 +295,7 @@ async def order(play: Play) -> None:
         if wakes:
             await play.pause(50)
             await play.ask_all(play.produce(writer, topic))
-        await settle(*sent, seconds=wait / 1000 + 6)
+        await settle(*sent)
 
 
 @scene("connections", "C1 does-not-go-on, F3 not-woken")
@@ -319,18 +318,18 @@ async def cut(play: Play) -> None:
     # One partition's are woken with it, the other's are let go later.
     behind = play.fetch(reader, [(topic, 1, 0)], max_wait_ms=wait)
     await play.pause(50)
-    await settle(play.produce(writer, (topic, 1)), behind, seconds=wait / 1000 + 6)
+    await settle(play.produce(writer, (topic, 1)), behind)
     asker = await play.open("asker")
     for _ in range(8):
-        await settle(play.question(asker), seconds=10)
-        await settle(play.fetch(asker, [(topic, 0, 0)], max_wait_ms=0), seconds=10)
+        await settle(play.question(asker))
+        await settle(play.fetch(asker, [(topic, 0, 0)], max_wait_ms=0))
         await play.pause(wait / 16)
     if play.broker.pid is not None:
         await play.pause(wait + play.broker.declared.late_topics_ms)
         await open_files(play)
     fetch = play.fetch(reader, [(topic, 0, 0)], max_wait_ms=wait)
     await play.pause(50)
-    await settle(play.produce(writer, topic), fetch, seconds=wait / 1000 + 6)
+    await settle(play.produce(writer, topic), fetch)
 
 
 @scene("connections", "C1 held-up")
@@ -378,8 +377,8 @@ async def _above_quota(play: Play, client: str, other: Connection, ask: Callable
     play.stimulus("quota", conn=conn.name, bytes_per_s=QUOTA_BYTES)
     held, ends_t = 0, play.recorder.now() + QUOTA_SECONDS * 1e9
     for _ in range(QUOTA_ASKS):
-        got = await ask(conn).within(ANSWER_SECONDS)
-        await play.ask_all(play.question(other), play.question(conn))
+        got = await ask(conn).within(QUOTA_SECONDS)
+        await asyncio.gather(play.question(other), play.question(conn).within(QUOTA_SECONDS))
         held += integer(got.body, "throttle_time_ms") > 0
         if held == QUOTA_ROUNDS or play.recorder.now() > ends_t:
             break
@@ -407,11 +406,11 @@ async def offered_versions(play: Play) -> None:
     async def one(api: str, version: int) -> None:
         conn = await play.open(f"{api}-v{version}-")
         try:
-            await conn.send(api, version, HARMLESS[api]).within(8)
+            await conn.send(api, version, HARMLESS[api]).within(AT_ONCE_SECONDS)
         except NoAnswer:
             # Once more: a connection can break for other reasons.
             again = await play.open(f"{api}-v{version}-")
-            await settle(again.send(api, version, HARMLESS[api]), seconds=8)
+            await settle(again.send(api, version, HARMLESS[api]), seconds=AT_ONCE_SECONDS)
 
     for api in HARMLESS:
         first, last = play.broker.offered.get(api, (0, -1))
@@ -440,7 +439,7 @@ async def replica_stopped(play: Play) -> None:
         await _until_in_sync(play, topic, 2)
         # Every replica deletes them by itself, and nothing else happens meanwhile.
         low, done = [await _acknowledged_end(play, writer, one) for one in (topic, alone)]
-        await settle(await _delete_at(play, topic, low, timeout_ms=8000), seconds=12)
+        await settle(await _delete_at(play, topic, low, timeout_ms=8000))
         base = await _read_at_follower(play, second, writer, topic)
         async with _stopped(play, second):
             await play.pause(50)
@@ -482,10 +481,10 @@ async def replica_stopped(play: Play) -> None:
             if play.offers("delete_topics", "F8") and await settle(
                 play.send(deleter, "delete_topics", asked), seconds=3
             ):
-                await settle(lost, seconds=16)
+                await settle(lost)
             else:
                 play.cannot("no topic can be deleted while a replica is stopped", "F8")
-        await settle(*waits, seconds=16)
+        await settle(*waits)
         await play.pause(500)
         await play.metadata(topic)
 
@@ -497,7 +496,7 @@ async def _read_at_follower(play: Play, second: Second, writer: Connection, topi
         return end
     reader, wait = await play.open("reader", second), play.wait_ms(FOLLOWED_MS)
     for _ in range(FOLLOWS_TRIES):  # it has to hear of the topic, and of what there is
-        got = await play.fetch(reader, [(topic, 0, end - 1)], max_wait_ms=100).within(ANSWER_SECONDS)
+        got = await play.fetch(reader, [(topic, 0, end - 1)], max_wait_ms=100)
         said = [part for _, part in parts(got.body, FETCHED[1])]
         if codes(got.body) == 0 and any(not codes(one) and any(items(one, "records")) for one in said):
             waits = play.fetch(reader, [(topic, 0, end)], max_wait_ms=wait)
@@ -512,7 +511,7 @@ async def _acknowledged_end(play: Play, writer: Connection, topic: str) -> int:
     """Append until an append is accepted; returns the offset after it. A new replica can be in sync and leave the
     set once more. An append that timed out is in the log; its time-out is judged elsewhere."""
     for _ in range(50):
-        got = await play.produce(writer, topic, acks=-1, timeout_ms=3000).within(ANSWER_SECONDS)
+        got = await play.produce(writer, topic, acks=-1, timeout_ms=3000)
         said = first_append(got.body)
         if codes(said) in (0, TIMED_OUT) and integer(said, "base_offset", -1) >= 0:
             return integer(said, "base_offset") + 1
@@ -551,7 +550,7 @@ async def min_insync(play: Play) -> None:
         # It stays below the high watermark in Kafka 4 (KIP-966), and waits on.
         await settle(waits, seconds=2)
         for acks in (-1, 1, -1):
-            await settle(play.produce(writer, topic, acks=acks, timeout_ms=3000), seconds=10)
+            await settle(play.produce(writer, topic, acks=acks, timeout_ms=3000))
         await play.metadata(topic)
     with contextlib.suppress(SceneLost):  # which is judged
         await _until_in_sync(play, topic, 2)
@@ -585,9 +584,7 @@ async def elected(play: Play) -> None:
         "timeout_ms": ELECTION_MS,
     }
     for _ in range(ELECTIONS):
-        got = await play.ask(
-            await play.controller(), "elect_leaders", asked, ELECTION_MS / 1000 + ANSWER_SECONDS
-        )
+        got = await play.ask(await play.controller(), "elect_leaders", asked)
         told = first_of(first_of(got.body, "replica_election_results"), "partition_result")
         if codes(told) != NOT_PREFERRED:
             break

@@ -120,7 +120,7 @@ class Writer:
         return bases
 
     async def _append_once(self, place: Place, records: int, size: int) -> Got:
-        return await self._send(place, records, size, self.next.get(place, 0)).within(10)
+        return await self._send(place, records, size, self.next.get(place, 0))
 
     def append(self, into: int | Place, records: int = 1, size: int = 20, again: bool = False) -> Sent:
         """Send one append, the next one of its partition; `again`: the last one once more."""
@@ -259,7 +259,7 @@ async def read_committed(play: Play) -> None:
         open_to = play.fetch(readers[3], parts[:1], max_wait_ms=wait, committed=False)
         await play.pause(30)
         await writer.write(*numbers, records=1 + at % 2)
-        await settle(open_to, seconds=wait / 1000 + 6)
+        await settle(open_to)
         await writer.write(numbers[0])
         await _ask_all(play, asker, both)
         await play.pause(OPEN_MS)
@@ -271,7 +271,7 @@ async def read_committed(play: Play) -> None:
             await writer.begin(*rounds[at + 1][1])
         else:
             await writer.begin_again()
-        await settle(*sent, seconds=wait / 1000 + 6)
+        await settle(*sent)
         if session is not None and session.took(await sent[-1].within(0)):
             session = None
         await _ask_all(play, asker, ended)
@@ -287,7 +287,7 @@ async def _session_of(
     if version is None or version < FIRST_SESSIONS:
         return None
     made = FetchSession(version)
-    error = made.took(await play.fetch(conn, parts, max_wait_ms=0, committed=True, session=made).within(10))
+    error = made.took(await play.fetch(conn, parts, max_wait_ms=0, committed=True, session=made))
     return None if error or not made.id else made
 
 
@@ -318,7 +318,7 @@ async def overlapping(play: Play) -> None:
         await play.pause(30)
         await first.write(0)
         await second.write(0, records=2)
-        await settle(second.append(0, records=2, again=True), first.append(0, again=True), seconds=10)
+        await settle(second.append(0, records=2, again=True), first.append(0, again=True))
         await play.ask_all(play.produce(plain, topic, acks=-1))
         await second.end(commits=second_commits)
         await second.begin_again()
@@ -330,13 +330,13 @@ async def overlapping(play: Play) -> None:
         behind = begun + 6  # five records, and the marker of the second
         await first.end(commits=first_commits)
         await first.begin_again()
-        await settle(waits, more, seconds=wait / 1000 + 6)
+        await settle(waits, more)
         await _ask_all(play, asker, [(topic, 0, begun)])
         waits = play.fetch(readers[1], [(topic, 0, behind)], max_wait_ms=wait, committed=True)
         await play.pause(OPEN_MS)
         await second.end(commits=second_commits)
         await second.begin_again()
-        await settle(waits, seconds=wait / 1000 + 6)
+        await settle(waits)
         await _ask_all(play, asker, [(topic, 0, begun), (topic, 0, behind)])
         end = behind + 3  # a record, and two markers
 
@@ -357,7 +357,7 @@ async def _each_in_its_time(play: Play, topic: str) -> None:
         await writer.begin(0)
         await writer.write(0)
         await play.pause(open_ms)
-        await settle(writer.append(0), seconds=10)
+        await settle(writer.append(0))
         await writer.end(commits=True)
         await play.pause(each_ms - open_ms)
     await _ask_all(play, asker, [(topic, 0, 0)])
@@ -379,7 +379,7 @@ async def _left_open(play: Play, topic: str) -> None:
     # What it adds gives it no more time.
     while not waits.answer.done() and not added((await writer.add(0)).body):
         await play.pause(ADDS_MS)
-    await settle(waits, seconds=waits_ms / 1000 + 6)
+    await settle(waits)
     await _ask_all(play, reader, [(topic, 0, 0)])
 
 
@@ -406,7 +406,7 @@ async def deleted_within(play: Play) -> None:
         await play.pause(OPEN_MS)
         await writer.end(commits=commits)
         await writer.begin_again()
-        await settle(waits, seconds=wait / 1000 + 6)
+        await settle(waits)
         await _ask_all(play, asker, [low])
 
 
@@ -427,7 +427,7 @@ async def deleted_under(play: Play) -> None:
         await writer.end(commits=commits)
         await writer.begin(0)
         await writer.end(commits=commits)
-        await settle(waits, seconds=wait / 1000 + 6)
+        await settle(waits)
 
 
 @scene(
@@ -452,10 +452,10 @@ async def fenced_producer(play: Play) -> None:
         await play.pause(OPEN_MS)
         newer = Writer(play, await play.open("writer"), former.name, topic)
         await newer.begin_again()
-        await settle(waits, seconds=wait / 1000 + 6)
+        await settle(waits)
         await former.add(0)
         await former.end(commits=True)
-        await settle(former.append(0), seconds=10)
+        await settle(former.append(0))
         await newer.end(commits=True)  # of nothing
         await newer.begin(0)
         await newer.write(0)
@@ -487,7 +487,7 @@ async def transactional_offsets(play: Play) -> None:
         await play.open("asker"),
     )
     for each in (group, beside):  # now there are such groups
-        await play.commit(asker, each, "", -1, [topic], numbers=(0, 1)).within(10)
+        await play.commit(asker, each, "", -1, [topic], numbers=(0, 1))
     rounds = (
         (True, False, (0,)), (False, False, (0, 1)), (True, True, (1, 0)), (False, True, (0,)), (True, False, (0, 1)),
     )  # fmt: skip
@@ -496,7 +496,7 @@ async def transactional_offsets(play: Play) -> None:
             await writer.begin_offsets(each)
             _must_take(await writer.commit_offset(each, 10 + at, numbers=numbers))
         if overtaken:
-            await play.commit(asker, group, "", -1, [topic]).within(10)
+            await play.commit(asker, group, "", -1, [topic])
         for surely in (True, False):
             await play.ask_offsets(asker, group, [topic], stable=surely)
         await play.ask_offsets(asker, group, None, stable=True)
@@ -549,7 +549,7 @@ async def members_offsets(play: Play) -> None:
         await writer.end(commits=True)
         await _until_stable(play, writer, asker, group)
     left = joined[0]
-    await play.leave(left.conn, group, left.id).within(8)
+    await play.leave(left.conn, group, left.id)
     await writer.begin_offsets(group)
     await writer.commit_offset(group, 80, (left.id, left.generation))
     await writer.end(commits=True)
@@ -584,7 +584,7 @@ async def _ask_all(play: Play, conn: Connection, places: Sequence[tuple[str, int
     lists = play.offers("list_offsets", "L1", least=2)
     for committed in (True, False):
         for place in places:
-            await play.fetch(conn, [place], max_wait_ms=0, committed=committed).within(10)
+            await play.fetch(conn, [place], max_wait_ms=0, committed=committed)
         if lists:
             of = {(topic, number, -1) for topic, number, _ in places}
             await play.ask_all(play.list_offsets(conn, sorted(of), committed=committed))

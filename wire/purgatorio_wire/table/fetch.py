@@ -104,11 +104,6 @@ FETCH: Final[DecisionTable[Fetched, int | None]] = DecisionTable(
     ),
 )  # fmt: skip
 
-REQUEST_CLAUSES: Final = {
-    "B214": "G: a fetch completes when its partitions together add min_bytes, or when one partition completes it at "
-    "once",
-}
-
 
 def request_is_complete(partitions: Iterable[int | None], min_bytes: int) -> bool:
     """B214, of the answers of all partitions."""

@@ -57,11 +57,6 @@ PRODUCE: Final[DecisionTable[Produced, str | None]] = DecisionTable(
     ),
 )  # fmt: skip
 
-REQUEST_CLAUSES: Final = {
-    "B108": "a produce request completes when no partition of it waits, and not before",
-    "B109": "a partition that has its result keeps it, whatever happens to the partition afterwards",
-}
-
 
 def request_is_complete(partitions: Iterable[str | None]) -> bool:
     """B108: the answers of all partitions, None for one that waits."""

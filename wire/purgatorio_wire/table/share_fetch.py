@@ -137,23 +137,3 @@ SHARE_REMOTE: Final[DecisionTable[ShareRemote, ShareAnswer]] = DecisionTable(
         Case("B944", "otherwise complete with the reads that are done, and cancel the others", ShareAnswer.DATA),
     ),
 )  # fmt: skip
-
-OTHER_SHARE_CLAUSES: Final = {
-    "B925": "a ShareFetch that times out returns the records that it can acquire then; it holds no fetch lock after "
-    "its response",
-    "B927": "if the log positions are known, min_bytes is computed from them and nothing is read before the request "
-    "completes; a log that was truncated, or continues in another segment, counts as enough",
-    "B928": "every acquired partition gets an equal part of the request's max_bytes",
-    "B929": "after a response, the other ShareFetch requests of the partitions that delivered records are checked "
-    "later, and no others",
-    "B945": "a remote read that cannot be started: complete, with an error",
-    "B946": "a response with remote records also contains the local records of the request's other partitions",
-    "B951": "a record is acquired by one member at a time, and by no member after it was accepted or rejected",
-    "B952": "a record that is released, or whose acquisition lock expires, can be acquired again; the ShareFetch "
-    "requests that wait for the partition are checked",
-    "B953": "a record that was delivered as often as the delivery count limit allows is archived: no member acquires "
-    "it again",
-    "B954": "acknowledging a record that the member has not acquired returns INVALID_RECORD_STATE (121) and changes "
-    "nothing",
-    "B955": "the number of acquired records in flight is at most the group's limit",
-}

@@ -1,0 +1,30 @@
+"""Scenes of fetches in the notation of random programs: `fetch.txt`, a paragraph a scene.
+
+    NAME: what it asks
+      What it plays, in words.
+        a program for each round     (a line that ends with `;` goes on in the next)
+
+A round begins when the one before has ended, over the same connections.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from importlib.resources import files
+
+from purgatorio_wire.scene.play import Play
+from purgatorio_wire.scene.random_scene import RandomScene, parsed, play_rounds
+from purgatorio_wire.scene.spec import FOUND, SceneSpec
+
+
+async def _played(rounds: Sequence[RandomScene], play: Play) -> None:
+    await play_rounds(play, rounds)
+
+
+for paragraph in files(__package__).joinpath("fetch.txt").read_text(encoding="utf-8").strip().split("\n\n"):
+    title, *lines = re.sub(r";\n +", "; ", paragraph).split("\n")
+    name, _, asks = title.partition(": ")
+    steps = [line for line in lines if line.startswith("    ") and line.strip()[0] != "#"]
+    plays = partial(_played, [parsed(line) for line in steps])
+    plays.__doc__ = " ".join(line for line in lines if not line.startswith("    "))
+    FOUND.append(SceneSpec(name, "fetch", (*asks.split(", "),), plays))

@@ -1,0 +1,11 @@
+"""Sentences of clauses in text files: `ID | sentence`, and perhaps `| basis`; a line that begins with blanks continues
+the one before."""
+
+import re
+from importlib.resources import files
+
+
+def sentences(package: str) -> list[list[str]]:
+    """The cells of each line of the package's `clauses.txt`."""
+    text = files(package).joinpath("clauses.txt").read_text(encoding="utf-8")
+    return [line.split(" | ") for line in re.sub(r"\n +", " ", text).splitlines()]
