@@ -18,10 +18,13 @@ from click.testing import CliRunner
 from purgatorio_pipeline.command.convert import command
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult, without_silent_pass
+from purgatorio_spec.show.counterexample import counterexample
+from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.convert import CannotConvert
 from purgatorio_spec.trace.from_log import LOG_CLAUSES, LogConversion, convert_log
 from purgatorio_spec.trace.log_mapping import read_mapping
 from purgatorio_spec.trace.log_time import BadValue, time_ns
+from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Verdict
 
 pytest.importorskip("duckdb")
@@ -459,3 +462,68 @@ def test_the_command_says_all_in_json(tmp_path: Path) -> None:
     assert bad.stderr.splitlines()[-1].startswith("Error: ")
     assert "has no column 'nosuch'; it has request_id" in bad.stderr
     assert "Usage" not in bad.stderr
+
+
+def test_a_bad_row_may_be_left_out_and_accuses_nobody(tmp_path: Path) -> None:
+    """All rows of its request go with it; what an unknown row may excuse is UNKNOWN, what is certain stays."""
+    rows = [
+        *GOOD,
+        {**wide("bad", 0), "out": "soon"},
+        wide("bad", 0),
+        wide("again", 0, out=1),
+        wide("again", 5, out=6),
+        wide("back", 30, out=20),
+        wide("lost", 30),
+        wide("c", 20, out=130),
+    ]
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    log = tmp_path / "log.jsonl"
+    log.write_text(f'{lines[: lines.index("soon")]}\n{lines}{{"r": "cut', encoding="utf-8")
+    with pytest.raises(CannotConvert, match="line 5 is no JSON object"):
+        convert_log(log, tmp_path / "t.jsonl", read_mapping(None, WIDE))
+    log.write_text(f'{lines}{{"r": "cut', encoding="utf-8")
+    made = convert_log(log, tmp_path / "t.jsonl", read_mapping(None, WIDE), keep_going=True)
+    assert made.left_out == 4
+    (note,) = made.notes
+    assert note.startswith(
+        "4 bad rows left out, with all of their requests: row 5, 'out': 'soon' is not a time"
+    )
+    assert "line 12 is no JSON object" in note
+    assert "'again' is enqueued in row 7 and again" in note
+    assert "'back' is completed in row 9" in note
+    (run,) = check_files([tmp_path / "t.jsonl"]).runs
+    assert broken(run) == {"O1": ["c"]}
+    assert run.clauses["O5"].verdict is Verdict.UNKNOWN
+    assert run.problems == ("4 bad rows of the log are left out: mend them, and convert it again",)
+    assert not {"bad", "again", "back"} & set(re.findall('"id":"(.*?)"', (tmp_path / "t.jsonl").read_text()))
+
+
+def test_bad_lines_of_a_csv_keep_the_numbers_of_the_others(tmp_path: Path) -> None:
+    """A column too few, a quote that is not closed, a text with line ends, an archive that breaks off."""
+    mapping = read_mapping(None, ["id=r", "enqueued=in", "completed=out", "unit=ms"])
+    text = 'r,in,out\na,1,2\nb,1\n"c\nd",3,4\n"e,5,6\nf,7,8\ng,9,soon\n'
+    (tmp_path / "log.csv").write_text(text)
+    made = convert_log(tmp_path / "log.csv", tmp_path / "t.jsonl", mapping, keep_going=True)
+    assert (made.rows, made.requests) == (6, 3)
+    assert re.findall(r"(?:line|row) \d+", made.notes[0]) == ["line 3", "line 6", "row 6"]
+    whole = "r,in,out\n" + "".join(f"{n},{n},{n * n}\n" for n in range(9_999))
+    (tmp_path / "log.csv.gz").write_bytes(gzip.compress(whole.encode())[:-40_000])
+    made = convert_log(tmp_path / "log.csv.gz", tmp_path / "t.jsonl", mapping, keep_going=True, force=True)
+    assert 0 < made.requests < 9_999
+    assert f"the file breaks off after row {made.rows:,}" in made.notes[0]
+
+
+def test_a_counterexample_says_the_rows_of_the_log(tmp_path: Path) -> None:
+    """And none of the calls in which the trace puts them."""
+    text = CliRunner().invoke(command, [str(LOGS / "events.jsonl"), str(tmp_path / "t.jsonl"), "--from-log",
+                                        str(LOGS / "events.toml")])  # fmt: skip
+    assert text.exit_code == 0, text.output
+    table = TraceReader(tmp_path / "t.jsonl")
+    (run,) = check_files([tmp_path / "t.jsonl"]).runs
+    (cause,) = run.clauses["O4"].causes.values()
+    events = pa.Table.from_batches(table.batches(), EVENT_SCHEMA)
+    example = counterexample("t.jsonl", run.run, cause.examples[0], events)
+    assert [row.said for row in example.rows] == [
+        "row 2: enqueued, key orders, time-out 2 s", "row 4: an event of its key", "row 6: timed out",
+    ]  # fmt: skip
+    assert (example.illegal_row, example.left_out) == (2, 0)

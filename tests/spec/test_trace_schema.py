@@ -97,6 +97,7 @@ NAMES = st.sampled_from(
     [
         "kind", "i", "th", "t", "ph", "f", "id", "c", "keys", "delay_ns", "deadline_t", "t_call", "out", "err",
         "state", "run", "timer", "recorded", "params", "format", "events", "dropped", "clock", "unknown", "x_new",
+        "x_log_row",
     ]
 )  # fmt: skip
 

@@ -177,6 +177,16 @@ def test_what_breaks_the_sound_code_too_is_no_kill(monkeypatch: pytest.MonkeyPat
         "drawn:system:3.4.1.32:5,0::add.0,add.1,close:run.1=drain.0",
         # What exits has ended.
         "drawn:purgatory:1.1000.1.0:-1.0.0:register.0:event.0:try.0=exit",
+        # Nothing is registered by what leaves its first try.
+        "drawn:purgatory:2.1000.1.0:3.0.0::retry.0,register.0:try.0=exit",
+        # It is registered by what expires, and expires in its turn.
+        "drawn:purgatory:1.1.1.0:0.4.0,0.0.0:register.1:misuse:expire.1=register.0",
+        # A timer is made with a wrong tick while a task is added to another one.
+        "drawn:system:3.3.0.0:17::misuse+add.0,pass.1:",
+        # A task raises on the thread of its wheel.
+        "drawn:hashed-worker:3.2.2.6:-1,-1:add.0:add.1:run.0=raise",
+        # The stop ends with the exit of a task.
+        "drawn:hashed-worker:3.4.0.0:-1::add.0,finish.3:run.0=add.0,run.0=exit",
     ],
 )
 def test_the_reference_is_not_accused_of_what_nobody_promises(program: str) -> None:
@@ -271,6 +281,31 @@ def test_a_known_bug_is_found_made_small_and_repeated(number: int, subject: str,
             "delayed.purgatory.Purgatory.try_complete_else_watch: without: if not keys:",
             "drawn:purgatory:1.1000.1.0:-1.0.0::misuse:",
             "CHECK",
+        ),
+        (
+            "delayed.purgatory.Purgatory.try_complete_else_watch: without: raise (2)",
+            "drawn:purgatory:2.1000.1.0:3.0.0::retry.0,register.0:try.0=exit",
+            "O8",
+        ),
+        (
+            "delayed.purgatory.Purgatory.try_complete_else_watch: without: self._arm(operation)",
+            "drawn:purgatory:1.1.1.0:0.4.0,0.0.0:register.1:misuse:expire.1=register.0",
+            "O5",
+        ),
+        (
+            "timer.wheel.TimingWheel.add: False for True",
+            "drawn:system:3.3.0.0:17::misuse+add.0,pass.1:",
+            "T5",
+        ),
+        (
+            "timer.hashed_wheel.HashedWheel._drain_until_stopped: without: while True:",
+            "drawn:hashed-worker:3.2.2.6:-1,-1:add.0:add.1:run.0=raise",
+            "T2",
+        ),
+        (
+            "timer.hashed_wheel.HashedWheel.stop_after_pending: return before: with self._lock:",
+            "drawn:hashed-worker:3.4.0.0:-1::add.0,finish.3:run.0=add.0,run.0=exit",
+            "T3",
         ),
     ],
 )

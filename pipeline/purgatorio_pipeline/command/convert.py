@@ -31,7 +31,7 @@ class _Refused(click.ClickException):
 @click.option(
     "--keep-going",
     is_flag=True,
-    help="Leave out broken lines. The end record counts these lines as dropped.",
+    help="Leave out broken lines, or bad rows of a log with their requests. The end record counts them as dropped.",
 )
 @click.option(
     "--from-log",
@@ -68,9 +68,7 @@ def command(
       purgatorio convert requests.csv run.jsonl --from-log mapping.toml
     """
     if mapping is not None or assigned:
-        if keep_going:
-            raise click.UsageError("--keep-going does not apply to a log: take the bad line out of the log")
-        _from_log(trace, out, force, mapping, assigned, as_json)
+        _from_log(trace, out, force, keep_going, mapping, assigned, as_json)
         return
     try:
         with progress(f"converting {_shown(trace)}", unit="events", quiet=as_json) as going:
@@ -88,11 +86,24 @@ def command(
 
 
 def _from_log(
-    log: Path, out: Path, force: bool, mapping: Path | None, assigned: tuple[str, ...], as_json: bool
+    log: Path,
+    out: Path,
+    force: bool,
+    keep_going: bool,
+    mapping: Path | None,
+    assigned: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     try:
         with progress(f"reading {_shown(log)}", unit="rows", quiet=as_json) as going:
-            made = convert_log(log, out, read_mapping(mapping, assigned), force=force, progress=going.tell)
+            made = convert_log(
+                log,
+                out,
+                read_mapping(mapping, assigned),
+                force=force,
+                keep_going=keep_going,
+                progress=going.tell,
+            )
     except (CannotConvert, OSError) as bad:
         # The command was right, and the data were not: its usage would not help.
         raise _Refused(str(bad)) from None

@@ -247,7 +247,10 @@ def _problems(facts: TraceFacts, run: Run | None) -> Sequence[str]:
     if not facts.has_end and facts.cut is None and facts.header is not None:
         problems.append("no end record: the recorder did not finish; O5, P1 and T3 cannot pass")
     if facts.dropped:
+        of_log = facts.header is not None and facts.header.profile == "request-log"
         problems.append(
-            f"the recorder dropped {facts.dropped} record(s): enlarge its buffers and record again"
+            f"{facts.dropped:,} bad rows of the log are left out: mend them, and convert it again"
+            if of_log
+            else f"the recorder dropped {facts.dropped} record(s): enlarge its buffers and record again"
         )
     return problems

@@ -14,9 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from purgatorio_spec.durations import exact
 from purgatorio_spec.show.company import company_of
 from purgatorio_spec.show.selection import kind_of, promise_of, select, selection, tasks_of
 from purgatorio_spec.show.visible import shell_word
+from purgatorio_spec.trace.rows import own_fields
 from purgatorio_spec.verdict import Violation
 
 SHOWN_ROWS: Final = 60
@@ -63,6 +65,8 @@ class ShownEvent:
     end_row: int | None = None
     said: str | None = None
     """What to show of it instead of its function and fields: a request or an answer of the wire."""
+    log_row: int | None = None
+    """Of a trace that was made of a log: the row of which this is the first event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +150,11 @@ def counterexample(
         kept = events.filter(pa.array(np.isin(events.column("i").to_numpy(), list(beside))))
     if kind_of(violation) == "check":
         kept = _of_judged_thread(kept, violation.events)
-    rows = _shown(_head_and_tail(kept, violation.events), set(violation.events))
+    recorded = _shown(_head_and_tail(kept, violation.events), set(violation.events))
+    rows = as_logged(recorded, max(violation.events))
     chosen = _choose(rows, violation.clause)
     shown = _nested([rows[at] for at in chosen])
-    left_out = unfetched + kept.num_rows - len(shown)
+    left_out = unfetched + kept.num_rows - len(shown) - (len(recorded) - len(rows))
     return Counterexample(
         file, run, violation, count, tuple(_with_gaps(shown, chosen)), left_out, pending=str(tasks or "")
     )
@@ -180,10 +185,10 @@ def _head_and_tail(table: pa.Table, events: Iterable[int]) -> pa.Table:
 def _shown(table: pa.Table, witnesses: set[int]) -> list[ShownEvent]:
     names = "i line th t ph f id c keys delay_ns deadline_t t_call out err".split()
     columns = [table.column(name).to_pylist() for name in names]
-    states = table.column("state").to_pylist()
+    states, owns = (table.column(name).to_pylist() for name in ("state", "x"))
     rows: list[ShownEvent] = []
-    for (i, line, th, t, ph, f, operation, c, keys, *rest), state in zip(
-        zip(*columns, strict=True), states, strict=True
+    for (i, line, th, t, ph, f, operation, c, keys, *rest), state, own in zip(
+        zip(*columns, strict=True), states, owns, strict=True
     ):
         delay_ns, deadline_t, t_call, out, err = rest
         reading = state or {}
@@ -191,9 +196,34 @@ def _shown(table: pa.Table, witnesses: set[int]) -> list[ShownEvent]:
             ShownEvent(
                 i, line or 0, th, t, ph, f, operation, c, tuple(keys or ()), delay_ns, deadline_t, t_call, out,
                 err, reading.get("watched"), reading.get("delayed"), reading.get("keys"), witness=i in witnesses,
+                log_row=own_fields(own).get("x_log_row") if own else None,  # type: ignore[arg-type]  # asked below
             )
         )  # fmt: skip
     return rows
+
+
+_LOGGED: Final = {
+    "try_complete_else_watch": "enqueued", "timer_fire": "timed out", "force_complete": "completed",
+    "ready": "an event of its key",
+}  # fmt: skip
+
+
+def as_logged(rows: Sequence[ShownEvent], breaks_at: int) -> list[ShownEvent]:
+    """Of a log only what its rows say, in its words: the calls in which the trace puts it are none of the user's."""
+    if not any(isinstance(row.log_row, int) for row in rows):
+        return list(rows)
+    made: list[ShownEvent] = []
+    for row in rows:
+        if isinstance(row.log_row, int) and row.f in _LOGGED:
+            said = f"row {row.log_row:,}: {_LOGGED[row.f]}"
+            said += f", key {', '.join(row.keys)}" if row.keys and row.keys != (f"of {row.id}",) else ""
+            said += f", time-out {exact(row.delay_ns)}" if row.delay_ns is not None else ""
+            made.append(replace(row, said=said, ph="at", c=None))
+        elif made:
+            first = made[-1]
+            i = row.i if row.i == breaks_at else first.i
+            made[-1] = replace(first, i=i, witness=first.witness or row.witness)
+    return made
 
 
 def _choose(rows: Sequence[ShownEvent], clause: str) -> list[int]:

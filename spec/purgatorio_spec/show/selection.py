@@ -113,7 +113,7 @@ def noun(clause: str, cause: str, count: int, profile: str = "") -> str:
     of_wire = profile in PROMISES_BY_PROFILE
     of_reading = not of_wire and READING in CLAUSES[clause].judges
     one = (
-        "request" if of_wire else
+        "request" if of_wire or profile == "request-log" else
         "reading" if of_reading else "check" if cause == "check-miscounted"
         else "task" if clause.startswith("T") else "operation"
     )  # fmt: skip

@@ -20,6 +20,7 @@ import csv
 import io
 import os
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -57,6 +58,9 @@ _UNKNOWN_WORDS: Final = 1_000
 _LINE_MOST: Final = 16 << 20
 """So many characters of one line are looked at; a longer one is no row."""
 _DELIMITERS: Final = ",;\t|"
+_ROW_LINES: Final = 100
+"""A row of a CSV with line ends in its texts has so many lines at most: a quote that is not closed costs no more."""
+_LEFT_OUT_SHOWN: Final = 5
 _RANK: Final[Mapping[str, int]] = {"event": 0, "enqueued": 1, "completed": 2, "timed_out": 3}
 """Of one time: an event does not count for what is enqueued then."""
 
@@ -65,6 +69,8 @@ _TYPES: Final[dict[str, pa.DataType]] = {
     "keys": pa.string(), "delay_ns": pa.int64(),
 }  # fmt: skip
 _POINTS: Final = pa.schema(_TYPES)
+_LEFT_OUT: Final = "left out"
+"""What a row says whose request is to be left out."""
 
 Point = tuple[int, int, int, str, str | None, str | None, int | None]
 """t, rank, row, what, id, keys as JSON, time-out: a row of `_POINTS`."""
@@ -74,7 +80,7 @@ Point = tuple[int, int, int, str, str | None, str | None, int | None]
 class LogConversion:
     """The result of a conversion. `ends`: the number of requests by their end, and of requests without a time-out.
     `lacking`: for each clause that the log cannot show, the missing columns. `notes`: rows that were left out or
-    sorted, in words."""
+    sorted, in words. `left_out`: how many rows and requests no events could be made of, with `keep_going`."""
 
     run: str
     rows: int
@@ -83,16 +89,30 @@ class LogConversion:
     ends: Mapping[str, int]
     lacking: Mapping[str, list[str]]
     notes: tuple[str, ...]
+    left_out: int = 0
 
 
 @dataclass(slots=True)
 class _Read:
+    keep_going: bool
     rows: int = 0
     backwards: int = 0
     backwards_row: int = 0
+    left_out: int = 0
+    why_left_out: list[str] = field(default_factory=list)
+    bad_lines: dict[int, str] = field(default_factory=dict)
+    """The first rows of a mended copy that stand for lines that are none, by number."""
     unknown: dict[str, int] = field(default_factory=dict)
     absent: list[tuple[str, str]] = field(default_factory=list)
     """Columns of an end that no request had, with that end."""
+
+    def leave_out(self, why: str) -> None:
+        """Of a row or request that no trace can be made of. Refuses it, unless the user wants the others judged."""
+        if not self.keep_going:
+            raise CannotConvert(why)
+        self.left_out += 1
+        if len(self.why_left_out) < _LEFT_OUT_SHOWN:
+            self.why_left_out.append(why)
 
 
 def convert_log(
@@ -101,10 +121,13 @@ def convert_log(
     mapping: LogMapping,
     *,
     force: bool = False,
+    keep_going: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> LogConversion:
     """Write the trace of the log `source` to `target`, in the form that its suffix names. Raises `CannotConvert` with
-    the row, the error and the remedy; then nothing was written. `progress` gets the number of rows read so far."""
+    the row, the error and the remedy; then nothing was written. With `keep_going`, a bad row is left out with all rows
+    of its request. The end record counts it as dropped: a clause that such a row may excuse or break is UNKNOWN.
+    `progress` gets the number of rows read so far."""
     partial = partial_of(target, force=force)
     with tempfile.TemporaryDirectory(prefix="purgatorio-log-") as scratch:
         database = _duckdb().connect(str(Path(scratch, "points.db")))
@@ -112,18 +135,22 @@ def convert_log(
             database.execute(f"SET memory_limit = '{_MEMORY}'")
             database.execute("SET TimeZone = 'UTC'")
             database.execute("SET preserve_insertion_order = true")
-            read = _load(database, source, mapping, progress)
+            read = _Read(keep_going)
+            readable = _mended(source, Path(scratch), read) if keep_going else source
+            _load(database, readable, source, mapping, read, progress)
             notes = _sound(database, mapping, read)
             ends = _ends(database, mapping)
             header = _header(source, mapping)
             try:
-                events, requests = _write(database, TraceWriter(partial, header), mapping)
+                events, requests = _write(database, TraceWriter(partial, header), mapping, read.left_out)
                 os.replace(partial, target)
             finally:
                 partial.unlink(missing_ok=True)
         finally:
             database.close()
-    return LogConversion(header.run, read.rows, events, requests, ends, lacking(mapping), tuple(notes))
+    return LogConversion(
+        header.run, read.rows, events, requests, ends, lacking(mapping), tuple(notes), read.left_out
+    )
 
 
 def lacking(mapping: LogMapping) -> dict[str, list[str]]:
@@ -154,18 +181,25 @@ def _duckdb() -> Any:
         raise CannotConvert("reading a log needs duckdb: pip install 'purgatorio[log]'") from None
 
 
-def _load(database: Any, source: Path, mapping: LogMapping, progress: Callable[[int], None] | None) -> _Read:
+def _load(
+    database: Any,
+    readable: Path,
+    source: Path,
+    mapping: LogMapping,
+    read: _Read,
+    progress: Callable[[int], None] | None,
+) -> None:
     database.execute(
         "CREATE TABLE points (t BIGINT, rank TINYINT, row BIGINT, what VARCHAR, id VARCHAR, keys VARCHAR,"
         " delay_ns BIGINT)"
     )
-    duckdb, read = _duckdb(), _Read()
+    duckdb = _duckdb()
     reading = database.cursor()
     given = dict.fromkeys(mapping.columns, 0)
     latest_t: int | None = None
     try:
         reading.execute("SET TimeZone = 'UTC'")
-        query, arguments = _query(reading, source, mapping)
+        query, arguments = _query(reading, readable, source, mapping)
         for batch in reading.sql(query, params=arguments).to_arrow_reader(_BATCH_ROWS):
             columns = {name: batch.column(place).to_pylist() for place, name in enumerate(mapping.columns)}
             points: list[Point] = []
@@ -174,7 +208,7 @@ def _load(database: Any, source: Path, mapping: LogMapping, progress: Callable[[
                 fields = dict(zip(columns, values, strict=True))
                 for name, value in fields.items():
                     given[name] += value not in (None, "")
-                made = list(_points(fields, mapping, read))
+                made = _points_of(fields, mapping, read)
                 if mapping.by_event and made:
                     if latest_t is not None and made[0][0] < latest_t:
                         read.backwards += 1
@@ -198,21 +232,22 @@ def _load(database: Any, source: Path, mapping: LogMapping, progress: Callable[[
             raise CannotConvert(
                 f"the column {name!r} is empty in all {read.rows:,} rows: name another column"
             )
-    return read
 
 
-def _query(reading: Any, source: Path, mapping: LogMapping) -> tuple[str, list[str]]:
-    """What selects the mapping's columns as texts, in the order of the file."""
+def _query(reading: Any, readable: Path, source: Path, mapping: LogMapping) -> tuple[str, list[str]]:
+    """What selects the mapping's columns as texts, in the order of the file. `readable`: `source`, or its mended
+    copy."""
     chosen = ", ".join(f"CAST({_quoted(column)} AS VARCHAR)" for column in mapping.columns)
     layout = _layout(source)
     if layout == "lines":
-        there = _first_names(reading, source)
+        there = _first_names(reading, readable)
         types = "{" + ", ".join(f"{_text(column)}: 'VARCHAR'" for column in mapping.columns) + "}"
-        table, arguments = f"read_json(?, format = 'newline_delimited', columns = {types})", [str(source)]
+        table, arguments = f"read_json(?, format = 'newline_delimited', columns = {types})", [str(readable)]
     elif layout == "columns":
+        form = "" if readable is source else ", delim = ',', quote = '\"', escape = '\"'"
         table, arguments = (
-            "read_csv(?, all_varchar = true, header = true, null_padding = false)",
-            [str(source)],
+            f"read_csv(?, all_varchar = true, header = true, null_padding = false{form})",
+            [str(readable)],
         )
         there = _described(reading, table, arguments)
     elif source.name.lower().endswith(".parquet") or source.read_bytes()[:4] == b"PAR1":
@@ -258,22 +293,78 @@ def _first_names(reading: Any, source: Path) -> list[str]:
 def _first_bad_line(source: Path, having: str = "") -> str | None:
     """The first line of a text that is no row, in words: DuckDB names another line, or none. `having`: only if the
     header of the CSV names this column."""
-    layout = _layout(source)
     with suppress(OSError, pa.ArrowInvalid, csv.Error):
-        stream: Any = pa.input_stream(str(source), compression="detect")
-        with io.TextIOWrapper(stream, "utf-8", errors="replace") as text:
-            lines = iter(partial(text.readline, _LINE_MOST), "")
-            if layout == "lines":
-                number = next((number for number, line in enumerate(lines, 1) if not _is_object(line)), None)
-                return None if number is None else f"line {number:,} is no JSON object"
-            if layout == "columns":
-                first = next(lines, "")
-                rows = csv.reader(chain([first], lines), delimiter=max(_DELIMITERS, key=first.count))
-                header = next(rows)
-                for row in rows if not having or having in header else ():
-                    if row and len(row) != len(header):
-                        return f"line {rows.line_num:,} has {len(row)} columns, and the first line has {len(header)}"
+        rows = _text_rows(source)
+        first = next(rows, None)
+        if first is not None and having and having not in first[0]:
+            return None
+        return next((why for _, why in chain([first] if first else [], rows) if why), None)
     return None
+
+
+def _mended(source: Path, scratch: Path, read: _Read) -> Path:
+    """A copy of a text in which an empty row stands for each line that is no row, so that the rows keep their
+    numbers."""
+    layout = _layout(source)
+    if layout is None:
+        return source
+    copy = scratch / ("mended.jsonl" if layout == "lines" else "mended.csv")
+    number = 0
+    with copy.open("w", encoding="utf-8", newline="") as out:
+        rows = csv.writer(out, quoting=csv.QUOTE_ALL)
+        try:
+            for number, (row, why) in enumerate(_text_rows(source), layout == "lines"):
+                if why is not None and len(read.bad_lines) < _LEFT_OUT_SHOWN:
+                    read.bad_lines[number] = why
+                if layout == "lines":
+                    out.write(f"{'{}' if why else row[0].strip()}\n")
+                else:
+                    rows.writerow([""] * len(row) if why else row)
+        except (OSError, pa.ArrowInvalid) as cut:
+            read.leave_out(f"the file breaks off after row {number:,} ({_printable(str(cut))})")
+    return copy
+
+
+def _text_rows(source: Path) -> Iterator[tuple[list[str], str | None]]:
+    """The rows of a text, each in its columns (of JSON lines one, with all), and, where a line is no row, why. The
+    first row of a CSV is its header. Blank lines are left out."""
+    layout = _layout(source)
+    stream: Any = pa.input_stream(str(source), compression="detect")
+    with io.TextIOWrapper(stream, "utf-8", errors="replace") as text:
+        lines = iter(partial(text.readline, _LINE_MOST), "")
+        if layout == "lines":
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    yield [line], None if _is_object(line) else f"line {number:,} is no JSON object"
+        elif layout == "columns":
+            first = next(lines, "")
+            yield from _csv_rows(chain([first], lines), max(_DELIMITERS, key=first.count))
+
+
+def _csv_rows(lines: Iterator[str], delimiter: str) -> Iterator[tuple[list[str], str | None]]:
+    """A row whose quote is not closed within some lines is bad, and the lines after its first are rows again."""
+    width, number = 0, 0
+    again: deque[str] = deque()
+    for line in iter(lambda: again.popleft() if again else next(lines, ""), ""):
+        taken = [line]
+        while sum(one.count('"') for one in taken) % 2 and len(taken) < _ROW_LINES:
+            more = again.popleft() if again else next(lines, "")
+            if not more:
+                break
+            taken.append(more)
+        rows = [row for row in csv.reader(taken, delimiter=delimiter) if row]
+        number += 1
+        width = width or (len(rows[0]) if rows else 0)
+        if len(rows) == 1 and len(rows[0]) == width:
+            number += len(taken) - 1
+            yield rows[0], None
+        elif rows:
+            again.extendleft(reversed(taken[1:]))
+            found = len(next(csv.reader([line], delimiter=delimiter)))
+            yield (
+                [""] * width,
+                f"line {number:,} has {found} column{'s' * (found > 1)}, and the first line has {width}",
+            )
 
 
 def _is_object(line: str) -> bool:
@@ -294,6 +385,18 @@ def _quoted(name: str) -> str:
 
 def _text(name: str) -> str:
     return "'" + name.replace("'", "''") + "'"
+
+
+def _points_of(fields: Mapping[str, str | None], mapping: LogMapping, read: _Read) -> list[Point]:
+    """The points of a row. One that is left out takes all others of its request with it."""
+    try:
+        if read.keep_going and not any(fields.values()):
+            raise CannotConvert(read.bad_lines.get(read.rows, f"row {read.rows:,}: every column is empty"))
+        return list(_points(fields, mapping, read))
+    except CannotConvert as bad:
+        read.leave_out(str(bad))
+        request = _id(fields, mapping.id)
+        return [] if request is None else [(0, 0, read.rows, _LEFT_OUT, request, None, None)]
 
 
 def _points(fields: Mapping[str, str | None], mapping: LogMapping, read: _Read) -> Iterator[Point]:
@@ -390,28 +493,41 @@ def _sound(database: Any, mapping: LogMapping, read: _Read) -> list[str]:
             f"{read.backwards:,} rows are earlier than a row before them (first row {read.backwards_row:,}): put in "
             "the order of their times"
         )
-    _refuse_reused(database, mapping)
+    _forget_left_out(database)
+    _leave_out_reused(database, mapping, read)
     _rows(
         database,
         "DELETE FROM points USING (SELECT id AS same, min(row) AS first FROM points WHERE what = 'enqueued'"
         " GROUP BY id) WHERE what = 'enqueued' AND id = same AND row > first",
     )
     notes += _without_doubles(database, mapping)
-    _refuse_ended_first(database)
+    _leave_out_ended_first(database, read)
+    if read.left_out:
+        more = "; ..." if read.left_out > len(read.why_left_out) else ""
+        notes.append(
+            f"{read.left_out:,} bad row{'s' * (read.left_out > 1)} left out, with all of their requests: "
+            f"{'; '.join(read.why_left_out)}{more}"
+        )
     return notes + _without_strays(database)
 
 
-def _refuse_reused(database: Any, mapping: LogMapping) -> None:
+def _forget_left_out(database: Any) -> None:
+    _rows(database, f"DELETE FROM points WHERE id IN (SELECT id FROM points WHERE what = '{_LEFT_OUT}')")
+
+
+def _leave_out_reused(database: Any, mapping: LogMapping, read: _Read) -> None:
     for request, first, second in _rows(
         database,
         "SELECT id, min(row), max(row) FROM points WHERE what = 'enqueued' GROUP BY id HAVING count(DISTINCT t) > 1"
-        " ORDER BY 2 LIMIT 1",
+        " ORDER BY 2",
     ):
         columns = ", ".join(f'"{name}"' for name in mapping.id)
-        raise CannotConvert(
+        read.leave_out(
             f"the id {request!r} is enqueued in row {first:,} and again, at another time, in row {second:,}: an id "
             f'that is used again names no request; add a column that tells them apart, as id = [{columns}, "host"]'
         )
+        _insert(database, [(0, 0, first, _LEFT_OUT, request, None, None)])
+    _forget_left_out(database)
 
 
 def _without_doubles(database: Any, mapping: LogMapping) -> list[str]:
@@ -435,16 +551,19 @@ def _without_doubles(database: Any, mapping: LogMapping) -> list[str]:
     return [f"{dropped:,} rows say what another says, and were dropped"]
 
 
-def _refuse_ended_first(database: Any) -> None:
+def _leave_out_ended_first(database: Any, read: _Read) -> None:
     for request, what, row, other, early_ms in _rows(
         database,
         "SELECT p.id, p.what, p.row, e.row, (e.t - p.t) / 1e6 FROM points p JOIN points e ON e.id = p.id"
-        " AND e.what = 'enqueued' WHERE p.t < e.t ORDER BY p.row LIMIT 1",
+        " AND e.what = 'enqueued' WHERE p.t < e.t"
+        " QUALIFY row_number() OVER (PARTITION BY p.id ORDER BY p.row) = 1 ORDER BY p.row",
     ):
-        raise CannotConvert(
+        read.leave_out(
             f"{request!r} is {what} in row {row:,}, {early_ms:g} ms before it is enqueued in row {other:,}: the times "
             "are of two clocks, or the unit or a column is wrong; take all times of a request from one machine"
         )
+        _insert(database, [(0, 0, row, _LEFT_OUT, request, None, None)])
+    _forget_left_out(database)
 
 
 def _without_strays(database: Any) -> list[str]:
@@ -500,7 +619,7 @@ def _header(source: Path, mapping: LogMapping) -> Header:
         recorded += ["timer_add"] if mapping.timeout is not None else []
     return Header(
         run=source.name,
-        implementation=Implementation("log", "1", "unknown"),
+        implementation=Implementation("log", "", "unknown"),
         profile=PROFILE,
         timer=TimerConstants(early_ns=mapping.early_ns, late_ns=mapping.late_ns),
         clock=TraceClock("log", "ns"),
@@ -509,7 +628,7 @@ def _header(source: Path, mapping: LogMapping) -> Header:
     )
 
 
-def _write(database: Any, writer: TraceWriter, mapping: LogMapping) -> tuple[int, int]:
+def _write(database: Any, writer: TraceWriter, mapping: LogMapping, left_out: int) -> tuple[int, int]:
     """The points in the order of time, as events; how many of those, and of requests."""
     made = _Maker("O4" not in lacking(mapping), mapping.answer_ns or 0)
     done = False
@@ -521,7 +640,7 @@ def _write(database: Any, writer: TraceWriter, mapping: LogMapping) -> tuple[int
             ):
                 for event in made.events(point):
                     writer.write(event)
-        writer.finish(End(made.i))
+        writer.finish(End(made.i, left_out))
         done = True
     finally:
         if not done:
@@ -544,11 +663,14 @@ class _Maker:
         """Events that are being answered: until when, the `i` of the call, its thread, its key."""
         self._idle: list[int] = []
         self._threads = 0
+        self._row: dict[str, object] = {}
+        """Which row of the log says it: of the first event of a point (see `as_logged`)."""
 
     def events(self, point: Point) -> Iterator[Event]:
         """What one point says."""
-        t, _, _, what, request, keys, delay_ns = point
+        t, _, row, what, request, keys, delay_ns = point
         yield from self._answered(t)
+        self._row = {"x_log_row": row}
         if what == "event":
             yield from self._event(t, orjson.loads(keys or "[]"))
         elif request is not None:
@@ -565,7 +687,7 @@ class _Maker:
             for request in self._waiting.get(key, ()):
                 if request not in self._ready:
                     self._ready.add(request)
-                    yield self._made("log", t, "at", "ready", id=request)
+                    yield self._made("log", t, "at", "ready", id=request, x=self._row)
             number = heappop(self._idle) if self._idle else self._threads
             self._threads += number == self._threads
             th = f"event-{number}"
@@ -587,7 +709,7 @@ class _Maker:
                 self._waiting.setdefault(key, {})[request] = None
         c = self.i
         yield self._made(
-            "log", t, "call", "try_complete_else_watch", id=request, keys=keys, delay_ns=delay_ns
+            "log", t, "call", "try_complete_else_watch", id=request, keys=keys, delay_ns=delay_ns, x=self._row
         )
         if delay_ns is not None:
             add = self.i
@@ -606,9 +728,9 @@ class _Maker:
         self._ready.discard(request)
         fire = self.i
         if expired:
-            yield self._made("log", t, "call", "timer_fire", id=request)
+            yield self._made("log", t, "call", "timer_fire", id=request, x=self._row)
         force = self.i
-        yield self._made("log", t, "call", "force_complete", id=request)
+        yield self._made("log", t, "call", "force_complete", id=request, x=None if expired else self._row)
         done = self.i
         yield self._made("log", t, "call", "on_complete", id=request)
         yield self._made("log", t, "ret", "on_complete", id=request, c=done)

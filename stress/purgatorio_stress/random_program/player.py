@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
+from greenlet import GreenletExit
+
 from purgatorio.sync import ExecutorClosed
 from purgatorio.timer.interface import TimerClosed
 from purgatorio_stress.explorer.program import Broken
@@ -32,10 +34,10 @@ class PlannedExit(BaseException):
 
 
 def _unplanned(record: logging.LogRecord) -> bool:
-    return not record.exc_info or not isinstance(record.exc_info[1], PlannedExit)
+    return not record.exc_info or not isinstance(record.exc_info[1], PlannedExit | GreenletExit)
 
 
-# The reference tells of each exit at once, and a search makes thousands.
+# The reference tells of each exit at once, and a search makes thousands. (So does the end of each run that is cut.)
 logging.getLogger("purgatorio").addFilter(_unplanned)
 
 
@@ -57,6 +59,10 @@ class Player:
     def is_live(self) -> bool:
         """Whether the threads run: not before, not at the end."""
         return bool(self.world.run.live)  # type: ignore[attr-defined]  # an explored run
+
+    def thread(self) -> int:
+        """The number of the one that runs now."""
+        return int(self.world.run.current.index)  # type: ignore[attr-defined]  # an explored run
 
     def take(self, act: Act) -> None:
         """Carry it out. Planned exceptions that come through are broken promises (O8), and kept; exits end the call."""
@@ -89,7 +95,7 @@ class Player:
         """Marks whom it meets: every other task that is within an act, with what that is about to use."""
         run = self.world.run
         assert isinstance(run, Execution), "random programs are explored"
-        me = run.current.index
+        me = self.thread()
         outer = self.open.get(me, "")
         self.open[me] = do
         for task in run.tasks:

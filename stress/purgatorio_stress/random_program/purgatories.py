@@ -28,6 +28,7 @@ from purgatorio_stress.random_program.player import (
     THREAD,
     Plain,
     Planned,
+    PlannedExit,
     Player,
     Verb,
     Vocabulary,
@@ -84,6 +85,8 @@ class PurgatoryPlayer(Player):
         self.operations = [_Operation(self, number) for number in range(len(drawn.things))]
         self.registered: set[int] = set()
         self.tries: dict[int, int] = {}
+        self.arriving: dict[int, int] = {}
+        """The thread of each registration whose first try has not returned."""
         self.evented: set[int] = set()
         self.given_back: set[str] = set()
         self.shut: list[bool] = []
@@ -134,6 +137,8 @@ class PurgatoryPlayer(Player):
         self.tries[number] = self.tries.get(number, 0) + 1
         if self.tries[number] > 1:
             self.call_back("try", number)
+        if self.arriving.get(number) == self.thread():
+            del self.arriving[number]
 
     def expired(self, number: int) -> None:
         """On the executor, without a lock: the thread that runs callbacks at expiry runs what they queued."""
@@ -145,12 +150,18 @@ class PurgatoryPlayer(Player):
     # The verbs.
 
     def do_register(self, number: int) -> None:
-        """`try_complete_else_watch`. An exception in the first try is the caller's, and nothing is registered then."""
+        """`try_complete_else_watch`. What leaves its first try is the caller's, and nothing is registered then. An exit
+        of a later try leaves the operation registered."""
         self.registered.add(number)
+        self.arriving[number] = self.thread()
         try:
             self.purgatory.register(self.operations[number])
         except Planned:
             self.registered.discard(number)
+        except PlannedExit:
+            if number in self.arriving:
+                self.registered.discard(number)
+            raise
         except (ExecutorClosed, TimerClosed):
             if self.completes or not self.shut:
                 raise
@@ -336,11 +347,12 @@ class PurgatoryPlayer(Player):
                 )
 
     def _let_all_expire(self) -> None:
-        start_ms = self.world.run.now_ms
-        for until_ms in sorted({start_ms + thing[0] + 1 for thing in self.drawn.things if thing[0] >= 0}):
-            while self.world.run.now_ms < until_ms:
-                self.world.virtual.advance(1)
-                self.do_turn()
+        """And what the callbacks of these register, one after the other."""
+        later = sum(one.act.do in _REGISTERS for one in self.drawn.callbacks)
+        longest_ms = max([0, *(thing[0] + 1 for thing in self.drawn.things)])
+        for _ in range(longest_ms * (1 + later)):
+            self.world.virtual.advance(1)
+            self.do_turn()
 
     def _left_open(self) -> Iterator[Broken]:
         """A purgatory that is shut down leaves no running thread."""

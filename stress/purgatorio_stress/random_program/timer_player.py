@@ -131,8 +131,8 @@ class SharedWheel(Wheel):
 
     __slots__ = ("uses",)
 
-    def __init__(self, player: TimerPlayer, size: int) -> None:
-        super().__init__(size, 1, player.clock.now_ms() // player.tick_ms)
+    def __init__(self, player: TimerPlayer, tick_ms: int, size: int) -> None:
+        super().__init__(size, 1, player.clock.now_ms() // tick_ms)
         self.uses: Cell[None] = player.world.sync.cell(None, "wheel")
 
 
@@ -224,6 +224,7 @@ class Timeline:
         self,
         at: int,
         *,
+        do: str = "",
         due_ms: int = 0,
         error: str = "",
         answer: tuple[str, ...] = (),
@@ -231,8 +232,8 @@ class Timeline:
     ) -> None:
         begun = self.rows[at][1]
         call = Call(
-            begun.do, at, len(self.rows), begun.begin_ms, self.now_ms(), begun.task, begun.timer, due_ms, error, answer,
-            refused,
+            do or begun.do, at, len(self.rows), begun.begin_ms, self.now_ms(), begun.task, begun.timer, due_ms, error,
+            answer, refused,
         )  # fmt: skip
         self.rows.append((at, call))
         self.open[0] -= 1
@@ -270,8 +271,8 @@ class _PlayedTask(TimerTask):
         self._player.fire(f"task-{self._number}", self._number)
 
 
-Make = Callable[["TimerPlayer", int, int], Timer]
-"""Makes a timer of a player, of about so many buckets; the last is its number."""
+Make = Callable[["TimerPlayer", int, int, int], Timer]
+"""Makes a timer of a player, with this tick and about so many buckets; the last is its number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +318,9 @@ class TimerPlayer(Player):
             "faults": PROPAGATE if self.raising else world.faults,
             "sync": world.sync,
         }  # fmt: skip
-        self.timers: list[Timer] = [kind.make(self, size, number) for number in range(kind.timers)]
+        self.timers: list[Timer] = [
+            kind.make(self, self.tick_ms, size, number) for number in range(kind.timers)
+        ]
         self.guards: dict[int, _Guard] = {}
         for number, timer in enumerate(self.timers):
             # (It is an atomic, and with it each drain would have one more step.)
@@ -485,14 +488,11 @@ class TimerPlayer(Player):
 
     def _mismade(self) -> None:
         """ValueError for a timer without a tick, or without slots."""
-        right_ms = self.tick_ms
         sizes = [] if isinstance(self.timers[0], HeapTimer) else [(1, 0)]
         for tick_ms, size in ((0, 2), *sizes):
-            self.tick_ms = tick_ms
             with suppress(ValueError):
-                self.kind.make(self, size, len(self.timers))
+                self.kind.make(self, tick_ms, size, len(self.timers))
                 self.breaks("CHECK", "timer", f"made with a tick of {tick_ms} ms and {size} slots")
-        self.tick_ms = right_ms
 
     def do_next_due(self) -> None:
         """`IntrusiveTimer.next_due_ms`: never later than something is due, and something whenever somebody waits."""
@@ -630,17 +630,21 @@ class TimerPlayer(Player):
         assert isinstance(wheel, HashedWheel), "only a hashed wheel is stopped so"
         at = self.line.begin("stop")
         known = [*zip(self.tasks, self.names, strict=False), *self.called]
-        given_back = wheel.stop_now()
-        self.line.end(
-            at, answer=tuple(name for one, name in known if any(one is task for task in given_back))
+        answers: list[list[TimerTask]] = []
+        error = self._failing(lambda: answers.append(wheel.stop_now()))
+        given_back = tuple(
+            name for one, name in known for waiting in answers if any(one is task for task in waiting)
         )
+        # What raises the exit of a callback says nothing of what waited: a close.
+        self.line.end(at, do="stop" if answers else "close", answer=given_back, error=error)
 
     def do_finish(self, timeout_ms: int) -> None:
         wheel = self.timers[0]
         assert isinstance(wheel, HashedWheel), "only a hashed wheel is stopped so"
         at = self.line.begin("finish")
-        done = wheel.stop_after_pending(timeout_ms)
-        self.line.end(at, answer=("done",) if done else ())
+        answers: list[bool] = []
+        error = self._failing(lambda: answers.append(wheel.stop_after_pending(timeout_ms)))
+        self.line.end(at, answer=("done",) if any(answers) else (), error=error)
 
     def do_refuse(self, times: int) -> None:
         """The executor refuses so often."""

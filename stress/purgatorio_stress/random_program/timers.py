@@ -38,47 +38,52 @@ from purgatorio_stress.stateful.boundary_clocks import CLOCKS_MS
 _HORIZON_MS: Final = 40
 
 
-def _system(player: TimerPlayer, size: int, number: int) -> Timer:
-    return SystemTimer(f"timer-{number}", tick_ms=player.tick_ms, wheel_size=size, **player.parts)
+def _system(player: TimerPlayer, tick_ms: int, size: int, number: int) -> Timer:
+    return SystemTimer(f"timer-{number}", tick_ms=tick_ms, wheel_size=size, **player.parts)
 
 
-def _heap(player: TimerPlayer, size: int, number: int) -> Timer:
-    return HeapTimer("timer", tick_ms=player.tick_ms, **player.parts)
+def _heap(player: TimerPlayer, tick_ms: int, size: int, number: int) -> Timer:
+    return HeapTimer("timer", tick_ms=tick_ms, **player.parts)
 
 
-def _hashed(player: TimerPlayer, size: int, number: int, own_worker: bool = False) -> Timer:
-    return HashedWheel(
-        "timer", tick_ms=player.tick_ms, wheel_size=size, own_worker=own_worker, **player.parts
-    )
+def _hashed(player: TimerPlayer, tick_ms: int, size: int, number: int, own_worker: bool = False) -> Timer:
+    return HashedWheel("timer", tick_ms=tick_ms, wheel_size=size, own_worker=own_worker, **player.parts)
 
 
 def _intrusive(
-    player: TimerPlayer, size: int, number: int, integer_handles: bool = False, stepped: bool = False
+    player: TimerPlayer,
+    tick_ms: int,
+    size: int,
+    number: int,
+    integer_handles: bool = False,
+    stepped: bool = False,
 ) -> Timer:
     slots = 1 << size.bit_length() - 1 if size > 0 else size
     races = isinstance(player.world.sync, RacingSync)
     make = SharedTimer if races or stepped else IntrusiveTimer
     timer = make(
-        f"timer-{number}", tick_ms=player.tick_ms, wheel_size=slots, levels=1,
+        f"timer-{number}", tick_ms=tick_ms, wheel_size=slots, levels=1,
         integer_handles=integer_handles, **player.parts,
     )  # fmt: skip
     if races:
-        timer._wheel = SharedWheel(player, slots)
+        timer._wheel = SharedWheel(player, tick_ms, slots)
     return timer
 
 
-def _mixed(player: TimerPlayer, size: int, number: int) -> Timer:
-    return (_intrusive if number == 0 else _system)(player, size, number)
+def _mixed(player: TimerPlayer, tick_ms: int, size: int, number: int) -> Timer:
+    return (_intrusive if number == 0 else _system)(player, tick_ms, size, number)
 
 
-def _mock(player: TimerPlayer, size: int, number: int) -> Timer:
+def _mock(player: TimerPlayer, tick_ms: int, size: int, number: int) -> Timer:
     return MockTimer(player.clock, sync=player.world.sync)  # type: ignore[arg-type]  # it moves like a manual clock
 
 
 def _driven(make: Make) -> Make:
-    def made(player: TimerPlayer, size: int, number: int) -> Timer:
+    def made(player: TimerPlayer, tick_ms: int, size: int, number: int) -> Timer:
         world = player.world
-        return ReaperTimer("reaper", make(player, size, number), faults=world.faults, sync=world.sync)
+        return ReaperTimer(
+            "reaper", make(player, tick_ms, size, number), faults=world.faults, sync=world.sync
+        )
 
     return made
 
@@ -328,6 +333,7 @@ TIMERS: Final = (
         HashedWheel,
         plain=_PLAIN_WORKER,
         horizon_ms=_HORIZON_MS,
+        settings=_REAPED_SETTINGS,
     ),
 )
 """One vocabulary for each timer."""
