@@ -130,7 +130,7 @@ async def first_generation(play: Play) -> None:
     await asyncio.gather(alone(), *plays)
 
 
-@scene("groups", "G5 waits-though-synced, G3 joins-again-unsynced, G9")
+@scene("groups", "G5 waits-though-synced, G3 joins-again-unsynced, G2 told-again, G9")
 async def sync_waits(play: Play) -> None:
     """Followers sync first: they wait for the leader's, and get the share that it gives them."""
     three = await gang(play, 3)
