@@ -1,8 +1,8 @@
 """Runs scenes against a broker.
 
-Several scenes run at a time, each with its own connections, topics and groups. If a scene has a late row or undecided
-rows, or was interrupted, the scene is repeated. So a slow machine is not mistaken for a slow broker. The topics and
-groups of the run are deleted at the end, in every case.
+Several scenes run at a time, each with its own connections, topics and groups. If a scene has a late or an undecided
+response, or was interrupted, this module repeats the scene. So a slow machine is not mistaken for a slow broker. The
+topics and groups of the run are deleted at the end, in every case.
 """
 
 from __future__ import annotations
@@ -421,10 +421,10 @@ async def clean_up(broker: Broker, recorder: Recorder, told: Callable[[str], Non
 async def _delete_groups(play: Play, conn: Connection) -> None:
     """Members leave first, for only an empty group is deleted."""
     made = play.broker.made.groups
-    for group, sharers in play.broker.made.sharers.items():
-        for one in sharers if play.offers("share_group_heartbeat") else ():
+    for (api, group), beating in play.broker.made.beating.items():
+        for one in beating if play.offers(api) else ():
             left = {"group_id": group, "member_id": one, "member_epoch": -1}
-            await play.ask(conn, "share_group_heartbeat", left)
+            await play.ask(conn, api, left)
     if play.offers("leave_group"):
         several = play.offers("leave_group", least=3)
         for group, members in [*made.items()]:  # what a scene left behind may still hear of others
