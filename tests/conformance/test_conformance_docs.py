@@ -8,6 +8,7 @@ import pytest
 
 import purgatorio_conformance.suite.items  # noqa: F401 - numpy cannot be loaded twice, as pytester would have it
 from docs.makers.marked import listing
+from purgatorio_conformance.suite import gated
 from purgatorio_conformance.suite.contract import LACKS, Promise
 from purgatorio_conformance.suite.gated import scenarios_of
 
@@ -27,8 +28,14 @@ def block(name: str) -> str:
     "name",
     ["purgatory", *(pytest.param(name, marks=pytest.mark.slow) for name in ("event_loop", "real_time"))],
 )
-def test_the_files_of_the_page_run(name: str, pytester: pytest.Pytester) -> None:
-    """As a stranger would paste them: nothing fails, nothing is UNKNOWN, and a third is not skipped."""
+def test_the_files_of_the_page_run(
+    name: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a stranger would paste them: nothing fails, nothing is UNKNOWN, and a third is not skipped. (The full runs are
+    those of `test_conformance_kills`.)"""
+    monkeypatch.setattr(gated, "_OPERATIONS", 120)
+    monkeypatch.setattr(gated, "_SCOPE", 150)
+    monkeypatch.setattr(gated, "_DRAWN", 60)
     pytester.makepyfile(**{f"test_my_{name}": block(name)})
     unknown = "skip" if name in ("real_time", "event_loop") else "fail"
     result = pytester.runpytest_inprocess("-q", f"--purgatorio-unknown={unknown}", "-rs")
@@ -38,13 +45,14 @@ def test_the_files_of_the_page_run(name: str, pytester: pytest.Pytester) -> None
     assert 2 * found["passed"] > found.get("skipped", 0)
 
 
-def test_the_file_fails_where_it_should(pytester: pytest.Pytester) -> None:
+def test_the_file_fails_where_it_should(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin: without the second try, as before KAFKA-1952, the window is seen."""
     broken = block("purgatory").replace(
         "        if operation.try_complete():  # once more", "        if False:  # once more"
     )
     assert broken != block("purgatory")
     pytester.makepyfile(test_my_purgatory=broken)
+    monkeypatch.setattr(gated, "_SCOPE", 500)
     result = pytester.runpytest_inprocess("-q", "--purgatorio-clause", "O4", "-k", "scope")
     assert result.parseoutcomes()["failed"] == 1
 

@@ -10,7 +10,7 @@ Promises (clause ids in brackets). The modules of the dialects, `pending_flag` a
 * [P1] The number of completed operations in the lists is bounded. The purgatory estimates the number of operations in
   its lists. If the estimate exceeds the number of timer tasks plus `purge_interval`, a purge removes all completed
   operations. The reaper compares the two numbers at least every 200 ms. Without a reaper, `pass_time` does this.
-* [P3] No callback runs under a lock of the purgatory.
+* [P3] No callback runs under a lock of the purgatory, except the lock of its operation.
 
 Not promised: that the gauges are exact under load; that a completed operation leaves the lists of its other keys
 before a purge; any order of the operations of one key; that `check_and_complete` is atomic.
