@@ -20,16 +20,17 @@ _HEAD = """# Clauses
 After this page you can look up what each clause promises, and when a clause is judged. A *clause* is one promise with
 an id. The [glossary](glossary.md) explains the other terms. `purgatorio clause ID` prints one clause.
 
-The clauses O1 to T12 are judged from a trace. Below each clause, *Profiles* names the profiles (sets of clauses) that
-contain the clause. *Needs* lists the functions that the trace must record, and the constants that the header must
-give. If a function or a constant is missing, the clause is SKIPPED. T8 to T12 are judged only if the trace declares
-periodic tasks, resets or turns. (A turn is one `advance_clock` call.)
+The clauses with a section of their own (O1 to O7, P1, P2, P4, T1 to T5, T8 to T12) are judged from a trace. Below
+each clause, *Profiles* names the profiles (sets of clauses) that contain the clause. *Needs* lists the functions that
+the trace must record, and the constants that the header must give. If a function or a constant is missing, the clause
+is SKIPPED. `advance_clock` is the call that runs the due tasks of a timer. One such call is a *turn*. T8 to T10 are
+judged only if the trace declares periodic tasks, T11 only if it declares resets, T12 only if its header gives `turn`.
 
 An *occasion* is a case in which the clause could be broken. If a run has no occasion of a clause, the clause is
 UNKNOWN. But if a clause is about a call that the program never made, such as a cancel, the clause is SKIPPED.
 
-In virtual time a task can run only inside an `advance_clock`. So a task is not late if it runs inside the first
-`advance_clock` that reaches its late bound. The formulas use these words:
+In virtual time a task can run only inside an `advance_clock`. So a task is not late if the task runs inside the first
+`advance_clock` that moves the clock to (deadline + `late_ns`) or beyond. The formulas use these words:
 
 | word | meaning |
 | --- | --- |
@@ -38,12 +39,20 @@ In virtual time a task can run only inside an `advance_clock`. So a task is not 
 | check | a call of `check_and_complete` |
 | try, force | a call of `try_complete`; a call of `force_complete` |
 | done, fire | a run of `on_complete`; a run of a task (`timer_fire`) |
+| expiry | the run that the time-out of an operation starts: a `timer_fire`, or (if fires are not recorded) a \
+completion that an `on_expiration` follows on the same thread |
+| add, cancel | a call of `timer_add`; a call of `timer_cancel` |
 | claim | the `force_complete` that completes the operation |
-| cause (of a fire) | an add before the fire, unless a later add or cancel returned before the deadline of this add |
+| cause (of a fire) | an add A before the fire. A is no cause if a later add or cancel returned before the deadline \
+of A |
+| live operation | an operation that is registered and not completed |
+| entry | one operation in the list of one key |
 | `f(n)`, P | the n-th fire of a periodic task, and its period |
-| reading | a `gauge` or `quiesce` event, which has the sizes |
+| reading | a `gauge` or `quiesce` event. A reading has the sizes `watched` (number of entries), `delayed` (tasks \
+in the timer) and `keys` (keys that have a list). A `quiesce` is recorded when no work is in progress |
 | at rest | at a `quiesce`, or at a `gauge` while no other call is open |
-| overdue at the end | the trace goes on for longer than the late bound after the deadline |
+| overdue at the end | the trace ends after (deadline + `late_ns`), or a `quiesce` came 200 ms after the deadline. \
+If neither is known, the clause is UNKNOWN |
 | virtual time | a clock that only the driver moves |
 
 [A state machine](models.md#the-operation-as-a-state-machine) shows the calls that O1, O2, O3 and O6 allow in each
@@ -90,8 +99,10 @@ def _code() -> str:
 
 def _broker() -> str:
     return (
-        "## Clauses of the broker\n\n[The decision tables](measured/broker-tables.md) of a broker's delayed operations "
-        f"have {len(broker_clauses())} more clauses. Tests put the code into every situation of every table.\n"
+        "## Clauses of the broker\n\nThe [decision tables](measured/broker-tables.md) of the delayed operations of "
+        f"[Purgatorio's own broker](broker.md) have {len(broker_clauses())} more clauses. Tests put this broker into "
+        "every situation of every table. The clauses of a running broker (X1 to Q1) are on [another "
+        "page](wire.md#the-clauses).\n"
     )
 
 

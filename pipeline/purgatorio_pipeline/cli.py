@@ -1,12 +1,12 @@
 """The command line `purgatorio`: the table of its commands.
 
-A command's module is imported only when that command runs or asks for help, so `purgatorio model` needs neither PySpark
-nor Java. The exit statuses:
+The module of a command is imported only when the command runs or shows its help. So `purgatorio model` needs neither
+PySpark nor Java. The exit statuses:
 
     0  pass        1  violated        2  usage, input that cannot be read, a file that cannot be written,
                                          a package that is not installed
     3  unknown    70  an unexpected error of purgatorio itself (EX_SOFTWARE of sysexits)
-  130  Ctrl-C    141  the reader of our output has closed its pipe (128 + SIGPIPE)
+  130  Ctrl-C    141  the program that reads the output has closed the pipe (128 + SIGPIPE)
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Our own documents, of the lake and of the commands' JSON, written and read by the types of their values.
+"""Writes and reads the JSON documents of the lake and of the commands. Dataclasses define the documents.
 
-A value that is read back has the types that it was written with; a value that does not fit is refused with its place
-in the document. Traces and protocol messages have parsers of their own, because their error messages are part of the
-product.
+A value has the same types after reading as before writing. A value of a wrong type is refused, with its place in the
+document. Traces and protocol messages have their own parsers, because users read the error messages of these parsers.
 """
 
 from __future__ import annotations

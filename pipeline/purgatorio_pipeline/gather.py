@@ -69,9 +69,7 @@ class _Named:
     def add(self, argument: str) -> None:
         place = Path(argument)
         if is_uri(argument):
-            raise Unreadable(
-                f"{argument}: a URI is read by Spark alone; `purgatorio check` has --report for it"
-            )
+            raise Unreadable(f"{argument}: only Spark can read a URI; use `purgatorio check --report` for it")
         if (place / MARK).is_file():
             self._folder(place, (place / MARK).read_text())
             return
@@ -98,7 +96,7 @@ class _Named:
     def _results(self, file: Path) -> None:
         size = file.stat().st_size
         if size > MAX_BYTES:
-            raise Unreadable(f"{size:,} bytes are more than results have; {MAX_BYTES:,} are read")
+            raise Unreadable(f"{size:,} bytes are too many for a file of results; {MAX_BYTES:,} are read")
         lines = file.read_bytes().splitlines()
         # One document, or one a line, as `mutants --kept` keeps them.
         several = len(lines) > 1 and lines[0].endswith(b"}")

@@ -75,9 +75,11 @@ def choose_engine(
     """
     if asked is not None:
         if tables and asked == Engine.PROCESS:
-            raise NoTables("--out holds Spark's tables: leave it out, or judge with --engine spark")
+            raise NoTables("--out is a folder for Spark's tables: remove --out, or use --engine spark")
         if spark == "--master" and asked == Engine.PROCESS:
-            raise NoTables("--master is Spark's, and this is judged in this process: leave it out")
+            raise NoTables(
+                "--master is an option for Spark, and this check does not use Spark: remove --master"
+            )
         return Choice(Engine(asked), "--engine")
     if tables or spark:
         return Choice(Engine.SPARK, spark or "--out")

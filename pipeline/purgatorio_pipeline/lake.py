@@ -75,7 +75,9 @@ class Lake:
                 fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise OSError(
-                    errno.EBUSY, "another purgatorio works in this folder; wait for its end", str(self.root)
+                    errno.EBUSY,
+                    "another purgatorio process uses this folder; wait until it ends",
+                    str(self.root),
                 ) from None
             if not held:
                 mark.write(kind)

@@ -5,9 +5,10 @@
     checked.counterexamples[0]             # one of them
     history("runs/a.jsonl", "op-7")        # one operation, event by event, broken or not
 
-A value shows the same as the page of `purgatorio check --report`, in its style, which stays inside its own output: the
-rules are nested under one class. No script: a notebook would not run it; the fields of an event are tooltips. Text out
-of traces is escaped by the same function as in the page. `print` gives plain text.
+The output of a value looks like the page of `purgatorio check --report`. The rules of its style sheet are nested under
+one class, so other output of the notebook does not change. The output has no script, because a notebook would not run
+the script. The fields of an event are tooltips. The page's own function escapes text from traces. `print` gives plain
+text.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The data of pictures, computed from the columns of the fast check: the lateness of tasks, and the gauges over a run
 with the pending operations. Pictures do not decide verdicts (P1, P2 and T5 do).
 
-    pending   operations whose registration had been called before the reading and whose winning `force_complete` had
-              not returned before it
-    entries   their watch keys, duplicates included
+    pending   operations whose registration began before the reading, and whose winning `force_complete` did not return
+              before the reading
+    entries   the watch entries of the pending operations, one for each key, duplicates included
     garbage   max(0, watched - entries): entries that only completed operations can have left
 
 Pending is an upper bound, so garbage is a lower bound. If a reading is recorded as a single event during other calls,

@@ -32,7 +32,7 @@ def find_traces(arguments: Iterable[str]) -> list[Path]:
         if (place / MARK).is_file():
             traces = place / "traces"
             where = f"its traces are in {str(traces)!r}" if traces.is_dir() else "name the traces themselves"
-            raise NoTraces(f"{argument!r} is a folder in which purgatorio keeps its own work: {where}")
+            raise NoTraces(f"{argument!r} is a folder of purgatorio's own results: {where}")
         if place.is_dir():
             matches = sorted(p for p in place.rglob("*") if p.is_file() and _is_trace(p))
         elif place.is_file():
@@ -72,12 +72,12 @@ def find_on_hadoop(spark: SparkSession, uris: Iterable[str]) -> list[HadoopPath]
 
 def _refusal(path: HadoopPath) -> str:
     if _PATTERN & set(path.uri):
-        return f"from a Hadoop file system a file is read under a name without {''.join(sorted(_PATTERN))}"
+        return f"on a Hadoop file system, the name of a file must contain none of {''.join(sorted(_PATTERN))}"
     if path.name.startswith(("_", ".")):
-        return "Spark passes over a name like this on a Hadoop file system: give it one such as run.jsonl"
+        return "Spark ignores a file of this name on a Hadoop file system: rename the file, for example to run.jsonl"
     try:
         if path.size_bytes() >= MAX_BYTES:
-            return f"{MAX_BYTES} bytes and more are read from a local path only: copy it"
+            return f"a file of {MAX_BYTES} bytes or more can be read only from a local path: copy the file"
     except OSError as refused:
         return str(refused)
     return ""

@@ -1,5 +1,6 @@
-"""The daemon that forks Spark's Python workers, with all modules of a task imported before: otherwise each worker would
-import them again. Spark starts it in place of `pyspark.daemon` where executors have this project installed."""
+"""The daemon that forks Spark's Python workers. The daemon imports all modules of a task before it forks, so that no
+worker must import them again. If this project is installed on the executors, Spark starts this daemon instead of
+`pyspark.daemon`."""
 
 import os
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from purgatorio.faults import CONTAIN, FaultPolicy, first_exit
+from purgatorio.given import given
 from purgatorio.owned import Uncopied
 from purgatorio.sync import ExecutorClosed, SharedQueue, Sync
 from purgatorio.threads import THREADS
@@ -46,7 +47,7 @@ class QueuedExecutor(Uncopied):
 
     def __init__(self, *, faults: FaultPolicy = CONTAIN, sync: Sync = THREADS) -> None:
         self._sync = sync
-        self._faults = faults
+        self._faults = given("a fault policy", faults)
         self._actions: SharedQueue[Callable[[], None]] = sync.queue("executor.actions")
         self._closed = sync.atomic_flag(False, "executor.closed")
 
@@ -112,8 +113,8 @@ class LoopExecutor(Uncopied):
     __slots__ = ("_closed", "_faults", "_loop", "_pending")
 
     def __init__(self, loop: Loop, *, faults: FaultPolicy = CONTAIN, sync: Sync = THREADS) -> None:
-        self._loop = loop
-        self._faults = faults
+        self._loop = given("an event loop", loop)
+        self._faults = given("a fault policy", faults)
         self._pending = sync.atomic_int(0, "executor.pending")
         self._closed = sync.atomic_flag(False, "executor.closed")
 

@@ -16,13 +16,14 @@ from functools import partial
 from typing import TypeVarTuple
 
 from purgatorio.faults import CONTAIN, Exits, FaultPolicy
+from purgatorio.given import given, no_task
 from purgatorio.owned import Owned
 from purgatorio.sync import ExecutorClosed, Sync
 from purgatorio.threads import THREADS
 from purgatorio.timer.calls import Repeated, bound
-from purgatorio.timer.interface import Timer, TimerClosed, require_timer
+from purgatorio.timer.interface import Timer, TimerClosed
 from purgatorio.timer.intrusive.timer import Handle, IntrusiveTimer
-from purgatorio.timer.task import ActionTask, TimerTask, no_task
+from purgatorio.timer.task import ActionTask, TimerTask
 from purgatorio.timer.undriven import expect_a_driver
 
 Args = TypeVarTuple("Args")
@@ -43,7 +44,7 @@ class Reaper:
     ) -> None:
         self._name = name
         self._work = work
-        self._faults = faults
+        self._faults = given("a fault policy", faults)
         self._sync = sync
         self._exits = Exits(sync)
         self._running = sync.atomic_flag(True, "reaper.running")
@@ -184,6 +185,6 @@ class ReaperTimer(Owned):
 def _require_given(reaper_name: object, timer: object) -> None:
     if not isinstance(reaper_name, str):
         raise TypeError(f"the name of a reaper is a text, not {reaper_name!r}")
-    require_timer(timer)
+    given("a timer", timer)
     if not reaper_name:
         raise ValueError("a reaper needs a name")

@@ -1,4 +1,4 @@
-"""Lengths and points of time in words. Every one is given in nanoseconds."""
+"""Texts of durations and times, which are given in nanoseconds."""
 
 from datetime import UTC, datetime
 from typing import Final

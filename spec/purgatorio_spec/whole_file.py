@@ -1,4 +1,4 @@
-"""A file that is there whole or not at all."""
+"""Writes a file atomically: a reader finds the complete file, or no file."""
 
 import os
 import tempfile

@@ -1,7 +1,8 @@
-"""What `stress`, `explore` and `mutants` print with --json, and what `mutants --kept` keeps: records by their `kind`.
+"""The records that `stress`, `explore` and `mutants` print with --json, and that `mutants --kept` stores, by their
+`kind`.
 
-They are written and read by these types. This module imports neither the reference nor the explorer, because a
-reader of results needs neither.
+These types write and read the records. This module imports neither the reference nor the explorer, because a reader of
+results needs neither.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ def test_who_completes_says_so_where_it_leaves(out: str) -> None:
     if out:
         scene.hear("answer", '"n":3,"out":1')
         return
-    with pytest.raises(Misbehaved, match="no try_complete so far was left with its result"):
+    with pytest.raises(Misbehaved, match="no `leave` of try_complete so far had its result"):
         scene.hear("answer", '"n":2,"out":1')
 
 
@@ -318,14 +318,14 @@ def test_an_error_is_an_event_where_the_call_is_one() -> None:
         (Gauge(), "description", '"n":1,"protocol":"x","name":"x","capabilities":[],"reports":[]',
          "rubbish", "a description in answer to gauge"),
         (Gauge(), "answer", '"n":0', "answered-twice", "call 0 was answered before"),
-        (Gauge(), "answer", '"n":2', "wrong-id", "call 2, which was never made"),
+        (Gauge(), "answer", '"n":2', "wrong-id", "call 2, which the driver never made"),
         (Gauge(), "answer", '"n":1,"out":1', "rubbish", "gauge has no result"),
         (Check("k"), "answer", '"n":1', "rubbish", "the number of operations"),
         (Check("k"), "answer", '"n":1,"out":1,"watched":2', "rubbish", "check reads no sizes"),
         (Check("k"), "answer", '"n":1,"out":1,"ids":["op"]', "rubbish", "check gives nothing back"),
         (Register("q", ("k",), 5), "answer", '"n":1,"out":2', "rubbish", "out = 0 or 1, not 2"),
         (Cancel("op"), "answer", '"n":1,"out":2', "rubbish", "out = 0 or 1, or without"),
-        (CancelKey("k"), "answer", '"n":1,"ids":["z"]', "wrong-id", "it gave back 'z'"),
+        (CancelKey("k"), "answer", '"n":1,"ids":["z"]', "wrong-id", "it returned 'z'"),
         (Check("k"), "fired", '"id":"z"', "wrong-id", "'z', which was never added"),
         (Check("k"), "fired", '"id":"op","during":0', "wrong-id", "during call 0, not under way"),
         (Check("k"), "leave", '"f":"try_complete","id":"op","out":0', "rubbish", "is in nothing"),
@@ -396,12 +396,12 @@ def test_good_descriptions_are_taken() -> None:
         (replace(GOOD, capabilities=("timer",)), "neither the capability virtual-time nor real-time"),
         (replace(GOOD, reports=()), "a timer must report timer_fire"),
         (replace(GOOD, profile="fast"), "no profile 'fast'; there are: locked"),
-        (replace(GOOD, profile="asyncio"), "under the profile asyncio declare cancel-barrier"),
-        (replace(GOOD, most_delay_ns=-1), "it takes no delay"),
-        (replace(GOOD, unit_ns=10, most_delay_ns=9), "it takes no delay"),
+        (replace(GOOD, profile="asyncio"), "with the profile asyncio, declare the capability cancel-barrier"),
+        (replace(GOOD, most_delay_ns=-1), "no delay is possible"),
+        (replace(GOOD, unit_ns=10, most_delay_ns=9), "no delay is possible"),
         (replace(GOOD_PURGATORY, reports=("on_complete",)), "a purgatory must report force_complete"),
-        (replace(GOOD_PURGATORY, profile="asyncio"), "asyncio promises nothing of a purgatory"),
-        (replace(GOOD_PURGATORY, profile=None), "timer promises nothing of a purgatory"),
+        (replace(GOOD_PURGATORY, profile="asyncio"), "asyncio has no promises for a purgatory"),
+        (replace(GOOD_PURGATORY, profile=None), "timer has no promises for a purgatory"),
     ],
 )
 def test_a_description_that_contradicts_itself_is_refused(wrong: Description, why: str) -> None:
@@ -469,9 +469,9 @@ def trial(*within: str, id: str = "op") -> list[tuple[str, str]]:
     ]
 
 
-NEVER_FINDS = "does a key equal another of its name?"
+NEVER_FINDS = "are two keys with one name equal?"
 OUTSIDE = "outside every reported force_complete"
-MUTE = "it declares that it reports timer_add, and never did"
+MUTE = "the description declares that the subject reports timer_add, and the subject never did"
 VAIN = "try_complete of 'op' began after its `ready` was answered"
 COMPLETED = ("completed", '"id":"op"')
 LEFT = ("leave", f'{CLAIM},"out":1')

@@ -149,7 +149,7 @@ def test_falling_silent_is_told_apart(how: str, kind: FailureKind, why: str, tmp
         ("endless-events", "flood", "ran more than 64 times"),
         ("answer-twice", "answered-twice", "was answered before"),
         ("answer-stop-twice", "answered-twice", "was answered before"),
-        ("answer-another", "wrong-id", "which was never made"),
+        ("answer-another", "wrong-id", "which the driver never made"),
         ("unknown-task", "wrong-id", "'nobody', which was never added"),
         (
             "answer-early",

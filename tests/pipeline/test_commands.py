@@ -100,7 +100,7 @@ def test_focus_on_a_clause_and_an_operation(tmp_path: Path) -> None:
     assert run("check", path, "--clause", "T3", "--engine", "process", "--allow-idle").exit_code == 0
     # Only the last would count, and T3 is kept.
     twice = run("check", path, "--clause", "T1", "--clause", "T3", "--engine", "process")
-    assert (twice.exit_code, "--clause is given 2 times: give it once" in twice.output) == (2, True)
+    assert (twice.exit_code, "--clause is given 2 times: give the option once" in twice.output) == (2, True)
     # Nothing is cancelled there, so nothing of T4 was judged.
     assert run("check", path, "--clause", "T4", "--engine", "process", "--allow-idle").exit_code == 3
 

@@ -81,7 +81,7 @@ def test_a_form_of_runs_is_not_made_of_none(tmp_path: Path) -> None:
     for option in ("--junit", "--sarif"):
         done = report(stress, option, tmp_path / "x")
         assert done.exit_code == 2
-        assert "hold runs, and the sources have none" in done.output
+        assert "list runs, and the sources have no runs" in done.output
         assert not (tmp_path / "x").exists()
 
 
@@ -118,7 +118,7 @@ def test_a_lake_is_the_check_that_wrote_it(tmp_path: Path) -> None:
     (kept,) = (lake / "batches").glob("*/cached.json")
     kept.write_text("[]")
     done = report(lake)
-    assert (done.exit_code, "check over it again" in done.output) == (2, True)
+    assert (done.exit_code, "run the check with this --out again" in done.output) == (2, True)
 
 
 def test_what_check_printed_is_the_check(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_campaign_is_put_together(tmp_path: Path) -> None:
     assert "5 jobs are left: the budget" in left.stdout
     for manifest in (out / "manifest").iterdir():
         manifest.unlink()
-    assert report(out).exit_code == 3, "it is not known whether it ended"
+    assert report(out).exit_code == 3, "it is unknown whether the campaign ended"
     write_state(out, 0, "")
     Lake(out).write_bytes("verdicts/2.json", encoded(outcome_of(jobs[2], b"", b"", -11, 1.0)))
     failed, whole = gather([str(out)]).findings
@@ -198,7 +198,7 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
         done = report(source)
         assert done.exit_code == 2
         assert "no trace at" in done.output
-    assert "is read by Spark alone" in report("hdfs://host/lake").output
+    assert "only Spark can read a URI" in report("hdfs://host/lake").output
     with Lake(tmp_path).owned("watch"):
         pass
     assert "the folder of `purgatorio watch`" in " ".join(report(tmp_path).output.split())

@@ -105,8 +105,76 @@ def test_parts_are_looked_at_when_they_are_given() -> None:
     with pytest.raises(TypeError, match=said("the name of a reaper is a text")):
         ReaperTimer(7, MockTimer())  # type: ignore[arg-type]  # what it refuses
     for make in (SystemTimer, HeapTimer, HashedWheel, IntrusiveTimer):
-        with pytest.raises(TypeError, match=said("an executor has submit")):
+        with pytest.raises(TypeError, match=said("an executor is needed, not .*: it has no submit")):
             make("t", executor=threading.Thread())  # type: ignore[arg-type]  # what it refuses
+
+
+async def asynchronous() -> None:
+    """Nothing would await it."""
+
+
+@every_timer
+def test_a_coroutine_function_is_refused_at_the_door(kind: str) -> None:
+    """As a function, a method, and with arguments; and nothing waits."""
+    with TIMERS[kind]() as timer:
+        for function in (asynchronous, Holder().method, partial(asynchronous)):
+            for call in (timer.call_later, timer.call_every):
+                with pytest.raises(TypeError, match="coroutine function, which nothing would await"):
+                    call(5, function)
+        assert timer.size() == 0
+
+
+class Holder:
+    async def method(self) -> None: ...
+
+
+def test_callbacks_of_a_class_are_plain_methods() -> None:
+    """Of a task and of an operation: where the class is made, and no later."""
+    for base, name in (
+        (ActionTask, "run"),
+        (Never, "try_complete"),
+        (Never, "on_complete"),
+        (Never, "on_expiration"),
+    ):
+        with pytest.raises(TypeError, match=f"Asynchronous.{name} is a coroutine function"):
+            type("Asynchronous", (base,), {name: Holder.method})
+
+
+def test_a_part_of_another_kind_is_refused_at_the_door() -> None:
+    """A dialect, a policy, a clock, a lock, a loop, a registry: a class or another object in its place."""
+    wrong: dict[str, list[Callable[[Any], object]]] = {
+        "a dialect": [lambda part: Never(5, dialect=part)],
+        "a lock": [lambda part: Never(5, lock=part)],
+        "a fault policy": [
+            lambda part: Never(5, faults=part),
+            lambda part: Purgatory[Never]("p", faults=part),
+            lambda part: ActionQueue(faults=part),
+            lambda part: QueuedExecutor(faults=part),
+            lambda part: ReaperTimer("r", MockTimer(), faults=part),
+            *(
+                partial(_timer_with, make, "faults")
+                for make in (SystemTimer, HeapTimer, HashedWheel, IntrusiveTimer)
+            ),
+        ],
+        "a clock": [
+            partial(_timer_with, make, "clock")
+            for make in (SystemTimer, HeapTimer, HashedWheel, IntrusiveTimer)
+        ],
+        "an event loop": [LoopExecutor],
+        "a gauge registry": [lambda part: Purgatory[Never]("p", registry=part)],
+    }
+    for what, calls in wrong.items():
+        for call in calls:
+            strange: tuple[Any, ...] = ("LOCKED", 5, {}, Holder)
+            for part in strange:
+                with pytest.raises(TypeError, match=said(f"{what} is needed, not")):
+                    call(part)
+    with pytest.raises(TypeError, match="an event loop is needed, not None: it has no call_soon_threadsafe"):
+        LoopExecutor(None)  # type: ignore[arg-type]  # what it refuses
+
+
+def _timer_with(make: Callable[..., object], name: str, part: object) -> None:
+    make("t", **{name: part})
 
 
 def test_a_purgatory_refuses_at_the_door() -> None:

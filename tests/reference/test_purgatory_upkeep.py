@@ -79,6 +79,32 @@ def test_an_exception_in_the_first_try_registers_nothing(dialect: Dialect) -> No
     assert (purgatory.watched(), purgatory.num_delayed()) == (0, 0)
 
 
+class Forgetful(Request):
+    """Says True and completes nothing."""
+
+    def try_complete(self) -> bool:
+        return self.ready
+
+
+@both
+def test_a_true_without_a_completion_is_refused(dialect: Dialect, caplog: pytest.LogCaptureFixture) -> None:
+    """It was lost for ever: neither watched nor completed. Ready at once, the registration raises; later, the event
+    tells the policy, and the request keeps its time-out."""
+    world, purgatory = quiet_world()
+    with pytest.raises(
+        RuntimeError, match=r"answered True and did not complete it: write `return self\.force"
+    ):
+        purgatory.try_complete_else_watch(Forgetful(dialect=dialect, ready=True), ["key"])
+    assert (purgatory.watched(), purgatory.num_delayed()) == (0, 0)
+    request = Forgetful(10, dialect)
+    assert not purgatory.try_complete_else_watch(request, ["key"])
+    request.ready = True
+    assert purgatory.check_and_complete("key") == 0
+    assert "did not complete it" in caplog.text
+    world.advance(10)
+    assert request.log == ["complete", "expire"]
+
+
 @both
 def test_an_exception_in_the_second_try_leaves_the_time_out(dialect: Dialect) -> None:
     """By then others can see the request, so it stays registered, and O5 holds: its time-out completes it."""

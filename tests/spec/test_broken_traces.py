@@ -88,7 +88,8 @@ def test_what_is_not_recorded_or_not_promised_is_skipped(tmp_path: Path) -> None
     }
     assert reasons == {
         **dict.fromkeys(
-            ["O1", "O2", "O3", "O4", "O5", "O6", "O7", "P1", "P2"], "profile asyncio does not promise it"
+            ["O1", "O2", "O3", "O4", "O5", "O6", "O7", "P1", "P2"],
+            "the profile asyncio does not contain the clause",
         ),
         "T3": "the trace does not record timer_cancel",
         "T4": "the trace does not record timer_cancel or force_complete or cancel_for_key",

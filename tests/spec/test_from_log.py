@@ -115,7 +115,7 @@ def test_a_sound_log_passes_and_says_what_it_does_not_show(name: str, tmp_path: 
     }
     assert all(one.occasions for one in run.clauses.values() if one.verdict is Verdict.PASS)
     assert all(one.verdict in (Verdict.PASS, Verdict.SKIPPED) for one in run.clauses.values())
-    assert run.clauses["O4"].reason == "the log's mapping names no event, promises.answer_ms"
+    assert run.clauses["O4"].reason == "the mapping of the log does not name event, promises.answer_ms"
     assert run.verdict is Verdict.PASS
 
 

@@ -270,9 +270,16 @@ def end(
     s.ask(t, "end_txn", body, answer, {"error_code": error}, version=4)
 
 
+def renew(s: Story, t: float, commits: bool, error: int = 0, epoch: int = 0, now: int = -1) -> None:
+    """An end that asks for the next epoch."""
+    body = {"transactional_id": "x", "producer_id": 7, "producer_epoch": epoch, "committed": commits}
+    got = {"error_code": error, "producer_id": -1 if error else 7, "producer_epoch": now}
+    s.ask(t, "end_txn", body, t + 1, got, version=5)
+
+
 def write(
     s: Story, t: float, base: int, error: int = 0, epoch: int = 0, sequence: int = 0, producer: int = 7,
-    number: int = 0,
+    number: int = 0, version: int = 9,
 ) -> None:  # fmt: skip
     batch = {
         "base": 0, "last": 0, "count": 1, "bytes": SIZE, "producer_id": producer, "producer_epoch": epoch,
@@ -282,7 +289,7 @@ def write(
     said = {"index": number, "error_code": error, "base_offset": -1 if error else base}
     got = {"responses": [{"name": "t", "partition_responses": [said]}]}
     body = {"transactional_id": "x", "acks": -1, "timeout_ms": 1000, "topic_data": data}
-    s.ask(t, "produce", body, t + 1, got)
+    s.ask(t, "produce", body, t + 1, got, version=version)
 
 
 def read(
@@ -348,3 +355,21 @@ def offset_held(s: Story, at: int) -> None:
     s.topic()
     of_group(s)
     hold(s, 10, at)
+
+
+def consumer(
+    s: Story, t: float, member: str, epoch: int, now: int, told: str | None = None, owned: str | None = None,
+    error: int = 0,
+) -> None:  # fmt: skip
+    """A heartbeat of KIP-848; partitions are digits, and None where they have not changed."""
+    body = {
+        "group_id": "g", "member_id": member, "member_epoch": epoch, "rebalance_timeout_ms": -1 if epoch else 3000,
+        "subscribed_topic_names": None if epoch else ["t"], "topic_partitions": _of_topic(owned),
+    }  # fmt: skip
+    given = None if told is None else {"topic_partitions": _of_topic(told)}
+    got = {"error_code": error, "member_epoch": now, "heartbeat_interval_ms": 5000, "assignment": given}
+    s.ask(t, "consumer_group_heartbeat", body, t + 1, got, version=1)
+
+
+def _of_topic(numbers: str | None) -> list[dict[str, object]] | None:
+    return None if numbers is None else [{"topic_id": "id", "partitions": [*map(int, numbers)]}]

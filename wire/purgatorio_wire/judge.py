@@ -33,6 +33,7 @@ from purgatorio_spec.judge.tally import Cause
 from purgatorio_spec.trace.record import Header, Implementation
 from purgatorio_spec.verdict import Verdict, Violation
 from purgatorio_wire.clause.commit import committed
+from purgatorio_wire.clause.consumer_group import consumer_groups
 from purgatorio_wire.clause.coordinator import coordinated
 from purgatorio_wire.clause.cut_connection import cut_connections, unread_answers
 from purgatorio_wire.clause.exchange import about_all, answered_once, decodes, in_order, one_at_a_time
@@ -148,13 +149,14 @@ JUDGES: Final[tuple[tuple[str, Judge], ...]] = (
     ("A3", _of_topics(topics_grow)),
     ("E1", _of_topics(elections)),
     ("L1 R3 R4", _of_topics(offsets_listed)),
-    ("R2 R5 R6", _of_topics(coordinated)),
+    ("R2 R5 R6 R8", _of_topics(coordinated)),
     ("S1 S2 S3 S4 S5 S6 S7 S8 S9", _of_topics(shared)),
     ("G1 G2 G3 G4 G5 G6 G7 G8", _of_groups(rebalances)),
     ("G0 G3 G7 G8 G9 G10", _of_groups(memberships)),
     ("G3 G8 G9 G10 G12 R7", _of_groups(standings)),
     ("G4 G7 G8 G11", _of_groups(static_members)),
     ("G13", _of_groups(described)),
+    ("G14 G15", _of_topics(consumer_groups)),
     ("G0 G9", _of_bounds(refused_at_sight)),
     ("G8 G10", lambda wire, scene, topics: coordinator_away(scene)),
     ("G4 G5 G8 G10 G12 G13 R7", lambda wire, scene, topics: failed(scene)),

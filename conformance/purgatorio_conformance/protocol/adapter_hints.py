@@ -36,20 +36,22 @@ class Doubts:
             "timer_fire": self.told["on_expiration"],
         }
         mute = [f for f, times in occasions.items() if f in reports and times >= _ENOUGH and not self.told[f]]
-        found = [f"it declares that it reports {f}, and never did" for f in mute]
+        found = [
+            f"the description declares that the subject reports {f}, and the subject never did" for f in mute
+        ]
         if self.blind:
             found.append(
-                f"try_complete of {self.blind!r} began after its `ready` was answered, and neither completed it nor"
-                " tried to: does it read what `ready` sets, also where that came before `register`?"
+                f"try_complete of {self.blind!r} began after its `ready` was answered, and neither completed it"
+                " nor tried to: does it read the flag that `ready` sets, even if `ready` came before `register`?"
             )
         if self.checked >= _ENOUGH and not self.tried and "try_complete" in reports:
             found.append(
-                "no `check` tried anything, though operations waited under its key: does a key equal another of its"
-                " name?"
+                "no `check` evaluated an operation, although operations waited under its key: are two keys with one"
+                " name equal?"
             )
         if self.beside >= _ENOUGH and not self.met:
             found.append(
-                "no call came to anything while a thread was held: does the adapter take a lock around its calls?"
+                "no call took effect while a thread was paused: does the adapter take a lock around its calls?"
             )
         if self.outside and self.told["force_complete"]:
             found.append(

@@ -463,7 +463,7 @@ class Conversation:
         if ended is None:
             if number < self._next:
                 raise Misbehaved("answered-twice", f"call {number} was answered before")
-            raise Misbehaved("wrong-id", f"an answer to call {number}, which was never made")
+            raise Misbehaved("wrong-id", f"an answer to call {number}, which the driver never made")
         hold = None if isinstance(ended.call, Go) else self._innermost(ended.log.name)
         if hold is not None and hold.making != number:
             raise Misbehaved(
@@ -546,15 +546,11 @@ class Conversation:
         mute = [f for f in ("try_complete", "force_complete") if not self._says_result.get(f, True)]
         lack = ""
         if mute and isinstance(call, Check | Register):
-            lack = f"no {mute[0]} so far was left with its result (`out`)"
+            lack = f"no `leave` of {mute[0]} so far had its result (`out`)"
         elif self._named is False and not self._virtual:
-            lack = (
-                "no event so far named its call (`during`): in real time they are taken for another thread's"
-            )
+            lack = "no event so far named its call (`during`): in real time it counts as an event of another thread"
         if lack:
-            why = (
-                f"{call_name(call)} is answered with out = {said.out}, so it completed something, and {lack}"
-            )
+            why = f"{call_name(call)} is answered with out = {said.out}, so the call completed an operation, but {lack}"
             raise Misbehaved("rubbish", why)
 
     def _refused(self, number: int, ended: _OpenCall, err: str) -> None:
@@ -564,7 +560,7 @@ class Conversation:
             if not self.fails:
                 self.refused = self.refused or call
                 self.erred = self.erred or [err]
-            told = "; a callback was asked to fail: catch its error where tasks run, so that it ends no other call"
+            told = "; the driver made a callback fail: catch the error where tasks run, so that it ends no other call"
             raise Misbehaved("refused", f"{call_name(call)} ended with {err!r}{told * self.fails}")
         if not self.fails and not ended.early:
             self._errors += 1
@@ -611,7 +607,7 @@ class Conversation:
         from_all = self.description is not None and "cancel-key-all" in self.description.capabilities
         for operation in said.ids:
             if operation not in self._operations:
-                raise Misbehaved("wrong-id", f"it gave back {operation!r}, which was never registered")
+                raise Misbehaved("wrong-id", f"it returned {operation!r}, which was never registered")
             ended.log.at(
                 "cancelled", operation, keys=self._operations[operation].keys if from_all else (call.key,)
             )

@@ -65,13 +65,13 @@ def _contradictions(description: Description) -> Iterator[str]:
     if newest and description.protocol in (PROTOCOL, f"{PROTOCOL}.1"):
         yield f"{description.protocol} does not know {newest[0]}: it came with {PROTOCOL}.2"
     if "fixed-rate" in description.capabilities and description.catch_up is None:
-        yield "a fixed rate without catch_up: say what is done about runs that were missed"
+        yield "a fixed rate without catch_up: declare with catch_up what happens to missed runs"
     known = (*REPORTABLE, STEP)
     own = [place for place in description.gates if place not in known and not place.startswith("x_")]
     if own:
-        yield f"a gate at {own[0]!r}: name a place of your own x_..."
+        yield f"a gate at the unknown place {own[0]!r}: the name of your own place must begin with x_"
     if description.most_delay_ns < max(description.least_delay_ns, description.unit_ns):
-        yield "it takes no delay: most_delay_ns is below least_delay_ns or unit_ns"
+        yield "no delay is possible: most_delay_ns is below least_delay_ns or unit_ns"
     profile = PROFILES.get(profile_of(description))
     if profile is None:
         yield f"no profile {description.profile!r}; there are: {', '.join(PROFILES)}"
@@ -82,11 +82,11 @@ def _contradictions(description: Description) -> Iterator[str]:
 def _against_profile(description: Description, profile: Profile) -> Iterator[str]:
     parts = parts_of(description)
     if "purgatory" in parts and "O1" not in profile.clauses:
-        yield f"the profile {profile.name} promises nothing of a purgatory"
+        yield f"the profile {profile.name} has no promises for a purgatory"
     declared = "cancel-barrier" in description.capabilities
     if "timer" in parts and "cancel" in description.capabilities and declared != profile.cancel_is_barrier:
         do = "declare" if profile.cancel_is_barrier else "leave out"
-        yield f"under the profile {profile.name} {do} cancel-barrier"
+        yield f"with the profile {profile.name}, {do} the capability cancel-barrier"
 
 
 def reported(description: Description, part: Part) -> tuple[str, ...]:

@@ -3,11 +3,11 @@ threads.
 
 The driver distinguishes three states of a thread. The thread has *returned* from its call. The thread is *paused* at a
 pause point (gate). Or the thread is *quiet*: the thread runs, or waits for another thread. While some thread is quiet,
-the driver reads messages for a moment longer.
+the driver waits a moment for messages, before it makes the next call or resumes a thread.
 
 No verdict depends on the length of this moment. If the driver mistakes a slow thread for a waiting thread, the result
-is a different order, which the clauses judge as well. After that, the moment is longer. If no thread is paused and a
-thread does not return, the subject hangs.
+is a different order, which the clauses judge as well. The moment is several times as long as the slowest answer so far.
+If no thread is paused and a thread does not return, the subject hangs.
 """
 
 from __future__ import annotations

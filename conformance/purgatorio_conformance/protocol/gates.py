@@ -170,11 +170,11 @@ class GatedRun:
         ]
         played = Counter(self._size_of[name] for name in whole)
         shares = [
-            f"{played[place] * 100 / count:.0f} % of {count:,} with {place + 1}"
+            f"{played[place] * 100 / count:.0f} % of {count:,} with {place + 1} calls"
             for place, count in enumerate(self._counts, 1)
             if count
         ]
-        return f"calls that meet, in all orders: {', '.join(shares)}" if played else ""
+        return f"programs of concurrent calls, in all orders: {', '.join(shares)}" if played else ""
 
     def _again(self, only: PlayedOrder) -> None:
         program = self._named(only.program)
@@ -215,11 +215,11 @@ class GatedRun:
                 needs_ns = 2 * leap_ns + MAX_TIME_NS // 2 if program.goes_by(turn_ns) else rest_ns
                 if plays.clock.now_ns + needs_ns > MAX_TIME_NS:
                     # The others may have room.
-                    why = "virtual time was up"
+                    why = "virtual time cannot go further"
                     continue
                 if plays.broken or not left or time.monotonic() > until_s:
                     why = (
-                        BROKEN if plays.broken else "the time was up" if left else "the limit of --operations"
+                        BROKEN if plays.broken else "the time limit" if left else "the limit of --operations"
                     )
                     break
                 plays.in_turn(program, leap_ns)

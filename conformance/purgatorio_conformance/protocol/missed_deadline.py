@@ -107,11 +107,11 @@ def past_deadlines(drive: Drive, asleep: Callable[[], bool]) -> str:
             if found:
                 slept.append(name)
             if len(slept) == _SLEPT_LEAST:
-                clause, lost = ("T2", "started") if part == "timer" else ("O5", "over")
+                clause, lost = ("T2", "started") if part == "timer" else ("O5", "completed")
                 raise session.failed(
                     "late",
                     f"{clause} is broken: {first_few(slept)} were not {lost} {(bound_ns + _GRACE_NS) / MS:g} ms"
-                    f" after their deadlines, and all threads of the program slept on, for {_SLEEPS_S * 1e3:g} ms more"
+                    f" after their deadlines, and all threads of the program slept for another {_SLEEPS_S * 1e3:g} ms"
                     " each time",
                 )
             _wait(session, name)

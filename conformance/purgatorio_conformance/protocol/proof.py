@@ -1,7 +1,7 @@
 """Proves that a failed run breaks a promise: silence or an error alone proves nothing, so the program is started
 again.
 
-See the page of the protocol, under misbehaviour.
+docs/subject-protocol.md lists the proofs, under "Misbehavior".
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Proof:
                 return breaks("P3", "endless", f"{failure.why}; {FEW}")
             if late := self.account.late:
                 clause, lost = ("T2", "run") if self.part == "timer" else ("O5", "end")
-                why = f"{first_few(late)} did not {lost} in the lateness that is allowed; {failure.why}"
+                why = f"{first_few(late)} did not {lost} within the late bound; {failure.why}"
                 return breaks(clause, "late", why)
         errors = "; ".join(dict.fromkeys(filter(None, (self.account.errors, failure.why))))
         if failure.kind == "refused" and self._is_raced():

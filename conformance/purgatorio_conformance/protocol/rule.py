@@ -117,9 +117,7 @@ def decoded(record: type[T], fields: Mapping[str, object]) -> T:
             if value is not None:
                 values[name] = taker(name, value)
         elif name != "m" and not name.startswith("x_"):
-            remedy = (
-                f"this message has {', '.join(takers)}; take it out, or name it x_... to have it passed over"
-            )
+            remedy = f"this message has {', '.join(takers)}; remove it, or begin its name with x_ (then it is ignored)"
             raise Refusal(shown(name)[1:-1], "unknown field", remedy)
     for name in needed:
         if name not in values:

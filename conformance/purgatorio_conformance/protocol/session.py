@@ -200,7 +200,7 @@ class Session:
         if said is Quiet.SILENT:
             if self.conversation.owed and self._patience_s() <= 0 and not self._goes_on():
                 late = self.conversation.overdue()
-                lost = f"; due by then and not over: {first_few(late)}" if late else ""
+                lost = f"; overdue: {first_few(late)}" if late else ""
                 why = f", with {self.conversation.under_way()} not answered{self.conversation.where()}{lost}"
                 raise self._child.silent(self._limit_s(), why)
             return None

@@ -4,9 +4,9 @@ The lateness of the control thread comes from the machine, and in this process f
 come from the subject. The result goes into `params` of the trace. No clause reads `params`. A report shows the
 lateness of the subject next to the lateness of the control thread:
 
-    control_worst_oversleep_ns   the longest
+    control_worst_oversleep_ns   the largest lateness
     control_oversleep            {"naps": .., "nap_ns": .., "p50_ns": .., "p90_ns": .., "p99_ns": .., "max_ns": ..,
-                                  "bins": [[low_ns, high_ns, count], ...]}, the bins those of every lateness histogram
+                                  "bins": [[low_ns, high_ns, count], ...]}, with the bins of all lateness histograms
 """
 
 import threading

@@ -1,6 +1,6 @@
 """Python timers that any thread may call: `sched` and `threading.Timer` of the standard library.
 
-docs/measured/subjects.md has the documented promises by which each is judged.
+docs/measured/subjects.md has the documented promises by which each timer is judged.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Drives an adapter, or a program, as `purgatorio verify --command` drives programs, and reads its verdicts.
+"""Drives an adapter or a program in the way of `purgatorio verify --command`, and reads the verdicts.
 
 The long runs in virtual time: a random plan at every moment at which a timer may fire (plan), the same with jumps of
 the clock (jumps), the enumerated scope, random periodic tasks (periodic), executions with pause points (gates), and

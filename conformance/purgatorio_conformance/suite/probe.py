@@ -13,8 +13,8 @@
         def on_expiration(self):
             self.probe.on_expiration()
 
-If it can be reached, the code that sets, stops and runs the operation's time-out calls `timer_add`, `timer_cancel`
-and `timer_fire`. If not, declare the lack `timer`.
+If you can change the code that sets, stops and runs the operation's time-out, call `timer_add`, `timer_cancel` and
+`timer_fire` there. If not, declare the lack `timer`.
 """
 
 from __future__ import annotations

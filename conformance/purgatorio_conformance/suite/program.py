@@ -1,4 +1,4 @@
-"""The content of a scenario: its long runs, and the conditions under which they cannot be made."""
+"""The content of a scenario: its long runs, and the conditions under which a run cannot be made."""
 
 from __future__ import annotations
 

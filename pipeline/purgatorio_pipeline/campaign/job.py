@@ -15,7 +15,7 @@ SAMPLED: Final = ("pct", "random")
 
 
 class NoJob(Exception):
-    """The request names no job; the message says what would."""
+    """The request names no job. The message says what to name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,7 +213,7 @@ def kept_of(out: Path) -> tuple[list[JobOutcome], str]:
             raise Unreadable(f"{file}: no row of a campaign: {wrong}") from None
     numbers = lake.manifests()
     if not numbers:
-        return outcomes, "it is not known whether it ended"
+        return outcomes, "the manifest is missing, so it is unknown whether the campaign ended"
     state = lake.manifest(numbers[-1], Left)
     return outcomes, f"{state.left:,} jobs are left: {state.why}" if state.left else ""
 

@@ -1,4 +1,4 @@
-"""`--mutant FILE[:NAME]`: a bug that is put into the code under test."""
+"""The option `--mutant FILE[:NAME]`, which puts a bug into the code under test."""
 
 from __future__ import annotations
 

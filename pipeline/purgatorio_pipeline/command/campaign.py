@@ -1,4 +1,4 @@
-"""`purgatorio campaign`: many explorer and stress jobs, a process each."""
+"""The command `purgatorio campaign`: runs many explorer and stress jobs, each in its own process."""
 
 from __future__ import annotations
 

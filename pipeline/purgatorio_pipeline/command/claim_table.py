@@ -33,7 +33,7 @@ def collect(
         except KeyboardInterrupt:
             stopped = True
     if stopped:
-        click.echo("stopped; what follows is what was done until then", err=True)
+        click.echo("stopped; the table has the claims that were finished", err=True)
     return taken, stopped
 
 

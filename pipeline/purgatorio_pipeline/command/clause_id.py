@@ -1,4 +1,4 @@
-"""A clause named on the command line."""
+"""The parameter type of a clause id on the command line."""
 
 from __future__ import annotations
 

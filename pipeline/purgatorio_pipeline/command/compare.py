@@ -36,7 +36,7 @@ _MEANING = {
     Verdict.PASS: "nothing got worse",
     Verdict.VIOLATED: "something is newly broken",
     Verdict.INVALID_TRACE: "a trace of after is invalid",
-    Verdict.UNKNOWN: "a verdict that was known is UNKNOWN now",
+    Verdict.UNKNOWN: "a clause that was judged before is UNKNOWN now",
 }
 
 EPILOG = """

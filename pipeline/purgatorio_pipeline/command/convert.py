@@ -121,7 +121,11 @@ def _from_log(
     click.echo(f"  {', '.join(f'{count:,} {words}' for words, count in made.ends.items())}")
     for clause, promise in LOG_CLAUSES.items():
         lack = made.lacking.get(clause)
-        why = "can be judged" if lack is None else f"cannot be judged: the mapping names no {', '.join(lack)}"
+        why = (
+            "can be judged"
+            if lack is None
+            else f"cannot be judged: the mapping does not name {', '.join(lack)}"
+        )
         click.echo(f"  {clause}  {promise}: {why}")
 
 
@@ -152,7 +156,7 @@ def _report(result: Conversion, trace: Path, out: Path) -> None:
         click.echo(f"{_shown(trace)}:1: no header: line 1 of a trace is its header, write it first", err=True)
     if not result.written:
         click.echo(
-            f"{_shown(out)} was not written: mend the trace, or write what is readable with --keep-going",
+            f"{_shown(out)} was not written: correct the trace, or use --keep-going to write only the valid lines",
             err=True,
         )
         return

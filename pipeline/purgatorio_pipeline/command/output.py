@@ -123,7 +123,7 @@ class GroupedCommand(click.Command):
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         for option, count in Counter(given).items():
             if count > 1 and isinstance(option, click.Option) and not (option.multiple or option.is_flag):
-                raise click.UsageError(f"{option.opts[0]} is given {count} times: give it once", ctx)
+                raise click.UsageError(f"{option.opts[0]} is given {count} times: give the option once", ctx)
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

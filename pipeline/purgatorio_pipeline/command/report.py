@@ -55,7 +55,7 @@ def command(sources: tuple[str, ...], output: CheckOutput) -> None:
         # A report of nothing must not pass.
         raise click.UsageError("the sources hold no run, no scenario and no known bug")
     if not judged.result.runs and (output.junit or output.sarif):
-        raise click.UsageError("--junit and --sarif hold runs, and the sources have none")
+        raise click.UsageError("--junit and --sarif list runs, and the sources have no runs")
     failures = write_files(judged, output, findings)
     if output.json:
         click.echo(encoded(found.printed()))
@@ -75,4 +75,4 @@ def _tell(console: Console, found: Gathered, *, verbose: bool) -> None:
             print_line(console, f"          {one.again}")
     if len(found.findings) > FINDINGS_SHOWN:
         print_line(console, f"... {len(found.findings) - FINDINGS_SHOWN:,} more, none worse than these")
-    print_line(console, f"all in all: {found.verdict}")
+    print_line(console, f"total: {found.verdict}")

@@ -41,9 +41,8 @@ SECONDS_WITH_SECOND: Final = 480.0
 """Longer, because the second broker is stopped for a minute or more, until the cluster removes it from the ISR."""
 
 EPILOG = """
-`purgatorio wire` creates topics and groups, and deletes them at the end. It runs scenes: sequences of requests, such as
-a Fetch that waits and an append that completes the Fetch. Each response is judged by the clauses that `purgatorio check
---clauses` lists.
+`purgatorio wire` creates topics and groups, and deletes them at the end. `purgatorio check --clauses` lists the clauses
+that judge the responses.
 
 \b
   purgatorio wire localhost:9092 --declare initial-delay=3000,late=100
@@ -72,12 +71,13 @@ class _Unreachable(click.ClickException):
 @click.option(
     "--only",
     multiple=True,
-    help="Run only these scenes, or the scenes of these areas or clauses, such as fetch,groups or F3.",
+    help="Run only these scenes, areas (groups of scenes, such as fetch,groups) or clauses (such as F3). --scenes "
+    "lists all.",
 )
 @click.option(
     "--seconds",
     type=click.FloatRange(min=1),
-    help=f"Time limit. Default: {SECONDS:g}, or {SECONDS_WITH_SECOND:g} with --second.",
+    help=f"Time limit. Default: {SECONDS:g}, or {SECONDS_WITH_SECOND:g} if --second names a second broker.",
 )
 @click.option(
     "--seed",
@@ -151,6 +151,9 @@ def command(
 
     \b
       purgatorio wire localhost:9092
+
+    The requests form scenes. A scene is a sequence of requests, such as a Fetch that waits and an append that completes
+    the Fetch.
     """
     if scenes:
         for one in SCENES.values():
@@ -205,7 +208,7 @@ def _verdicts_first() -> Iterator[None]:
 
     def told(number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGTERM, before)
-        click.echo("judging: it ends when the verdicts are printed", err=True)
+        click.echo("judging; the command ends when the verdicts are printed", err=True)
 
     before = signal.signal(signal.SIGTERM, told)
     try:
@@ -224,7 +227,7 @@ def _wanted(only: Sequence[str], program: str | None) -> tuple[tuple[SceneSpec, 
         scenes = chosen(of_scenes) if of_scenes or whole else []
     except KeyError as unknown:
         raise click.UsageError(
-            f"{unknown} is no area, scene or clause: `purgatorio wire --scenes` lists them"
+            f"{unknown} is neither an area, a scene nor a clause: `purgatorio wire --scenes` lists all"
         ) from None
     return tuple(scenes), program is None and (not words or DRAWN in words)
 
@@ -317,7 +320,9 @@ def _second(
 ) -> Second | None:
     if address is None:
         if pid is not None or stop is not None or go_on is not None:
-            raise click.UsageError("--second says which broker is stopped: give its HOST:PORT")
+            raise click.UsageError(
+                "no second broker named: give the HOST:PORT of the broker to stop with --second"
+            )
         return None
     where = _address(address, allow_remote, context)
     if pid is not None:

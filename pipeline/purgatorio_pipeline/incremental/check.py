@@ -107,7 +107,9 @@ def last_check(lake: Lake) -> Judged:
     try:
         return _assembled(manifest, [batches[one.batch][one.key] for one in manifest.files])
     except IndexError:
-        raise Unreadable(f"{lake.root}: a batch cannot be read; check over it again") from None
+        raise Unreadable(
+            f"{lake.root}: a batch cannot be read; run the check with this --out again"
+        ) from None
 
 
 def _assembled(manifest: Manifest, cached: Sequence[CachedResult]) -> Judged:

@@ -1,6 +1,6 @@
 """The gauges of a run over time as SVG, 360 units wide.
 
-Lines differ in their dashes, not only in color, and the figures are in the title and below.
+Lines differ in their dashes, not only in color. The title and the text below the chart have the figures.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""A lateness histogram as SVG, always 360 units wide: it fits a phone, and several fit next to each other.
+"""A lateness histogram as SVG, always 360 units wide: the histogram fits a phone, and a wide screen shows several in a
+row.
 
-The declared bounds of the header are lines in it. The lateness of a control thread is an outline over the bars, on
-the same scale: the share of tasks, or of sleeps, in a bin.
+Lines show the declared bounds of the header. An outline over the bars shows the lateness of a control thread, on the
+same scale: the share of tasks, or of sleeps, in a bin.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """A check as JUnit XML for CI systems: a test suite per run, a test case per clause.
 
-    PASS            a test case; its output says how many occasions there were
-    VIOLATED        a failure: allowed, seen, the counterexample as text with its replay line
-    UNKNOWN         skipped, with the reason (the exit status of the command is 3 all the same)
+    PASS            a test case; its output has the number of occasions
+    VIOLATED        a failure, with the allowed behavior, the seen behavior, the counterexample and the replay line
+    UNKNOWN         skipped, with the reason (but the exit status of the command is 3)
     SKIPPED         skipped, with the reason
-    INVALID_TRACE   an error in the test case `trace`; so is a run of which nothing was judged, and a subject that
-                    misbehaved
+    INVALID_TRACE   an error in the test case `trace`. A run without any judged clause, and a subject that misbehaved,
+                    are errors too
 
-The elements and attributes are those of Jenkins' schema (junit-10.xsd of its xUnit plugin), which the other systems
-read as well. No `time`: a clause has none. Size is bounded: `RUNS_SHOWN` runs, the worst first, and `TEXTS_SHOWN`
-counterexamples; a suite of its own says what is left out.
+The elements and attributes are those of Jenkins' schema (junit-10.xsd of its xUnit plugin), which other CI systems read
+too. There is no attribute `time`, because a clause takes no time. The file has at most `RUNS_SHOWN` runs, the worst
+first, and `TEXTS_SHOWN` counterexamples. A separate suite says what is left out.
 """
 
 from __future__ import annotations

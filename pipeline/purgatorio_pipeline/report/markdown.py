@@ -1,8 +1,8 @@
 """A Markdown summary, for a CI job's page or a comment: verdict, subjects by clause, violations, lateness, results
 of other commands.
 
-Text out of a trace is escaped by `markdown_text`. Its size is bounded (the systems that show it cut at 1 MiB), and
-it says what is left out.
+`markdown_text` escapes text from traces. The size of the summary is limited, because CI systems cut a summary at 1 MiB.
+The summary says what is left out.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _subjects(result: CheckResult) -> str:
     ]  # fmt: skip
     if not rows:
         return ""
-    note = "\nPASS with the number of occasions; PASS 0 tested nothing.\n"
+    note = "\nPASS has the number of occasions; PASS 0 tested nothing.\n"
     return (
         table(["subject", "runs", "verdict", *judged], rows)
         + note
@@ -138,7 +138,7 @@ def _findings(findings: Sequence[Finding]) -> str:
     ]
     if not rows:
         return ""
-    head = ["found by other commands", "of", "what came of it", "again"]
+    head = ["found by other commands", "of", "result", "again"]
     return table(head, rows) + left_out(len(findings), FINDINGS_SHOWN, "findings")
 
 

@@ -309,7 +309,7 @@ def _findings(findings: Sequence[Finding]) -> Markup | None:
     """What other commands found, in their words: a row each, and below it the command that shows it again."""
     if not findings:
         return None
-    head = tag("tr", *(tag("th", name, scope="col") for name in ("verdict", "of", "what came of it")))
+    head = tag("tr", *(tag("th", name, scope="col") for name in ("verdict", "of", "result")))
     return tag(
         "section",
         tag("h2", "Found by other commands"),

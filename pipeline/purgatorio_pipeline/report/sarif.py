@@ -1,14 +1,14 @@
 """A check as SARIF 2.1.0 (OASIS) for code scanning: the clauses are rules, and each cause in a run is a result.
 
-    VIOLATED        a result of kind `fail`, level `error`, at the file and line at which the promise is broken, with
-                    the shortest prefix as a code flow: one thread flow for each thread, in the recorder's order
-    UNKNOWN         a result of kind `open`, level `none`, with the reason
-    INVALID_TRACE   a notification of level `error`; so is a subject that misbehaved, and each quarantined line
-    PASS, SKIPPED   nothing: SARIF lists problems only
+    VIOLATED        a result of kind `fail` and level `error`, at the line of the trace that breaks the promise. The
+                    earlier events are a code flow, with a thread flow for each thread, in the recorder's order
+    UNKNOWN         a result of kind `open` and level `none`, with the reason
+    INVALID_TRACE   a notification of level `error`. A subject that misbehaved, and each quarantined line, are
+                    notifications too
+    PASS, SKIPPED   no result, because SARIF lists only problems
 
-Line numbers are of the trace file as text, after decompression. A row of a Parquet file is no line, so its number is
-in the message. Size is bounded: `RESULTS_SHOWN` results and `NOTES_SHOWN` notifications, and it says what is left
-out.
+A line number counts lines of the trace after decompression. A row of a Parquet file is no line, so the message has its
+number. The file has at most `RESULTS_SHOWN` results and `NOTES_SHOWN` notifications, and says what is left out.
 """
 
 from __future__ import annotations

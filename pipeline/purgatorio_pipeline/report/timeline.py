@@ -1,9 +1,9 @@
 """A counterexample as SVG: time runs down, with a column per thread; calls are bars and points are dots.
 
-The rows have equal distances: only the recorder's order relates threads, and a true scale would hide microseconds
-among seconds. A line, a ring and words show where the promise breaks, not only a color. Every row has its event's
-fields as a tooltip; `timeline.js` also shows them below the diagram, by pointer, finger and keyboard. A row knows
-the bar of its call (`data-call`, the row number at which that bar begins).
+The rows have equal distances, because a true scale would hide microseconds among seconds. A line, a ring and words show
+the event that breaks the promise, not only a color. A tooltip of each row has the fields of the event. `timeline.js`
+also shows these fields below the diagram, for mouse, touch and keyboard. The attribute `data-call` of a row is the
+number of the row at which the bar of its call begins.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ def _tooltip(rows: tuple[ShownEvent, ...], at: int, y: float, width: float, call
         end = rows[row.end_row]
         said.append(f"returned at line {end.line}, {milliseconds(end.t - row.t)} ms later")
     elif row.ph == "call":
-        said.append("not returned by the end of what is shown")
+        said.append("not returned by the last event shown")
     return tag(
         "rect",
         tag("title", Markup("&#10;".join(map(escaped, said)))),

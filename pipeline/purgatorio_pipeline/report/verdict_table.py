@@ -1,7 +1,7 @@
 """The verdicts as one table: a row per run, a column per clause. Signs and numbers make it readable without color.
 
-Clauses that were SKIPPED in every run have no column: their reasons stand below the table. Where more are left than a
-page is wide, as of a broker, a run's clauses stand below its name, each with its own.
+A clause that was SKIPPED in every run has no column: the reason is below the table. If there are too many clauses for
+the width of a page, as for a broker, the clauses of a run are listed below the name of the run.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 The module `messages` does the same for messages of Kafka.
 
-A segment is a trace file like any other: the run's header first, then some of its events. The last one to be written
-ends with the end record, which counts the events of the whole run; a run in one file is a run of one segment. A file
-must appear whole (written elsewhere and renamed), since a stream reads each file once. Segments may come in any order.
+A segment is a trace file: the header of the run, then some events of the run. The last segment ends with the end
+record, which counts the events of the whole run. A run in one file is a run of one segment. A file must appear complete
+(written in another folder and renamed), because the stream reads each file once. Segments may come in any order.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The state of a watch after a batch: the open runs, their violations so far, and the verdicts of closed runs.
 
-It is the manifest of the watch's folder, one a batch, so a killed batch leaves the one before it; done again it writes
-the same.
+The state is the manifest of the watch's folder, with one manifest for each batch. If a batch is killed, the previous
+manifest is still valid. If the batch is repeated, the batch writes an equal manifest.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ at most as many actions as were in the queue when the call began.
 from collections.abc import Callable
 
 from purgatorio.faults import CONTAIN, FaultPolicy
+from purgatorio.given import given, require_function
 from purgatorio.owned import Uncopied
 from purgatorio.sync import SharedQueue, Sync
 from purgatorio.threads import THREADS
@@ -29,10 +30,11 @@ class ActionQueue(Uncopied):
 
     def __init__(self, *, faults: FaultPolicy = CONTAIN, sync: Sync = THREADS) -> None:
         self._actions: SharedQueue[Callable[[], object]] = sync.queue("actions")
-        self._faults = faults
+        self._faults = given("a fault policy", faults)
 
     def add(self, action: Callable[[], object]) -> None:
         """Put `action` at the end; its result is dropped."""
+        require_function(action)
         self._actions.append(action)
 
     def run_all(self) -> int:

@@ -42,6 +42,17 @@ class Completable(TimerTask):
     def on_complete(self) -> None:
         """Called once, when it is completed, on the thread that completed it."""
 
+    def call_try_complete(self) -> bool:
+        """For dialects: `try_complete`. [O2] RuntimeError if it says True and nothing has completed the operation: it
+        would be neither watched nor completed, and nobody would know."""
+        done = self.try_complete()
+        if done and not self.completed.get():
+            raise RuntimeError(
+                f"try_complete of {self!r} answered {done!r} and did not complete it: write `return "
+                "self.force_complete()` where the condition holds, else `return False`"
+            )
+        return done
+
     def is_completed(self) -> bool:
         """Whether completion has been claimed; `on_complete` may still be running."""
         return self.completed.get()

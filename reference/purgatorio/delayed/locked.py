@@ -52,7 +52,7 @@ class Locked:
         with operation.lock:
             if operation.is_completed():
                 return False
-            return operation.try_complete()
+            return operation.call_try_complete()
 
     def register(
         self, operation: Op, keys: Sequence[Hashable], watch: Callable[[Hashable, Op], None], count: Count
@@ -73,14 +73,14 @@ class Locked:
         There is no check of `completed` between: an operation that was completed before is tried twice.
         """
         with operation.lock:
-            if operation.try_complete():
+            if operation.call_try_complete():
                 return True
             action()
             return try_again(operation, _try_complete)
 
 
 def _try_complete(operation: Completable) -> bool:
-    return operation.try_complete()
+    return operation.call_try_complete()
 
 
 LOCKED: Final = Locked()

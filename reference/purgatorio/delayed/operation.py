@@ -22,13 +22,15 @@ event does in this case. The dialects are `pending_flag` and `locked`. Their mod
 
 For subclasses: `try_complete` must not block for long, and several threads may call `try_complete` at once.
 `try_complete` must return the result of `force_complete`, or False. If `try_complete` returns True without a
-completion, the clause O2 is broken.
+completion, the purgatory raises RuntimeError in its place (clause O2). A registration raises it to its caller.
 """
 
 from purgatorio.compiling import mypyc_attr
 from purgatorio.delayed.dialect import Completable, Dialect
+from purgatorio.delayed.locked import LOCKED
 from purgatorio.delayed.pending_flag import PENDING_FLAG
 from purgatorio.faults import CONTAIN, FaultPolicy
+from purgatorio.given import given
 from purgatorio.sync import Lock, Sync
 from purgatorio.threads import THREADS
 
@@ -53,6 +55,12 @@ class DelayedOperation(Completable):
         sync: Sync = THREADS,
     ) -> None:
         super().__init__(delay_ms, sync=sync)
+        if dialect is not PENDING_FLAG and dialect is not LOCKED:
+            given("a dialect", dialect)
+        if faults is not CONTAIN:
+            given("a fault policy", faults)
+        if lock is not None:
+            given("a lock", lock)
         self.sync = sync
         self.dialect = dialect
         self.faults = faults

@@ -66,7 +66,7 @@ class PendingFlag:
             if operation.lock.acquire(blocking=False):
                 try:
                     operation.try_complete_pending.set(False)
-                    done = operation.try_complete()
+                    done = operation.call_try_complete()
                 except Exception as error:
                     done, failed = False, error
                 finally:
@@ -90,7 +90,7 @@ class PendingFlag:
     ) -> bool:
         """Evaluate without the lock, add the operation to the list of each key until a thread completes it, and
         evaluate again as an event does."""
-        if operation.try_complete():
+        if operation.call_try_complete():
             return True
         for position, key in enumerate(keys):
             if operation.is_completed():

@@ -10,7 +10,7 @@ Promises (clause ids in brackets). The modules of the dialects, `pending_flag` a
 * [P1] The number of completed operations in the lists is bounded. The purgatory estimates the number of operations in
   its lists. If the estimate exceeds the number of timer tasks plus `purge_interval`, a purge removes all completed
   operations. The reaper compares the two numbers at least every 200 ms. Without a reaper, `pass_time` does this.
-* [P3] No callback runs under a lock of the purgatory.
+* [P3] No callback runs under a lock of the purgatory, except the lock of its operation.
 
 Not promised: that the gauges are exact under load; that a completed operation leaves the lists of its other keys
 before a purge; any order of the operations of one key; that `check_and_complete` is atomic.
@@ -28,13 +28,14 @@ from purgatorio.delayed.gauges import GaugeRegistry, PurgatoryGauges
 from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.delayed.watchers import WatcherList, Watchers
 from purgatorio.faults import CONTAIN, FaultPolicy, first_exit
+from purgatorio.given import given
 from purgatorio.invariant import require
 from purgatorio.owned import Owned
 from purgatorio.process import PROCESS, made_before_fork
 from purgatorio.reaper import POLL_MS, Reaper, ReaperTimer, wake
 from purgatorio.sync import ExecutorClosed, Sync
 from purgatorio.threads import THREADS, off_the_loop
-from purgatorio.timer.interface import Timer, TimerClosed, require_timer
+from purgatorio.timer.interface import Timer, TimerClosed
 from purgatorio.timer.intrusive.timer import IntrusiveTimer
 from purgatorio.timer.undriven import expect_a_driver
 
@@ -77,7 +78,10 @@ class Purgatory(Owned, Generic[Op]):
         if not isinstance(name, str):
             raise TypeError(f"the name of a purgatory is a text, not {name!r}")
         if timer is not None:
-            require_timer(timer)
+            given("a timer", timer)
+        given("a fault policy", faults)
+        if registry is not None:
+            given("a gauge registry", registry)
         if reaper and isinstance(timer, ReaperTimer):
             raise ValueError("a ReaperTimer drains itself: write reaper=False")
         if shards < 1 or purge_interval < 0:

@@ -15,10 +15,11 @@ from contextlib import suppress
 from functools import partial
 from typing import Protocol, TypeVarTuple
 
+from purgatorio.given import no_task, require_function
 from purgatorio.owned import Owned
 from purgatorio.sync import ExecutorClosed, Sync
 from purgatorio.timer.interface import TimerClosed
-from purgatorio.timer.task import ActionTask, TimerTask, no_function, no_task
+from purgatorio.timer.task import ActionTask, TimerTask
 
 Args = TypeVarTuple("Args")
 """What a function is called with."""
@@ -43,8 +44,7 @@ class Repeated(TimerTask):
         super().__init__(period_ms, sync=sync)
         if self.delay_ms < 1:
             raise ValueError(f"a period is 1 ms at least, not {period_ms}")
-        if not callable(function):
-            raise no_function(function)
+        require_function(function)
         self._timer = timer
         self._function = function
         self._over = sync.atomic_flag(False, "repeated.over")

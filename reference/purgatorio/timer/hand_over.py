@@ -1,13 +1,11 @@
 """The part of every timer that passes due tasks to the executor, and closes the executor."""
 
-from typing import Final
-
 from purgatorio.faults import FaultPolicy
+from purgatorio.given import given
 from purgatorio.sync import Cell, Executor, Sync
 from purgatorio.timer.task import TimerTask
 
 _CLOSE_TIMEOUT_MS = 5_000
-_METHODS: Final = ("submit", "shutdown", "shutdown_now", "await_termination", "is_current")
 
 
 class _Run:
@@ -46,10 +44,7 @@ def given_executor(executor: Executor | None, name: str, sync: Sync) -> Executor
     """What runs the tasks of the timer `name`: one thread, unless given. TypeError for what lacks a method of one."""
     if executor is None:
         return sync.executor(f"executor-{name}")
-    missing = [method for method in _METHODS if not callable(getattr(executor, method, None))]
-    if missing:
-        raise TypeError(f"an executor has {', '.join(_METHODS)}, and {executor!r} has no {missing[0]}")
-    return executor
+    return given("an executor", executor)
 
 
 def close_executor(executor: Executor) -> None:

@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterable
 from purgatorio.arithmetic import rounds_left, virtual_id, wait_time
 from purgatorio.clock import Clock, MonotonicClock
 from purgatorio.faults import CONTAIN, Exits, FaultPolicy
+from purgatorio.given import given
 from purgatorio.invariant import require
 from purgatorio.sync import Cell, Executor, Lock, Sync, Worker
 from purgatorio.threads import THREADS
@@ -96,10 +97,10 @@ class HashedWheel(Calls):
         self.tick_ms = tick_ms
         self.wheel_size = wheel_size
         self._sync = sync
-        self._faults = faults
+        self._faults = given("a fault policy", faults)
         self._exits = Exits(sync)
         self._own_worker = own_worker
-        self._clock = clock or MonotonicClock()
+        self._clock: Clock = MonotonicClock() if clock is None else given("a clock", clock)
         self._executor = given_executor(executor, name, sync)
         self._lock: Lock = sync.rlock("hashed-wheel")
         self._changed = sync.condition(self._lock, "hashed-wheel.changed")

@@ -8,6 +8,7 @@ cancel searches the heap. The wheel avoids these costs.
 from purgatorio.arithmetic import bucket_expiration
 from purgatorio.clock import Clock, MonotonicClock
 from purgatorio.faults import CONTAIN, FaultPolicy
+from purgatorio.given import given
 from purgatorio.sync import Executor, Sync
 from purgatorio.threads import THREADS
 from purgatorio.timer.calls import Calls
@@ -61,8 +62,8 @@ class HeapTimer(Calls):
         self.name = name
         self.tick_ms = tick_ms
         self._sync = sync
-        self._faults = faults
-        self._clock = clock or MonotonicClock()
+        self._faults = given("a fault policy", faults)
+        self._clock: Clock = MonotonicClock() if clock is None else given("a clock", clock)
         self._executor = given_executor(executor, name, sync)
         self._queue: DelayQueue[_HeapEntry] = DelayQueue(self._clock, sync)
         self.undriven = Undriven(name, self._queue.size, sync) if clock is None else None

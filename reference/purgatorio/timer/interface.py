@@ -21,7 +21,7 @@ If the executor raises an exception, no task is lost [T3]. The task is pending a
 passes the task to the executor again. The caller of the drain gets the exception.
 """
 
-from typing import Final, Protocol
+from typing import Protocol
 
 from purgatorio.timer.task import TimerTask
 
@@ -50,15 +50,3 @@ class Timer(Protocol):
 
     def close(self) -> None:
         """Stop: waiting tasks are dropped, and submitted tasks still run. Idempotent."""
-
-
-_METHODS: Final = ("add", "advance_clock", "cancel", "close", "size")
-
-
-def require_timer(given: object) -> None:
-    """TypeError for what lacks a method of a timer, and for a class in place of its object."""
-    missing = [name for name in _METHODS if not callable(getattr(given, name, None))]
-    if missing or isinstance(given, type):
-        raise TypeError(
-            f"a timer is needed, not {given!r}" + (f": it has no {missing[0]}" if missing else "")
-        )

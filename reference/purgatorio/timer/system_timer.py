@@ -28,6 +28,7 @@ moves the clock to the new expiration. The clock is 6 at the time 4 ms, and task
 
 from purgatorio.clock import Clock, MonotonicClock
 from purgatorio.faults import CONTAIN, FaultPolicy
+from purgatorio.given import given
 from purgatorio.invariant import require
 from purgatorio.sync import Executor, Sync
 from purgatorio.threads import THREADS
@@ -64,8 +65,8 @@ class SystemTimer(Calls):
         super().__init__()
         self.name = name
         self._sync = sync
-        self._faults = faults
-        self._clock = clock or MonotonicClock()
+        self._faults = given("a fault policy", faults)
+        self._clock: Clock = MonotonicClock() if clock is None else given("a clock", clock)
         self._executor = given_executor(executor, name, sync)
         self._gate = sync.read_write_lock("timer")
         self._task_counter = sync.atomic_int(0, "timer.tasks")

@@ -30,12 +30,12 @@ own new entry. (3) One of the new entries is overwritten, stays linked, and no t
 twice. (Kafka uses a monitor for this step.)
 """
 
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Protocol
 
 from purgatorio.compiling import mypyc_attr
+from purgatorio.given import require_function, require_plain_methods, whole_ms
 from purgatorio.owned import Uncopied
 from purgatorio.sync import AtomicRef, Sync
 from purgatorio.threads import THREADS
@@ -46,24 +46,6 @@ class TaskEntry(Protocol):
 
     def remove(self) -> None:
         """Leave the timer; nothing where it is in none, or has left already."""
-
-
-def whole_ms(delay: object) -> int:
-    """A delay as an integer. TypeError for a float, a text, None."""
-    try:
-        return operator.index(delay)  # type: ignore[arg-type]  # what it refuses is the question
-    except TypeError:
-        raise TypeError(f"a delay is a whole number of milliseconds, not {delay!r}") from None
-
-
-def no_function(given: object) -> TypeError:
-    """For a door: what is no function is refused by the call that passes it."""
-    return TypeError(f"a timer calls a function, and {given!r} is none")
-
-
-def no_task(given: object) -> TypeError:
-    """The same of what `add` and `cancel` take."""
-    return TypeError(f"a timer takes a TimerTask, or what call_later returned; {given!r} is neither")
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -79,6 +61,11 @@ class TimerTask(Uncopied, ABC):
     def __init__(self, delay_ms: int, *, sync: Sync = THREADS) -> None:
         self.delay_ms: int = delay_ms if type(delay_ms) is int else whole_ms(delay_ms)
         self._entry: AtomicRef[TaskEntry | None] = sync.atomic_ref(None, "task.entry")
+
+    def __init_subclass__(cls) -> None:
+        """TypeError where a callback is a coroutine function."""
+        super().__init_subclass__()
+        require_plain_methods(cls, ("run", "try_complete", "on_complete", "on_expiration"))
 
     @abstractmethod
     def run(self) -> None:
@@ -114,8 +101,7 @@ class ActionTask(TimerTask):
 
     def __init__(self, delay_ms: int, action: Callable[[], object], *, sync: Sync = THREADS) -> None:
         super().__init__(delay_ms, sync=sync)
-        if not callable(action):
-            raise no_function(action)
+        require_function(action)
         self._action = action
 
     def run(self) -> None:

@@ -15,8 +15,8 @@ from purgatorio_spec.verdict import KEPT, NO_OCCASION
 
 O7 = Clause(
     "O7",
-    "try_complete_else_watch returns true if and only if this call completed the operation; check_and_complete "
-    "returns exactly the number of operations that it completed",
+    "try_complete and try_complete_else_watch return true if and only if this call completed the operation; "
+    "check_and_complete returns exactly the number of operations that it completed",
     formula="registration.out = 1 iff the registration contains the claim;  "
     "try.out = 1 iff the try contains the claim;  "
     "check.out = |tries with out = 1 directly under the check|",

@@ -32,7 +32,8 @@ O1 = Clause(
     "at most one force_complete call of an operation returns true, and only this call runs on_complete, once; "
     "force_complete returns false only if another call has begun to complete the operation",
     formula="|done| <= 1;  |force.out = 1| <= 1;  force.out = 1 iff the force contains the done;  "
-    "registration.ret < force.call, force.out = 0 => some claim.call < force.ret",
+    "registration.out = 0, registration.ret < force.call, force.out = 0 => the try or expiry with the claim began "
+    "before force.ret",
     records=("force_complete", "on_complete"),
     asks=("try_complete_else_watch",),
 )
@@ -41,11 +42,10 @@ O1 = Clause(
 @O1.of_operation
 def once(run: Run, history: OperationHistory) -> Finding:
     """An occasion is an operation with a `force_complete` or an `on_complete`. A second completion is a violation even
-    if records were dropped. The last rule is about a `force_complete` that returned false, if it began after the
-    registration had returned false. This rule is broken in two cases: the operation is never completed, or the
-    `try_complete` or expiry that completes the operation began after the `force_complete` had returned. The last rule
-    is not judged if a `cancel_for_key` returned the operation, or if another `force_complete` raised an exception or
-    has no return."""
+    if records were dropped. The last rule is about a `force_complete` that began after the registration had returned
+    false, and that itself returned false. This rule is broken in two cases. Either no call completes the operation, or
+    the completing call began after the `force_complete` had returned. The last rule is not judged if a `cancel_for_key`
+    returned the operation, or if another `force_complete` raised an exception or has no return."""
     if not history.forces and not history.completes:
         return NO_OCCASION
     completes, winners = history.completes, history.winners
@@ -61,7 +61,7 @@ def once(run: Run, history: OperationHistory) -> Finding:
         return Broken(
             "two-winners",
             [force.end_i for force in winners],
-            "force_complete returns true to exactly one caller",
+            "force_complete returns true to at most one caller",
             f"it returned true {len(winners)} times, on {_threads(winners)}",
             stands=True,
         )
@@ -106,12 +106,12 @@ def _lost_to_nobody(run: Run, history: OperationHistory) -> Broken | None:
             return Broken(
                 "lost-to-nobody",
                 [registration.end_i, force.call_i, force.end_i, *([] if claim is None else [begun_i])],
-                "a force_complete returns false only if the operation is, or is being, completed",
+                "a force_complete returns false only if another call has begun to complete the operation",
                 f"the call on {force.th} returned false, and "
                 + (
-                    "it was never completed"
+                    "the operation was never completed"
                     if claim is None
-                    else "the call that completed it began after that"
+                    else "the call that completed the operation began afterwards"
                 ),
             )
     return None
@@ -136,13 +136,14 @@ O2 = Clause(
 @O2.of_operation
 def caused(run: Run, history: OperationHistory) -> Finding:
     """An occasion is an operation for which `on_complete` ran, or a `try_complete` returned true. Another occasion is
-    an operation that a `cancel_for_key` returned. A `cancelled` event in the trace may list several keys of the
-    operation. The rule about checks after a `cancel_for_key` applies to each of these keys. The rule is judged only if
-    the registration had returned before the `cancel_for_key` began, because a registration without a return may watch
-    the key again. If an operation was registered several times under one key, one `cancel_for_key` call may return the
-    operation several times. The last rule of the clause (`cancel_for_key` returns every operation that waits) is
-    judged if two facts are known: the registration returned false before the `cancel_for_key` began, and no call could
-    complete the operation before the `cancel_for_key` returned. If the trace was cut off, this rule is not judged."""
+    an operation that a `cancel_for_key` returned. The trace records each operation that a `cancel_for_key` returned as
+    a `cancelled` event, which may list several keys. The rule about checks after a `cancel_for_key` applies to each of
+    these keys. The rule is judged only if the registration had returned before the `cancel_for_key` began, because a
+    registration that still runs may watch the key again. If an operation was registered several times under one key,
+    one `cancel_for_key` call may return the operation several times. The last rule of the clause (`cancel_for_key`
+    returns every operation that waits) is judged if two facts are known: the registration returned false before the
+    `cancel_for_key` began, and no call could complete the operation before the `cancel_for_key` returned. If the trace
+    was cut off, this rule is not judged."""
     if (broken := _not_given_back(run, history)) is not None:
         return broken
     truths = [attempt for attempt in history.tries if attempt.out == 1]
@@ -154,7 +155,7 @@ def caused(run: Run, history: OperationHistory) -> Finding:
                 "callback-without-force",
                 [done.call_i],
                 "on_complete runs only inside a force_complete of its operation",
-                f"it ran on {done.th} outside of any force_complete",
+                f"it ran on {done.th}, and not inside a force_complete",
             )
     return (
         _given_back_wrongly(history)
@@ -172,14 +173,14 @@ def _could_have_been_ready(run: Run, history: OperationHistory, truths: list[Cal
         return Broken(
             "true-and-never-ready",
             [first.call_i, first.end_i],
-            "try_complete returns true only if the operation could have been ready",
+            "try_complete returns true only if the operation may have been ready",
             f"it returned true on {first.th}, and the operation was never ready",
         )
     if ready.t_call is not None and first.ret_t is not None and first.ret_t < ready.t_call:
         return Broken(
             "true-before-ready",
             [first.call_i, first.end_i, ready.i],
-            f"try_complete returns true only if the operation could have been ready (from t = {ready.t_call} on)",
+            f"try_complete returns true only if the operation may have been ready (from t = {ready.t_call} on)",
             f"it returned true at t = {first.ret_t}, {exact(ready.t_call - first.ret_t)} before that",
             stands=True,
         )
@@ -199,7 +200,7 @@ def _given_back_wrongly(history: OperationHistory) -> Broken | None:
             return Broken(
                 "given-back-by-another-key",
                 [history.registrations[0].call_i, back.call_i, back.point.i],
-                f"only cancel_for_key of one of its keys returns it: {', '.join(keys)}",
+                f"only a cancel_for_key of one of its keys returns the operation: {', '.join(keys)}",
                 f"cancel_for_key({back.key}) returned it",
             )
         before = first.setdefault(back.key, back)
@@ -207,7 +208,7 @@ def _given_back_wrongly(history: OperationHistory) -> Broken | None:
             return Broken(
                 "given-back-twice",
                 [before.call_i, before.point.i, back.call_i, back.point.i],
-                f"cancel_for_key({back.key}) returns it once",
+                f"cancel_for_key({back.key}) returns the operation once",
                 "a second call returned it again",
             )
     return None
@@ -227,7 +228,7 @@ def _not_given_back(run: Run, history: OperationHistory) -> Broken | None:
                     "not-given-back",
                     [registration.end_i, cancel.call_i, cancel.ret_i],
                     f"cancel_for_key({key}) returns every operation that waits under that key",
-                    "it waited throughout the call, and was not returned",
+                    "the operation waited during the whole call, and was not returned",
                 )
     return None
 
@@ -278,7 +279,7 @@ def _under_a_lost_key(history: OperationHistory, truths: list[Call]) -> Broken |
                 return Broken(
                     "completed-under-a-lost-key",
                     [back.call_i, back.point.i, check.call_i, attempt.end_i],
-                    f"cancel_for_key({back.key}) returned it: no later check of {keys} completes it",
+                    f"cancel_for_key({back.key}) returned the operation: no later check of {keys} completes it",
                     f"check_and_complete({check.key}) on {attempt.th} completed it",
                 )
     return None
@@ -307,7 +308,7 @@ def expiration_after_completion(run: Run, history: OperationHistory) -> Finding:
         return Broken(
             "expired-twice",
             [expired.call_i for expired in expirations],
-            "on_expiration at most once",
+            "on_expiration runs at most once",
             f"it ran {len(expirations)} times, on {_threads(expirations)}",
             stands=True,
         )
@@ -331,7 +332,7 @@ def _ran_its_callback(history: OperationHistory) -> Finding:
                 "expired-without-its-callback",
                 [fire.call_i, winner.end_i, fire.ret_i],
                 "an expiry whose force_complete returned true runs on_expiration",
-                f"the run on {fire.th} ended without it",
+                f"the expiry on {fire.th} ended without an on_expiration",
             )
     return NO_OCCASION
 
@@ -375,7 +376,7 @@ def no_overlap(run: Run, history: OperationHistory) -> Finding:
                 return Broken(
                     "overlap",
                     [other.call_i, call.call_i],
-                    "a try_complete overlaps no other, nor, under the lock, the on_complete",
+                    "no two try_complete calls overlap; in profile locked, no try_complete and on_complete overlap",
                     f"{call.f} ran on {call.th} while {other.f} ran on {other.th}",
                     stands=call.ret_i is not None and other.ret_i is not None,
                 )

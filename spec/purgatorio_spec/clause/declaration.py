@@ -106,10 +106,10 @@ class Clause:
     def skipped(self, run: Run) -> str | None:
         """Why the clause is not judged for this run, or None if it is judged."""
         if self.id not in run.profile.clauses:
-            return f"profile {run.profile.name} does not promise it"
+            return f"the profile {run.profile.name} does not contain the clause"
         for clause, lack in run.lacking:
             if clause == self.id:
-                return f"the log's mapping names no {lack}"
+                return f"the mapping of the log does not name {lack}"
         missing = [names for names in self.records if run.recorded.isdisjoint(names.split("|"))]
         if missing:
             return f"the trace does not record {', '.join(missing).replace('|', ' or ')}"

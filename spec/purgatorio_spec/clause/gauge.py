@@ -38,9 +38,9 @@ from purgatorio_spec.verdict import KEPT, NO_OCCASION, STILL_OPEN
 
 P1 = Clause(
     "P1",
-    "completed operations are removed: when no call runs, every watched entry belongs to a waiting operation; "
-    "exceptions are the entries of at most purge_interval completed operations, and entries that the last purge "
-    "could not see, because their operations were not in the timer",
+    "completed operations are removed: when no call runs, every watched entry belongs to a waiting operation, except "
+    "the entries of at most purge_interval completed operations, and the entries of operations that the last purge "
+    "did not count, because these operations were not in the timer",
     formula="at rest: watched <= waiting + most_entries(purge_interval) + unseen",
     records=("gauge|quiesce", "try_complete_else_watch", "force_complete"),
     constants=("purge_interval",),
@@ -52,12 +52,13 @@ P1 = Clause(
 def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     """An occasion is a reading of `watched` at rest. In the formula, *waiting* counts the entries of operations that
     are registered and not completed. An operation does not count if `cancel_for_key` calls have returned the operation
-    for each of its keys. *most_entries(n)* counts the entries of the n operations with the most keys. *unseen* counts
-    the entries that the last purge may have missed. Such an entry belongs to an operation that was watched and not in
-    the timer at the time of the purge, and was completed later. An operation is watched but not in the timer for one of
-    three reasons: its time-out has passed, it has no time-out, or its registration is not finished. The time of the
-    purge is not recorded. So the clause uses the time that gives the largest *unseen*. In virtual time, *unseen* has a
-    limit for operations that were being registered: the largest number of registrations that were open at one time."""
+    for each of its keys. *most_entries(n)* counts the entries of the n operations with the most keys. A *purge*
+    removes the entries of completed operations, and then takes the number of timer tasks as the number of waiting
+    operations. So the purge does not count an operation that is watched and not in the timer. There are three reasons:
+    its time-out has passed, it has no time-out, or its registration is not finished. *unseen* counts the entries of
+    such operations that were completed after the last purge. The time of the purge is not recorded. So the clause uses
+    the time that gives the largest *unseen*. In virtual time, the number of operations that count as being registered
+    is at most the largest number of registrations that were open at one time."""
     if not reading.at_rest or reading.watched is None or run.purge_interval is None:
         return NO_OCCASION
     most = reading.waiting + reading.garbage_most
@@ -69,15 +70,16 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
         "garbage",
         reading.events,
         f"watched <= {most} = {reading.waiting} of waiting operations + {reading.garbage_most - reading.unseen} of "
-        f"{run.purge_interval} completed ones, the purge interval, + {reading.unseen} that the last purge may have "
-        "missed",
+        f"{run.purge_interval} completed operations (the purge interval) + {reading.unseen} that the last purge "
+        "may have missed",
         f"watched = {reading.watched}",
     )
 
 
 P2 = Clause(
     "P2",
-    "the gauges PurgatorySize and NumDelayedOperations stay within the bounds that follow from the trace",
+    "the gauges `watched` (Kafka's PurgatorySize) and `delayed` (Kafka's NumDelayedOperations) stay within the bounds "
+    "that follow from the trace",
     formula="watched_least <= watched <= watched_most;  at rest: delayed <= live + plain tasks + raced",
     records=("gauge|quiesce", "try_complete_else_watch", "force_complete"),
 )
@@ -92,8 +94,8 @@ def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
     and `watched_most` is the number of all entries ever made. `live` is the number of live operations that no
     `cancel_for_key` has returned. *plain tasks* are the timer tasks that are not operations. With the profiles `locked`
     and `pending-flag`, `delayed` may also count *raced* tasks (otherwise `raced` is 0). A task is raced if its cancel
-    overlapped an add, or if another event was recorded during the cancel. A raced task counts until the first
-    `quiesce` that is later than its deadline by `late_ns` plus 200 ms, the period of Kafka's reaper."""
+    began during an add of the task, or if any thread recorded an event during the cancel. A raced task counts until the
+    first `quiesce` that is later than its deadline by `late_ns` plus 200 ms, the period of Kafka's reaper."""
     if not reading.bounded:
         return NO_OCCASION
     # What a key may have given back, and no event reported, is counted or not.
@@ -157,7 +159,8 @@ T5 = Clause(
 
 @T5.of_reading
 def size_is_exact(run: Run, reading: Reading) -> Finding:
-    """An occasion is a reading of `delayed`, with the conditions of P2. With the profile `netty-hashed-wheel`, `size()`
+    """The trace records the result of `size()` as `delayed`. An occasion is a reading of `delayed`, with the conditions
+    of P2. With the profile `netty-hashed-wheel`, `size()`
     counts a cancelled task until the next tick, so only a reading at rest is an occasion. `tasks_least` and
     `tasks_most` bound the number of tasks that may have been pending during the reading. P2 defines `raced`. A reading
     that is recorded as a single event may have been made at any time since the previous event of its thread. Even at

@@ -5,11 +5,11 @@ check that started after the operation was ready, and ended without an exception
 
     both         ready < registration.call        =>  claim.call < registration.ret
     locked       ready < check(k).call            =>  claim.call < max(check(k).ret, registration.ret)
-    pending-flag ready < check(k).call            =>  a claim, which is not its expiry's unless that came before
-                                                     check(k).ret, or while an evaluation was running or due
+    pending-flag ready < check(k).call            =>  a claim, not by an expiry that began after check(k).ret, at a
+                                                     time when no try_complete was running or about to run
 
-O5  registration.out = 0, with a time-out, not cancelled, its time-out passed at the end  =>  a force claimed it;
-    in virtual time, if its expiry did:  began <= registration.ret.t + delay_ns + late_ns
+O5  registration.out = 0, with a time-out, not cancelled, overdue at the end  =>  some force claimed the operation;
+    in virtual time, if the expiry claimed it:  the expiry began <= registration.ret.t + delay_ns + late_ns
 
 O5, T2 and T3 use the same functions for two questions: when was a task due, and did the run continue long enough to
 call the task late?
@@ -58,8 +58,8 @@ O4 = Clause(
     "no lost completion: if an operation is ready when its registration or a check_and_complete of its key starts, "
     "the operation is completed and does not wait for its timeout",
     formula="ready < check(k).call => claim.call < max(check(k).ret, registration.ret)  (locked);  "
-    "ready < check(k).call => the claim is not made by a later expiry  (pending-flag);  "
-    "ready < registration.call => claim.call < registration.ret  (both)",
+    "ready < check(k).call => the claim is not made by a later expiry  (pending-flag, request-log);  "
+    "ready < registration.call => claim.call < registration.ret  (all)",
     records=("ready", "check_and_complete", "try_complete_else_watch", "try_complete", "force_complete"),
     asks=("try_complete_else_watch", "check_and_complete"),
 )
@@ -72,8 +72,8 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
     `cancel_for_key` has returned the operation, the operation is not watched under this key, and checks of the key are
     not judged. If a `try_complete` of the operation raised an exception, the exception may have prevented the
     completion. So registrations and checks that began before the end of this `try_complete` are not judged. With the
-    profile `pending-flag`, the expiry may complete the operation if the expiry came before the check returned, or while
-    a `try_complete` was running or about to run. A check
+    profiles `pending-flag` and `request-log`, the expiry may complete the operation in two cases. Either the expiry
+    claimed it before the check returned, or a `try_complete` was running or had begun since the check. A check
     that ended with an exception is not judged, because in Kafka the exception of one operation ends the check. (O8
     forbids this for the reference.)"""
     registration, ready = history.registration, history.ready
@@ -89,7 +89,7 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
                 "ready-before-registration",
                 (ready.i, registration.call_i, registration.ret_i),
                 "an operation that is ready before its registration starts is completed when the registration returns",
-                f"the registration returned {registration.out} and completion had not been claimed",
+                f"the registration returned {registration.out}, and no call had claimed the completion",
             ),
         )
     check = _first_to_return(history, raised_i)
@@ -144,7 +144,7 @@ def _claimed_on_return(_run: Run, history: OperationHistory, ready_i: int, check
         "unclaimed-on-return",
         (ready_i, check.call_i, both_i),
         f"when check_and_complete({check.key}), which started after it was ready, and its registration have "
-        "returned, completion has been claimed",
+        "returned, a call has claimed the completion",
         _how_it_ended(history),
     )
     return _unless_open(history, both_i, broken)
@@ -154,7 +154,7 @@ def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int
     """`pending-flag`: some `try_complete` sees the condition; the operation is not left to its time-out."""
     allowed = (
         f"after check_and_complete({check.key}), which started after it was ready, some try_complete completes it: "
-        "it does not wait for its time-out"
+        "the operation does not wait for its time-out"
     )
     claim = history.claim
     if claim is None:
@@ -171,7 +171,7 @@ def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int
         "left-to-the-time-out",
         (ready_i, check.call_i, check.ret_i, claim.call_i),
         allowed,
-        "only its expiry completed it, with no try_complete running or started since the check",
+        "only the expiry completed the operation, and no try_complete ran or started after the check",
     )
 
 
@@ -220,12 +220,12 @@ def _how_it_ended(history: OperationHistory) -> str:
     if claim is None:
         keys = ", ".join(key for point in history.cancelled for key in point.keys)
         return (
-            f"it was never claimed, and only cancel_for_key({keys}) returned it"
+            f"the completion was never claimed, and only cancel_for_key({keys}) returned the operation"
             if keys
-            else "it was never claimed"
+            else "the completion was never claimed"
         )
     cause = "its expiry" if history.fire_of(claim) else f"a later force_complete on {claim.th}"
-    return f"it was claimed only by {cause}, at i = {claim.call_i}"
+    return f"the completion was claimed only by {cause}, at i = {claim.call_i}"
 
 
 O5 = Clause(
@@ -247,8 +247,7 @@ def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
     was completed or is overdue at the end. The time-out counts from the return of the last add of its timer task. If no
     add is recorded, the time-out counts from the return of the registration. The rule about virtual time counts from
     the registration, not from the last add. Otherwise an implementation that adds the timer task again after each check
-    could move the deadline for ever. An expiry is a completion inside a `timer_fire`, or a completion with a later
-    `on_expiration` on its thread. The rule about virtual time is not judged if `late_ns` is not declared, or if the
+    could move the deadline for ever. The rule about virtual time is not judged if `late_ns` is not declared, or if the
     operation was registered twice."""
     registration = history.registration
     if registration is None or registration.out != 0 or registration.delay_ns is None or history.cancelled:
@@ -269,7 +268,7 @@ def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
     return Broken(
         "never-completed",
         (registration.call_i, registration.end_i),
-        "at the end every operation with a time-out is completed, unless cancelled by key or shut down",
+        "at the end every operation with a time-out is completed, unless cancel_for_key or a shutdown removed it",
         f"its time-out passed at t = {due_t}, {exact(run.facts.end_t - due_t)} before the end, "
         "and no call completed it",
     )

@@ -8,16 +8,16 @@ time, chance(t) = t.
 
     fixed delay  T8  f(n).t >= f(n-1).ret.t + P - early, less `late` in real time
                  T9  f(n).t <= chance(f(n-1).ret.t + P + late)
-    fixed rate   every fire answers a slot k of its own, the slots grow, and
+    fixed rate   each fire has a slot k. No two fires have one slot, later fires have later slots, and
                  T8  f.t >= D(k) - early
                  T9  f.t <= chance(max(D(k), the end of the fire before it) + late)
-        burst    the n-th fire answers slot n
-        once     a fire answers all slots with D(k) + late < f.t that no fire has answered; if there are none, the next
-        skip     a fire answers the first slot left with D(k) + late >= f.t; a slot in which the fire before it still
-                 ran, or in whose bounds the virtual clock never stopped, may have no fire
+        burst    the n-th fire has slot n
+        once     a fire has all free slots with D(k) + late < f.t; if there are none, it has the next slot
+        skip     a fire has the first free slot with D(k) + late >= f.t; a slot may stay without a fire if the previous
+                 fire was still running, or if the virtual clock never stopped within the bounds of the slot
         restart  f(n).t >= f(n-1).t + P - early, less `late` in real time; f(n).t <= chance(f(n-1).ret.t + P + late)
-    T10          a cancel that did not return 0 and has returned: no fire starts after it. One that was due by then may
-                 have been handed over, if the cancel is no barrier and was not made by the task itself.
+    T10          no fire starts after the return of a cancel that did not return 0. One exception: a fire that was due
+                 by then may come, if the cancel is no barrier and was not made by the task itself.
 
 "Less `late`": the record of a run may be late by `late`, but the timer counts from the real start of the run. Without
 `late_ns` the record is exact.
@@ -176,8 +176,8 @@ def _played(task: _Task, history: OperationHistory) -> Iterator[tuple[Call, _Due
 
 T8 = Clause(
     "T8",
-    "a periodic task runs at most once per period, and never before its deadline; at a fixed rate, each "
-    "deadline is one period after the previous deadline; with a fixed delay, each deadline is one period "
+    "a periodic task runs at most once for each of its deadlines, and never before this deadline; at a fixed rate, "
+    "each deadline is one period after the previous deadline; with a fixed delay, each deadline is one period "
     "after the end of the previous run",
     formula="fixed delay: f(n).t >= f(n-1).ret.t + P - early_ns (less late_ns in real time: it may be recorded late);  "
     "fixed rate: f.t >= deadline_t + k * P - early_ns, where k is the slot of f, and no two fires share a slot  "
@@ -191,9 +191,10 @@ T8 = Clause(
 
 @T8.of_operation
 def once_a_period(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a periodic task that ran. With a fixed rate, the task is an occasion only if the header gives
-    `catch_up`. Without `late_ns`, the clause cannot know which runs were late, so `once` and `skip` are judged as
-    `burst`."""
+    """An occasion is a periodic task that ran. With a fixed rate, slot k is the planned deadline `deadline_t` + k * P.
+    `catch_up` in the header says what happens to missed runs: `burst`, `once`, `skip` or `restart` (see the formula).
+    Without `catch_up`, a task with a fixed rate is no occasion. Without `late_ns`, the clause cannot know which runs
+    were late, so `once` and `skip` are judged as `burst`."""
     task = _task(run, history)
     if task is None or not history.fires:
         return NO_OCCASION
@@ -205,7 +206,9 @@ def once_a_period(run: Run, history: OperationHistory) -> Finding:
                 [task.add.call_i if before is None else before.call_i, fire.call_i],
                 f"{_kind(task)}: runs at t >= {due.earliest_t}",
                 f"ran at t = {fire.call_t}, {exact(due.earliest_t - fire.call_t)} early"
-                + ("" if before is None else f", {exact(fire.call_t - before.call_t)} after the run before"),
+                + (
+                    "" if before is None else f", {exact(fire.call_t - before.call_t)} after the previous run"
+                ),
             )
         before = fire
     return KEPT
@@ -231,7 +234,7 @@ T9 = Clause(
 
 @T9.of_operation
 def keeps_its_rate(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a periodic task that ran, or that was overdue before its cancel or the end of the run. The
+    """An occasion is a periodic task that ran, or that was overdue before its cancel or the end of the trace. The
     duration of the previous run does not count as lateness."""
     task = _task(run, history)
     if task is None or run.late_ns is None or (run.virtual and not run.facts.advances):
@@ -266,7 +269,7 @@ def keeps_its_rate(run: Run, history: OperationHistory) -> Finding:
     return Broken(
         "stopped-running",
         [before.call_i, before.end_i],
-        f"{_kind(task)}: runs by t = {last_t} if nothing cancels it",
+        f"{_kind(task)}: runs by t = {last_t}, because no call cancels it",
         f"it did not run again until t = {until_t}",
     )
 

@@ -1,8 +1,9 @@
-"""T12: every advance_clock ends, even if tasks add tasks without a delay. Such tasks run in the same advance_clock
-(turn) or in the next one, as the header declares.
+"""T12: a task that another task adds without a delay runs in the same `advance_clock` call (turn) or in the next, as
+the header declares.
 
-    turn `next`  an add with delay_ns <= 0 made inside an advance_clock:  no fire of it inside the same advance_clock
-    turn `same`  the same add:  its fire starts before that advance_clock returns
+    an add with delay_ns <= 0 inside an advance_clock A:
+    turn `next`  no fire of the new task inside A
+    turn `same`  a fire of the new task starts inside A
 
 With `next`, a task that adds itself again runs once in each turn, so every turn ends. With `same`, a chain of tasks
 runs in one turn, and the turn ends when the chain ends. P3 judges a turn that never ends. In real time, the clause
@@ -18,7 +19,7 @@ from purgatorio_spec.verdict import KEPT, NO_OCCASION, WANT_OF_RECORDS
 T12 = Clause(
     "T12",
     "if a task adds another task without a delay, the new task runs in the same advance_clock call or in the next "
-    "advance_clock call, as the header declares (P3: every advance_clock call returns)",
+    "advance_clock call, as the header declares",
     formula="add.delay_ns <= 0, add inside an advance_clock A:  "
     "turn next => no fire of the new task inside A;  turn same => a fire of the new task starts inside A",
     records=("timer_add", "timer_fire", "advance_clock"),
@@ -29,8 +30,9 @@ T12 = Clause(
 
 @T12.of_operation
 def runs_in_the_declared_turn(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a task that was added once, without a delay, from inside an `advance_clock`, if the task fired or
-    could have fired. A task that was cancelled, moved or completed is no occasion."""
+    """An occasion is a task that was added once, without a delay, from inside an `advance_clock`, if the task fired, or
+    if the declared turn is `same` and this `advance_clock` returned. A task that was cancelled, moved or completed is
+    no occasion. P3 judges an `advance_clock` that never returns."""
     if len(history.adds) != 1 or history.cancels or history.resets or history.forces or history.cancelled:
         return NO_OCCASION
     (add,) = history.adds

@@ -30,8 +30,8 @@ CODE_CLAUSES: Final[dict[str, str]] = {
     "runs under no lock of the purgatory except its operation's lock",
     "T6": "within one advance of the clock, tasks fire in order of floor(deadline / tick); tasks of one tick have no "
     "promised order",
-    "T7": "add and cancel touch a bounded number of nodes; a task moves at most once per wheel level; the number of "
-    "polls per unit of time is bounded",
+    "T7": "add and cancel touch a bounded number of list nodes; a task moves at most once per wheel level; the reaper "
+    "polls the timer a bounded number of times per unit of time",
 }
 """The clauses that the explorer, the models, and the tests of the structures judge."""
 

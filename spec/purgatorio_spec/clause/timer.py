@@ -2,20 +2,20 @@
 
 In the formulas, d is the deadline of an add, and `early` and `late` are the bounds of the header:
 
-    T1  fire.t >= d - early, for some add that the fire answers; no two fires answer the same add
-    T2  fire.t <= max(d, add.ret.t + delay) + late, if the fire can answer only this add, and no cancel and no
-        completion came before it
-    T3  |fires| <= |adds that the fires can answer|; if the last add is overdue at the end and no cancel or completion
-        came after it, a fire came after it
+    T1  fire.t >= d - early, for some add that can be the cause of the fire; two fires never have one cause
+    T2  fire.t <= max(d, add.ret.t + delay) + late, if only this add can be the cause of the fire, and no cancel and no
+        completion came before the fire
+    T3  |fires| <= |adds that can be causes of the fires|; if the last add is overdue at the end and no cancel or
+        completion came after the add, a fire came after the add
     T4  if a stop returned at a time t < d - early, no fire of an earlier add starts after the stop began
 
 With the profile `request-log`, T2 also bounds the time of the answer to a request. A *stop* in T4 is a cancel, a
 completion of the operation by a call other than its expiry, or a `cancel_for_key` that returned the operation. A cancel
-is a *barrier* in some profiles, and in every run of one thread if it returned 1: after it the task never runs. In every
-profile, if a cancel reports success, the thread of this cancel must not have run the task before.
+is a *barrier* in some profiles, and in every run of one thread if it returned 1: after a barrier, the task never runs.
+In every profile, if a cancel reports success, the thread of this cancel must not have run the task before.
 
 An add of a pending task moves the task. But a task that was due before the move may have been passed to the executor
-already. The timer cannot stop such a task, so this fire still answers the first add.
+already. The timer cannot stop such a task, so the first add can still be the cause of this fire.
 """
 
 from typing import NamedTuple
@@ -29,7 +29,7 @@ from purgatorio_spec.verdict import KEPT, NO_BOUND, NO_OCCASION, STILL_OPEN, WAN
 
 T1 = Clause(
     "T1",
-    "not early: a task fires no earlier than its deadline minus early_ns, the declared early bound",
+    "not early: a task fires at most early_ns (the declared early bound) before its deadline",
     formula="each fire has its own add, with fire.t >= deadline_t - early_ns",
     records=("timer_add", "timer_fire"),
     constants=("early_ns",),
@@ -68,7 +68,7 @@ def not_early(run: Run, history: OperationHistory) -> Finding:
 
 T2 = Clause(
     "T2",
-    "not late: a task fires at most late_ns after its deadline, the declared late bound",
+    "not late: a task fires at most late_ns (the declared late bound) after its deadline",
     formula="fire.t <= max(deadline_t, add.ret.t + delay_ns) + late_ns",
     records=("timer_add", "timer_fire"),
     constants=("late_ns",),
@@ -81,7 +81,7 @@ def not_late(run: Run, history: OperationHistory) -> Finding:
     """A task is an occasion if it fired, if only one add can be the *cause* of its first fire, and if no cancel and no
     completion came before this fire. The timer may compute the deadline at any time between the add's call and its
     return, so lateness counts from the return. T3 judges a task that never fired. With the profile `request-log`, a
-    request that was answered is an occasion too: the answer must come no later than the time-out."""
+    request that was answered is an occasion too: the answer must come at most `late_ns` after the time-out."""
     late_ns = run.late_ns or 0
     if _is_judged_elsewhere(history):
         return NO_OCCASION
@@ -151,7 +151,7 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
         return Broken(
             "fired-twice" if history.adds else "fired-and-never-added",
             [fire.call_i for fire in history.fires],
-            f"fires at most once for each add ({most} in force here)",
+            f"fires at most once for each add ({most} here)",
             f"fired {len(history.fires)} times",
         )
     adds = [add for add in history.adds if add.err is None]
@@ -177,7 +177,7 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
         "never-fired",
         [last.call_i, last.end_i],
         "a task that is not cancelled fires exactly once",
-        f"it was due by t = {due_t}, {exact(run.facts.end_t - due_t)} before the end, and it never fired",
+        f"it was due by t = {due_t}, {exact(run.facts.end_t - due_t)} before the end, and never fired",
     )
 
 
@@ -252,12 +252,12 @@ def _fired_all_the_same(run: Run, stop: _Stop, fire: Call) -> Broken:
         return Broken(
             "cancelled-after-it-ran",
             events,
-            f"{stop.f} answers 1 only for a task that has not run, and then it never runs",
-            f"it answered 1 at t = {stop.settled_t}, and the task had run at t = {fire.call_t}, "
+            f"if {stop.f} returns 1, the task has not run and never runs",
+            f"{stop.f} returned 1 at t = {stop.settled_t}, and the task had run at t = {fire.call_t}, "
             f"{exact(stop.settled_t - fire.call_t)} before",
         )
     if not _in_time(run, stop.settled_t, stop.deadline_t):
-        allowed = f"{stop.f} succeeded at t = {stop.settled_t}: the task does not fire, whatever the time"
+        allowed = f"{stop.f} succeeded at t = {stop.settled_t}: the task does not fire at any time"
     else:
         before_ns = stop.deadline_t - stop.settled_t
         allowed = f"{stop.f} took effect by t = {stop.settled_t}, {exact(before_ns)} before the deadline: "

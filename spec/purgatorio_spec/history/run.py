@@ -20,8 +20,8 @@ REPEATED: Final = "a call that is recorded twice"
 BROKEN_RECORDS: Final[Mapping[str, str]] = {
     BACKWARDS: "record `t` by a monotonic clock, and each thread's events in their order",
     UNCALLED: "record the call, on the thread, with the function and the id of its return, or count it as dropped",
-    CROSSED: "record every return; what does not nest needs a thread name (`th`) of its own",
-    REPEATED: "record each call once, and every return: of two, one inside the other, the outer never returned",
+    CROSSED: "record every return; calls that are not nested need different thread names (`th`)",
+    REPEATED: "record each call once, and every return: an equal call is inside a call without a return",
 }
 """The ways in which a record contradicts the others, with what to do. Where records were dropped all but the first are
 what was to be expected."""

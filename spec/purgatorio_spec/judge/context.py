@@ -4,8 +4,8 @@ here.
 The facts are computed once, in memory:
 
 - for each key: the checks of the key (O4 needs these checks);
-- for each thread: the operations that completed inside each call (for O7), the evaluations that follow an event (for
-  O4), and the operations that `cancel_for_key` returned (for O2 and T4);
+- for each thread: the operations that completed inside each call (for O7), the `try_complete` calls that follow a check
+  (for O4), and the operations that `cancel_for_key` returned (for O2 and T4);
 - for each reading of the gauges: its position in the run, and the events around it (for P1, P2, P4 and T5);
 - facts that do not depend on a key, a thread or a position.
 """

@@ -70,7 +70,7 @@ class CheckResult:
 
 
 NO_OCCASION: Final = (
-    "had no occasion to be broken (`purgatorio clause ID` says what one is); if that is meant: --allow-idle"
+    "no occasion: the clause had no chance to fail (`purgatorio clause ID`); to ignore this: --allow-idle"
 )
 
 
@@ -164,12 +164,12 @@ def conclude(facts: TraceFacts, run: Run | None, tally: RunTally) -> RunResult:
 def unjudged(facts: TraceFacts, failure: Failure) -> RunResult:
     result = conclude(facts, None, RunTally(failures={"": failure}))
     verdict = result.verdict if facts.header is None else Verdict.UNKNOWN
-    return replace(result, verdict=verdict, problems=(f"an error of ours: {failure}",))
+    return replace(result, verdict=verdict, problems=(f"an internal error of Purgatorio: {failure}",))
 
 
 NOTHING_JUDGED: Final = (
-    "nothing was judged: every clause is SKIPPED; record what they need "
-    "(`purgatorio clause ID` says what that is)"
+    "nothing was judged: every clause is SKIPPED; record the functions that a clause needs "
+    "(`purgatorio clause ID` lists them)"
 )
 
 
@@ -185,9 +185,7 @@ def accusing_nobody(clause: ClauseResult) -> ClauseResult:
         return clause
     reason = "the recording is broken"
     if clause.violations:
-        reason += (
-            f"; if the rest of it is right, {clause.violations:,} of {clause.occasions:,} occasions broke it"
-        )
+        reason += f"; if the other records are right, {clause.violations:,} of {clause.occasions:,} occasions broke it"
     return ClauseResult(clause.clause, Verdict.UNKNOWN, clause.occasions, reason=reason)
 
 
@@ -213,11 +211,13 @@ def _clause(name: str, run: Run, tally: Tally, failure: Failure | None) -> Claus
         causes = sorted(tally.causes.items(), key=lambda one: (one[1].examples[0].events[-1], one[0]))
         return ClauseResult(name, Verdict.VIOLATED, tally.occasions, dict(causes))
     if failure is not None:
-        return ClauseResult(name, Verdict.UNKNOWN, tally.occasions, reason=f"an error of ours: {failure}")
+        return ClauseResult(
+            name, Verdict.UNKNOWN, tally.occasions, reason=f"an internal error of Purgatorio: {failure}"
+        )
     if clause.needs_whole and not run.whole:
         return ClauseResult(name, Verdict.UNKNOWN, tally.occasions, reason=INCOMPLETE)
     if tally.beyond:
-        reason = f"{tally.beyond:,} were not checked: more than one check takes; check fewer runs at a time"
+        reason = f"{tally.beyond:,} operations were not checked: too many for one check; check fewer runs at a time"
         return ClauseResult(name, Verdict.UNKNOWN, tally.occasions, reason=reason)
     if tally.undecided:
         reason = "; ".join(f"{count:,} undecided {why}" for why, count in sorted(tally.undecided.items()))
@@ -232,18 +232,18 @@ def _problems(facts: TraceFacts, run: Run | None) -> Sequence[str]:
     if facts.header is None:
         empty = facts.events == 0 and facts.broken == 0 and facts.cut is None
         what = "the file is empty" if empty else "no usable header"
-        log = "" if empty else "; a log of your own becomes a trace by `purgatorio convert --from-log`"
-        problems.append(f"{what}: line 1 of a trace is its header, see `purgatorio check --help`{log}")
+        log = "" if empty else "; for a log of your own, use `purgatorio convert --from-log`"
+        problems.append(f"{what}: line 1 of a trace must be its header, see `purgatorio check --help`{log}")
     elif run is None:
         problems.append(
-            f"profile {facts.header.profile!r} is not known: use one that `purgatorio check --profiles` lists"
+            f"unknown profile {facts.header.profile!r}: use a profile that `purgatorio check --profiles` lists"
         )
     if facts.broken:
         problems.append(
             f"{facts.broken:,} broken line{'' if facts.broken == 1 else 's'}, first {facts.first_broken}"
         )
     if facts.cut is not None:
-        problems.append(f"{facts.cut}: the part before is judged, the rest is unknown; record to the end")
+        problems.append(f"{facts.cut}: only the events before this place are judged; record to the end")
     if not facts.has_end and facts.cut is None and facts.header is not None:
         problems.append("no end record: the recorder did not finish; O5, P1 and T3 cannot pass")
     if facts.dropped:

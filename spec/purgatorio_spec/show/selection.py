@@ -1,7 +1,7 @@
-"""Which events of a run are needed to show a violation, as one filter that any engine can run:
+"""A filter that selects the events that show a violation. Any engine can run the filter:
 
     (id in subjects and i <= last_i)  or  i in events  or  (c in events and i <= last_i)
-    or, for a check that miscounted,  i between events[0] and last_i  (of which one thread is kept)
+    or, for a check with a wrong count,  i between events[0] and last_i  (later reduced to the thread of the check)
 
 For a wrong number of tasks (T5), the subjects are the tasks that `Tasks` finds, and only their timer events count.
 

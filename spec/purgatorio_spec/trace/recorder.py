@@ -1,4 +1,4 @@
-"""Record the calls of a timer or purgatory in this process, with little effect on its races.
+"""Records the calls of a timer or purgatory in this process, with little effect on its races.
 
     recorder = Recorder()
     c = recorder.call("timer_add", "t-1", delay_ns=5_000_000)

@@ -1,8 +1,8 @@
 """A counterexample that is easy to read: the fewest preemptions, then the fewest scheduling points, then the fewest
 switches.
 
-The bounded search finds the smallest number of preemptions. From the first counterexamples to the clause with this
-number, the shortest is taken. Not promised: that there is no shorter counterexample.
+The bounded search finds the smallest number of preemptions. Several counterexamples have this number. The result is
+the shortest of the first of these counterexamples. Not promised: that there is no shorter counterexample.
 """
 
 from typing import Final

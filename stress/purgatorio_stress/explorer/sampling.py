@@ -1,11 +1,11 @@
 """Random strategies, for programs too large to exhaust: uniform, and PCT. Both repeat exactly for a seed.
 
 PCT (Burckhardt, Kothari, Musuvathi, Nagarakatte, "A randomized scheduler with probabilistic guarantees of finding
-bugs", ASPLOS 2010): tasks get random priorities, and the highest runnable task runs. At d - 1 random scheduling
-points the running task falls below all others. A bug that needs d ordered events is found with a probability of at
-least 1 / (n k^(d-1)) in each run, for n tasks and k scheduling points.
+bugs", ASPLOS 2010): tasks get random priorities, and the runnable task with the highest priority runs. At d - 1 random
+scheduling points, the running task gets the lowest priority. A bug that needs d ordered events is found with a
+probability of at least 1 / (n k^(d-1)) in each run, for n tasks and k scheduling points.
 
-Finding nothing proves nothing: the verdict is UNKNOWN.
+A sample without a violation proves nothing, so the verdict is UNKNOWN.
 """
 
 import random

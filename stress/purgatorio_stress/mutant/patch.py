@@ -1,4 +1,4 @@
-"""A bug that is put in: patches of functions or classes, applied in memory, for as long as a `with` lasts."""
+"""Puts a bug into code: patches of functions or classes, applied in memory, during a `with` block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All vocabularies by name, and the scenario that a random program is."""
+"""All vocabularies by name, and the scenario made from a random program."""
 
 from functools import partial
 from typing import Final

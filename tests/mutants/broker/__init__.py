@@ -10,6 +10,7 @@ from mutants.broker import (
     appends,
     committed_offsets,
     connections,
+    consumer_groups,
     fetch_sessions,
     fetches,
     group_joins,
@@ -29,7 +30,7 @@ _ALL: Final = (
     *connections.MUTANTS, *waiting.MUTANTS, *appends.MUTANTS, *fetches.MUTANTS, *fetch_sessions.MUTANTS,
     *log_bounds.MUTANTS, *topics.MUTANTS, *group_joins.MUTANTS, *group_rebalances.MUTANTS, *group_syncs.MUTANTS,
     *group_members.MUTANTS, *static_members.MUTANTS, *committed_offsets.MUTANTS, *transactions.MUTANTS,
-    *share_groups.MUTANTS,
+    *share_groups.MUTANTS, *consumer_groups.MUTANTS,
 )  # fmt: skip
 
 MUTANTS: Final[Mapping[str, FeltMutant]] = {mutant.name: mutant for mutant in _ALL}

@@ -1,4 +1,4 @@
-"""Bugs of transactions: what is shown of an open one, how it ends, and the offsets that it commits (R1 to R7)."""
+"""Bugs of transactions: what is shown of an open one, how it ends, and the offsets that it commits (R1 to R8)."""
 
 from collections.abc import Callable
 from functools import partial
@@ -127,7 +127,15 @@ MUTANTS: Final = (
          Patch(Transactions, "abort_overdue", nothing)),
     felt("time-of-the-last", "the time-out of a transaction runs from what was added to it last", "R2 R4",
          edited(Transactions, "add", "producer.partitions.update",
-                "producer.begun_s = monotonic()\n        producer.partitions.update")),
+                "if not producer.partitions.issuperset(partitions):\n"
+                "            producer.begun_s = monotonic()\n        producer.partitions.update")),
+    felt("renewed-epoch-stays", "the end of a transaction gives its producer no new epoch", "R8",
+         edited(Transactions, "end_and_renew", "producer.epoch + 1, True", "producer.epoch, True")),
+    felt("former-epoch-taken", "an end with the former epoch ends the transaction that has begun since", "R8",
+         edited(Transactions, "end_and_renew", "producer.renewed and producer.state is not State.ONGOING",
+                "producer.renewed")),
+    felt("end-not-repeated", "an end that is sent again, because its response was lost, is fenced", "R8",
+         edited(Transactions, "end_and_renew", "again = producer.renewed", "again = False")),
     felt("aborted-with-the-next",
          "the offsets of a transaction that was aborted are committed with the next one", "R7",
          edited(Transactions, "add", "producer.offsets = {}",

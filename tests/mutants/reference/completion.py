@@ -57,7 +57,7 @@ COMPLETION_MUTANTS: Final = (
     _two(1, "registration-against-event",
          edited(PendingFlag, "register", "try_again(operation, self.safe_try_complete)", "False")),
     _two(2, "registration-against-event",
-         edited(PendingFlag, "register", "operation.try_complete():", "False:", "return False", "return True",
+         edited(PendingFlag, "register", "operation.call_try_complete():", "False:", "return False", "return True",
                 "operation.is_completed():", "self.safe_try_complete(operation):",
                 "try_again(operation, self.safe_try_complete)", "False")),
     _two(3, "emptying-key", edited(

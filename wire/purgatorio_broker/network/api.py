@@ -44,6 +44,9 @@ def offered(code: int = ErrorCode.none.value) -> Values:
             {"api_key": api.key, "min_version": api.oldest, "max_version": api.newest}
             for api in APIS.values()
         ],
+        "finalized_features": [
+            {"name": "transaction.version", "min_version_level": 2, "max_version_level": 2}
+        ],
     }
 
 
@@ -70,13 +73,14 @@ APIS: Final[Mapping[int, Api]] = {
         Api(24, "AddPartitionsToTxn", 0, 3, transaction_requests.add_partitions_to_txn),
         Api(25, "AddOffsetsToTxn", 0, 3, transaction_requests.add_offsets_to_txn),
         Api(28, "TxnOffsetCommit", 0, 3, transaction_requests.txn_offset_commit),
-        Api(26, "EndTxn", 0, 4, transaction_requests.end_txn),
+        Api(26, "EndTxn", 0, 5, transaction_requests.end_txn),
         Api(32, "DescribeConfigs", 1, 4, topic_requests.describe_configs),
         Api(37, "CreatePartitions", 0, 3, topic_requests.create_partitions),
         Api(42, "DeleteGroups", 0, 2, group_requests.delete_groups),
         Api(43, "ElectLeaders", 0, 2, topic_requests.elect_leaders),
         Api(49, "AlterClientQuotas", 0, 1, topic_requests.alter_client_quotas),
         Api(62, "BrokerRegistration", 0, 0, topic_requests.register_broker),
+        Api(68, "ConsumerGroupHeartbeat", 0, 1, group_requests.consumer_group_heartbeat),
         Api(76, "ShareGroupHeartbeat", 1, 1, share_requests.share_group_heartbeat),
         Api(78, "ShareFetch", 1, 2, share_requests.share_fetch),
         Api(79, "ShareAcknowledge", 1, 2, share_requests.share_acknowledge),

@@ -29,6 +29,7 @@ from purgatorio_broker.network.record_batch import (
 )
 from purgatorio_broker.network.reply import Reply, Request
 from purgatorio_broker.partition import Isolation, Partition
+from purgatorio_wire.history.transaction import IN_TRANSACTIONS
 from purgatorio_wire.trace.record import Written
 
 Asked = list[tuple[str | None, UUID | None, list[tuple[int, Fields]]]]
@@ -60,7 +61,9 @@ def produce(node: Node, request: Request) -> None:
             except _Refused as why:
                 refused[partition] = why.code
                 continue
-            error = _begins(node, partition, header, within, acks)
+            error = _added(node, request, partition, header)
+            if error is ErrorCode.none:
+                error = _begins(node, partition, header, within, acks)
             if error is not ErrorCode.none:
                 refused[partition] = error.value
                 continue
@@ -89,6 +92,14 @@ def produce(node: Node, request: Request) -> None:
                 node.transactions.wrote(header.written.producer_id)
     if acks == 0:
         sent.none()
+
+
+def _added(node: Node, request: Request, partition: TopicPartition, header: BatchHeader) -> ErrorCode:
+    """From KIP-890's second part on, an append adds its partition to the transaction itself."""
+    if not header.producer or request.version <= IN_TRANSACTIONS:
+        return ErrorCode.none
+    name, by = request.fields.text("transactional_id"), header.written[:2]
+    return node.transactions.add(name, by, (partition,))
 
 
 def _begins(

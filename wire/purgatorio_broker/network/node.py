@@ -19,6 +19,7 @@ from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.network.cluster import Broker, Cluster, Topic
+from purgatorio_broker.network.consumers import Consumers
 from purgatorio_broker.network.fetch_sessions import FetchSessions
 from purgatorio_broker.network.quotas import Quotas
 from purgatorio_broker.network.record_batch import COMMIT, marker_batch
@@ -60,6 +61,7 @@ class Node:
             runtime, self.manager.actions, initial_delay_ms=settings.initial_delay_ms,
             session_bounds_ms=settings.session_bounds_ms, new_id=lambda: f"member-{uuid4()}",
         )  # fmt: skip
+        self.consumers = Consumers(cluster)
         self.shares = Shares(runtime, self.manager, cluster, settings.share_lock_ms)
         self.sessions = FetchSessions()
         self.sequences = Sequences()

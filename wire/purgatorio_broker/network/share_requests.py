@@ -15,7 +15,7 @@ from purgatorio_broker.network.fields import Fields, Values, code_of
 from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.record_batch import first_offset, stored
 from purgatorio_broker.network.reply import Request
-from purgatorio_broker.network.shares import MOST_ACKNOWLEDGED, OPENS, Acknowledged, Session
+from purgatorio_broker.network.shares import MOST_ACKNOWLEDGED, OPENS, Acknowledged, Beat, Session
 
 BEAT_MS: Final = 5000
 _END: Final = 1 << 62
@@ -33,9 +33,14 @@ def share_group_heartbeat(node: Node, request: Request) -> None:
     beat = node.shares.beat(
         fields.text("group_id"), fields.text("member_id"), fields.number("member_epoch"), subscribed
     )
+    answer_beat(node, request, beat)
+
+
+def answer_beat(node: Node, request: Request, beat: Beat) -> None:
+    """To a member of a group to which the broker assigns partitions."""
     values: dict[str, object] = {
         "error_code": beat.error.value,
-        "member_id": fields.text("member_id"),
+        "member_id": request.fields.text("member_id"),
         "member_epoch": beat.epoch,
         "heartbeat_interval_ms": BEAT_MS,
     }

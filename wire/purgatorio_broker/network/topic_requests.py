@@ -11,6 +11,7 @@ from kio.schema.errors import ErrorCode
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.network.cluster import Broker, Topic
+from purgatorio_broker.network.consumers import CONSUMER_SESSION_MS
 from purgatorio_broker.network.fields import Fields, Values, by_topic, code_of
 from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.quotas import CONSUMER, PRODUCER
@@ -243,6 +244,7 @@ def describe_configs(node: Node, request: Request) -> None:
         "group.initial.rebalance.delay.ms": node.settings.initial_delay_ms,
         "group.min.session.timeout.ms": node.settings.session_bounds_ms[0],
         "group.max.session.timeout.ms": node.settings.session_bounds_ms[1],
+        "group.consumer.session.timeout.ms": CONSUMER_SESSION_MS,
         "group.share.delivery.count.limit": node.shares.limits.max_deliveries,
         "fetch.max.bytes": node.settings.max_fetch_bytes,
         "max.connections": node.settings.max_connections,

@@ -11,6 +11,7 @@ from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.record_batch import ABORT, COMMIT
 from purgatorio_broker.network.reply import Request
 from purgatorio_broker.network.transactions import HeldOffset
+from purgatorio_wire.history.transaction import FIRST_RENEWING
 
 
 def init_producer_id(node: Node, request: Request) -> None:
@@ -78,12 +79,14 @@ def txn_offset_commit(node: Node, request: Request) -> None:
 
 
 def end_txn(node: Node, request: Request) -> None:
-    """Kafka's EndTxn, 0 to 4. The markers are written after the response."""
-    error = ErrorCode.not_coordinator
+    """Kafka's EndTxn, 0 to 5. The markers are written after the response."""
+    ended: ErrorCode | tuple[int, int] = ErrorCode.not_coordinator
     if node.leads:
         marker = COMMIT if request.fields.number("committed") else ABORT
-        error = node.transactions.end(request.fields.text("transactional_id"), _by(request.fields), marker)
-    request.answer(error_code=error.value)
+        end = node.transactions.end if request.version < FIRST_RENEWING else node.transactions.end_and_renew
+        ended = end(request.fields.text("transactional_id"), _by(request.fields), marker)
+    error, (producer, epoch) = (ended, (-1, -1)) if isinstance(ended, ErrorCode) else (ErrorCode.none, ended)
+    request.answer(error_code=error.value, producer_id=producer, producer_epoch=epoch)
 
 
 def _by(fields: Fields) -> tuple[int, int]:

@@ -62,6 +62,8 @@ class Producer:
     offsets: Offsets = field(default_factory=dict)
     marker: str = ""
     begun_s: float = 0.0
+    renewed: bool = False
+    """Whether the end of its last transaction gave it its epoch."""
     appending: int = 0
 
 
@@ -108,6 +110,7 @@ class Transactions:
             if producer.epoch >= _LAST_EPOCH:
                 producer.id, producer.epoch = self._new_id(), -1
             producer.epoch += 1
+            producer.renewed = False
             if producer.state is State.ONGOING:
                 self._end(transactional_id, producer, ABORT)
                 return ErrorCode.concurrent_transactions
@@ -171,6 +174,23 @@ class Transactions:
             if producer.state is State.EMPTY or producer.marker != marker:
                 return ErrorCode.invalid_txn_state
             return ErrorCode.none if producer.state is State.ENDED else ErrorCode.concurrent_transactions
+
+    def end_and_renew(
+        self, transactional_id: str, by: tuple[int, int], marker: str
+    ) -> ErrorCode | tuple[int, int]:
+        """The same for a client of KIP-890's second part: the id and the epoch of the next transaction. Until that
+        begins, the result is the same again."""
+        with self._changed:
+            producer = self._producers.get(transactional_id)
+            if producer is None:
+                return ErrorCode.invalid_producer_id_mapping
+            again = producer.renewed and producer.state is not State.ONGOING and by[1] == producer.epoch - 1
+            error = self.end(transactional_id, (by[0], by[1] + again), marker)
+            if error is ErrorCode.none and not again:
+                producer.epoch, producer.renewed = producer.epoch + 1, True
+                if producer.epoch > _LAST_EPOCH:
+                    producer.id, producer.epoch = self._new_id(), 0
+            return (producer.id, producer.epoch) if error is ErrorCode.none else error
 
     def writes(self, written: Written, partition: TopicPartition) -> ErrorCode:
         """Whether this may be appended; where it may, `wrote` is owed."""

@@ -1,5 +1,5 @@
-"""R2, R5, R6: the transaction coordinator's responses about a transactional id, to the producer of the id and to other
-clients.
+"""R2, R5, R6, R8: the transaction coordinator's responses about a transactional id, to the producer of the id and to
+other clients.
 
 A producer is judged while no other client uses the id. In this time the producer's own earlier requests determine the
 correct response.
@@ -13,16 +13,17 @@ from purgatorio_wire.history.finding import Row, Rows, broken, checked, kept, na
 from purgatorio_wire.history.history import BUSY, END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer
 from purgatorio_wire.history.log import Topics
 from purgatorio_wire.history.transaction import (
-    BEGINS,
     CONCURRENT,
     END,
     INIT,
-    MOST_EPOCH_VERSION,
+    NOT_THEIRS,
     Producer,
     Transaction,
+    begins,
     by_name,
     error_of,
     producer_of,
+    renews,
     went_well,
 )
 from purgatorio_wire.history.violation_kind import Way
@@ -58,7 +59,7 @@ def _told(one: Exchange, before: Sequence[Exchange]) -> Rows:
     if error in LOADING or error in EXCUSED:
         return  # a scene asks until a coordinator answers
     inits = [x for x in before if x.api == INIT]
-    made = [x for x in inits if went_well(x)]
+    made = [x for x in before if (x.api == INIT or renews(x)) and went_well(x)]
     if one.api == INIT:
         yield from _initialized(one, error, [producer_of(x.got) for x in made])
         return
@@ -66,18 +67,22 @@ def _told(one: Exchange, before: Sequence[Exchange]) -> Rows:
     if not inits:
         yield _refused("R6", "stranger", one, error, {UNKNOWN_ID}, ": no producer has that id")
     elif now is not None and by != now:
-        if error == CONCURRENT:
+        if error == CONCURRENT or one.api == "produce":
             return  # Kafka 4 looks first whether something is being written of the id (KAFKA-18660)
+        if renews(one) and renews(made[-1]) and by == producer_of(made[-1].body):
+            since = [x for x in before if x.t > made[-1].t and begins(x) and producer_of(x.body) == now]
+            yield from _ended_again(one, error, made[-1], since)
+            return
         known = any(by == producer_of(x.got) for x in made)
         why = ": another has its id now" if known else ": it is no producer id"
         yield _refused(
             "R5" if known else "R6", "not-fenced" if known else "stranger", one, error, FENCED, why
         )
-    elif made and inits[-1] is made[-1]:
+    elif made and not any(x.t > made[-1].t and (x.api == INIT or x.got is None) for x in before):
         since = [x for x in before if x.t > made[-1].t and x.api != INIT and producer_of(x.body) == by]
-        timeout_ns = integer(made[-1].body, "transaction_timeout_ms") * MS
+        timeout_ns = integer(inits[-1].body, "transaction_timeout_ms") * MS
         if one.ended_t < _begun_t(since, one) + timeout_ns:
-            yield from _mine(one, error, since)
+            yield from (_renewed if renews(one) or one.api == "produce" else _mine)(one, error, since)
 
 
 def _begun_t(since: Sequence[Exchange], one: Exchange) -> int:
@@ -108,13 +113,13 @@ def _mine(one: Exchange, error: int, since: Sequence[Exchange]) -> Rows:
     """R6, for the current producer of the id. `since`: its requests since it has the id."""
     done = [x for x in since if went_well(x)]
     unsure = [x for x in since if x.got is None or error_of(x) in LOADING]
-    if unsure or (one.api == END and one.version > MOST_EPOCH_VERSION):
+    if unsure:
         return
-    if one.api in BEGINS:
+    if begins(one):
         if error != CONCURRENT and error not in NO_SUCH_PART:
             right = not error
             yield checked("R6", "begins", one, right, "no error", named(error))
-    elif done and done[-1].api in BEGINS:
+    elif done and begins(done[-1]):
         if error != CONCURRENT:
             right = not error
             yield checked("R6", "ends", one, right, "no error", named(error))
@@ -124,6 +129,37 @@ def _mine(one: Exchange, error: int, since: Sequence[Exchange]) -> Rows:
         same = done[-1].body.get("committed") == one.body.get("committed")
         why = " again" if same else ": it has ended otherwise"
         yield _refused("R6", "ended", one, error, {0} if same else {INVALID_STATE}, why)
+
+
+def _renewed(one: Exchange, error: int, since: Sequence[Exchange]) -> Rows:
+    """R8, for the current producer of the id. `since`: its requests since it has its epoch. Each of them but an end
+    begins a transaction, or may have if it was refused."""
+    if error == CONCURRENT:
+        return
+    if one.api == "produce":
+        allowed = "no error: it begins a transaction"
+        yield checked("R8", "begins", one, error not in NOT_THEIRS, allowed, named(error))
+    elif any(map(went_well, since)):
+        now, by = producer_of(one.got), producer_of(one.body)
+        right = not error and (now.epoch > by.epoch or now.id not in (by.id, -1))
+        allowed = f"no error, and an epoch above {by.epoch} or another id"
+        yield checked("R8", "epoch", one, right, allowed, f"{named(error)}, epoch {now.epoch}")
+    elif not since and one.body.get("committed"):
+        yield _refused("R8", "of-none", one, error, {INVALID_STATE}, ": there is no transaction")
+
+
+def _ended_again(one: Exchange, error: int, ended: Exchange, since: Sequence[Exchange]) -> Rows:
+    """R8, of an end that is sent again with the epoch that it ended. `since`: by what the next transaction began."""
+    if any(map(went_well, since)):
+        yield _refused("R8", "not-fenced", one, error, FENCED, ": its producer has begun the next one")
+    elif since:
+        return  # what was refused may have begun it
+    elif ended.body.get("committed") == one.body.get("committed"):
+        now, seen = producer_of(ended.got), producer_of(one.got)
+        allowed, told = f"{named(0)} again, and epoch {now.epoch}", f"{named(error)}, epoch {seen.epoch}"
+        yield checked("R8", "again", one, not error and seen == now, allowed, told, *ended.events)
+    else:
+        yield _refused("R8", "ended", one, error, {INVALID_STATE}, ": it has ended otherwise")
 
 
 def _refused(
@@ -141,7 +177,9 @@ def _ends(bounds: Bounds, scene: Scene, each: Transaction) -> Rows:
         return
     since_t = ending.answer_t
     later = [
-        x.answer_t or 0 for x in asked if x.api in (INIT, *BEGINS) and x.t >= since_t and x.got is not None
+        x.answer_t or 0
+        for x in asked
+        if (x.api == INIT or begins(x)) and x.t >= since_t and x.got is not None
     ]
     ended_t = each.ended_t if each.ended_t < END_OF_TIME else None
     if ended_t is None and not later:

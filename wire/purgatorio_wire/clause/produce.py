@@ -40,7 +40,7 @@ from purgatorio_wire.history.log import (
     transactional,
     written_by,
 )
-from purgatorio_wire.history.transaction import CONCURRENT, INIT, Transaction
+from purgatorio_wire.history.transaction import CONCURRENT, INIT, Transaction, renews
 from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import BY_NOBODY, SEQUENCES, Body, Written
 
@@ -158,7 +158,8 @@ def _in_transaction(
     within = next((x.within for x in log.appends if x.exchange is one or x.written == written), None)
     if within is None:
         return
-    fenced = within.ending is not None and within.ending.api == INIT and not within.commits
+    ending = within.ending
+    fenced = ending is not None and (renews(ending) or (ending.api == INIT and not within.commits))
     if t < within.may_end_t:
         if error in UNHEARD:
             why = f"{named(error)}: the partition's leader does not know the transaction"

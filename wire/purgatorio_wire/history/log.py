@@ -3,9 +3,9 @@ there.
 
 An append takes effect between its request and its acknowledgement. So at any time there is a minimum (the acknowledged
 appends) and a maximum (the appends that were sent). Clauses require the minimum and allow the maximum. The end of a
-transaction, which writes a marker to each of its partitions, has such bounds too. So has the last stable offset: it is
-not above the first record of a transaction that must be open, and not below the first record of a transaction that may
-be open.
+transaction, which writes a marker to each of its partitions, has such bounds too. The last stable offset has bounds
+too: it is not above the first record of a transaction that must be open, and not below the first record of a
+transaction that may be open.
 """
 
 from __future__ import annotations
@@ -369,18 +369,21 @@ class Topics:
             written = written_by(batches)
             again = log.again(written)
             base = base if ack_t else -1
-            within = self._within(one, part, written) if transactional(batches) else None
+            within = self._within(one, part, written, error) if transactional(batches) else None
             append = Append(
                 one, one.t, ack_t, count, size, base, error, acks, taken_t, lowest, written, within
             )
             (log.repeats if again else log.appends).append(append)
 
-    def _within(self, one: Exchange, part: Part, written: Written) -> Transaction:
-        """The last transaction that its producer had begun there; without one, the end is unknown."""
+    def _within(self, one: Exchange, part: Part, written: Written, error: int) -> Transaction | None:
+        """The last transaction that its producer had begun there; without one, the end is unknown, and what was refused
+        is part of none."""
         by = Producer(written.producer_id, written.producer_epoch)
         begun = [x for x in self.transactions if x.producer == by and part in x.parts and x.begun_t <= one.t]
         if begun:
             return begun[-1]
+        if error not in MAY_BE_THERE:
+            return None
         stray = Transaction(text(one.body, "transactional_id"), by, one.t, one.t, {part})
         self.transactions.append(stray)
         return stray

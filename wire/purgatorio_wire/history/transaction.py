@@ -8,7 +8,8 @@
               written after the response to the end, and requests until then get CONCURRENT_TRANSACTIONS; or, if no
               client ends it, some time after its time-out: coordinators check for that periodically
 
-Clients of KIP-890's second part, which get a new epoch for each transaction, are not covered.
+Clients of KIP-890's second part add no partitions: a transaction begins with its first append, and the response to
+its end has the producer's next epoch.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ BEGINS: Final = (ADD, "add_offsets_to_txn")
 """By what a transaction begins, and gets more."""
 ABORTED_NS: Final = 20_000 * 1_000_000
 """A transaction is aborted at the latest this long after its time-out: Kafka checks every 10 s."""
-MOST_EPOCH_VERSION: Final = 4
-"""The last version of `end_txn` that leaves the epoch as it is."""
+FIRST_RENEWING: Final = 5
+"""The first version of `end_txn` that returns a new epoch."""
+IN_TRANSACTIONS: Final = 11
+"""The last version of `produce` that leaves it to the client to add partitions to a transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,11 @@ def name_of(one: Exchange) -> str:
 
 def producer_of(body: Body | None) -> Producer:
     """The producer that a request or an answer names."""
+    batches = (
+        batch for topic in items(body, "topic_data") for part in items(topic, "partition_data")
+        for batch in items(part, "records")
+    )  # fmt: skip
+    body = next(batches, body)
     found = [
         integer(body, name, integer(body, f"v3_and_below_{name}", -1))
         for name in ("producer_id", "producer_epoch")
@@ -86,7 +94,22 @@ def _errors_of(body: Body | None) -> Iterator[int]:
 
 def error_of(one: Exchange) -> int:
     """The error of an answer about transactions."""
+    if one.api == "produce":
+        parts = (
+            part for topic in items(one.got, "responses") for part in items(topic, "partition_responses")
+        )
+        return next((error for part in parts if (error := integer(part, "error_code"))), 0)
     return added(one.got) if one.api == ADD else integer(one.got, "error_code")
+
+
+def begins(one: Exchange) -> bool:
+    """Whether a transaction begins by it, or gets more."""
+    return one.api in BEGINS or (one.api == "produce" and one.version > IN_TRANSACTIONS)
+
+
+def renews(one: Exchange) -> bool:
+    """Whether it ends a transaction and asks for the producer's next epoch."""
+    return one.api == END and one.version >= FIRST_RENEWING
 
 
 def went_well(one: Exchange) -> bool:
@@ -98,7 +121,7 @@ def by_name(exchanges: Iterable[Exchange]) -> dict[str, list[Exchange]]:
     """The requests about each transactional id, in the order of their sending."""
     found: dict[str, list[Exchange]] = defaultdict(list)
     for one in exchanges:
-        if one.api in (INIT, *BEGINS, END) and (name := name_of(one)):
+        if (one.api in (INIT, END) or begins(one)) and (name := name_of(one)):
             found[name].append(one)
     return found
 
@@ -120,7 +143,7 @@ def _of_one(name: str, asked: Iterable[Exchange]) -> Iterator[Transaction]:
                 _initialized(now, one)
             if went_well(one):
                 now, timeout_ns = None, max(integer(one.body, "transaction_timeout_ms"), 0) * 1_000_000
-        elif one.api in BEGINS and went_well(one):
+        elif begins(one) and went_well(one):
             if now is not None and now.ending is not None and now.ending.ended_t < one.t:
                 now.ended_t = min(now.ended_t, one.ended_t)
                 now = None
@@ -131,6 +154,10 @@ def _of_one(name: str, asked: Iterable[Exchange]) -> Iterator[Transaction]:
                 (text(topic, "name"), number)
                 for topic in items(one.body, "v3_and_below_topics")
                 for number in integers(topic, "partitions")
+            } | {
+                (text(topic, "name"), integer(part, "index"))
+                for topic in items(one.body, "topic_data")
+                for part in items(topic, "partition_data")
             }
         elif now is not None and _may_end(now, one):
             now.asked_t, now.ending = one.t, one

@@ -34,6 +34,7 @@ Way: TypeAlias = Literal[
     "session-refused", "session-taken", "session-waits", "starved", "CompletingRebalance", "Empty",
     "PreparingRebalance", "Stable", "static-not-awaited", "stays-though-silent", "stranger", "taken",
     "taken-though-wrong", "timed-out", "timed-out-early", "told-again", "told-for-nothing",
+    "two-owners",
     "told-of-a-rebalance", "told-otherwise", "too-few-have-it", "too-much", "too-often", "undecided-shown",
     "undecodable", "unknown", "unknown-epoch-other-error", "unknown-epoch-waits", "unknown-topic-other-error",
     "unknown-topic-waits", "unstable", "unsynced", "unsynced-stays", "votes", "waits", "waits-for-a-sync",

@@ -23,8 +23,6 @@ MOST_VERSION: Final[Mapping[str, int]] = {
 }  # fmt: skip
 """The highest version that is spoken: the last one that names topics by name, where later ones name them by id; and the
 last one in which an epoch lasts for several transactions (before KIP-890's second part)."""
-IN_TRANSACTIONS: Final = 11
-"""The last version of produces that leaves it to the client to add partitions to a transaction."""
 COORDINATES_SECONDS: Final = 45.0
 """Longer than the 30 s after which Kafka tries again to begin the state of a share group, if the first attempt found no
 share coordinator in time (`group.share.initialize.retry.interval.ms`)."""
@@ -68,8 +66,8 @@ class Made:
     """The members of each, which leave before it is deleted."""
     quotas: set[str] = field(default_factory=set)
     """Clients that have one."""
-    sharers: dict[str, set[str]] = field(default_factory=dict)
-    """Of share groups."""
+    beating: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    """The members that live by the heartbeats of another API, by that and their group."""
 
 
 @dataclass(slots=True)
@@ -144,6 +142,8 @@ class Broker:
     groups: Coordination = field(default_factory=lambda: Coordination("no coordinator"))
     transactions: Coordination = field(default_factory=lambda: Coordination("no coordinator of transactions"))
     shares: Coordination = field(default_factory=lambda: Coordination("no share groups"))
+    renews_epochs: bool = False
+    """Whether each end of a transaction gives its producer a new epoch, if the client wants that (KIP-890)."""
     open_looks_ms: int = 0
     """How often its coordinator searches for transactions that are open for too long, where it tells."""
     connections: int = 0

@@ -11,6 +11,7 @@ from purgatorio_wire.client.connection import Address, Connection, Got, NoAnswer
 from purgatorio_wire.client.message import API_NAMES
 from purgatorio_wire.client.recorder import Recorder
 from purgatorio_wire.history.history import integer, items, text
+from purgatorio_wire.history.transaction import FIRST_RENEWING, IN_TRANSACTIONS
 from purgatorio_wire.scene.asker import SOFTWARE, codes
 from purgatorio_wire.scene.broker import MOST_CONNECTIONS, Broker, Second
 from purgatorio_wire.trace.record import Declared
@@ -54,9 +55,22 @@ async def look_at(
         raise NoBroker(f"{address}: {said}")
     broker = Broker(address, offered, declared, run, second=second, pid=pid)
     with contextlib.suppress(NoAnswer):  # what could not be asked stays unknown
+        broker.renews_epochs = await _renews_epochs(broker, conn)
         await _configs(broker, conn, await _nodes(broker, conn))
     conn.close()
     return broker
+
+
+async def _renews_epochs(broker: Broker, conn: Connection) -> bool:
+    """Whether the second part of KIP-890 is on (`transaction.version`), and offered."""
+    needed = {"api_versions": 3, "end_txn": FIRST_RENEWING, "produce": IN_TRANSACTIONS + 1}
+    if any(broker.offered.get(api, (0, -1))[1] < least for api, least in needed.items()):
+        return False
+    got = await conn.send("api_versions", 3, SOFTWARE).within(LOOK_SECONDS)
+    levels = {
+        text(one, "name"): integer(one, "max_version_level") for one in items(got.body, "finalized_features")
+    }
+    return levels.get("transaction.version", 0) >= 2
 
 
 async def _nodes(broker: Broker, conn: Connection) -> list[int]:
@@ -119,6 +133,8 @@ INITIAL_DELAY: Final = "group.initial.rebalance.delay.ms"
 LINGERS: Final = ("group.coordinator.append.linger.ms", "share.coordinator.append.linger.ms")
 LEAST_SESSION: Final = "group.min.session.timeout.ms"
 MOST_SESSION: Final = "group.max.session.timeout.ms"
+ASSIGNS: Final = "group.consumer.assignment.interval.ms"
+CONSUMER_SESSION: Final = "group.consumer.session.timeout.ms"
 MOST_NOTE: Final = "offset.metadata.max.bytes"
 MOST_DELIVERIES: Final = "group.share.delivery.count.limit"
 MOST_FETCHED: Final = "fetch.max.bytes"
@@ -130,7 +146,8 @@ SPARE_CONNECTIONS: Final = 8
 """Of a broker's bound, left to what is open next to the scenes."""
 SETTINGS: Final = (
     INITIAL_DELAY, *LINGERS, LEAST_SESSION, MOST_SESSION, MOST_NOTE, MOST_DELIVERIES, MOST_FETCHED, LONGEST_TRANSACTION,
-    OPEN_LOOKS, DELETES, OFFSETS_REPLICAS, *TRANSACTION_REPLICAS, *SHARE_REPLICAS, *CONNECTIONS,
+    OPEN_LOOKS, DELETES, CONSUMER_SESSION, ASSIGNS, OFFSETS_REPLICAS, *TRANSACTION_REPLICAS, *SHARE_REPLICAS,
+    *CONNECTIONS,
 )  # fmt: skip
 _DIGITS: Final = 20
 """A number of Kafka's has fewer."""
@@ -169,12 +186,15 @@ def _heed(broker: Broker, said: Mapping[str, str]) -> None:
     if linger_ms > declared.late_ms // 10:
         # What a coordinator writes waits for so long before it is written, and its answer with it.
         declared = replace(declared, late_ms=declared.late_ms + linger_ms)
+    if number.get(ASSIGNS, 0) > declared.late_topics_ms // 2:
+        declared = replace(declared, late_topics_ms=declared.late_topics_ms + number[ASSIGNS])
     broker.declared = replace(
         declared,
         session_least_ms=number.get(LEAST_SESSION),
         session_most_ms=number.get(MOST_SESSION),
         note_most_bytes=number.get(MOST_NOTE),
         deliveries_most=number.get(MOST_DELIVERIES),
+        consumer_session_ms=number.get(CONSUMER_SESSION),
     )
     broker.session_ms = number.get(LEAST_SESSION, broker.session_ms)
     broker.transaction_ms = min(number.get(LONGEST_TRANSACTION, broker.transaction_ms), broker.transaction_ms)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from purgatorio_wire.scene import consumer_group, rounds, static_member, topic
 from purgatorio_wire.scene import fetch as scene_fetch
 from purgatorio_wire.scene import group as scene_group
-from purgatorio_wire.scene import rounds, static_member, topic
 from purgatorio_wire.scene import share_group as scene_share
 from purgatorio_wire.scene import transaction as scene_transactions
 from purgatorio_wire.scene.spec import FOUND, SceneSpec
@@ -19,7 +19,9 @@ WARM_UPS: Final = {
     "shares": scene_share.warm_up,
 }
 """Of these areas, in addition of fetches."""
-MODULES: Final = (scene_share, scene_transactions, scene_group, static_member, scene_fetch, rounds, topic)
+MODULES: Final = (
+    scene_share, scene_transactions, scene_group, consumer_group, static_member, scene_fetch, rounds, topic,
+)  # fmt: skip
 SCENES: Final[Mapping[str, SceneSpec]] = {
     one.name: one
     for one in sorted(FOUND, key=lambda one: (one.alone, one.seconds if one.alone else -one.seconds))

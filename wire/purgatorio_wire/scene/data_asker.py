@@ -17,8 +17,9 @@ from purgatorio_wire.client.connection import Connection, Got, Sent
 from purgatorio_wire.client.record_batch import TRANSACTIONAL, compressed, filler, spoilt
 from purgatorio_wire.history.history import BUSY, integer, items, text
 from purgatorio_wire.history.log import FETCHED, parts
+from purgatorio_wire.history.transaction import IN_TRANSACTIONS
 from purgatorio_wire.scene.asker import Asker, codes, first_of
-from purgatorio_wire.scene.broker import IN_TRANSACTIONS, POLL_SECONDS, SceneLost, SceneSkipped
+from purgatorio_wire.scene.broker import POLL_SECONDS, SceneLost, SceneSkipped
 from purgatorio_wire.trace.record import BY_NOBODY, Written
 
 LEADS_SECONDS: Final = 20.0
@@ -122,11 +123,12 @@ class DataAsker(Asker):
     def produce(
         self, conn: Connection, *parts: str | tuple[str, int], acks: int = 1, size: int = 20, records: int = 1,
         timeout_ms: int = 10_000, corrupt: int | None = None, written: Written = BY_NOBODY,
-        transactional_id: str | None = None, packs: bool = False,
+        transactional_id: str | None = None, packs: bool = False, begins: bool = False,
     ) -> Sent:  # fmt: skip
         """An append of `records` records of `size` bytes, to each of these partitions; to 0 of a topic alone. What the
         partition `corrupt` is sent came to harm on its way. `written`: by an idempotent producer, in a transaction
-        where it has a `transactional_id`. `packs`: whether it is compressed."""
+        where it has a `transactional_id`. `packs`: whether it is compressed. `begins`: whether it adds its partitions
+        to the transaction itself."""
         # The time is now: what is dated long ago is deleted by retention half a minute after a broker's start.
         attributes = 0 if transactional_id is None else TRANSACTIONAL
         data = filler(size, records, int(time.time()) * 1000, written, attributes)
@@ -140,7 +142,7 @@ class DataAsker(Asker):
         values = {
             "transactional_id": transactional_id, "acks": acks, "timeout_ms": timeout_ms, "topic_data": asked,
         }  # fmt: skip
-        version = self.broker.version("produce", most=IN_TRANSACTIONS)
+        version = self.broker.version("produce", most=99 if begins else IN_TRANSACTIONS)
         if transactional_id is not None and version is not None:
             return conn.send("produce", version, values)
         return self._send_about(conn, "produce", values, asked, "name")

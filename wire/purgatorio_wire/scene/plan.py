@@ -1,8 +1,8 @@
 """Runs scenes against a broker.
 
-Several scenes run at a time, each with its own connections, topics and groups. If a scene has a late row or undecided
-rows, or was interrupted, the scene is repeated. So a slow machine is not mistaken for a slow broker. The topics and
-groups of the run are deleted at the end, in every case.
+Several scenes run at a time, each with its own connections, topics and groups. If a scene has a late or an undecided
+response, or was interrupted, this module repeats the scene. So a slow machine is not mistaken for a slow broker. The
+topics and groups of the run are deleted at the end, in every case.
 """
 
 from __future__ import annotations
@@ -429,11 +429,10 @@ async def _delete_groups(broker: Broker, conn: Connection) -> None:
     """Members leave first, for only an empty group is deleted."""
     leaves, deletes = broker.version("leave_group"), broker.version("delete_groups")
     made = broker.made.groups
-    beats = broker.version("share_group_heartbeat")
-    for group, sharers in broker.made.sharers.items():
-        for one in sharers if beats is not None else ():
+    for (api, group), beating in broker.made.beating.items():
+        for one in beating if (version := broker.version(api)) is not None else ():
             left = {"group_id": group, "member_id": one, "member_epoch": -1}
-            await conn.send("share_group_heartbeat", beats or 0, left).within(5)
+            await conn.send(api, version or 0, left).within(5)
     if leaves is not None:
         for group, members in [*made.items()]:  # what a scene left behind may still hear of others
             for part in [sorted(members)] if leaves >= 3 else [[one] for one in members]:

@@ -196,7 +196,7 @@ async def sharers(play: Play, count: int, partitions: int = 1, lock_ms: int | No
 async def _beat(play: Play, one: Sharer, conn: Connection) -> None:
     if not one.epoch:
         play.broker.made.groups[one.group] = set()
-        play.broker.made.sharers.setdefault(one.group, set()).add(one.id)
+        play.broker.made.beating.setdefault((APIS[0], one.group), set()).add(one.id)
     got = await one.beat(conn, 0 if not one.epoch else None)
     error = codes(got.body)
     if error in OFF and not one.epoch:

@@ -1,6 +1,6 @@
 """Scenes of transactions, for the clauses R1 to R7.
 
-The clients use the protocol before the second part of KIP-890, in which one epoch lasts for several transactions. A
+Most clients use the protocol before the second part of KIP-890, in which one epoch lasts for several transactions. A
 transaction has ended when the next transaction of its producer can begin. A broker writes the markers after its
 response to EndTxn. Before the markers are written, the broker refuses a new transaction (CONCURRENT_TRANSACTIONS).
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -18,9 +18,9 @@ from purgatorio_wire.client.connection import Connection, Got, Sent
 from purgatorio_wire.client.record_batch import batch_bytes
 from purgatorio_wire.history.history import LOADING, integer
 from purgatorio_wire.history.log import UNKNOWN_TOPIC
-from purgatorio_wire.history.transaction import ABORTED_NS, CONCURRENT, added
+from purgatorio_wire.history.transaction import ABORTED_NS, CONCURRENT, FIRST_RENEWING, added
 from purgatorio_wire.scene.asker import codes, first_append, first_of, settle
-from purgatorio_wire.scene.broker import POLL_SECONDS, must
+from purgatorio_wire.scene.broker import POLL_SECONDS, SceneSkipped, must
 from purgatorio_wire.scene.data_asker import FetchSession, by_topic
 from purgatorio_wire.scene.fetch import FIRST_SESSIONS
 from purgatorio_wire.scene.member import LONGER, NOT_TOLD, answered, is_told, members, stable, synced
@@ -39,7 +39,6 @@ ENDS_SECONDS: Final = 12.0
 EACH_MS: Final = 12_000
 """Longer than a coordinator takes from one search for what is open for too long to the next."""
 TOO_LONG_MS: Final = 2000
-ADDS_MS: Final = 500
 LOOKS_MS: Final = 10_000
 """The interval of the coordinator's check."""
 APPENDS: Final = 50
@@ -75,6 +74,8 @@ class Writer:
     next: dict[Place, int] = field(default_factory=dict)
     timeout_ms: int | None = None
     """The time-out of its transactions; by default the longest one of the scenes."""
+    renews: bool = False
+    """Whether its appends begin transactions, and each end gives it a new epoch."""
 
     async def begin_again(self) -> None:
         """Get another epoch: what was open before has ended then."""
@@ -136,6 +137,7 @@ class Writer:
         written = Written(self.id, self.epoch, sequence)
         return self.play.produce(
             self.conn, place, acks=-1, size=size, records=records, written=written, transactional_id=self.name,
+            begins=self.renews,
         )  # fmt: skip
 
     def _place(self, one: int | Place) -> Place:
@@ -145,7 +147,13 @@ class Writer:
         values = {
             "transactional_id": self.name, "producer_id": self.id, "producer_epoch": self.epoch, "committed": commits,
         }  # fmt: skip
+        if self.renews:
+            return await self.conn.send("end_txn", FIRST_RENEWING, values)
         return await self.play.ask(self.conn, "end_txn", values)
+
+    async def end_again(self, *, commits: bool) -> None:
+        """Until that is answered otherwise than that it is being ended."""
+        await self._asked(partial(self.end, commits=commits), codes, frozenset({CONCURRENT}), APPENDS)
 
     async def begin_offsets(self, group: str) -> None:
         """Add the offsets of a group, by which a transaction may begin."""
@@ -346,8 +354,7 @@ async def timed_out(play: Play) -> None:
     """Each transaction of a producer has its requested time-out, from its own beginning. One that stays open for
     longer is aborted, which answers the fetches that wait for it."""
     play.need(*ALL_NEEDED)
-    topics = [await play.topic() for _ in range(2)]
-    await asyncio.gather(_each_in_its_time(play, topics[0]), _left_open(play, topics[1]))
+    await asyncio.gather(_each_in_its_time(play, await play.topic()), _left_open(play))
 
 
 async def _each_in_its_time(play: Play, topic: str) -> None:
@@ -363,7 +370,7 @@ async def _each_in_its_time(play: Play, topic: str) -> None:
     await _ask_all(play, asker, [(topic, 0, 0)])
 
 
-async def _left_open(play: Play, topic: str) -> None:
+async def _left_open(play: Play) -> None:
     looks_ms = play.broker.declared.late_topics_ms + LOOKS_MS
     if play.broker.open_looks_ms > LOOKS_MS:
         play.cannot(
@@ -371,14 +378,17 @@ async def _left_open(play: Play, topic: str) -> None:
         )
         return
     too_long_ms = play.wait_ms(TOO_LONG_MS)
+    waits_ms, adds_ms = too_long_ms + ABORTED_NS // 1_000_000 + looks_ms, too_long_ms // 2
+    topic = await play.topic(partitions := waits_ms // adds_ms)
     writer, reader = await writer_of(play, topic, too_long_ms), await play.open("reader")
     await writer.begin(0)
-    waits_ms = too_long_ms + ABORTED_NS // 1_000_000 + looks_ms
     waits = play.fetch(reader, [(topic, 0, 0)], max_wait_ms=waits_ms, committed=True)
     await writer.write(0)
-    # What it adds gives it no more time.
-    while not waits.answer.done() and not added((await writer.add(0)).body):
-        await play.pause(ADDS_MS)
+    # What it adds gives it no more time, of what it had and of what is new.
+    for number in range(1, partitions):
+        if waits.answer.done() or added((await writer.add(0)).body) or added((await writer.add(number)).body):
+            break
+        await play.pause(adds_ms)
     await settle(waits)
     await _ask_all(play, reader, [(topic, 0, 0)])
 
@@ -471,6 +481,47 @@ async def fenced_producer(play: Play) -> None:
     nobody = Writer(play, asker, play.unique("x"), topic, former.id, former.epoch)
     await nobody.add(0)
     await nobody.end(commits=True)
+
+
+@scene(
+    "transactions",
+    "R8 begins, R8 epoch, R8 again, R8 ended, R8 not-fenced, R8 of-none, R1 undecided-shown, R2 not-woken, R3 listed, "
+    "R5 appends-on",
+    seconds=60,
+)
+async def renewed_epochs(play: Play) -> None:
+    """Transactions of a client of KIP-890's second part: an append begins each, and its end gives the producer a new
+    epoch. The end is sent again, as if its response was lost, and with the other outcome. When the next transaction has
+    begun, the old epoch is refused. Then a commit is sent without a transaction."""
+    play.need(*ALL_NEEDED)
+    if not play.broker.renews_epochs:
+        raise SceneSkipped(
+            "the broker does not offer KIP-890's second part, or transaction.version is below 2"
+        )
+    topic = await play.topic(partitions=2)
+    writer = replace(await writer_of(play, topic), renews=True)
+    reader, asker = await play.open("reader"), await play.open("asker")
+    wait, end = play.wait_ms(WAIT_MS), 0
+    rounds = ((True, (0,)), (False, (1, 0)), (True, (0, 1)), (False, (0,)))
+    former: Writer | None = None
+    for commits, numbers in rounds:
+        waits = play.fetch(reader, [(topic, 0, end)], max_wait_ms=wait, committed=True)
+        await play.pause(30)
+        await writer.write(*numbers)
+        if former is not None:
+            await former.end(commits=not commits)
+            await settle(former.append(0))
+        await _ask_all(play, asker, [(topic, 0, end)])
+        await play.pause(OPEN_MS)
+        former, writer = writer, replace(writer, next={})
+        must(not writer.took(await former.end(commits=commits)), "a transaction could not be ended")
+        await settle(waits)
+        await former.end_again(commits=commits)
+        await former.end(commits=not commits)
+        await _ask_all(play, asker, [(topic, 0, end)])
+        end += 2  # a record and a marker
+    await writer.begin_again()
+    await writer.end(commits=True)
 
 
 @scene("transactions", "R7 committed, R7 unstable, R6 begins", seconds=60)

@@ -61,7 +61,8 @@ class Declared:
     is unknown. `late_ms`: the allowed lateness of every response; `late_topics_ms`: after creating or deleting a
     topic, and after a replica continues. `session_least_ms` and `session_most_ms`: the bounds of a session;
     `note_most_bytes`: the limit of the metadata of a committed offset; `deliveries_most`: how often a share group
-    delivers a record. They are None if unknown.
+    delivers a record; `consumer_session_ms`: the session time-out of the consumer groups of KIP-848. They are None if
+    unknown.
     """
 
     late_ms: int = 100
@@ -71,6 +72,7 @@ class Declared:
     session_most_ms: int | None = None
     note_most_bytes: int | None = None
     deliveries_most: int | None = None
+    consumer_session_ms: int | None = None
 
     def refuses_session(self, asked_ms: int | None) -> bool:
         """Whether a session of this time-out is outside of the bounds."""

@@ -28,6 +28,7 @@ from typing import Final, NewType
 from purgatorio.clock import Clock, MonotonicClock
 from purgatorio.compiling import mypyc_attr
 from purgatorio.faults import CONTAIN, FaultPolicy, first_exit
+from purgatorio.given import CO_COROUTINE, FUNCTIONS, given, no_task, require_function, whole_ms
 from purgatorio.lock import COMPILED
 from purgatorio.owned import Owned
 from purgatorio.process import PROCESS, made_before_fork
@@ -37,7 +38,7 @@ from purgatorio.timer.calls import Repeated, bound
 from purgatorio.timer.hand_over import close_executor, given_executor
 from purgatorio.timer.intrusive.node import NOWHERE, Callback, Node
 from purgatorio.timer.intrusive.wheel import HANDLE_BITS, NO_CALLS, Due, Wheel
-from purgatorio.timer.task import TimerTask, no_function, no_task, whole_ms
+from purgatorio.timer.task import TimerTask
 from purgatorio.timer.undriven import Undriven
 
 DEFAULT_WHEEL_SIZE: Final = 256
@@ -171,8 +172,10 @@ class IntrusiveTimer(Owned):
         self.name = name
         self.tick_ms = tick_ms
         self.integer_handles = not COMPILED if integer_handles is None else integer_handles
-        self.faults = faults
-        self._now_ms: Callable[[], int] = (clock or MonotonicClock()).now_ms
+        self.faults = given("a fault policy", faults)
+        self._now_ms: Callable[[], int] = (
+            MonotonicClock() if clock is None else given("a clock", clock)
+        ).now_ms
         self._sync = sync
         self._executor = given_executor(executor, name, sync)
         self._lock = sync.mutex("intrusive-timer")
@@ -215,8 +218,8 @@ class IntrusiveTimer(Owned):
     def call_at(self, deadline_ms: int, callback: Callback) -> Handle:
         """Let `callback` run once at `deadline_ms` of the timer's clock. Raises TypeError for a float or for an object
         that is no function, and TimerClosed after `close`."""
-        if not callable(callback):
-            raise no_function(callback)
+        if not isinstance(callback, FUNCTIONS) or callback.__code__.co_flags & CO_COROUTINE:
+            require_function(callback)
         if self._forks != PROCESS.forks:
             made_before_fork(self)
         try:
@@ -244,8 +247,8 @@ class IntrusiveTimer(Owned):
 
     def call_later(self, delay_ms: int, callback: Callback) -> Handle:
         """As `call_at`, `delay_ms` from now."""
-        if not callable(callback):
-            raise no_function(callback)
+        if not isinstance(callback, FUNCTIONS) or callback.__code__.co_flags & CO_COROUTINE:
+            require_function(callback)
         if self._forks != PROCESS.forks:
             made_before_fork(self)
         try:

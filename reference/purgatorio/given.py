@@ -1,0 +1,79 @@
+"""What a program gives to this package, checked by the call that takes it: a TypeError in words.
+
+A wrong part would fail later, on another thread, or not at all: a coroutine function never runs as a callback, because
+nothing awaits it.
+"""
+
+import operator
+from functools import partial
+from types import FunctionType, MappingProxyType, MethodType
+from typing import Final, TypeVar
+
+Given = TypeVar("Given")
+
+_METHODS: Final = MappingProxyType(
+    {
+        "a timer": ("add", "advance_clock", "cancel", "close", "size"),
+        "an executor": ("submit", "shutdown", "shutdown_now", "await_termination", "is_current"),
+        "a clock": ("now_ms",),
+        "a fault policy": ("caught",),
+        "a dialect": ("force_complete", "safe_try_complete", "register"),
+        "a lock": ("acquire", "release", "__enter__"),
+        "a gauge registry": ("add", "remove"),
+        "an event loop": ("call_soon_threadsafe",),
+    }
+)
+"""What a part is asked to do."""
+
+FUNCTIONS: Final = (FunctionType, MethodType)
+CO_COROUTINE: Final = 0x80
+"""`inspect.CO_COROUTINE`: the flag of `async def`."""
+
+
+def given(what: str, part: Given) -> Given:
+    """`part`. TypeError for what lacks a method of `what`, and for a class in place of its object."""
+    missing = [name for name in _METHODS[what] if not callable(getattr(part, name, None))]
+    if missing or isinstance(part, type):
+        raise TypeError(f"{what} is needed, not {part!r}" + (f": it has no {missing[0]}" if missing else ""))
+    return part
+
+
+def require_function(function: object) -> None:
+    """TypeError for what is no function, or is a coroutine function."""
+    if not callable(function):
+        raise TypeError(f"a timer calls a function, and {function!r} is none")
+    inner: object = function
+    while isinstance(inner, partial):
+        inner = inner.func
+    if is_async(inner):
+        raise TypeError(
+            f"{function!r} is a coroutine function, which nothing would await: give a plain function, which may call "
+            "loop.create_task or asyncio.run_coroutine_threadsafe"
+        )
+
+
+def is_async(function: object) -> bool:
+    """Whether a function or method is an `async def`."""
+    return isinstance(function, FUNCTIONS) and function.__code__.co_flags & CO_COROUTINE != 0
+
+
+def require_plain_methods(of: type, names: tuple[str, ...]) -> None:
+    """TypeError for a class whose callbacks are coroutine functions."""
+    for name in names:
+        if is_async(getattr(of, name, None)):
+            raise TypeError(
+                f"{of.__name__}.{name} is a coroutine function, which nothing would await: write a plain method"
+            )
+
+
+def whole_ms(delay: object) -> int:
+    """A delay as an integer. TypeError for a float, a text, None."""
+    try:
+        return operator.index(delay)  # type: ignore[arg-type]  # what it refuses is the question
+    except TypeError:
+        raise TypeError(f"a delay is a whole number of milliseconds, not {delay!r}") from None
+
+
+def no_task(task: object) -> TypeError:
+    """For what `add` and `cancel` do not take."""
+    return TypeError(f"a timer takes a TimerTask, or what call_later returned; {task!r} is neither")

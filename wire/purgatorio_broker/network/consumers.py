@@ -1,0 +1,147 @@
+"""`Consumers`: the consumer groups of KIP-848, in which the broker assigns the partitions.
+
+    change      a member comes, goes, or subscribes to other topics: the group has its next epoch, and targets
+    reconciled  a member whose target lacks what it has is to revoke that first, in its old epoch; when it has, it gets
+                the epoch of the group, and of its target what no other member has
+
+A member that is silent for its session time-out, or has not revoked by its rebalance time-out, is removed at the next
+heartbeat of its group.
+
+Not here: static members, regular expressions, assignors of a name, commits by a member's epoch.
+"""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Final
+
+from kio.schema.errors import ErrorCode
+
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.network.cluster import Cluster
+from purgatorio_broker.network.shares import Beat
+
+CONSUMER_SESSION_MS: Final = 9000
+MOST_GROUPS: Final = 2000
+MOST_MEMBERS: Final = 100
+Owned = frozenset[TopicPartition]
+
+
+@dataclass(slots=True)
+class _Member:
+    """`revoking`: what it has and is to revoke, since when."""
+
+    subscribed: list[str]
+    rebalance_ms: int
+    heard_s: float
+    epoch: int = 0
+    former: int = 0
+    target: Owned = frozenset()
+    assigned: Owned = frozenset()
+    revoking: Owned = frozenset()
+    revokes_s: float = 0.0
+
+    def over(self, now_s: float) -> bool:
+        late = bool(self.revoking) and now_s - self.revokes_s > self.rebalance_ms / 1000
+        return late or now_s - self.heard_s > CONSUMER_SESSION_MS / 1000
+
+    def takes(self, epoch: int, owned: Owned | None) -> bool:
+        """Whether it may name this epoch: its own, or the former one, if the response with its own was lost."""
+        return epoch == self.epoch or (epoch == self.former and owned is not None and owned <= self.assigned)
+
+
+@dataclass(slots=True)
+class _Group:
+    epoch: int = 0
+    members: dict[str, _Member] = field(default_factory=dict)
+
+
+class Consumers:
+    """For any number of threads."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._lock = threading.Lock()
+        self._groups: dict[str, _Group] = {}
+
+    def beat(
+        self, name: str, member_id: str, epoch: int, subscribed: Sequence[str] | None, owned: Owned | None,
+        rebalance_ms: int,
+    ) -> Beat:  # fmt: skip
+        """A member joins (epoch 0), is there, or leaves (-1). `owned`: None where that has not changed."""
+        now_s = monotonic()
+        with self._lock:
+            if epoch == 0 and len(self._groups) < MOST_GROUPS:
+                group = self._groups.setdefault(name, _Group())
+            elif (found := self._groups.get(name)) is not None:
+                group = found
+            else:
+                return Beat(ErrorCode.group_id_not_found)
+            self._expire(group, now_s)
+            member = group.members.get(member_id)
+            if epoch == 0 and len(group.members) < MOST_MEMBERS:
+                member = _Member([], rebalance_ms, now_s)
+                group.members[member_id] = member
+            elif member is None:
+                return Beat(ErrorCode.unknown_member_id)
+            elif epoch < 0:
+                del group.members[member_id]
+                self._change(group)
+                if not group.members:
+                    del self._groups[name]
+                return Beat(epoch=epoch)
+            elif not member.takes(epoch, owned):
+                return Beat(ErrorCode.fenced_member_epoch)
+            if subscribed is not None and [*subscribed] != member.subscribed:
+                member.subscribed = [*subscribed]
+                self._change(group)
+            member.heard_s = now_s
+            before = member.assigned
+            self._reconcile(group, member, owned, now_s)
+            news = epoch != member.epoch or before != member.assigned
+            return Beat(epoch=member.epoch, assigned=sorted(member.assigned) if news else None)
+
+    def _expire(self, group: _Group, now_s: float) -> None:
+        over = [member_id for member_id, member in group.members.items() if member.over(now_s)]
+        for member_id in over:
+            del group.members[member_id]
+        if over:
+            self._change(group)
+
+    def _change(self, group: _Group) -> None:
+        """The next epoch: of each topic each subscriber keeps what it can, up to its equal part."""
+        group.epoch += 1
+        targets: dict[str, set[TopicPartition]] = {member_id: set() for member_id in group.members}
+        for name in sorted({topic for member in group.members.values() for topic in member.subscribed}):
+            topic = self._cluster.topic(name)
+            free = {*topic.all()} if topic is not None else set[TopicPartition]()
+            readers = sorted(
+                (member_id for member_id, member in group.members.items() if name in member.subscribed),
+                key=lambda member_id: -len(group.members[member_id].target),
+            )
+            each, more = divmod(len(free), len(readers))
+            parts = {member_id: each + (at < more) for at, member_id in enumerate(readers)}
+            for member_id, most in parts.items():
+                kept = sorted(group.members[member_id].target & free)[:most]
+                free.difference_update(kept)
+                targets[member_id].update(kept)
+                parts[member_id] -= len(kept)
+            for member_id, left in parts.items():
+                targets[member_id].update([free.pop() for _ in range(left)])
+        for member_id, target in targets.items():
+            group.members[member_id].target = frozenset(target)
+
+    def _reconcile(self, group: _Group, member: _Member, owned: Owned | None, now_s: float) -> None:
+        if owned is not None and not owned & member.revoking:
+            member.revoking = frozenset()
+        if member.revoking:
+            return
+        lost = member.assigned - member.target
+        if lost:
+            member.assigned, member.revoking, member.revokes_s = member.assigned - lost, lost, now_s
+            return
+        if member.epoch != group.epoch:
+            member.former, member.epoch = member.epoch, group.epoch
+        others = (one for one in group.members.values() if one is not member)
+        member.assigned = member.target.difference(*(one.assigned | one.revoking for one in others))

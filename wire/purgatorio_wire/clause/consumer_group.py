@@ -1,0 +1,245 @@
+"""G14, G15: the consumer groups of KIP-848. The broker assigns the partitions, and members send only heartbeats.
+
+A member has an epoch, which it names in each heartbeat. It owns what it was assigned last, and what it was assigned
+before until a heartbeat of it reports that it has revoked it. The heartbeats about a group follow one another in a
+scene, so each finds the group as those before it left it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final
+
+from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Timed
+from purgatorio_wire.history.finding import Rows, broken, checked, kept, named, timed
+from purgatorio_wire.history.history import (
+    END_OF_TIME,
+    EXCUSED,
+    LOADING,
+    Exchange,
+    Scene,
+    integer,
+    integers,
+    items,
+    text,
+    texts,
+)
+from purgatorio_wire.history.log import Topics
+from purgatorio_wire.trace.record import Body
+
+BEAT: Final = "consumer_group_heartbeat"
+JOINS: Final = 0
+"""The epoch by which a member joins; it leaves by one below."""
+UNKNOWN_MEMBER, NO_GROUP, FENCED_EPOCH, OFF = 25, 69, 110, 35
+GAP_NS: Final = 20_000 * MS
+"""By how much is late what never comes: a scene waits so long."""
+IDLE_NS: Final = 1000 * MS
+"""Who is not heard of for longer is not waited for."""
+
+Owned = frozenset[tuple[str, int]]
+"""Partitions by topic id and number."""
+
+
+def owned(body: Body | None, name: str = "topic_partitions") -> Owned:
+    """The partitions that a heartbeat or an assignment names."""
+    return frozenset(
+        (text(topic, "topic_id"), number)
+        for topic in items(body, name)
+        for number in integers(topic, "partitions")
+    )
+
+
+def assignment(body: Body | None) -> Owned | None:
+    """What a response assigns; None where that has not changed."""
+    found = None if body is None else body.get("assignment")
+    return owned(found) if isinstance(found, dict) else None
+
+
+def consumer_groups(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
+    found: dict[str, list[Exchange]] = defaultdict(list)
+    for one in scene.of(BEAT):
+        found[text(one.body, "group_id")].append(one)
+    for beats in found.values():
+        begins = integer(beats[0].body, "member_epoch") == JOINS
+        if begins and all(first.ended_t <= then.t for first, then in pairwise(beats)):
+            yield from _Group(bounds, topics).judged(beats)
+
+
+@dataclass(slots=True)
+class _Member:
+    """`told`: its last assignment; `held`: what it may own; `revokes`: since when it is to revoke some of that."""
+
+    heard: Exchange
+    rebalance_ns: int
+    epoch: int = 0
+    former: int = 0
+    told: Owned = frozenset()
+    held: Owned = frozenset()
+    revokes: Exchange | None = None
+    retold: bool = False
+    """Whether its assignment has changed in its epoch: Kafka takes no former epoch then."""
+    overdue: bool = False
+    """Whether it was found to be a member for too long."""
+
+
+@dataclass(slots=True)
+class _Group:
+    bounds: Bounds
+    topics: Topics
+    members: dict[str, _Member] = field(default_factory=dict)
+    subscribed: set[tuple[str, ...]] = field(default_factory=set)
+    change: Exchange | None = None
+    """By what somebody last came or went, until all members have what follows from it."""
+    since_t: int = 0
+    """Since when nothing but the broker delays that."""
+    least_epoch: int = 0
+    """The highest one before."""
+    beat_ms: int = 0
+
+    def judged(self, beats: Iterable[Exchange]) -> Rows:
+        until_t = 0
+        for one in beats:
+            if one.got is None or one.error in (*LOADING, OFF) or one.error in EXCUSED:
+                break  # what became of it is not known
+            yield from self._overdue(one.t)
+            yield from self._told(one)
+            until_t = one.ended_t
+        yield from self._overdue(until_t)
+        yield from self._given(None, until_t)
+
+    def _told(self, one: Exchange) -> Rows:
+        self.beat_ms = integer(one.got, "heartbeat_interval_ms") or self.beat_ms
+        name, epoch, error = text(one.body, "member_id"), integer(one.body, "member_epoch"), one.error
+        member = self.members.get(name)
+        if member is not None and 0 < epoch < member.epoch and member.retold and error == FENCED_EPOCH:
+            return
+        if member is None and epoch != JOINS:
+            right = error == UNKNOWN_MEMBER or (error == NO_GROUP and not self.members)
+            yield checked(
+                "G15", "stranger", one, right, f"{named(UNKNOWN_MEMBER)}: it is no member", named(error)
+            )
+        elif member is not None and error == UNKNOWN_MEMBER and one.ended_t >= self._outs(member)[0]:
+            yield kept("G15", "not-put-out")
+            yield from self._gone(name, one)
+        elif member is not None and epoch > 0 and not _names_epoch(member, one):
+            allowed = f"{named(FENCED_EPOCH)}: its epoch is {member.epoch}"
+            yield checked("G15", "taken-though-wrong", one, error == FENCED_EPOCH, allowed, named(error))
+        elif error:
+            why = (
+                "it joins" if member is None else f"its epoch is {member.epoch}, and it was heard of in time"
+            )
+            yield broken("G15", "put-out", one, f"no error: {why}", named(error))
+        else:
+            yield kept("G15", "again" if member is not None and 0 < epoch < member.epoch else "put-out")
+            yield from self._taken(name, epoch, one)
+
+    def _taken(self, name: str, epoch: int, one: Exchange) -> Rows:
+        if epoch < 0:
+            yield from self._gone(name, one)
+            return
+        if epoch == JOINS:
+            self.subscribed.add(tuple(sorted(texts(one.body, "subscribed_topic_names"))))
+            if name not in self.members:
+                yield from self._changes(one)
+            self.members[name] = _Member(one, integer(one.body, "rebalance_timeout_ms") * MS)
+        member, now = self.members[name], integer(one.got, "member_epoch")
+        member.heard = one
+        if isinstance(one.body.get("topic_partitions"), list):
+            member.held = member.told | (member.held & owned(one.body))
+        yield from self._assigned(member, one)
+        yield checked(
+            "G14", "epoch", one, now >= member.epoch, f"an epoch from {member.epoch} on", f"epoch {now}"
+        )
+        member.retold = now == member.epoch and (member.retold or assignment(one.got) is not None)
+        if now != member.epoch:
+            member.former, member.epoch = member.epoch, now
+        yield from self._given(one, one.ended_t)
+
+    def _assigned(self, member: _Member, one: Exchange) -> Rows:
+        told = assignment(one.got)
+        if told is not None:
+            new = told - member.held
+            for name, other in [*self.members.items()]:
+                common = new & other.held if other is not member else ()
+                if common and one.ended_t < self._outs(other)[0]:
+                    seen = f"{len(common)} partitions that another member owns and has not revoked"
+                    events = other.heard.events
+                    yield broken("G14", "two-owners", one, "partitions that no other owns", seen, *events)
+                elif common:
+                    yield from self._put_out(other, self._out_by(other, one.answer_t, one.ended_t))
+                    yield from self._gone(name, one)
+                elif new and other is not member:
+                    yield kept("G14", "two-owners")
+            member.told, member.held = told, member.held | told
+        member.revokes = None if member.held == member.told else member.revokes or one
+
+    def _outs(self, member: _Member) -> tuple[int, int]:
+        """From when on a member may be removed, and when it has to be."""
+        heard, since, session_ms = member.heard, member.revokes, self.bounds.declared.consumer_session_ms
+        may_t = heard.t + (session_ms or self.beat_ms) * MS
+        due_t = END_OF_TIME if session_ms is None else heard.ended_t + session_ms * MS
+        if since is not None:
+            may_t = min(may_t, since.t + member.rebalance_ns)
+            due_t = min(due_t, since.ended_t + member.rebalance_ns)
+        return may_t - EARLY_NS, due_t
+
+    def _out_by(self, member: _Member, came_t: int | None, watched_t: int) -> Timed:
+        since = member.revokes or member.heard
+        return self._by(since.t, self._outs(member)[1], came_t, watched_t)
+
+    def _by(self, start_t: int, due_t: int, came_t: int | None, watched_t: int) -> Timed:
+        late_ms = self.bounds.declared.late_topics_ms
+        return self.bounds.by(start_t, due_t, came_t, gap_ns=GAP_NS, watched_t=watched_t, late_ms=late_ms)
+
+    def _put_out(self, member: _Member, by: Timed) -> Rows:
+        since = member.revokes or member.heard
+        promise = "its removal, at its session or rebalance time-out,"
+        yield timed("G15", "not-put-out", since, by, promise, since.t, what="removed")
+
+    def _overdue(self, t: int) -> Rows:
+        """Who is a member for longer than it may be, and nobody has noticed that it is out."""
+        for member in self.members.values():
+            by = self._out_by(member, None, t)
+            if t > by.limit_t and not member.overdue:
+                member.overdue = True
+                yield from self._put_out(member, by)
+
+    def _gone(self, name: str, one: Exchange) -> Rows:
+        del self.members[name]
+        yield from self._changes(one)
+
+    def _changes(self, one: Exchange) -> Rows:
+        yield from self._given(None, one.t)
+        self.change, self.since_t = one, one.ended_t
+        self.least_epoch = max((member.epoch for member in self.members.values()), default=0)
+
+    def _given(self, one: Exchange | None, t: int) -> Rows:
+        """Whether all members have their partitions after the last change. `one`: what was answered just now."""
+        names = next(iter(self.subscribed), ())
+        size = sum(self.topics.topics[name].partitions for name in names if name in self.topics.topics)
+        if self.change is None or not self.members or not size or len(self.subscribed) > 1:
+            return
+        members = self.members.values()
+        if one is not None:
+            if any(x.held != x.told or x.heard.t < one.t - IDLE_NS for x in members):
+                self.since_t = one.ended_t
+            told, epochs = [x.told for x in members], {x.epoch for x in members}
+            all_given = sum(map(len, told)) == size == len(frozenset().union(*told))
+            if not all_given or len(epochs) > 1 or min(epochs) <= self.least_epoch:
+                return
+        by = self._by(self.since_t, self.since_t, None if one is None else t, t)
+        if one is not None or t > by.limit_t:
+            change, self.change = self.change, None
+            promise = "all partitions assigned, and a new epoch for each member,"
+            yield timed("G14", "not-given", change, by, promise, self.since_t, what="assigned")
+
+
+def _names_epoch(member: _Member, one: Exchange) -> bool:
+    """Whether it names the epoch of the member; or the former one, as if the response with the new one was lost, with
+    partitions that the member has."""
+    epoch, said = integer(one.body, "member_epoch"), one.body.get("topic_partitions")
+    lost = epoch == member.former and isinstance(said, list) and owned(one.body) <= member.told
+    return epoch == member.epoch or lost

@@ -1,0 +1,193 @@
+"""Scenes of the consumer groups of KIP-848, for the clauses G14 and G15.
+
+The broker assigns the partitions. A member learns its assignment from its heartbeats, and reports what it owns when
+that has changed. These members send heartbeats more often than they are asked to, one after another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from purgatorio_wire.clause.consumer_group import BEAT, OFF, UNKNOWN_MEMBER, Owned, assignment
+from purgatorio_wire.client.connection import Connection, Got
+from purgatorio_wire.history.history import integer
+from purgatorio_wire.scene.asker import codes
+from purgatorio_wire.scene.broker import SceneSkipped, must
+from purgatorio_wire.scene.play import Play
+from purgatorio_wire.scene.spec import scene
+
+PARTITIONS: Final = 4
+POLL_MS: Final = 60
+HELD_BEATS: Final = 8
+SETTLES_SECONDS: Final = 24.0
+BEATS: Final = int(SETTLES_SECONDS * 1000 / POLL_MS)
+REBALANCE_MS: Final = 3000
+MOST_SESSION_MS: Final = 50_000
+
+
+@dataclass(slots=True)
+class Consumer:
+    """A member. `said`: what it last reported to own. `revokes`: whether it gives up what is taken from it."""
+
+    play: Play
+    conn: Connection
+    group: str
+    topic: str
+    id: str
+    rebalance_ms: int
+    epoch: int = 0
+    former: int = 0
+    assigned: Owned = frozenset()
+    said: Owned = frozenset()
+    revokes: bool = True
+
+    async def beat(
+        self, epoch: int | None = None, owns: Owned | None = None, member: str | None = None
+    ) -> int:
+        """A heartbeat, by which it joins if its epoch is 0; returns the error. `epoch`, `owns`, `member`: others than
+        its own."""
+        usual, joins = epoch is None and member is None, epoch is None and self.epoch == 0
+        if joins:
+            self.said = owns = frozenset()
+        elif usual and self.revokes and self.assigned != self.said:
+            self.said = owns = self.assigned
+        values = {
+            "group_id": self.group, "member_id": member or self.id,
+            "member_epoch": self.epoch if epoch is None else epoch,
+            "instance_id": None, "rack_id": None, "rebalance_timeout_ms": self.rebalance_ms if joins else -1,
+            "subscribed_topic_names": [self.topic] if joins else None, "subscribed_topic_regex": None,
+            "server_assignor": None, "topic_partitions": None if owns is None else _named(owns),
+        }  # fmt: skip
+        got = await self.play.ask(self.conn, BEAT, values)
+        if usual and not codes(got.body):
+            self._took(got)
+        return codes(got.body)
+
+    def _took(self, got: Got) -> None:
+        now, told = integer(got.body, "member_epoch"), assignment(got.body)
+        if now != self.epoch:
+            self.former, self.epoch = self.epoch, now
+        self.assigned = self.assigned if told is None else told
+
+    async def leave(self) -> None:
+        await self.beat(-1)
+        self.epoch, self.assigned = 0, frozenset()
+
+
+def _named(owns: Owned) -> list[dict[str, object]]:
+    topics = sorted({topic for topic, _ in owns})
+    return [
+        {"topic_id": topic, "partitions": sorted(number for one, number in owns if one == topic)}
+        for topic in topics
+    ]
+
+
+async def consumers(play: Play, count: int, rebalance_ms: int = 30_000) -> list[Consumer]:
+    """Members of a new group, of which the first has joined."""
+    play.need(BEAT)
+    topic, group = await play.topic(PARTITIONS), await play.group()
+    made = [
+        Consumer(play, await play.open("consumer"), group, topic, play.unique("c"), rebalance_ms)
+        for _ in range(count)
+    ]
+    play.broker.made.beating.setdefault((BEAT, group), set()).update(one.id for one in made)
+    error = await made[0].beat()
+    if error == OFF:
+        raise SceneSkipped(f"{BEAT}: switched off (group.version, group.coordinator.rebalance.protocols)")
+    must(not error, f"a consumer group could not be joined: error {error}")
+    return made
+
+
+async def settled(members: Sequence[Consumer], above: int = 0) -> int:
+    """Send heartbeats until the members have all partitions and one epoch, above that of before; returns the epoch."""
+    play, now = members[0].play, asyncio.get_running_loop().time
+    ends = now() + SETTLES_SECONDS
+    while now() < ends:
+        for one in members:
+            await one.beat()
+        told = [number for one in members for number in one.assigned]
+        epochs = {one.epoch for one in members}
+        if len(epochs) == 1 and min(epochs) > above and len({*told}) == len(told) == PARTITIONS:
+            break
+        await play.pause(POLL_MS)
+    for one in members:
+        await one.beat()
+    return members[0].epoch
+
+
+@scene(
+    "groups",
+    "G14 two-owners, G14 not-given, G14 epoch, G15 taken-though-wrong, G15 again, G15 put-out, G15 stranger",
+    seconds=110,
+)
+async def reassigned(play: Play) -> None:
+    """Members join and leave. One that is to give up partitions keeps them for a while. Heartbeats name wrong epochs
+    and members, and, as if a response was lost, the former epoch."""
+    first, second, third = await consumers(play, 3)
+    now = await settled([first])
+    first.revokes = False
+    held = 0
+    for _ in range(BEATS):
+        await first.beat()
+        await second.beat()
+        held += first.assigned != first.said
+        if held > HELD_BEATS:
+            break
+        await play.pause(POLL_MS)
+    first.revokes = True
+    now = await settled([first, second], now)
+    for one in (first, second):
+        await one.beat(one.epoch + 1)
+        await one.beat(member=play.unique("nobody"))
+        if one.former:
+            await one.beat(one.former, one.assigned)
+            await one.beat(one.former)
+    now = await settled([first, second, third], now)
+    await second.leave()
+    await second.beat(now)
+    now = await settled([first, third], now)
+    now = await settled([first, third, second], now)
+    await third.leave()
+    await settled([first, second], now)
+    for one in (first, second):
+        await one.leave()
+
+
+@scene("groups", "G15 not-put-out, G14 not-given", seconds=110)
+async def unrevoked(play: Play) -> None:
+    """A member that is to give up partitions sends heartbeats, and never gives them up: it is removed at its rebalance
+    time-out. Then it joins again."""
+    first, second = await consumers(play, 2, rebalance_ms := play.wait_ms(REBALANCE_MS))
+    now = await settled([first])
+    first.revokes = False
+    for _ in range(BEATS + rebalance_ms // POLL_MS):
+        await second.beat()
+        if await first.beat() == UNKNOWN_MEMBER:
+            break
+        await play.pause(POLL_MS)
+    first.epoch, first.assigned, first.revokes = 0, frozenset(), True
+    now = await settled([second], now)
+    await settled([second, first], now)
+    for one in (first, second):
+        await one.leave()
+
+
+@scene("groups", "G15 not-put-out, G14 not-given", seconds=120, takes=50)
+async def silent_consumer(play: Play) -> None:
+    """A member is not heard of any more: it is removed at its session time-out, and the other gets its partitions."""
+    play.need(BEAT)
+    session_ms = play.broker.declared.consumer_session_ms
+    if session_ms is None or session_ms > MOST_SESSION_MS:
+        raise SceneSkipped(f"group.consumer.session.timeout.ms is {session_ms}: longer than a scene")
+    first, second = await consumers(play, 2)
+    epoch, now = await settled([first, second], await settled([first])), asyncio.get_running_loop().time
+    ends = now() + session_ms / 1000 + SETTLES_SECONDS
+    while second.epoch == epoch and now() < ends:
+        await second.beat()
+        await play.pause(POLL_MS * 4)
+    await second.beat()
+    await first.beat()
+    await second.leave()
