@@ -84,7 +84,7 @@ def test_the_policy_lets_our_script_run_and_no_other(tmp_path: Path) -> None:
     text = page(*hostile_check("x")).replace("<main>", f"<main>{HOSTILE[0]}")
     seen = dom(text, tmp_path, 1280, policy=True)
     assert "<title>VIOLATED: x - purgatorio report</title>" in seen
-    assert "for its fields; or Tab" in seen
+    assert "or use Tab and the arrow keys" in seen
 
 
 def test_a_drawing_answers_to_keys_and_pointer(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_drawing_answers_to_keys_and_pointer(tmp_path: Path) -> None:
     told = json.loads(html.unescape(title[1]))
     rows = example.rows
     wanted = [rows[0], rows[1], rows[-1], rows[-1], rows[1]]
-    assert "Point at a row" in told["seen"][0]
+    assert "point at its row" in told["seen"][0]
     assert [f"i: {row.i};" in said for row, said in zip(wanted, told["seen"][1:], strict=True)] == [True] * 5
     assert (told["chosen"], told["tab"], told["bars"]) == (1, 1, 1)
 
