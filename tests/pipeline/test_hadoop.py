@@ -127,8 +127,8 @@ def test_what_is_not_read_from_there(
     """Names that Spark passes over or takes for patterns, and what is too large for one piece, are refused; Parquet
     that is not in order is invalid, as by path."""
     refused = {
-        "_run.jsonl": "Spark passes over a name like this",
-        "a,b.jsonl": "under a name without",
+        "_run.jsonl": "Spark ignores a file of this name",
+        "a,b.jsonl": "the name of a file must contain none of",
     }
     (tmp_path / "refused").mkdir()
     whole = (TRACES / "kafka-clean-1k.jsonl").read_bytes()
