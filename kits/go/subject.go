@@ -42,13 +42,14 @@ type message struct {
 }
 
 type subject struct {
-	promises Promises
-	factory  Factory
-	reports  []string
-	lock     sync.Mutex // of out
-	out      *bufio.Writer
-	holds    atomic.Int64
-	current  atomic.Pointer[run]
+	promises   Promises
+	factory    Factory
+	reports    []string
+	lock       sync.Mutex // of out
+	out        *bufio.Writer
+	holds      atomic.Int64
+	current    atomic.Pointer[run]
+	unanswered sync.WaitGroup
 }
 
 // under says of each goroutine which call it makes, and at which of its steps it is to wait.
@@ -91,10 +92,13 @@ func serve(promises Promises, factory Factory, in io.Reader, out io.Writer) {
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var call message
-		if err := json.Unmarshal(lines.Bytes(), &call); err != nil {
-			panic(err)
+		err := json.Unmarshal(lines.Bytes(), &call)
+		r := s.current.Load()
+		if err != nil || (r == nil && call.M != "describe" && call.M != "start") {
+			fmt.Fprintf(os.Stderr, "no call of the subject protocol, or one before start: %q\n", lines.Text())
+			os.Exit(2)
 		}
-		switch r := s.current.Load(); {
+		switch {
 		case call.M == "describe":
 			s.say(s.description(call.N))
 		case call.M == "start":
@@ -115,8 +119,16 @@ func serve(promises Promises, factory Factory, in io.Reader, out io.Writer) {
 			r.lock.Unlock()
 			there <- call
 		default:
+			s.unanswered.Add(1)
 			r.lanes[call.Lane] <- call
 		}
+	}
+	// What has been read is answered; a call that waits for the driver never is.
+	answered := make(chan struct{})
+	go func() { s.unanswered.Wait(); close(answered) }()
+	select {
+	case <-answered:
+	case <-time.After(time.Second):
 	}
 }
 
@@ -178,6 +190,7 @@ func (s *subject) start(call message) (problem any) {
 		go func() {
 			for call := range calls {
 				r.make(call)
+				s.unanswered.Done()
 			}
 		}()
 	}

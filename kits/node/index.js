@@ -37,6 +37,7 @@ function run(promises, factory) {
   const say = (message) => process.stdout.write(JSON.stringify(message) + "\n");
   let holds = 0;
   let current = null;
+  const unanswered = new Set();
 
   const description = (n) => {
     const { name, version, profile, lanes = 1 } = promises;
@@ -57,6 +58,7 @@ function run(promises, factory) {
       this.names = new Map(); // operation to id
       this.ready = new Set();
       this.turns = new Set(); // names of turns of the event loop that are under way
+      this.lanes = new Map(); // number of a lane to its last call
       this.waiting = []; // those that come when there is no name left
       this.under = factory[start.part](this.virtual, start.now_ns ?? 0);
     }
@@ -221,9 +223,20 @@ function run(promises, factory) {
       say({ m: "answer", n: call.n });
       current.resume(call);
     } else {
-      here.run({ during: call.n }, () => current.make(call));
+      const run = current;
+      const make = () => here.run({ during: call.n }, () => run.make(call));
+      // A lane makes one call after the other; what is told to a call that is paused is of no lane.
+      const before = call.hold === undefined ? run.lanes.get(call.lane) : undefined;
+      const made = before === undefined ? make() : before.then(make);
+      if (call.hold === undefined) run.lanes.set(call.lane, made);
+      unanswered.add(made);
+      made.finally(() => unanswered.delete(made));
     }
-  }).on("close", () => process.exit(0));
+  }).on("close", () => {
+    // What has been read is answered; a call that waits for the driver never is.
+    Promise.allSettled(unanswered).then(() => process.exit(0));
+    setTimeout(() => process.exit(0), 1000);
+  });
 }
 
 class ToldToFail extends Error {

@@ -41,7 +41,7 @@ def given(what: str, part: Given) -> Given:
 def require_function(function: object) -> None:
     """TypeError for what is no function, or is a coroutine function."""
     if not callable(function):
-        raise TypeError(f"a timer calls a function, and {function!r} is none")
+        raise TypeError(f"a timer calls a function, not {function!r}")
     inner: object = function
     while isinstance(inner, partial):
         inner = inner.func

@@ -478,6 +478,7 @@ def test_threads_that_wait_for_each_other_break_p3(
             "program  lane 0: register(p*-op, *",
             "*lane 0 stands in try_complete of p*-op*",
             "*lane 1: check(p*); lane 0 continues",
+            "FAILED *O1 cannot be judged: P3 is broken: deadlock*",
         ]
     )
 

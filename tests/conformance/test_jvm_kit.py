@@ -164,6 +164,18 @@ def test_two_threads_of_one_name_are_two(built: tuple[Path, Path], tmp_path: Pat
     assert {"subject/worker", "subject/worker#2"} <= {event.th for event in read_run(record.path).events}
 
 
+def test_what_was_read_is_answered_at_the_end_of_input(built: tuple[Path, Path]) -> None:
+    """As of the other kits: calls that are piped in."""
+    calls = [
+        {"m": "start", "part": "purgatory", "time": "real"},
+        *({"m": "gauge"} for _ in range(200)),
+        {"m": "stop"},
+    ]
+    lines = "".join(json.dumps({**call, "n": n}) + "\n" for n, call in enumerate(calls))
+    done = subprocess.run(adapter(built), input=lines, capture_output=True, text=True, check=True, timeout=60)
+    assert [json.loads(line)["n"] for line in done.stdout.splitlines()] == list(range(len(calls)))
+
+
 def test_kit_speaks_the_protocol_with_gates(built: tuple[Path, Path]) -> None:
     """What it declares, and a thread that is stopped, makes a call where it stands, and goes on."""
     command = adapter(built)

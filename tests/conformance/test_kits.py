@@ -1,5 +1,6 @@
 """The kits for Go, Rust and Node: their toys pass, and a bug in a toy is found. Skipped where a language is missing."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -92,6 +93,28 @@ def test_a_bug_of_a_toy_wheel_is_found(toys: Toys, bug: bool, tmp_path: Path) ->
     assert found(toys.command("wheel", bug), "virtual-steps", tmp_path) & {"T1", "T3"} == (
         {"T1"} if bug else set()
     )
+
+
+@pytest.mark.parametrize("toys", ["go", "rust", "node"], indirect=True)
+def test_what_was_read_is_answered_at_the_end_of_input(toys: Toys) -> None:
+    """The calls of a page, piped into the program: a user takes one that answers half of them for dead."""
+    calls: list[dict[str, object]] = [
+        {"m": "describe"},
+        {"m": "start", "part": "timer", "time": "virtual", "now_ns": 0, "gates": []},
+        *({"m": "add", "lane": 0, "id": f"t-{n}", "delay_ns": 5_000_000} for n in range(50)),
+        {"m": "advance", "lane": 0, "now_ns": 10_000_000},
+        {"m": "stop", "lane": 0},
+    ]
+    lines = "".join(json.dumps({**call, "n": n}) + "\n" for n, call in enumerate(calls))
+    done = subprocess.run(
+        toys.command("wheel", False), input=lines, capture_output=True, text=True, check=False, timeout=60
+    )
+    answered = [
+        said["n"]
+        for line in done.stdout.splitlines()
+        if "n" in (said := json.loads(line)) and "f" not in said
+    ]
+    assert (done.returncode, sorted(answered)) == (0, list(range(len(calls)))), done.stderr
 
 
 @pytest.mark.slow

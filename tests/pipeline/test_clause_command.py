@@ -67,7 +67,7 @@ def test_each_clause_of_the_broker_and_of_the_code_is_tagged_where_it_is_kept_an
 
 
 def test_a_clause_of_the_code_has_a_story_and_an_unknown_one_has_none() -> None:
-    """Status 2 and what to type."""
-    assert CliRunner().invoke(command, ["O8"]).exit_code == 0
+    """Status 2 and what to type. A small letter is understood."""
+    assert CliRunner().invoke(command, ["o8"]).output == CliRunner().invoke(command, ["O8"]).output
     wrong = CliRunner().invoke(command, ["O99"])
     assert (wrong.exit_code, "check --clauses" in wrong.output) == (2, True)

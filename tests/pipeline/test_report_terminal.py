@@ -75,6 +75,10 @@ def test_a_pass_says_why_clauses_were_not_looked_for() -> None:
     told = printed(CheckResult((run, other)), {}, verbose=True)
     assert told.endswith("SKIPPED clauses were not tested\n")
     assert "O1, O4 skipped: no try\n" in told
+    alone = replace(run, verdict=Verdict.SKIPPED, clauses={"O4": skipped})
+    assert printed(CheckResult((alone,)), {}).endswith(
+        "SKIPPED: 1 SKIPPED; 1 clause SKIPPED\nO4 skipped: no try\n"
+    )
 
 
 def test_a_check_that_had_no_occasion_says_so() -> None:

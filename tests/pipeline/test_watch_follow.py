@@ -230,4 +230,4 @@ def test_a_profile_that_nobody_knows_is_invalid(tmp_path: Path) -> None:
     facts = replace(facts, header=replace(facts.header, profile="none"))
     seen = watched(tmp_path, facts, events, [4])
     assert seen.result.verdict == "INVALID_TRACE"
-    assert "profile 'none' is not known" in str(seen.result.problems)
+    assert "unknown profile 'none'" in str(seen.result.problems)

@@ -60,7 +60,7 @@ def test_a_timer_refuses_at_the_door(kind: str) -> None:
     """By a TypeError of the call that passes it, in words; nothing waits afterwards."""
     with TIMERS[kind]() as timer:
         for given in (42, None, "text"):
-            with pytest.raises(TypeError, match=r"a timer calls a function, and .* is none"):
+            with pytest.raises(TypeError, match="a timer calls a function, not "):
                 timer.call_later(5, given)
             with pytest.raises(
                 TypeError, match=r"a timer calls a function|the first argument must be callable"

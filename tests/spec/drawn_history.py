@@ -416,7 +416,9 @@ class Player:
         if self.broken("size-negative"):
             delayed = -1
         delayed = 0 if self.broken("size-too-small") else delayed + 1_000 * self.broken("size-too-large")
-        return State(watched if self.profile in PURGATORIES else None, delayed)
+        if self.profile not in PURGATORIES:
+            return State(None, delayed)
+        return State(watched, delayed, sum(map(bool, self.watched.values())))
 
     # Threads.
 

@@ -10,18 +10,20 @@ from typing import Any
 
 from purgatorio.faults import CONTAIN
 from purgatorio_broker.deferred import Cancelled
+from purgatorio_broker.delayed_delete_records import DeleteResult
+from purgatorio_broker.delayed_produce import ProduceResult
 from purgatorio_broker.delayed_share_fetch import DelayedShareFetch
 from purgatorio_broker.error import Error
-from purgatorio_broker.fetch_request import FetchParams
+from purgatorio_broker.fetch_request import CONSUMER, FetchParams, FetchPartition
 from purgatorio_broker.group import JoinResult, SyncResult
 from purgatorio_broker.group_coordinator import NEW_MEMBER_TIMEOUT_MS
-from purgatorio_broker.log import Record
-from purgatorio_broker.partition import ReadRecords
+from purgatorio_broker.log import EpochEnd, Record
+from purgatorio_broker.partition import Isolation, ReadRecords
 from purgatorio_broker.share_partition import Acknowledgement, ShareLimits
 from purgatorio_wire.table.share_fetch import MIN_BYTES
 from purgatorio_wire.table.share_fetch import Share as ShareOf
 from story_lines import Line, paragraphs
-from wire.broker_scene import P0, P1, Answers
+from wire.broker_scene import P0, P1, Answers, Scene
 from wire.group_scene import REBALANCE_MS, SESSION_MS, GroupScene
 from wire.share_scene import CAPACITY, Fetched, ShareScene, offsets
 
@@ -375,7 +377,110 @@ def _raises() -> None:
     raise OSError("disk")
 
 
-DAYS: Mapping[str, Callable[[], object]] = {"group": Group, "share": Share}
+class Broker:
+    """A broker's day. Each request's answer has a name."""
+
+    def __init__(self) -> None:
+        self.boxes: dict[str, Answers[Any]] = {}
+        self.made()
+
+    def made(self, min_isr: int = 2) -> None:
+        self.scene = Scene(min_isr=min_isr)
+        self.manager = self.scene.manager
+
+    def leads(self, number: int, *, isr: tuple[int, ...] = (0, 1, 2), epoch: int = 5) -> None:
+        self.scene.leads(PARTS[number], isr=isr, epoch=epoch)
+
+    def alone(self, number: int) -> None:
+        """It leads, without another replica."""
+        self.manager.become_leader(PARTS[number], 1, (0,), (0,))
+
+    def follows(self, number: int) -> None:
+        self.manager.become_follower(PARTS[number], 6)
+
+    def gone(self, number: int) -> None:
+        self.manager.stop_replica(PARTS[number], deleted=True)
+
+    def throttle(self, number: int) -> None:
+        self.manager.throttle(frozenset({PARTS[number]}))
+
+    def append(self, number: int, count: int) -> None:
+        self.scene.append(PARTS[number], *[10] * count)
+
+    def write(self, producer: str, *, marker: str = "") -> None:
+        """A record of a transaction, or its end."""
+        self.manager.append_records(0, 1, {P0: (10,)}, lambda results: None, producer=producer, marker=marker)
+
+    def produce(self, name: str, *numbers: int, acks: int = -1) -> None:
+        box = self.boxes[name] = Answers[Any]()
+        self.manager.append_records(30, acks, {PARTS[number]: (10,) for number in numbers}, box)
+
+    def consume(
+        self, name: str, offset: int, *, wait: int = 30, least: int = 1, isolation: str = "HIGH_WATERMARK",
+        replica: int = CONSUMER, leader_only: bool = True, last_epoch: int | None = None,
+    ) -> None:  # fmt: skip
+        """A fetch of partition 0."""
+        box = self.boxes[name] = Answers[Any]()
+        params = FetchParams(wait, least, 1000, Isolation[isolation], replica, leader_only)
+        asked = FetchPartition(offset, 1000, last_fetched_epoch=last_epoch)
+        self.manager.fetch_records(params, {P0: asked}, box)
+
+    def delete(self, name: str, offset: int) -> None:
+        box = self.boxes[name] = Answers[Any]()
+        self.manager.delete_records(30, {P0: offset}, box)
+
+    def follower(self, replica: int, number: int, offset: int, log_start: int = 0) -> None:
+        self.scene.follower(replica, PARTS[number], offset, log_start)
+
+    def act(self) -> None:
+        self.manager.run_actions()
+
+    def wait(self, by_ms: int) -> None:
+        self.scene.advance(by_ms)
+
+    def shutdown(self) -> None:
+        self.manager.shutdown()
+
+    # What must be so.
+
+    def waits(self, name: str) -> None:
+        assert not self.boxes[name]
+
+    def told(self, name: str, error: str = "NONE", *, of: tuple[int, ...] = (0,)) -> None:
+        found = {part.partition: result.error.name for part, result in self.boxes[name].only().items()}
+        assert found == dict.fromkeys(of, error)
+
+    def read(self, name: str, at: list[int], aborted: list[tuple[str, int, int]] | None = None) -> None:
+        data = self.boxes[name].only()[P0].data
+        assert [record.offset for record in data.records] == at
+        assert [(one.producer, one.first, one.last) for one in data.aborted] == (aborted or [])
+
+    def diverges(self, name: str, epoch: int, end: int) -> None:
+        assert self.boxes[name].only()[P0].data.diverging == EpochEnd(epoch, end)
+
+    def appended(self, name: str, base: int, end: int) -> None:
+        assert self.boxes[name].only()[P0] == ProduceResult(Error.NONE, base, end)
+
+    def deleted(self, name: str, low: int) -> None:
+        assert self.boxes[name].only()[P0] == DeleteResult(Error.NONE, low, low)
+
+    def end(self, number: int, at: int) -> None:
+        assert (
+            self.manager.partition_or_raise(PARTS[number]).ends(None, leader_only=True).log_end.offset == at
+        )
+
+    def waiting(self, *counts: int) -> None:
+        assert self.manager.waiting() == counts
+
+    def expired(self, kind: str, total: int, *of: object) -> None:
+        """`of`: which, and how many of them; no other."""
+        meter = getattr(self.manager, f"{kind}_expirations")
+        keys = [PARTS[one] if isinstance(one, int) else one for one in of[:1]]
+        assert (meter.total(), meter.keys()) == (total, keys)
+        assert [meter.count(key) for key in keys] == [*of[1:]]
+
+
+DAYS: Mapping[str, Callable[[], object]] = {"group": Group, "share": Share, "broker": Broker}
 """By file."""
 
 

@@ -51,27 +51,3 @@ def test_every_pair_of_situations(dialect: Dialect) -> None:
         waiting = [decision for decision in decided.values() if decision.answer is None]
         assert scene.manager.delete_expirations.total() == len(waiting)
     assert seen == {case.id for case in DELETE_RECORDS.cases}
-
-
-def test_minus_one_means_the_high_watermark() -> None:
-    """-1 deletes all that is replicated, and is remembered as the offset that it meant."""
-    scene = Scene().leads(P0)
-    scene.append(P0, 10, 10, 10)
-    for follower in (1, 2):
-        scene.follower(follower, P0, 2)
-    answers: Answers[Results] = Answers()
-    scene.manager.delete_records(30, {P0: -1}, answers)
-    assert not answers
-    for follower in (1, 2):
-        scene.follower(follower, P0, 3, log_start=2)
-    assert answers.only()[P0] == DeleteResult(Error.NONE, 2, 2)
-
-
-def test_a_lone_leader_answers_at_once() -> None:
-    """Without another replica the low watermark is the leader's own log start."""
-    scene = Scene()
-    scene.manager.become_leader(P0, 1, (0,), (0,))
-    scene.append(P0, 10)
-    answers: Answers[Results] = Answers()
-    scene.manager.delete_records(30, {P0: 1}, answers)
-    assert answers.only()[P0] == DeleteResult(Error.NONE, 1, 1)

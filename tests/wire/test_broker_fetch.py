@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from purgatorio_broker.delayed_fetch import DelayedFetch, FetchStatus
-from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import CONSUMER, FetchParams, FetchPartition, FetchResult
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import OffsetMetadata
@@ -120,100 +119,6 @@ def consume(scene: Scene, offset: int, min_bytes: int = 1, **more: Isolation) ->
     params = FetchParams(30, min_bytes, 1000, more.get("isolation", Isolation.HIGH_WATERMARK))
     scene.manager.fetch_records(params, {P0: FetchPartition(offset, 1000)}, answers)
     return answers
-
-
-def test_a_consumer_waits_for_the_high_watermark() -> None:
-    """An append alone is not readable for it; the followers' fetches make it so."""
-    scene = Scene().leads(P0)
-    answers = consume(scene, 0)
-    scene.append(P0, 10)
-    assert not answers
-    scene.follower(1, P0, 1)
-    assert not answers
-    scene.follower(2, P0, 1)
-    assert [record.offset for record in answers.only()[P0].data.records] == [0]
-
-
-def test_it_reads_again_on_completion() -> None:
-    """What has come by the time-out is answered, though it is less than min bytes."""
-    scene = Scene()
-    scene.manager.become_leader(P0, 1, (0,), (0,))
-    answers = consume(scene, 0, min_bytes=100)
-    scene.append(P0, 10)
-    scene.advance(29)
-    assert not answers
-    scene.advance(1)
-    assert answers.only()[P0].size_bytes() == 10
-    assert scene.manager.fetch_expirations.count("consumer") == 1
-
-
-def test_a_committed_reader_stops_at_the_open_transaction() -> None:
-    """It waits at the last stable offset, and the answer names the aborted transaction that it shows."""
-    scene = Scene()
-    scene.manager.become_leader(P0, 1, (0,), (0,))
-    scene.manager.append_records(0, 1, {P0: (10,)}, lambda results: None, producer="p")
-    answers = consume(scene, 0, isolation=Isolation.COMMITTED)
-    scene.append(P0, 10)
-    assert not answers
-    scene.manager.append_records(0, 1, {P0: (1,)}, lambda results: None, producer="p", marker="abort")
-    scene.manager.run_actions()
-    data = answers.only()[P0].data
-    assert len(data.records) == 3
-    assert [(a.producer, a.first, a.last) for a in data.aborted] == [("p", 0, 2)]
-
-
-@pytest.mark.parametrize("follower_may_serve", [True, False])
-def test_becoming_a_follower_answers_consumers_that_need_a_leader(follower_may_serve: bool) -> None:
-    """A consumer that may be served by a follower goes on waiting; another is sent away at once."""
-    scene = Scene().leads(P0)
-    answers: Answers[Results] = Answers()
-    params = FetchParams(30, 1, 1000, leader_only=not follower_may_serve)
-    scene.manager.fetch_records(params, {P0: FetchPartition(0, 1000)}, answers)
-    scene.manager.become_follower(P0, 6)
-    scene.manager.run_actions()
-    assert bool(answers) is not follower_may_serve
-    scene.advance(30)
-    expected = Error.NONE if follower_may_serve else Error.NOT_LEADER_OR_FOLLOWER
-    assert answers.only()[P0].error is expected
-
-
-def test_a_diverging_fetcher_is_told_where() -> None:
-    """Case H on the immediate path: no records, no error, the end of the epoch that both have."""
-    scene = Scene().leads(P0, epoch=3)
-    scene.append(P0, 10)
-    scene.leads(P0, epoch=5)
-    scene.append(P0, 10)
-    answers: Answers[Results] = Answers()
-    request = {P0: FetchPartition(2, 1000, last_fetched_epoch=3)}
-    scene.manager.fetch_records(FetchParams(30, 1, 1000), request, answers)
-    result = answers.only()[P0]
-    assert result.error is Error.NONE
-    assert result.data.diverging is not None
-    assert (result.data.diverging.epoch, result.data.diverging.end_offset) == (3, 1)
-
-
-def test_a_throttled_follower_gets_nothing_until_it_is_let_go() -> None:
-    """Held back it waits though there is data; an in-sync follower of the same partition is never held back."""
-    scene = Scene().leads(P0, isr=(0, 1))
-    scene.append(P0, 10)
-    scene.follower(1, P0, 1)
-    scene.append(P0, 10)
-    scene.manager.throttle(frozenset({P0}))
-    boxes: dict[int, Answers[Results]] = {1: Answers(), 2: Answers()}
-    for follower, answers in boxes.items():
-        params = FetchParams(500, 1, 1000, Isolation.LOG_END, replica_id=follower)
-        scene.manager.fetch_records(params, {P0: FetchPartition(2 - follower, 1000)}, answers)
-    assert boxes[1].only()[P0].size_bytes() == 10
-    scene.advance(500)
-    assert boxes[2].only()[P0].size_bytes() == 0
-
-
-def test_max_wait_0_never_waits() -> None:
-    """Nothing is there, and the fetcher will not wait: an empty answer."""
-    scene = Scene().leads(P0)
-    answers: Answers[Results] = Answers()
-    scene.manager.fetch_records(FetchParams(0, 1, 1000), {P0: FetchPartition(0, 1000)}, answers)
-    assert answers.only()[P0].size_bytes() == 0
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,8 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
+    """Cancel the task `id`."""
+
     id: Annotated[str, _ID, "of a task that was added"]
 
 

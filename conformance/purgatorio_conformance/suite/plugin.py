@@ -154,7 +154,9 @@ class _Shown(TerminalRepr):
 
     def __init__(self, text: str, said: Mapping[str, object]) -> None:
         self._text = text
-        self.reprcrash = SimpleNamespace(message=f"{said['clause']} is broken by {said['program']}")
+        breaks = str(said["breaks"])
+        found = "is broken" if said["clause"] in breaks.split("; ") else f"cannot be judged: {breaks}"
+        self.reprcrash = SimpleNamespace(message=f"{said['clause']} {found} by {said['program']}")
 
     def __str__(self) -> str:
         return self._text

@@ -37,6 +37,7 @@ def command(name: str) -> None:
       purgatorio clause O4
     """
     promises = {**{one.id: one.promise for one in WIRE_CLAUSES.values()}, **public_clauses()}
+    name = name.upper() if name.upper() in promises else name
     if name not in promises:
         raise click.UsageError(no_clause(name, promises))
     click.echo(_wrapped(f"{name}  {promises[name]}", ""))

@@ -198,7 +198,7 @@ def _print_problems(console: Console, result: CheckResult, verbose: bool) -> Non
     for file, problem in problems if verbose else problems[:RUNS_SHOWN]:
         # A deadlock is told with its proof, its trace, and where each thread stands.
         _print_folded(console, f"{visible(file, 200)}: {visible(problem, 4 * TEXT_LIMIT)}", "yellow")
-    told = " ".join(problem for _, problem in problems)
+    told = " ".join(f"{file}: {problem}" for file, problem in problems)
     shown = list(islice(result.broken, None if verbose else BROKEN_SHOWN))
     # The first of a file stands above, and so does a last line that is cut.
     untold = [line for line in shown if str(line) not in told and line.why != CUT]
@@ -214,7 +214,8 @@ def _print_problems(console: Console, result: CheckResult, verbose: bool) -> Non
 
 
 def _print_sum(console: Console, result: CheckResult, groups: list[Group], verbose: bool) -> None:
-    """The verdict; of a PASS also why clauses were skipped in all runs, unless it stands above (`verbose`)."""
+    """The verdict; of a PASS or SKIPPED also why clauses were skipped in all runs, unless it stands above
+    (`verbose`)."""
     counts = [(verdict, sum(run.verdict is verdict for run in result.runs)) for verdict in _STYLE]
     said = ", ".join(f"{count:,} {verdict}" for verdict, count in counts if count) or "no runs"
     violations = sum(group.count for group in groups)
@@ -225,7 +226,7 @@ def _print_sum(console: Console, result: CheckResult, groups: list[Group], verbo
     }
     never = skipped_everywhere(result)
     nowhere = sorted({one.clause for one in never})
-    reasons = result.verdict is Verdict.PASS and not verbose
+    reasons = result.verdict in (Verdict.PASS, Verdict.SKIPPED) and not verbose
     if nowhere:
         said += f"; {counted(len(nowhere), 'clause')} SKIPPED" + (
             "" if reasons else f" ({', '.join(nowhere)})"
@@ -238,8 +239,8 @@ def _print_sum(console: Console, result: CheckResult, groups: list[Group], verbo
         unseen = "; SKIPPED clauses were not tested" if skipped else ""
         unseen += " (why: --verbose)" if somewhere and not verbose else ""
         print_line(console, f"This PASS holds for these runs only{unseen}", "dim")
-        for line in why_skipped(never if reasons else ()):
-            _print_folded(console, line, "dim")
+    for line in why_skipped(never if reasons else ()):
+        _print_folded(console, line, "dim")
 
 
 def _print_folded(console: Console, text: str, style: str) -> None:

@@ -304,4 +304,4 @@ class Purgatory(Owned, Generic[Op]):
 
 def _require_keys(keys: object) -> None:
     if isinstance(keys, str | bytes | bytearray) or not isinstance(keys, Sequence | Set):
-        raise TypeError(f"keys are a list, as [{keys!r}], and {keys!r} is none")
+        raise TypeError(f"keys are a list: write [{keys!r}], not {keys!r}")

@@ -6,7 +6,8 @@ In the formulas, d is the deadline of an add, and `early` and `late` are the bou
     T2  fire.t <= max(d, add.ret.t + delay) + late, if only this add can be the cause of the fire, and no cancel and no
         completion came before the fire
     T3  |fires| <= |adds that can be causes of the fires|; if the last add is overdue at the end and no cancel or
-        completion came after the add, a fire came after the add
+        completion came after the add, a fire came after the add. Overdue counts from the end of a fire before it, if
+        that is later
     T4  if a stop returned at a time t < d - early, no fire of an earlier add starts after the stop began
 
 With the profile `request-log`, T2 also bounds the time of the answer to a request. A *stop* in T4 is a cancel, a
@@ -140,7 +141,7 @@ T3 = Clause(
 def exactly_once(run: Run, history: OperationHistory) -> Finding:
     """An occasion is a task that fired, or that was added and is overdue at the end. If a cancel returned 0, or came
     before the last add, the cancel does not disarm the task. If an add raised an exception, the task may be armed or
-    not. T4 judges a fire of a cancelled task."""
+    not. A run of the task may wait for the end of the run before it. T4 judges a fire of a cancelled task."""
     if _is_judged_elsewhere(history):
         return NO_OCCASION
     answers = {
@@ -166,7 +167,9 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
         return KEPT if history.fires else NO_OCCASION
     if not run.whole:
         return WANT_OF_RECORDS
-    due = at_the_end(run, due_t)
+    runs_still = any(fire.ret_t is None for fire in history.fires)
+    due_t = max([due_t, *(fire.ret_t for fire in history.fires if fire.ret_t is not None)])
+    due = Due.NOT_YET if runs_still else at_the_end(run, due_t)
     if due is Due.NOT_YET:
         return KEPT if history.fires else NO_OCCASION
     if may_have_been_given_back(run, history, history.keys) or history.may_have_claimed:

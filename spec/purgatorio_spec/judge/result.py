@@ -229,6 +229,9 @@ def _clause(name: str, run: Run, tally: Tally, failure: Failure | None) -> Claus
 
 def _problems(facts: TraceFacts, run: Run | None) -> Sequence[str]:
     problems: list[str] = []
+    unreadable = facts.first_broken.removeprefix(f"{facts.file}: ")
+    if facts.header is None and not unreadable.startswith(("field ", facts.first_broken)):
+        return [unreadable]
     if facts.header is None:
         empty = facts.events == 0 and facts.broken == 0 and facts.cut is None
         what = "the file is empty" if empty else "no usable header"

@@ -220,4 +220,4 @@ def _not_there(one: Exchange, told: list[tuple[Part, Body]], topics: Topics) -> 
 
 
 def _words(one: Exchange, part: Part) -> str:
-    return f"{part.topic}-{part.number}" if NAMED[one.api][0][2] else part.topic
+    return f"{part}" if NAMED[one.api][0][2] else part.topic

@@ -209,7 +209,7 @@ def turns(scene: Scene, topics: Topics) -> Rows:
             elif brought and not a.batches and not a.error and a.log.least(one.t, a.offset):
                 passed[one.session][a.part] = turn + 1
                 if turn + 1 >= len(asked):
-                    allowed = f"records of {a.part.topic}-{a.part.number}, before another has its second turn"
+                    allowed = f"records of {a.part}, before another has its second turn"
                     yield broken("F7", "starved", one, allowed, f"none in {turn + 1} answers with others'")
 
 
@@ -519,9 +519,7 @@ class Fetching:
         one = self.one
         for a in self.asked if one.answer is not None and not one.session else ():
             if a.log.least(one.t, a.offset):
-                allowed = (
-                    f"records of {a.part.topic}-{a.part.number}, which the request names before the others"
-                )
+                allowed = f"records of {a.part}, which the request names before the others"
                 brought = any(other.batches for other in self.asked)
                 if a.batches or brought:
                     yield (checked("F7", "out-of-order", one, a.batches, allowed, "others' alone"))
@@ -596,7 +594,7 @@ class Fetching:
                 return
             there += max(end - a.offset, 0)
             if end > a.offset and a.end < end:
-                missing.append(f"{a.part.topic}-{a.part.number} up to {end}, not {a.end}")
+                missing.append(f"{a.part} up to {end}, not {a.end}")
         if not there or sum(a.log.most(self.until, a.offset) for a in self.asked) > self._room:
             return
         if missing:

@@ -174,7 +174,7 @@ class _Judged:
         """Two have one record at a time."""
         first, second = sorted((held, other), key=lambda one: one.answer_t)
         passed_ns = second.answer_t - first.answer_t
-        seen = f"the record {offset} of {_named(held.part)}, {after(second.answer_t, first.by.t)} after it"
+        seen = f"the record {offset} of {held.part}, {after(second.answer_t, first.by.t)} after it"
         if first.lock_ns and passed_ns * LOCK_PARTS > first.lock_ns:
             allowed = f"no record that is locked for {first.lock_ns // MS} ms, before the lock ends"
             return broken("S7", "early", second.by, allowed, seen, *first.by.events)
@@ -229,7 +229,7 @@ class _Judged:
         }
         again = sorted(offset for held in mine for offset in _some(held) if offset in done)
         if again:
-            allowed = f"nothing of {_named(part)} that was accepted or rejected"
+            allowed = f"nothing of {part} that was accepted or rejected"
             said = [x.by for x in group.said if x.part == part and again[0] in x.types]
             witnesses = (i for by in said if by.answer_t <= one.t for i in by.one.events)
             yield broken("S4", "again", one, allowed, f"the record {again[0]}", *witnesses)
@@ -252,7 +252,7 @@ class _Judged:
         rest_t = min(asked.answer_t, one.t + wait_ns) - AT_REST_NS
         wants_any = integer(one.body, "min_bytes") <= 1
         if alone and wants_any and (ready := self._ready(asked, one.t)) is not None:
-            what = f"the record {ready.offset} of {_named(ready.part)}, which {ready.words}"
+            what = f"the record {ready.offset} of {ready.part}, which {ready.words}"
             if one.got is not None and not gave:
                 yield late_row(ready.clause, "empty", one, what, "nothing", (one.t, asked.answer_t))
             else:
@@ -271,7 +271,7 @@ class _Judged:
             and not self._beside(asked, rest_t, until_t)
             and (ready := self._ready(asked, rest_t)) is not None
         ):
-            what = f"the record {ready.offset} of {_named(ready.part)}, which {ready.words}"
+            what = f"the record {ready.offset} of {ready.part}, which {ready.words}"
             what, late = f"{what}, at max_wait at the latest", (one.t, asked.answer_t)
             yield late_row(ready.clause, "not-given", one, what, "nothing", late, *ready.by.events)
         elif alone and not self._may_be_ready(asked, until_t):
@@ -475,7 +475,7 @@ class _Judged:
         )  # fmt: skip
         if taken_t > by.limit_t and (first_t <= by.limit_t or one.watched_t <= by.limit_t):
             return None  # who waited was answered for something else, or given up
-        promise = f"the record {freed.offset} of {_named(freed.part)}, which {freed.words},"
+        promise = f"the record {freed.offset} of {freed.part}, which {freed.words},"
         return timed(freed.clause, "not-woken", one, by, promise, one.t, *freed.by.events)
 
     def _sure_appends(self, part: Part) -> Iterable[Append]:
@@ -500,10 +500,6 @@ class _Judged:
 
 def _some(held: Acquired) -> range:
     return held.offsets[:MOST_LOOKED_AT]
-
-
-def _named(part: Part) -> str:
-    return f"{part.topic}-{part.number}"
 
 
 def _member(held: Acquired) -> str:

@@ -42,6 +42,9 @@ class Part(NamedTuple):
     topic: str
     number: int
 
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.number}"
+
 
 @dataclass(frozen=True, slots=True)
 class Append:

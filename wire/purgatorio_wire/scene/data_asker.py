@@ -34,6 +34,8 @@ UNMADE: Final = 99
 SETTINGS_REFUSED: Final = frozenset({40, 44})
 """A topic with settings that the broker does not take (INVALID_CONFIG), or a policy of its own forbids."""
 EXISTS: Final = 36
+ONE: Final = {"num_partitions": 1, "replication_factor": 1}
+"""What is asked of a topic that is as small as may be."""
 
 
 @dataclass(slots=True)
@@ -274,7 +276,7 @@ class DataAsker(Asker):
 
     async def until_free(self, name: str) -> None:
         """Metadata may say that a topic is gone while the controller still deletes it: until it could be made."""
-        made = [{"name": name, "num_partitions": 1, "replication_factor": 1}]
+        made = [{"name": name, **ONE}]
         for _ in range(100):
             asked = {"topics": made, "timeout_ms": 5000, "validate_only": True}
             got = await self.ask(await self.controller(), "create_topics", asked)

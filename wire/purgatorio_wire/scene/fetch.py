@@ -34,8 +34,6 @@ REAPED_MS: Final = 300
 """Kafka's reaper checks every 200 ms."""
 DELETED_MS: Final = 20_000
 """Long next to what a deletion may take: a fetch that was forgotten then is late certainly, on a busy machine too."""
-PATIENT_MS: Final = (3000, 4600, 6200, 7800)
-WOKEN_BEFORE_MS: Final = 1500
 WARM_ROUNDS: Final = 30
 FIRST_SESSIONS: Final = 7
 """The first version of fetches that knows sessions."""
@@ -96,20 +94,6 @@ async def woken_fetch(play: Play) -> None:
         return True
 
     must(all(await asyncio.gather(*(race(topic) for topic in topics))), UNANSWERED)
-
-
-async def patient(play: Play) -> None:
-    """Fetches that wait for seconds while thousands of others come and go, each woken 1.5 s before its max_wait."""
-    topic = await play.topic(partitions=len(PATIENT_MS))
-    readers, writer = await play.open_many(len(PATIENT_MS), "reader"), await play.open("writer")
-
-    async def one(number: int) -> None:
-        wait = PATIENT_MS[number]
-        fetch = play.fetch(readers[number], [(topic, number, 0)], max_wait_ms=wait)
-        await play.pause(wait - WOKEN_BEFORE_MS)
-        await settle(play.produce(writer, (topic, number)), fetch)
-
-    await asyncio.gather(*(one(number) for number in range(len(PATIENT_MS))))
 
 
 @scene("fetch", "F3 not-woken", alone=True)

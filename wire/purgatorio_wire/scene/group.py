@@ -25,12 +25,14 @@ from purgatorio_wire.scene.member import (
     Member,
     answered,
     beating,
+    gang,
     gathered,
     is_told,
     knows_static,
     led,
     members,
-    rejoined,
+    newcomer,
+    rebalanced,
     stable,
     statics,
     synced,
@@ -54,10 +56,9 @@ async def warm_up(play: Play) -> None:
     """Not judged: what groups do, once each. The coordinator's topic is made meanwhile."""
 
     async def rebalanced() -> None:
-        group = await play.group()
-        (one,) = await members(play, group, 1, rebalance_ms=WARM_REBALANCE_MS)
+        (one,) = await gang(play, 1, WARM_REBALANCE_MS)
         await stable([one])
-        (new,) = await members(play, group, 1, rebalance_ms=WARM_REBALANCE_MS)
+        new = await newcomer(one)
         joining = new.ask_join()
         await play.pause(50)
         await one.beat()
@@ -69,7 +70,7 @@ async def warm_up(play: Play) -> None:
         await synced([one, new])
         await _refused(one, await play.open("stranger"), topics)
         for member in (new, one):
-            await play.leave(member.conn, group, member.id)
+            await member.leave()
 
     async def came_back() -> None:
         if not knows_static(play):
@@ -95,7 +96,7 @@ async def first_generation(play: Play) -> None:
             await one.enter()
             await stable([one])
             await one.beat()
-            await play.leave(one.conn, group, one.id)
+            await one.leave()
 
     delay_ms = play.broker.declared.initial_delay_ms or 0
     if not delay_ms:
@@ -109,7 +110,7 @@ async def first_generation(play: Play) -> None:
             sent.append(joined[-1].ask_join())
         if leaves:
             await play.pause(pauses_ms[-1])
-            await play.leave(joined[-1].conn, group, joined.pop(0).id)
+            await joined[-1].leave(joined.pop(0))
             await settle(sent.pop(0))
         await answered(joined, sent)
         await synced(joined)
@@ -129,11 +130,10 @@ async def first_generation(play: Play) -> None:
     await asyncio.gather(alone(), *plays)
 
 
-@scene("groups", "G5 waits-though-synced, G3 joins-again-unsynced, G9")
+@scene("groups", "G5 waits-though-synced, G3 joins-again-unsynced, G2 told-again, G9")
 async def sync_waits(play: Play) -> None:
     """Followers sync first: they wait for the leader's, and get the share that it gives them."""
-    group = await play.group()
-    three = await members(play, group, 3)
+    three = await gang(play, 3)
     await gathered(three)
     order = sorted(three, key=lambda one: one.leads)
     for one in order[1:]:
@@ -157,12 +157,11 @@ async def sync_waits(play: Play) -> None:
 async def rebalance(play: Play) -> None:
     """A third member comes: its join waits for the others, heartbeats say so, and the last answers all. Most prefer
     another protocol than the leader does. Of four and of five one is given no share, and is answered all the same."""
-    group = await play.group()
-    pair = await members(play, group, 2)
+    pair = await gang(play, 2)
     pair[1].common = pair[0].common[::-1]
     await stable(pair)
     for _ in range(3):
-        (new,) = await members(play, group, 1)
+        new = await newcomer(pair[0])
         new.common = max(pair, key=lambda one: one.leads).common[::-1]
         joining = new.ask_join()
         # Heartbeats learn of it, first soon and then certainly.
@@ -186,16 +185,10 @@ async def rebalance(play: Play) -> None:
 async def longest_rebalance(play: Play) -> None:
     """Members with the longest possible rebalance time-out, as in former Kafka Streams: a join waits for the other
     members, and a sync for the leader's."""
-    group = await play.group()
-    pair = await members(play, group, 2, rebalance_ms=LONGEST_MS, sessions=LONGER)
+    pair = await gang(play, 2, rebalance_ms=LONGEST_MS, sessions=LONGER)
     await stable(pair)
-    (new,) = await members(play, group, 1, rebalance_ms=LONGEST_MS, sessions=LONGER)
-    sent = [new.ask_join()]
-    must(await is_told(pair[0]), NOT_TOLD)
-    await play.pause(300)
-    sent += [one.ask_join() for one in pair]
-    joined = [new, *pair]
-    await answered(joined, sent)
+    joined = [await newcomer(pair[0]), *pair]
+    await rebalanced(*joined, pause_ms=300)
     order = sorted(joined, key=lambda one: one.leads)
     waits = [one.sync() for one in order[:2]]
     await play.pause(300)
@@ -212,10 +205,10 @@ async def rebalance_timeout(play: Play) -> None:
 
 
 async def _patient_newcomer(play: Play) -> None:
-    group, rebalance_ms = await play.group(), play.wait_ms(1500)
-    quick, slow = pair = await members(play, group, 2, rebalance_ms=rebalance_ms, sessions=LONGER)
+    rebalance_ms = play.wait_ms(1500)
+    quick, slow = pair = await gang(play, 2, rebalance_ms=rebalance_ms, sessions=LONGER)
     await stable(pair)
-    (new,) = await members(play, group, 1, rebalance_ms=3 * rebalance_ms, sessions=LONGER)
+    new = await newcomer(slow, 3 * rebalance_ms)
     sent = [new.ask_join()]
     await play.pause(300 * play.pace)
     sent.append(quick.ask_join())
@@ -226,15 +219,14 @@ async def _patient_newcomer(play: Play) -> None:
 
 
 async def _rebalance_timeout(play: Play) -> None:
-    group = await play.group()
     rebalance_ms = play.wait_ms(2500)
-    stays, *lag = three = await members(play, group, 3, rebalance_ms=rebalance_ms)
+    stays, *lag = three = await gang(play, 3, rebalance_ms=rebalance_ms)
     stays.rebalance_ms = rebalance_ms // 2
     await stable(three)
     # The time-out of one that all have rejoined has ended before that of the next.
-    await rejoined(three)
+    await rebalanced(*led(three))
     await synced(three)
-    (new,) = await members(play, group, 1, rebalance_ms=rebalance_ms // 2)
+    new = await newcomer(stays)
     # Who joins while it continues does not put its end off.
     await without(lag, [new, stays], rebalance_ms * 2 // 5)
     await play.pause(250)
@@ -251,10 +243,10 @@ async def nobody_rejoins(play: Play) -> None:
 
     async def none_of(pair: Sequence[Member]) -> None:
         await stable(pair)
-        (new,) = await members(play, pair[0].group, 1, rebalance_ms=rebalance_ms)
+        new = await newcomer(pair[0])
         waits = new.ask_join()
         must(await is_told(pair[0]), NOT_TOLD)
-        await play.leave(pair[0].conn, new.group, new.id)
+        await pair[0].leave(new)
         await settle(waits, seconds=AT_ONCE_SECONDS)
         await beating(pair, play.pause(rebalance_ms * 8 / 5))
 
@@ -267,9 +259,7 @@ async def nobody_rejoins(play: Play) -> None:
         await answered(pair, [one.ask_join() for one in pair])
         await synced(pair)
 
-    await asyncio.gather(
-        none_of(await members(play, await play.group(), 2, rebalance_ms=rebalance_ms)), static()
-    )
+    await asyncio.gather(none_of(await gang(play, 2, rebalance_ms=rebalance_ms)), static())
 
 
 @scene("groups", "G6 late, G6 not-out, G8 not-told", seconds=60)
@@ -284,11 +274,10 @@ async def old_members(play: Play) -> None:
 async def slow_rejoin(play: Play) -> None:
     """In a rebalance a member continues with heartbeats for longer than its session, another with commits; they
     rejoin in time."""
-    group, topics = await play.group(), await to_commit(play)
-    session_ms = play.session_ms
-    quick, slow, commits = three = await members(play, group, 3, rebalance_ms=session_ms * 5 // 2)
+    topics, session_ms = await to_commit(play), play.session_ms
+    quick, slow, commits = three = await gang(play, 3, rebalance_ms=session_ms * 5 // 2)
     await stable(three)
-    (new,) = await members(play, group, 1, rebalance_ms=session_ms * 5 // 2)
+    new = await newcomer(quick)
     sent = [new.ask_join()]
     await play.pause(300 * play.pace)
     sent.append(quick.ask_join())
@@ -304,13 +293,12 @@ async def slow_rejoin(play: Play) -> None:
 async def silent_rebalance(play: Play) -> None:
     """Members fall silent, each after one heartbeat more than another, and a rebalance waits for them: until their
     sessions have ended, not until the time-out."""
-    group = await play.group()
     rebalance_ms = play.session_ms * 5 // 2
-    stays, *silent = all_of_them = await members(play, group, 1 + MOST_BEATS, rebalance_ms=rebalance_ms)
+    stays, *silent = all_of_them = await gang(play, 1 + MOST_BEATS, rebalance_ms=rebalance_ms)
     await stable(all_of_them)
     for at in range(MOST_BEATS):
         await asyncio.gather(*(one.beat() for one in silent[at:]))
-    (new,) = await members(play, group, 1, rebalance_ms=rebalance_ms)
+    new = await newcomer(stays)
     sent = [new.ask_join()]
     await play.pause(200)
     sent.append(stays.ask_join())
@@ -323,21 +311,19 @@ async def expected_member(play: Play) -> None:
     """Somebody has been given an id and does not join: a rebalance waits for it, until it leaves, as two do at once, or
     its session has ended: then it joins in vain."""
     play.need("join_group", least=4)
-    group = await play.group()
-    rebalance_ms = max(REBALANCE_MS, play.session_ms * 5 // 2)
-    (stays,) = await members(play, group, 1, rebalance_ms=rebalance_ms)
+    (stays,) = await gang(play, 1, max(REBALANCE_MS, play.session_ms * 5 // 2))
     await stable([stays])
     for leaves in (1, 2 if play.offers("leave_group", least=3) else 1, 0):
-        *ghosts, new = await members(play, group, max(leaves, 1) + 1, rebalance_ms=rebalance_ms)
+        *ghosts, new = await members(play, stays.group, max(leaves, 1) + 1, stays.rebalance_ms)
         sent = [new.ask_join()]
         await is_told(stays)
         sent.append(stays.ask_join())
         await play.pause(300)
         if leaves:
-            await play.leave(ghosts[0].conn, group, *(one.id for one in ghosts))
+            await ghosts[0].leave(*ghosts)
         await answered((new, stays), sent)
         await synced((new, stays))
-        await play.leave(new.conn, group, new.id)
+        await new.leave()
         await is_told(stays)
         await stable([stays])
         if not leaves:
@@ -348,12 +334,11 @@ async def expected_member(play: Play) -> None:
 @scene("groups", "G5 waits-in-rebalance, G5 waits-for-no-leader, G5 unsynced-stays")
 async def leaderless_sync(play: Play) -> None:
     """A sync waits for a leader's that does not come: a newcomer's rebalance ends the wait, then the time-out does."""
-    group = await play.group()
     rebalance_ms = play.wait_ms(2500)
-    joined = await members(play, group, 2, rebalance_ms=rebalance_ms, sessions=LONGER)
+    joined = await gang(play, 2, rebalance_ms=rebalance_ms, sessions=LONGER)
     await gathered(joined)
     early = min(joined, key=lambda one: one.leads).sync()
-    (new,) = await members(play, group, 1, rebalance_ms=rebalance_ms, sessions=LONGER)
+    new = await newcomer(joined[0])
     sent = [new.ask_join()]
     await settle(early, seconds=rebalance_ms / 1000 + 2)
     sent += [one.ask_join() for one in joined]
@@ -369,9 +354,8 @@ async def leaderless_sync(play: Play) -> None:
 async def silent_leader(play: Play) -> None:
     """The leader stops sending before it has synced: the other members' syncs are answered when the leader's session
     expires."""
-    group = await play.group()
     rebalance_ms = int(play.session_ms * 3 + 4500 * play.pace)
-    pair = await members(play, group, 2, rebalance_ms=rebalance_ms)
+    pair = await gang(play, 2, rebalance_ms=rebalance_ms)
     await gathered(pair)
     leader, follower = led(pair)
     if await settle(follower.sync(), seconds=rebalance_ms / 1000 + 4):
@@ -387,7 +371,7 @@ async def long_sync(play: Play) -> None:
     rebalance_ms = play.session_ms * 5 // 2
 
     async def pair() -> tuple[Member, Member]:
-        two = await members(play, await play.group(), 2, rebalance_ms=rebalance_ms)
+        two = await gang(play, 2, rebalance_ms=rebalance_ms)
         await gathered(two)
         leader, follower = led(two)
         return leader, follower
@@ -400,7 +384,7 @@ async def long_sync(play: Play) -> None:
     async def silent_then() -> None:
         leader, follower = await pair()
         waits = await _waiting_long(leader, follower)
-        (new,) = await members(play, leader.group, 1, rebalance_ms=rebalance_ms)
+        new = await newcomer(leader)
         sent = [new.ask_join()]
         await waits
         sent.append(leader.ask_join())
@@ -434,17 +418,16 @@ async def never_synced(play: Play) -> None:
 
 
 async def _never_synced(play: Play, again: bool) -> None:
-    group = await play.group()
     rebalance_ms = play.wait_ms(2500)
     before = LONGER if again and takes_other_times(play) else 1
-    four = await members(play, group, 4, rebalance_ms=before * rebalance_ms, sessions=LONGER)
+    four = await gang(play, 4, rebalance_ms=before * rebalance_ms, sessions=LONGER)
     four[0].rebalance_ms //= 2  # who comes first leads in Kafka, and the longest time-out is the group's
     await gathered(four)
     if again:
         await synced(four)
         for one in four:
             one.rebalance_ms //= before
-        await rejoined(four)
+        await rebalanced(*led(four))
     leader, behind, *absent = led(four)
     for one in (leader, behind):
         await one.sync()
@@ -464,14 +447,14 @@ async def left_waiting(play: Play) -> None:
     """A member leaves while its own join waits; those of whom the rebalance has not heard commit, and sync; a wrong
     generation is refused them as at other times."""
     play.need("join_group", least=4)  # who has no id before its join is answered cannot leave
-    group = await play.group()
     topics = await to_commit(play, "G12")
-    pair = await members(play, group, 2)
+    pair = await gang(play, 2)
+    group = pair[0].group
     await stable(pair)
-    (new,) = await members(play, group, 1)
+    new = await newcomer(pair[0])
     waits = new.ask_join()
     must(await is_told(pair[0]), NOT_TOLD)
-    await play.leave(pair[0].conn, group, new.id)
+    await pair[0].leave(new)
     await settle(waits, seconds=REBALANCE_MS / 1000 + 2)
     for one in pair:
         await one.sync()
@@ -519,14 +502,13 @@ async def forgotten_offsets(play: Play) -> None:
 async def cut_members(play: Play) -> None:
     """Members whose connections are cut continue over others, in a stable group; then while a join waits, and a
     sync."""
-    group = await play.group()
-    pair = await members(play, group, 2, sessions=LONGER)
+    pair = await gang(play, 2, sessions=LONGER)
     await stable(pair)
     for one in pair:
         await one.reconnect()
         await play.pause(200)
         await asyncio.gather(*(each.beat() for each in pair))
-    (new,) = await members(play, group, 1)
+    new = await newcomer(pair[0])
     new.ask_join()
     await is_told(pair[0])
     await new.reconnect()
@@ -549,7 +531,8 @@ async def described(play: Play) -> None:
     """Somebody asks what is known of a group, and for its deletion: when its members have synced, in the rebalance of a
     static one, when they have joined and when they have synced again, and when all have left."""
     play.need("describe_groups")
-    group, asker = await play.group(), await play.open("asker")
+    asker, joined = await play.open("asker"), await gang(play, 2, sessions=LONGER)
+    group = joined[0].group
 
     async def ask() -> None:
         # Another is asked about too, that nobody has heard of.
@@ -558,14 +541,13 @@ async def described(play: Play) -> None:
         if play.offers("delete_groups", "G13"):
             await play.ask(asker, "delete_groups", {"groups_names": names})
 
-    joined = await members(play, group, 2, sessions=LONGER)
     await stable(joined)
     await ask()
     if knows_static(play):
         named = Member(play, await play.open("s"), group, session_ms=LONGER * play.session_ms, instance="i0")
         joined.append(named)
     else:
-        joined += await members(play, group, 1, sessions=LONGER)
+        joined.append(await newcomer(joined[0]))
     sent = [joined[-1].ask_join()]
     must(await is_told(joined[0]), NOT_TOLD)
     await ask()
@@ -575,7 +557,7 @@ async def described(play: Play) -> None:
     await synced(joined)
     await ask()
     for one in joined:
-        await play.leave(one.conn, group, one.id)
+        await one.leave()
     await ask()
 
 
@@ -589,8 +571,8 @@ async def resubscribed(play: Play) -> None:
 
 
 async def _resubscribed(play: Play) -> None:
-    group, rebalance_ms = await play.group(), play.wait_ms(2500)
-    pair = await members(play, group, 2, rebalance_ms=rebalance_ms)
+    rebalance_ms = play.wait_ms(2500)
+    pair = await gang(play, 2, rebalance_ms=rebalance_ms)
     await stable(pair)
     for at in range(3):
         leader, follower = led(pair)
@@ -598,10 +580,7 @@ async def _resubscribed(play: Play) -> None:
             follower.common = (*(name for name in follower.common if name != leader.protocol), "one more")
         else:
             follower.says += "+"
-        sent = [follower.ask_join()]
-        must(await is_told(leader), NOT_TOLD)
-        sent.append(leader.ask_join())
-        await answered((follower, leader), sent)
+        await rebalanced(follower, leader)
         if at != 1:
             await synced(pair)
     await beating(pair, play.pause(rebalance_ms * 6 / 5))
@@ -610,13 +589,12 @@ async def _resubscribed(play: Play) -> None:
 async def _few_protocols(play: Play) -> None:
     """A member with few protocols has left: a member with only another protocol may join; after that, one with only
     the former protocol may not."""
-    group = await play.group()
-    stays, leaves = pair = await members(play, group, 2)
+    stays, leaves = pair = await gang(play, 2)
     leaves.common = (PROTOCOL,)
     await stable(pair)
-    await play.leave(leaves.conn, group, leaves.id)
+    await leaves.leave()
     must(await is_told(stays), NOT_TOLD)
-    comes, apart = Member(play, await play.open("few"), group), Member(play, await play.open("few"), group)
+    comes, apart = [Member(play, await play.open("few"), stays.group) for _ in range(2)]
     comes.common, apart.common = (OTHER_PROTOCOL,), (PROTOCOL,)
     await comes.enter()
     sent = [comes.ask_join()]
@@ -630,10 +608,9 @@ async def _few_protocols(play: Play) -> None:
 @scene("groups", "X2")
 async def order_of_joins(play: Play) -> None:
     """Requests after a waiting join: their responses come after its response."""
-    group = await play.group()
-    (stays,) = await members(play, group, 1)
+    (stays,) = await gang(play, 1)
     await stable([stays])
-    (new,) = await members(play, group, 1)
+    new = await newcomer(stays)
     sent = [new.ask_join()]
     sent += [play.question(new.conn) for _ in range(3)]
     await is_told(stays)
@@ -661,15 +638,14 @@ async def session(play: Play) -> None:
 
 
 async def _silent_alone(play: Play) -> None:
-    group = await play.group()
-    (one,) = await members(play, group, 1)
+    (one,) = await gang(play, 1)
     await stable([one])
     for topic in await to_commit(play):  # a group without offsets may be forgotten while nobody is in it
         await one.commit(topic)
     await one.beat()
     await play.pause(play.session_ms * SILENT_TIMES)
     await one.beat()
-    await stable(await members(play, group, 1))
+    await stable([await newcomer(one)])
 
 
 _Silent = Enum("_Silent", "JOIN SYNC HEARTBEAT LATE_SYNC REFUSED SHORTER")
@@ -677,9 +653,8 @@ _Silent = Enum("_Silent", "JOIN SYNC HEARTBEAT LATE_SYNC REFUSED SHORTER")
 
 
 async def _silent(play: Play, since: _Silent) -> None:
-    group = await play.group()
     # Each has a session of its own. Who has not synced is out at the rebalance time-out too: that comes later.
-    pair = await members(play, group, 2, rebalance_ms=int(play.session_ms * 3 + 4500 * play.pace))
+    pair = await gang(play, 2, rebalance_ms=int(play.session_ms * 3 + 4500 * play.pace))
     if since is not _Silent.LATE_SYNC:
         pair[0].session_ms = play.session_ms * 3 // 2
     if since is _Silent.SHORTER:
@@ -689,9 +664,7 @@ async def _silent(play: Play, since: _Silent) -> None:
     if since is _Silent.SHORTER:
         await synced(pair)
         silent.session_ms = play.session_ms
-        sent = [stays.ask_join()]
-        must(await is_told(silent), NOT_TOLD)
-        await answered([stays, silent], [*sent, silent.ask_join()])
+        await rebalanced(stays, silent)
     if since is _Silent.LATE_SYNC:
         await _synced_late(stays, silent)
     else:
@@ -715,7 +688,7 @@ async def long_heartbeats(play: Play) -> None:
     """Members that send few heartbeats, or only commits, but in time, stay in the group."""
 
     async def heard(topic: str = "") -> None:
-        (one,) = await members(play, await play.group(), 1)
+        (one,) = await gang(play, 1)
         await stable([one])
         for _ in range(6):
             await play.pause(play.session_ms * 0.3)
@@ -731,27 +704,26 @@ async def long_heartbeats(play: Play) -> None:
 async def leave(play: Play) -> None:
     """The leader leaves a rebalance that waits for it, then two members at once do; then others a stable group: who
     stays knows."""
-    group = await play.group()
-    joined = await members(play, group, 4)
+    joined = await gang(play, 4)
     await stable(joined)
     several = play.offers("leave_group", least=3)
     for leaves in (True, False):
         joined.sort(key=lambda one: one.leads is leaves)
         gone = [joined.pop() for _ in range(1 if leaves or not several else 2)]
-        joined = [*await members(play, group, 1), *joined]
+        joined = [await newcomer(joined[0]), *joined]
         sent = [joined[0].ask_join()]
         # Who asks before the rebalance has begun is given the same generation again, and has not rejoined.
         await is_told(joined[1])
         sent += [one.ask_join() for one in joined[1:]]
         await play.pause(300)
-        await play.leave(gone[0].conn, group, *(one.id for one in gone))
+        await gone[0].leave(*gone)
         await answered(joined, sent)
         await synced(joined)
     while len(joined) > 1:
         followers = [one for one in joined if not one.leads][: 2 if several else 1]
         joined = [one for one in joined if one not in followers]
         must(bool(joined and followers), "every member leads, or none does")
-        await play.leave(followers[0].conn, group, *(one.id for one in followers))
+        await followers[0].leave(*followers)
         must(await is_told(joined[0]), NOT_TOLD)
         await stable(joined)
         await asyncio.gather(*(one.beat() for one in joined))
@@ -765,14 +737,13 @@ async def leave_unsynced(play: Play) -> None:
 
 
 async def _leave_unsynced(play: Play, leader: bool) -> None:
-    group = await play.group()
-    three = await members(play, group, 3, sessions=LONGER)
+    three = await gang(play, 3, sessions=LONGER)
     await gathered(three)
     waits, *others = sorted(three, key=lambda one: one.leads)
     stays, leaves = others if leader else others[::-1]
     early = waits.sync()
     await play.pause(200)
-    await play.leave(leaves.conn, group, leaves.id)
+    await leaves.leave()
     await settle(early, seconds=REBALANCE_MS / 1000 + 2)
     await stable([waits, stays])
 
@@ -796,11 +767,11 @@ async def refusals(play: Play) -> None:
         await _refused(one, stranger, topics)
         await play.join(stranger, group, "", protocols=(one.own,))
         await one.beat()
-    (new,) = await members(play, group, 1)
+    new = await newcomer(one)
     if new.id:
-        await play.leave(new.conn, group, new.id)
+        await new.leave()
     await play.ask_offsets(stranger, group, topics or None)
-    await play.leave(other.conn, group, other.id)
+    await other.leave()
     await _ask_anything(play, stranger, group, other.id, other.generation, topics)
     if await is_told(one):
         await one.sync()

@@ -111,6 +111,10 @@ class Member:
             self.conn, self.group, self.id, self.generation, shares, self.instance, self.protocol, self.kind
         )
 
+    async def leave(self, *others: Member) -> None:
+        """It leaves, or names others that do, where the version knows of several; else the first one."""
+        await self.play.leave(self.conn, self.group, *(one.id for one in others or (self,)))
+
     async def reconnect(self) -> None:
         """Its connection is cut, even with open requests; it continues on another one."""
         self.conn.close()
@@ -136,6 +140,19 @@ async def members(
     made = [Member(play, await play.open(f"m{at}-"), group, rebalance_ms, session_ms) for at in range(count)]
     await asyncio.gather(*(one.enter() for one in made))
     return made
+
+
+async def gang(play: Play, count: int, rebalance_ms: int = REBALANCE_MS, sessions: int = 1) -> list[Member]:
+    """The same of a new group."""
+    return await members(play, await play.group(), count, rebalance_ms, sessions)
+
+
+async def newcomer(beside: Member, rebalance_ms: int | None = None) -> Member:
+    """One more of its group, with its time-outs unless another is given."""
+    conn = await beside.play.open("m0-")
+    one = Member(beside.play, conn, beside.group, rebalance_ms or beside.rebalance_ms, beside.session_ms)
+    await one.enter()
+    return one
 
 
 async def statics(
@@ -184,13 +201,12 @@ async def answered(joined: Sequence[Member], sent: Sequence[Sent]) -> None:
         one.took((await asked).body)
 
 
-async def rejoined(settled: Sequence[Member]) -> None:
-    """The leader of a stable group joins again, and then all others do."""
-    order = led(settled)
-    sent = [order[0].ask_join()]
-    must(await is_told(order[1]), NOT_TOLD)
-    sent += [one.ask_join() for one in order[1:]]
-    await answered(order, sent)
+async def rebalanced(first: Member, *others: Member, pause_ms: float = 0) -> None:
+    """The first of them joins, and when the second is told of it all others do."""
+    sent = [first.ask_join()]
+    must(await is_told(others[0]), NOT_TOLD)
+    await first.play.pause(pause_ms)
+    await answered((first, *others), sent + [one.ask_join() for one in others])
 
 
 async def synced(joined: Sequence[Member]) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from purgatorio_spec.failure import Failure, failure_of, surviving
-from purgatorio_wire.client.connection import Connection, Got, NoAnswer, connect
+from purgatorio_wire.client.connection import Connection, Got, NoAnswer
 from purgatorio_wire.client.control import Control
 from purgatorio_wire.client.recorder import CONTROL, Recorder
 from purgatorio_wire.history.bound import MS, Bounds, RowStatus
@@ -27,9 +27,8 @@ from purgatorio_wire.judge import FAR_GAPS, LOST_GAPS, Wire, judge_scene, repeat
 from purgatorio_wire.scene import fetch as scene_fetch
 from purgatorio_wire.scene import topic as scene_other
 from purgatorio_wire.scene.asker import codes
-from purgatorio_wire.scene.broker import Broker, Made, SceneLost, SceneSkipped
+from purgatorio_wire.scene.broker import Broker, SceneLost, SceneSkipped
 from purgatorio_wire.scene.catalogue import PATIENT, WARM_UPS
-from purgatorio_wire.scene.data_asker import quota_of
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.random_scene import (
     LEAST_SCENE,
@@ -396,58 +395,48 @@ class PlanRun:
 
 async def clean_up(broker: Broker, recorder: Recorder, told: Callable[[str], None]) -> None:
     """Delete what the run made, in bounded time. What cannot be deleted is named."""
-    made: Made = broker.made
-    left = sorted(made.topics)
+    made, left = broker.made, sorted(broker.made.topics)
+    play = Play(broker, recorder, "", random.Random(0))
     try:
         async with asyncio.timeout(CLEAN_UP_SECONDS):
-            conn = await connect(broker.address, "cleaner", "", recorder)
-            version = broker.version("delete_topics")
-            if version is not None and left:
-                values = {"topic_names": left, "timeout_ms": 5000}
-                at = broker.controller or broker.address
-                deletes = await connect(at, "cleaner-of-topics", "", recorder)
-                got = await deletes.send("delete_topics", version, values).within(CLEAN_UP_SECONDS)
+            conn = await play.open("cleaner")
+            if left and play.offers("delete_topics"):
+                asked = {"topic_names": left, "timeout_ms": 5000}
+                got = await play.ask(await play.controller(), "delete_topics", asked)
                 left = _refused(got, "responses", "name", left)
-                deletes.close()
-            await _delete_groups(broker, conn)
-            quotas = broker.version("alter_client_quotas")
-            for client in [*made.quotas] if quotas is not None else ():
-                await conn.send("alter_client_quotas", quotas or 0, quota_of(client, None)).within(5)
-            conn.close()
-    except (NoAnswer, TimeoutError):
+            await _delete_groups(play, conn)
+            for client in [*made.quotas] if play.offers("alter_client_quotas") else ():
+                await play.quota(client, None)
+    except (NoAnswer, SceneLost, TimeoutError):
         pass
+    finally:
+        play.close_all()
     made.topics.intersection_update(left)
     left += sorted(made.groups)
     if left:
-        told(
-            f"not deleted, the broker did not do it: {', '.join(left[:10])}"
-            + (" ..." if len(left) > 10 else "")
-        )
+        more = " ..." if len(left) > 10 else ""
+        told(f"not deleted, the broker did not do it: {', '.join(left[:10])}{more}")
 
 
-async def _delete_groups(broker: Broker, conn: Connection) -> None:
+async def _delete_groups(play: Play, conn: Connection) -> None:
     """Members leave first, for only an empty group is deleted."""
-    leaves, deletes = broker.version("leave_group"), broker.version("delete_groups")
-    made = broker.made.groups
-    for (api, group), beating in broker.made.beating.items():
-        for one in beating if (version := broker.version(api)) is not None else ():
+    made = play.broker.made.groups
+    for (api, group), beating in play.broker.made.beating.items():
+        for one in beating if play.offers(api) else ():
             left = {"group_id": group, "member_id": one, "member_epoch": -1}
-            await conn.send(api, version or 0, left).within(5)
-    if leaves is not None:
+            await play.ask(conn, api, left)
+    if play.offers("leave_group"):
+        several = play.offers("leave_group", least=3)
         for group, members in [*made.items()]:  # what a scene left behind may still hear of others
-            for part in [sorted(members)] if leaves >= 3 else [[one] for one in members]:
-                named = {
-                    "member_id": part[0] if part else "",
-                    "members": [{"member_id": one} for one in part],
-                }
+            for part in [sorted(members)] if several else [[one] for one in members]:
                 if part:
-                    await conn.send("leave_group", leaves, {"group_id": group, **named}).within(5)
-    if deletes is None:
+                    await play.leave(conn, group, *part)
+    if not play.offers("delete_groups"):
         made.clear()  # an empty group goes by itself
         return
     names = sorted(made)
     while names:
-        got = await conn.send("delete_groups", deletes, {"groups_names": names}).within(5)
+        got = await play.ask(conn, "delete_groups", {"groups_names": names})
         names = _refused(got, "results", "group_id", names)
         for gone in set(made) - set(names):
             del made[gone]

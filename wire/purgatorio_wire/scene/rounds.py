@@ -1,6 +1,6 @@
 """Scenes of fetches in the notation of random programs: `fetch.txt`, a paragraph a scene.
 
-    NAME: what it asks
+    NAME: what it asks     (a name alone: no scene of the plan)
       What it plays, in words.
         a program for each round     (a line that ends with `;` goes on in the next)
 
@@ -11,10 +11,14 @@ import re
 from collections.abc import Sequence
 from functools import partial
 from importlib.resources import files
+from typing import Final
 
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.random_scene import RandomScene, parsed, play_rounds
-from purgatorio_wire.scene.spec import FOUND, SceneSpec
+from purgatorio_wire.scene.spec import FOUND, Plays, SceneSpec
+
+ROUNDS: Final[dict[str, Plays]] = {}
+"""What plays each."""
 
 
 async def _played(rounds: Sequence[RandomScene], play: Play) -> None:
@@ -25,6 +29,7 @@ for paragraph in files(__package__).joinpath("fetch.txt").read_text(encoding="ut
     title, *lines = re.sub(r";\n +", "; ", paragraph).split("\n")
     name, _, asks = title.partition(": ")
     steps = [line for line in lines if line.startswith("    ") and line.strip()[0] != "#"]
-    plays = partial(_played, [parsed(line) for line in steps])
-    plays.__doc__ = " ".join(line for line in lines if not line.startswith("    "))
-    FOUND.append(SceneSpec(name, "fetch", (*asks.split(", "),), plays))
+    ROUNDS[name] = partial(_played, [parsed(line) for line in steps])
+    ROUNDS[name].__doc__ = " ".join(line for line in lines if not line.startswith("    "))
+    if asks:
+        FOUND.append(SceneSpec(name, "fetch", (*asks.split(", "),), ROUNDS[name]))

@@ -35,10 +35,10 @@ async def static_members(play: Play) -> None:
     pair = await statics(play, rebalance_ms=rebalance_ms)
     # The same names in another group are others.
     others = await statics(play, 3)
-    group, elsewhere = pair[0].group, others[0].group
+    group = pair[0].group
     await asyncio.gather(stable(pair), stable(others))
     await asyncio.gather(*(one.beat() for one in (*pair, *others)))
-    await play.leave(others[0].conn, elsewhere, others[0].id)
+    await others[0].leave()
     if await is_told(others[1]) and play.offers("leave_group", "G8", least=3):
         sent = others[2].ask_join()
         await play.pause(300)

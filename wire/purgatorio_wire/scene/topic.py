@@ -16,7 +16,7 @@ from purgatorio_wire.history.history import integer, integers, items
 from purgatorio_wire.history.log import FETCHED, GONE, parts
 from purgatorio_wire.scene.asker import SOFTWARE, codes, first_append, first_of, settle
 from purgatorio_wire.scene.broker import SceneLost, SceneSkipped, Second
-from purgatorio_wire.scene.data_asker import TOPIC_TIMES, UNMADE
+from purgatorio_wire.scene.data_asker import ONE, TOPIC_TIMES, UNMADE
 from purgatorio_wire.scene.fetch import new_producer
 from purgatorio_wire.scene.member import AT_ONCE_SECONDS
 from purgatorio_wire.scene.play import Play
@@ -96,9 +96,7 @@ async def topics(play: Play) -> None:
             await play.until_told(name, 0)
         beside = [play.unique("t") for _ in range(count - 1)]
         play.broker.made.topics.update(beside)
-        again = [
-            {"name": name, "num_partitions": 1, "replication_factor": 1} for name in (*names[:1], *beside)
-        ]
+        again = [{"name": name, **ONE} for name in (*names[:1], *beside)]
         await play.ask(await play.controller(), "create_topics", {"topics": again, "timeout_ms": 5000})
         for name in beside:
             await play.until_told(name, 0)
@@ -163,10 +161,9 @@ async def wrong_topics(play: Play) -> None:
     validated, *wrong = (play.unique("t") for _ in range(4))
     wrong[0] += "/"
     play.broker.made.topics.update((validated, *wrong))
-    right = {"num_partitions": 1, "replication_factor": 1}
     odd: list[dict[str, int]] = [{}, {"num_partitions": 0}, {"replication_factor": 0}]
-    made = [{"name": name, **right, **more} for name, more in zip(wrong, odd, strict=True)]
-    only = {"topics": [{"name": validated, **right}], "timeout_ms": 5000, "validate_only": True}
+    made = [{"name": name, **ONE, **more} for name, more in zip(wrong, odd, strict=True)]
+    only = {"topics": [{"name": validated, **ONE}], "timeout_ms": 5000, "validate_only": True}
     for asked in ({"topics": made, "timeout_ms": 5000}, only):
         await play.ask(await play.controller(), "create_topics", asked)
     for _ in range(3):
@@ -423,12 +420,7 @@ async def offered_versions(play: Play) -> None:
 async def replica_stopped(play: Play) -> None:
     """Two brokers: a fetch that waits at the second for replicated records is woken. Then the second broker is
     stopped while it is in sync, and continues before it leaves the in-sync set."""
-    second = play.broker.second
-    if second is None:
-        raise SceneSkipped(TAKES_TWO)
-    if play.broker.node is None or play.broker.second_node is None:
-        raise SceneSkipped("the two brokers cannot be distinguished: metadata lists neither by its address")
-    nodes = (play.broker.node, play.broker.second_node)
+    second, *nodes = _two_brokers(play)
     topic = await play.topic(replicas=nodes, configs={"min.insync.replicas": "2"})
     alone = await play.topic(partitions=2)
     writer, reader = await play.open("writer"), await play.open("reader")
@@ -489,6 +481,16 @@ async def replica_stopped(play: Play) -> None:
         await play.metadata(topic)
 
 
+def _two_brokers(play: Play) -> tuple[Second, int, int]:
+    """The second, and the ids of both."""
+    second, node, other = play.broker.second, play.broker.node, play.broker.second_node
+    if second is None:
+        raise SceneSkipped(TAKES_TWO)
+    if node is None or other is None:
+        raise SceneSkipped("the two brokers cannot be distinguished: metadata lists neither by its address")
+    return second, node, other
+
+
 async def _read_at_follower(play: Play, second: Second, writer: Connection, topic: str) -> int:
     """A consumer waits at the follower, where that serves it, and an append comes; the offset after it."""
     end = await _acknowledged_end(play, writer, topic)
@@ -524,10 +526,7 @@ async def min_insync(play: Play) -> None:
     """Two brokers: the second is stopped until it leaves the in-sync set. Then acks=-1 is refused at once, and
     waiting appends get the error. Where one replica is enough, the appends succeed, and waiting fetches are woken.
     When the second broker continues, it is in sync again."""
-    second = play.broker.second
-    if second is None or play.broker.node is None or play.broker.second_node is None:
-        raise SceneSkipped(TAKES_TWO)
-    nodes = (play.broker.node, play.broker.second_node)
+    second, *nodes = _two_brokers(play)
     topic = await play.topic(replicas=nodes, configs={"min.insync.replicas": "2"})
     writer = await play.open("writer")
     one_is_enough = await play.topic(replicas=nodes, configs={"min.insync.replicas": "1"})
@@ -561,9 +560,7 @@ async def min_insync(play: Play) -> None:
 async def elected(play: Play) -> None:
     """Two brokers: the second leads a topic, and stays away until another does. When it is back and in sync somebody
     asks for its election."""
-    second, node, other = play.broker.second, play.broker.node, play.broker.second_node
-    if second is None or node is None or other is None:
-        raise SceneSkipped(TAKES_TWO)
+    second, node, other = _two_brokers(play)
     play.need("elect_leaders", "metadata")
     topic = play.unique("t")
     await play.create(topic, replicas=(other, node))

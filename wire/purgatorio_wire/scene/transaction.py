@@ -600,7 +600,7 @@ async def members_offsets(play: Play) -> None:
         await writer.end(commits=True)
         await _until_stable(play, writer, asker, group)
     left = joined[0]
-    await play.leave(left.conn, group, left.id)
+    await left.leave()
     await writer.begin_offsets(group)
     await writer.commit_offset(group, 80, (left.id, left.generation))
     await writer.end(commits=True)

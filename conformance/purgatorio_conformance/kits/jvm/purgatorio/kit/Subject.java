@@ -42,6 +42,7 @@ public final class Subject {
     private final ThreadLocal<String> called = new ThreadLocal<String>();
     private final Map<String, Thread> owners = new HashMap<String, Thread>();
     private final AtomicLong holds = new AtomicLong();
+    private final AtomicInteger unanswered = new AtomicInteger();
     private Run run;
 
     /**
@@ -92,6 +93,10 @@ public final class Subject {
             } else {
                 run.take(name, call);
             }
+        }
+        // What has been read is answered; a call that waits for the driver never is.
+        for (int wait = 0; wait < 100 && unanswered.get() > 0; wait++) {
+            Thread.sleep(10);
         }
     }
 
@@ -234,6 +239,7 @@ public final class Subject {
             } else if (call.containsKey("hold")) {
                 ((LinkedBlockingQueue<Object>) held.get(call.get("hold"))).put(call);
             } else {
+                unanswered.incrementAndGet();
                 Object lane = call.get("lane");
                 ((LinkedBlockingQueue<Object>) lanes.get(lane == null ? 0 : ((Long) lane).intValue())).put(call);
             }
@@ -295,7 +301,11 @@ public final class Subject {
                         if (next == END) {
                             return;
                         }
-                        make((Map<String, Object>) next);
+                        try {
+                            make((Map<String, Object>) next);
+                        } finally {
+                            unanswered.decrementAndGet();
+                        }
                     } catch (InterruptedException late) {
                         // A gate was reached while this thread settled, which it does no more.
                     }
