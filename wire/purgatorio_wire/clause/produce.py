@@ -55,6 +55,8 @@ again first."""
 REMEMBERED: Final = 5
 FEW: Final = frozenset({NOT_ENOUGH, 20})
 BEGUN_BY_A_REPEAT: Final = "the transaction began with a batch of an earlier one, sent again (KIP-890)"
+FOLLOWS_TIMES: Final = 5
+"""So many times the lateness of topics after its creation a replica follows; one that was stopped before comes late."""
 UNHEARD: Final = frozenset({*LOADING, 13, NOT_ENOUGH, CONCURRENT})
 """Errors of an append whose partition's leader could not ask of its transaction (KIP-890): it is to be sent again."""
 
@@ -295,7 +297,9 @@ def _stopped(
     if acks != -1 or error in EXCUSED:
         return
     if answer is not None and not any(begin < until for begin, _ in spans):
-        yield _all_healthy(bounds, one, error)
+        known_t = (topic.made_t or 0) + FOLLOWS_TIMES * bounds.declared.late_topics_ms * MS
+        follows = one.t >= known_t or topics.logs[part].replicated_end(one.t) > 0
+        yield _all_healthy(bounds, one, error, follows)
         return
     given_up = topics.given_up(part, one.t, needed)
     if given_up is not None and given_up[0] < one.ended_t:
@@ -313,14 +317,17 @@ def _stopped(
                 yield _goes_on(bounds, one, error, end, continued_t(scene.stimuli, end), due)
 
 
-def _all_healthy(bounds: Bounds, one: Exchange, error: int) -> Row:
-    """M1, where no replica has been stopped: they all have it in time."""
+def _all_healthy(bounds: Bounds, one: Exchange, error: int, follows: bool) -> Row:
+    """M1, where no replica has been stopped: they all have it in time. `follows`: whether the other replicas must know
+    of the partition."""
     cause: Way = "timed-out"
     if error != TIMED_OUT:
         return kept("M1", cause) if not error else undecided("M1", named(error), cause)
     t = one.until_t
     if 2 * bounds.allowed_ns(one.t, t) >= max(one.wait_ms * MS, 1):
         return undecided("M1", f"{named(error)} on a machine that is late", cause)
+    if not follows:
+        return undecided("M1", f"{named(error)}: a replica of the new topic may not know of it yet", cause)
     return late_row("M1", cause, one, "taken, as no replica was stopped", named(error), (one.t, t))
 
 
