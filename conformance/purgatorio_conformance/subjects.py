@@ -154,7 +154,7 @@ def record_runs(
             progress(subject.name, ops, ops)
             ours = failure_of(f"recording {run}", error)
             trace = path if path.is_file() else None
-            why = f"an error of ours: {ours.error}"
+            why = f"an internal error of Purgatorio: {ours.error}"
             record = RunRecord(
                 run, subject.name, None, SubjectFailed(subject.name, "unfinished", why, trace), ours
             )

@@ -23,8 +23,9 @@ an id. The [glossary](glossary.md) explains the other terms. `purgatorio clause 
 The clauses with a section of their own (O1 to O7, P1, P2, P4, T1 to T5, T8 to T12) are judged from a trace. Below
 each clause, *Profiles* names the profiles (sets of clauses) that contain the clause. *Needs* lists the functions that
 the trace must record, and the constants that the header must give. If a function or a constant is missing, the clause
-is SKIPPED. `advance_clock` is the call that runs the due tasks of a timer. One such call is a *turn*. T8 to T10 are
-judged only if the trace declares periodic tasks, T11 only if it declares resets, T12 only if its header gives `turn`.
+is SKIPPED. The *header* is the first record of a trace. `advance_clock` is the call that runs the due tasks of a timer.
+T8 to T10 are judged only if the trace declares periodic tasks. T11 is judged only if the trace declares resets. T12 is
+judged only if the header has the field `turn` (`same` or `next`).
 
 An *occasion* is a case in which the clause could be broken. If a run has no occasion of a clause, the clause is
 UNKNOWN. But if a clause is about a call that the program never made, such as a cancel, the clause is SKIPPED.
@@ -35,24 +36,27 @@ In virtual time a task can run only inside an `advance_clock`. So a task is not 
 | word | meaning |
 | --- | --- |
 | `x.call`, `x.ret`, `x.out`, `x.t` | call, return, result and time of x; `a.ret < b.call`: a ended before b began |
+| `ready`, `ready.t_call` | the event that makes the operation ready; the earliest time at which the operation can \
+have become ready |
 | registration | a call of `try_complete_else_watch` |
 | check | a call of `check_and_complete` |
 | try, force | a call of `try_complete`; a call of `force_complete` |
 | done, fire | a run of `on_complete`; a run of a task (`timer_fire`) |
-| expiry | the run that the time-out of an operation starts: a `timer_fire`, or (if fires are not recorded) a \
-completion that an `on_expiration` follows on the same thread |
+| expiry | the run that the time-out of an operation starts: a `timer_fire`. If fires are not recorded: a completion \
+after which `on_expiration` runs on the same thread |
 | add, cancel | a call of `timer_add`; a call of `timer_cancel` |
 | claim | the `force_complete` that completes the operation |
-| cause (of a fire) | an add A before the fire. A is no cause if a later add or cancel returned before the deadline \
-of A |
+| cause (of a fire) | an add before the fire, except if a later add or cancel returned before the deadline of this add |
+| under check(k) | inside the call of the check, and on its thread. *Directly* under: and not inside another purgatory \
+call in between |
 | live operation | an operation that is registered and not completed |
 | entry | one operation in the list of one key |
-| `f(n)`, P | the n-th fire of a periodic task, and its period |
+| `f(n)`, P | the n-th fire of a periodic task (counted from 0), and the period of the task |
 | reading | a `gauge` or `quiesce` event. A reading has the sizes `watched` (number of entries), `delayed` (tasks \
 in the timer) and `keys` (keys that have a list). A `quiesce` is recorded when no work is in progress |
 | at rest | at a `quiesce`, or at a `gauge` while no other call is open |
-| overdue at the end | the trace ends after (deadline + `late_ns`), or a `quiesce` came 200 ms after the deadline. \
-If neither is known, the clause is UNKNOWN |
+| overdue at the end | the trace ends after (deadline + `late_ns`), or a `quiesce` came 200 ms after the deadline. If \
+the header has no `late_ns` and the trace has no such `quiesce`, the clause is UNKNOWN |
 | virtual time | a clock that only the driver moves |
 
 [A state machine](models.md#the-operation-as-a-state-machine) shows the calls that O1, O2, O3 and O6 allow in each
@@ -77,7 +81,7 @@ def _section(clause: Clause) -> str:
     texts = [" ".join((judge.__doc__ or "").split()) for judge in clause.judges.values()]
     formula = clause.formula.replace(";  ", "\n")
     whole = (
-        " Without an end record, or with dropped records, the clause cannot PASS."
+        " If the end record is missing or records were dropped, the clause is VIOLATED or UNKNOWN, never PASS."
         if clause.needs_whole
         else ""
     )
@@ -99,10 +103,10 @@ def _code() -> str:
 
 def _broker() -> str:
     return (
-        "## Clauses of the broker\n\nThe [decision tables](measured/broker-tables.md) of the delayed operations of "
-        f"[Purgatorio's own broker](broker.md) have {len(broker_clauses())} more clauses. Tests put this broker into "
-        "every situation of every table. The clauses of a running broker (X1 to Q1) are on [another "
-        "page](wire.md#the-clauses).\n"
+        "## Clauses of the broker\n\nPurgatorio has [a small broker of its own](broker.md). For each kind of delayed "
+        "operation in this broker, a [decision table](measured/broker-tables.md) says what happens in each situation. "
+        f"These tables have {len(broker_clauses())} more clauses. Tests put this broker into every situation. The "
+        "clauses for any broker over the network, such as F1, are on [another page](wire.md#the-clauses).\n"
     )
 
 

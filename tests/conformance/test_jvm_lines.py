@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -28,7 +27,6 @@ from purgatorio_conformance.protocol.jdwp import (
 )
 from purgatorio_conformance.protocol.lines import Lines, Point
 from purgatorio_conformance.protocol.played_order import NO_LINE, NO_LINE_OF_ITS_OWN, Orders
-from purgatorio_conformance.protocol.session import noted
 from purgatorio_conformance.protocol.shortest import order_of_run
 from purgatorio_conformance.protocol.small_program import CLASSES, SmallProgram, delays_for
 from purgatorio_conformance.subject.child import LineChild, Quiet
@@ -99,8 +97,7 @@ def test_a_task_is_added_again_beside_time_that_moves_it(
     )
     monkeypatch.setattr(gates, "crossed", lambda *_: iter(()))
     monkeypatch.setattr(driver, "_DRAWN_MOST", 0)
-    # Who listens is driven in this process, where only the one program is known.
-    one = replace(subject(built, case), listener=noted([]))
+    one = subject(built, case)
     assert found(one, tmp_path)[0] == broken
     assert [orders.program.name for orders in one.account.orders if orders.plays] == [name]
 

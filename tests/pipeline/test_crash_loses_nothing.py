@@ -175,7 +175,7 @@ def test_a_run_that_cannot_be_judged_spoils_no_other(tmp_path: Path, monkeypatch
     judged = judging.judge_in_process(paths)
     first, second = without_silent_pass(judged.result).runs
     assert (first.verdict, second.verdict) == (Verdict.UNKNOWN, Verdict.VIOLATED)
-    assert "an error of ours" in first.problems[0]
+    assert "an internal error of Purgatorio" in first.problems[0]
 
 
 def test_the_rows_are_judged_where_the_fold_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

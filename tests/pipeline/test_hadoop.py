@@ -127,8 +127,8 @@ def test_what_is_not_read_from_there(
     """Names that Spark passes over or takes for patterns, and what is too large for one piece, are refused; Parquet
     that is not in order is invalid, as by path."""
     refused = {
-        "_run.jsonl": "Spark passes over a name like this",
-        "a,b.jsonl": "under a name without",
+        "_run.jsonl": "Spark ignores a file of this name",
+        "a,b.jsonl": "the name of a file must contain none of",
     }
     (tmp_path / "refused").mkdir()
     whole = (TRACES / "kafka-clean-1k.jsonl").read_bytes()
@@ -147,5 +147,5 @@ def test_what_is_not_read_from_there(
     assert [run.verdict for run in remote.runs] == [run.verdict for run in local.runs]
     assert remote.runs[1].verdict is Verdict.INVALID_TRACE
     monkeypatch.setattr("purgatorio_pipeline.sources.MAX_BYTES", len(whole))
-    with pytest.raises(NoTraces, match="from a local path only"):
+    with pytest.raises(NoTraces, match="only from a local path"):
         find_on_hadoop(spark, [(TRACES / "kafka-clean-1k.jsonl").as_uri()])

@@ -102,7 +102,7 @@ def test_a_scene_that_fails_leaves_a_whole_trace(monkeypatch: pytest.MonkeyPatch
     assert trace.whole
     _, run = judge_file(path)
     assert run.clauses["M3"].verdict is Verdict.PASS
-    assert "an error of ours" in run.clauses["F9"].reason
+    assert "an internal error of Purgatorio" in run.clauses["F9"].reason
 
 
 def test_rows_of_a_failed_judge_name_the_place(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,19 +4,19 @@ A *row* is the judgment of one response by one clause. A row says that the promi
 broken, that the response was late, or that the row is undecided. If a row is late or undecided, the scene is repeated
 (`name#2`).
 
-One broken row makes the clause VIOLATED. One late row makes the clause UNKNOWN. Two late rows of one scene with one
-cause (the kind of violation) make the clause VIOLATED. If two late rows overlap in time, one pause of the machine may
-explain both, so the two rows count as one. A busy processor may cause slightly late rows, so slightly late rows count
-only if at least a tenth of the rows are late. If another row with the same cause shows that the broker is busy
-(`Row.busy`), late rows do not count.
+One broken row makes the clause VIOLATED. One late row makes the clause UNKNOWN. Two late rows make the clause VIOLATED
+if they have one scene and one cause (the kind of violation). A repetition counts as the same scene. If two late rows
+overlap in time, one pause of the machine may explain both, so the two rows count as one. A busy processor may cause
+slightly late rows (late by less than a quarter of the delay of a broken broker). Slightly late rows count only if at
+least a tenth of the rows of this scene and cause are late. If another row with the same cause shows that the broker is
+busy (`Row.busy`), late rows do not count.
 
 A clause is also UNKNOWN in these cases:
 
 * No row of the clause could be judged, or a scene of the clause did not end.
 * A scene declares that the scene tests the clause (`Scene.asked`), and no row of this scene is decided.
-* An undecided row is so late that the broker seems to have forgotten the request, and such rows outnumber the decided
-  rows
-  of the scene.
+* In some undecided rows, the response was so late that the broker seems to have forgotten the request, and the scene
+  has more such rows than decided rows.
 """
 
 from __future__ import annotations

@@ -6,12 +6,14 @@ If the line violates the protocol, `hear` raises `Misbehaved`, which names the k
 before its line is written. The return is recorded after the answer is read. So the recorded interval contains the real
 interval.
 
-The module `message` defines how an event of a subject is recorded. If the event has `during`, its thread is the thread
-of this call (the first client thread is `caller-0`). If the event has `th`, its thread has this name. If the event has
-neither field, its thread is the thread of the only open call (in virtual time) or `subject` (in real time).
+The module `message` defines how an event of a subject is recorded. If the field `during` of the event names a call, the
+thread of the event is the thread of this call (the first client thread is `caller-0`). If the event has `th`, its
+thread has this name. If the event has neither field, its thread is the thread of the only open call (in virtual time)
+or `subject` (in real time).
 
-With the message `held`, the subject reports that a thread is paused in a callback. Until the thread is resumed, the
-thread makes only calls whose field `hold` names this pause. Such calls are recorded on the paused thread, inside the
+With the message `held`, the subject reports that a thread is paused in a callback. The driver may then order
+calls on the paused thread: the field `hold` of such a call names the pause. Until the thread is resumed, the thread
+makes only these calls. Such calls are recorded on the paused thread, inside the
 callback. With the field `step`, a call requests a pause at a scheduling point of the subject's own code. A thread that
 is paused at a scheduling point makes no calls.
 """

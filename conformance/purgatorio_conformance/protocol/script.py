@@ -215,24 +215,30 @@ class Caller:
 
 
 class ScriptPlayer:
-    """A child that plays scripts. Everything raises SubjectFailed where it misbehaves; then it is of no use any more.
-    Close it."""
+    """A child that plays scripts; where one has failed, the next is played to a child that is started again. Raises
+    SubjectFailed where that misbehaves before any script. Close it."""
 
     def __init__(self, command: Sequence[str], limits: ChildLimits | None = None) -> None:
+        self._command = command
         self._limits = limits or _LIMITS
-        self._child = LineChild(command[0], command, self._limits)
+        self._child: LineChild | None = None
+        self._begin()
+
+    def _begin(self) -> LineChild:
+        self._child = child = LineChild(self._command[0], self._command, self._limits)
         self._lines: list[str] = []
+        self._conversation = Conversation(Recorder(), virtual=True)
         try:
-            self._conversation = Conversation(Recorder(), virtual=True)
-            self.description: Description = self._session().describe()
+            self.description: Description = self._session(child).describe()
         except BaseException:
             self.close()
             raise
         self.opening = tuple(self._lines)
         """The lines of the describing."""
+        return child
 
-    def _session(self) -> Session:
-        return Session(self._child, self._conversation, self._limits, noted(self._lines))
+    def _session(self, child: LineChild) -> Session:
+        return Session(child, self._conversation, self._limits, noted(self._lines))
 
     def play(self, script: Script) -> Played:
         played = self.tried(script)
@@ -241,18 +247,25 @@ class ScriptPlayer:
         return played
 
     def tried(self, script: Script) -> Played:
-        self._child.renew()
+        """What the child does wrong is the failure."""
+        child = self._child or self._begin()
+        child.renew()
         played, self._conversation = play(
-            self._child, script, self.description, self._limits, first=self._conversation.calls
+            child, script, self.description, self._limits, first=self._conversation.calls
         )
+        if played.failure is not None:
+            self.close()
         return played
 
     def finish(self) -> tuple[str, ...]:
         """Stop the subject and wait for its end; the lines of that."""
+        assert self._child is not None, "nothing has failed"
         self._lines = []
-        self._session().finish()
+        self._session(self._child).finish()
         return tuple(self._lines)
 
     def close(self) -> None:
         """End the child."""
-        self._child.close()
+        child, self._child = self._child, None
+        if child is not None:
+            child.close()

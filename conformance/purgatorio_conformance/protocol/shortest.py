@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Final
@@ -123,12 +122,14 @@ def shortest_hang(
         if hung is None:
             continue
         script = script_of(path, subject.part, last=hung)
-        with suppress(SubjectFailed), closing(_Hanging(subject.command, hasty.limits)) as hanging:
-            search = ScriptSearch(hanging.shows, subject.description)
+        with suppress(SubjectFailed), closing(ScriptPlayer(subject.command, hasty.limits)) as player:
+            search = ScriptSearch(lambda tried: _hangs(player.tried(tried)), subject.description)
             found = search.reduced(script, hung.id if isinstance(hung, Add | Register) else "")
-            with closing(_Hanging(subject.command, ChildLimits(silence_s=_PATIENT_S))) as fresh:
-                played = None if found is None else fresh.play(found)
-            if found is not None and played is not None:
+            if found is None:
+                continue
+            with closing(ScriptPlayer(subject.command, ChildLimits(silence_s=_PATIENT_S))) as fresh:
+                played = fresh.tried(found)
+            if _hangs(played):
                 return Shortest(
                     "hang", found, Recording(played.header, played.events), played.session, search.plays
                 )
@@ -151,26 +152,8 @@ def _shorter(
     yield trace, subject.account.oldest and subject.account.oldest[1]
 
 
-class _Hanging:
-    """Plays scripts, to a program started again after each that hung."""
-
-    def __init__(self, command: Sequence[str], limits: ChildLimits | None) -> None:
-        self._start = partial(ScriptPlayer, command, limits)
-        self._player = self._start()
-
-    def shows(self, script: Script) -> bool:
-        return self.play(script) is not None
-
-    def play(self, script: Script) -> Played | None:
-        played = self._player.tried(script)
-        if played.failure is None:
-            return None
-        self.close()
-        self._player = self._start()
-        return played if played.failure.kind == "hang" else None
-
-    def close(self) -> None:
-        self._player.close()
+def _hangs(played: Played) -> bool:
+    return played.failure is not None and played.failure.kind == "hang"
 
 
 def order_of_run(subject: CommandSubject, trace: Path, clause: str, path: Path) -> tuple[str, ...]:

@@ -75,20 +75,15 @@ class CommandPlayer:
     def tried(self, script: Script) -> Played:
         """What the child does wrong is the failure."""
         try:
-            if self._player is None:
-                self._player = ScriptPlayer(self._command)
-            played = self._player.tried(script)
+            self._player = self._player or ScriptPlayer(self._command)
+            return self._player.tried(script)
         except SubjectFailed as failure:
             header = header_of(
                 self._description, self._part, run="script", virtual=True, late_slack_ns=0, params={}
             )
-            played = Played(header, (), (), failure)
-        if played.failure is not None:
-            self.close()
-        return played
+            return Played(header, (), (), failure)
 
     def close(self) -> None:
         """End the child."""
-        player, self._player = self._player, None
-        if player is not None:
-            player.close()
+        if self._player is not None:
+            self._player.close()

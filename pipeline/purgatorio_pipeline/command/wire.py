@@ -66,7 +66,7 @@ class _Unreachable(click.ClickException):
     default="",
     help="Constants of the broker in ms, such as late=100,late-topics=2000. initial-delay: duration of a group's "
     "first rebalance (default: read from the broker). late: allowed lateness of a response (default: 100). "
-    "late-topics: allowed lateness after a change of a topic (default: 2000).",
+    "late-topics: allowed lateness after a change of a topic, a transaction or replicas (default: 2000).",
 )
 @click.option(
     "--only",

@@ -6,7 +6,7 @@ for (const drawing of document.querySelectorAll("svg.timeline")) {
   const fields = drawing.closest("article").querySelector("output.fields");
   const bars = new Map([...drawing.querySelectorAll("[data-bar]")].map((bar) => [bar.dataset.bar, bar]));
   let chosen = null;
-  fields.textContent = "Point at a row or tap it for its fields; or Tab and the arrow keys.";
+  fields.textContent = "To see the fields of an event, point at its row, tap the row, or use Tab and the arrow keys.";
   const show = (row) => {
     if (chosen) {
       chosen.classList.remove("chosen");

@@ -32,8 +32,8 @@ O1 = Clause(
     "at most one force_complete call of an operation returns true, and only this call runs on_complete, once; "
     "force_complete returns false only if another call has begun to complete the operation",
     formula="|done| <= 1;  |force.out = 1| <= 1;  force.out = 1 iff the force contains the done;  "
-    "registration.out = 0, registration.ret < force.call, force.out = 0 => the try or expiry with the claim began "
-    "before force.ret",
+    "registration.out = 0, registration.ret < force.call, force.out = 0 => a claim exists, and the try or expiry that "
+    "contains the claim (if any) began before force.ret",
     records=("force_complete", "on_complete"),
     asks=("try_complete_else_watch",),
 )
@@ -43,8 +43,9 @@ O1 = Clause(
 def once(run: Run, history: OperationHistory) -> Finding:
     """An occasion is an operation with a `force_complete` or an `on_complete`. A second completion is a violation even
     if records were dropped. The last rule is about a `force_complete` that began after the registration had returned
-    false, and that itself returned false. This rule is broken in two cases. Either no call completes the operation, or
-    the completing call began after the `force_complete` had returned. The last rule is not judged if a `cancel_for_key`
+    false, and that itself returned false. This rule is broken in two cases. Either no call completes the
+    operation, or the `try_complete` or expiry that completes the operation began after the `force_complete` had
+    returned. The last rule is not judged if a `cancel_for_key`
     returned the operation, or if another `force_complete` raised an exception or has no return."""
     if not history.forces and not history.completes:
         return NO_OCCASION
@@ -141,9 +142,9 @@ def caused(run: Run, history: OperationHistory) -> Finding:
     these keys. The rule is judged only if the registration had returned before the `cancel_for_key` began, because a
     registration that still runs may watch the key again. If an operation was registered several times under one key,
     one `cancel_for_key` call may return the operation several times. The last rule of the clause (`cancel_for_key`
-    returns every operation that waits) is judged if two facts are known: the registration returned false before the
-    `cancel_for_key` began, and no call could complete the operation before the `cancel_for_key` returned. If the trace
-    was cut off, this rule is not judged."""
+    returns every operation that waits) is judged only if the registration returned false before the `cancel_for_key`
+    began, the time-out had not passed, and no other call of the operation was open or began until the `cancel_for_key`
+    returned. If the trace was cut off, this rule is not judged."""
     if (broken := _not_given_back(run, history)) is not None:
         return broken
     truths = [attempt for attempt in history.tries if attempt.out == 1]

@@ -38,9 +38,9 @@ from purgatorio_spec.verdict import KEPT, NO_OCCASION, STILL_OPEN
 
 P1 = Clause(
     "P1",
-    "completed operations are removed: when no call runs, every watched entry belongs to a waiting operation, except "
-    "the entries of at most purge_interval completed operations, and the entries of operations that the last purge "
-    "did not count, because these operations were not in the timer",
+    "completed operations are removed: when no call runs, every watched entry belongs to an operation that is not "
+    "completed; two exceptions are the entries of at most purge_interval completed operations, and the entries of "
+    "completed operations that were not in the timer at the last purge",
     formula="at rest: watched <= waiting + most_entries(purge_interval) + unseen",
     records=("gauge|quiesce", "try_complete_else_watch", "force_complete"),
     constants=("purge_interval",),
@@ -54,11 +54,11 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     are registered and not completed. An operation does not count if `cancel_for_key` calls have returned the operation
     for each of its keys. *most_entries(n)* counts the entries of the n operations with the most keys. A *purge*
     removes the entries of completed operations, and then takes the number of timer tasks as the number of waiting
-    operations. So the purge does not count an operation that is watched and not in the timer. There are three reasons:
-    its time-out has passed, it has no time-out, or its registration is not finished. *unseen* counts the entries of
-    such operations that were completed after the last purge. The time of the purge is not recorded. So the clause uses
-    the time that gives the largest *unseen*. In virtual time, the number of operations that count as being registered
-    is at most the largest number of registrations that were open at one time."""
+    operations. So the purge does not count an operation that is watched and not in the timer. A watched
+    operation is not in the timer in three cases: the time-out of the operation has passed, the operation has no
+    time-out, or its registration is not finished. *unseen* counts the entries of such operations that were completed
+    after the last purge. The time of the purge is not recorded. So the clause uses the time that gives the largest
+    *unseen*. In virtual time, *unseen* counts at most as many unfinished registrations as were open at one time."""
     if not reading.at_rest or reading.watched is None or run.purge_interval is None:
         return NO_OCCASION
     most = reading.waiting + reading.garbage_most
@@ -90,12 +90,13 @@ def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
     """The sizes are read at some time before the event is recorded. A reading (`gauge` or `quiesce`) is an occasion if
     the earliest possible time is known. If a reading is recorded as a call and a return, the earliest time is the call.
     If a reading is recorded as a single event, the earliest time is the previous event of its thread. If there is no
-    previous event, only a reading at rest is an occasion. `watched_least` is the number of entries of live operations,
-    and `watched_most` is the number of all entries ever made. `live` is the number of live operations that no
-    `cancel_for_key` has returned. *plain tasks* are the timer tasks that are not operations. With the profiles `locked`
-    and `pending-flag`, `delayed` may also count *raced* tasks (otherwise `raced` is 0). A task is raced if its cancel
-    began during an add of the task, or if any thread recorded an event during the cancel. A raced task counts until the
-    first `quiesce` that is later than its deadline by `late_ns` plus 200 ms, the period of Kafka's reaper."""
+    previous event, only a reading at rest is an occasion. `watched_least` is the number of entries of live operations
+    that no `cancel_for_key` has returned, and `watched_most` is the number of all entries ever made. `live` is the
+    number of live operations that no `cancel_for_key` has returned. *plain tasks* are the timer tasks that are not
+    operations. With the profiles `locked` and `pending-flag`, `delayed` may also count *raced* tasks (otherwise `raced`
+    is 0). A task is raced if its cancel began during an add of the task, or if any thread recorded an event during the
+    cancel. A raced task counts until the first `quiesce` that is later than its deadline by `late_ns` plus 200 ms, the
+    period of Kafka's reaper."""
     if not reading.bounded:
         return NO_OCCASION
     # What a key may have given back, and no event reported, is counted or not.

@@ -56,7 +56,8 @@ def at_the_end(run: Run, due_t: int) -> Due:
 O4 = Clause(
     "O4",
     "no lost completion: if an operation is ready when its registration or a check_and_complete of its key starts, "
-    "the operation is completed and does not wait for its timeout",
+    "the operation does not wait for its timeout; with the profile locked, a call claims the completion before the "
+    "check and the registration have both returned",
     formula="ready < check(k).call => claim.call < max(check(k).ret, registration.ret)  (locked);  "
     "ready < check(k).call => the claim is not made by a later expiry  (pending-flag, request-log);  "
     "ready < registration.call => claim.call < registration.ret  (all)",
@@ -73,7 +74,8 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
     not judged. If a `try_complete` of the operation raised an exception, the exception may have prevented the
     completion. So registrations and checks that began before the end of this `try_complete` are not judged. With the
     profiles `pending-flag` and `request-log`, the expiry may complete the operation in two cases. Either the expiry
-    claimed it before the check returned, or a `try_complete` was running or had begun since the check. A check
+    claimed the operation before the check returned. Or, when the expiry claimed the operation, a `try_complete` of the
+    operation was running, or had begun after the start of the check. A check
     that ended with an exception is not judged, because in Kafka the exception of one operation ends the check. (O8
     forbids this for the reference.)"""
     registration, ready = history.registration, history.ready
@@ -143,8 +145,8 @@ def _claimed_on_return(_run: Run, history: OperationHistory, ready_i: int, check
     broken = Broken(
         "unclaimed-on-return",
         (ready_i, check.call_i, both_i),
-        f"when check_and_complete({check.key}), which started after it was ready, and its registration have "
-        "returned, a call has claimed the completion",
+        f"a call claims the completion before the registration and check_and_complete({check.key}) have both returned "
+        "(the check started after the operation was ready)",
         _how_it_ended(history),
     )
     return _unless_open(history, both_i, broken)
@@ -153,8 +155,8 @@ def _claimed_on_return(_run: Run, history: OperationHistory, ready_i: int, check
 def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int, check: Check) -> Finding:
     """`pending-flag`: some `try_complete` sees the condition; the operation is not left to its time-out."""
     allowed = (
-        f"after check_and_complete({check.key}), which started after it was ready, some try_complete completes it: "
-        "the operation does not wait for its time-out"
+        f"check_and_complete({check.key}) started after the operation was ready, so a try_complete completes the "
+        "operation: the operation does not wait for its time-out"
     )
     claim = history.claim
     if claim is None:

@@ -176,10 +176,11 @@ def _played(task: _Task, history: OperationHistory) -> Iterator[tuple[Call, _Due
 
 T8 = Clause(
     "T8",
-    "a periodic task runs at most once for each of its deadlines, and never before this deadline; at a fixed rate, "
-    "each deadline is one period after the previous deadline; with a fixed delay, each deadline is one period "
-    "after the end of the previous run",
-    formula="fixed delay: f(n).t >= f(n-1).ret.t + P - early_ns (less late_ns in real time: it may be recorded late);  "
+    "a periodic task runs at most once for each of its deadlines, and at most early_ns before this deadline; at a "
+    "fixed rate, each deadline is one period after the previous deadline; with a fixed delay, each deadline is one "
+    "period after the end of the previous run",
+    formula="fixed delay: f(n).t >= f(n-1).ret.t + P - early_ns (in real time, minus late_ns too, because the "
+    "return of f(n-1) may be recorded late);  "
     "fixed rate: f.t >= deadline_t + k * P - early_ns, where k is the slot of f, and no two fires share a slot  "
     "(burst: the n-th fire has slot n; once: one fire has all late slots; skip: late slots have no fire; restart: "
     "the slots count from the last fire)",
@@ -191,7 +192,8 @@ T8 = Clause(
 
 @T8.of_operation
 def once_a_period(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a periodic task that ran. With a fixed rate, slot k is the planned deadline `deadline_t` + k * P.
+    """An occasion is a periodic task that ran. With a fixed rate, slot k (k = 0, 1, 2, ...) has the planned deadline
+    `deadline_t` + k * P.
     `catch_up` in the header says what happens to missed runs: `burst`, `once`, `skip` or `restart` (see the formula).
     Without `catch_up`, a task with a fixed rate is no occasion. Without `late_ns`, the clause cannot know which runs
     were late, so `once` and `skip` are judged as `burst`."""

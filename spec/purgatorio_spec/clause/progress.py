@@ -18,8 +18,8 @@ from purgatorio_spec.verdict import KEPT, NO_OCCASION, WANT_OF_RECORDS
 
 T12 = Clause(
     "T12",
-    "if a task adds another task without a delay, the new task runs in the same advance_clock call or in the next "
-    "advance_clock call, as the header declares",
+    "if a task adds another task without a delay, and turn is `same`, the new task runs inside the same advance_clock "
+    "call; if turn is `next`, the new task does not run inside this call",
     formula="add.delay_ns <= 0, add inside an advance_clock A:  "
     "turn next => no fire of the new task inside A;  turn same => a fire of the new task starts inside A",
     records=("timer_add", "timer_fire", "advance_clock"),
@@ -30,9 +30,10 @@ T12 = Clause(
 
 @T12.of_operation
 def runs_in_the_declared_turn(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a task that was added once, without a delay, from inside an `advance_clock`, if the task fired, or
-    if the declared turn is `same` and this `advance_clock` returned. A task that was cancelled, moved or completed is
-    no occasion. P3 judges an `advance_clock` that never returns."""
+    """The header declares `turn`. An occasion is a task that was added once, without a delay, inside an
+    `advance_clock`. One of two conditions must hold: the task fired; or `turn` is `same`, and the `advance_clock` that
+    contains the add returned. A task that was cancelled, moved or completed is no occasion. P3 judges an
+    `advance_clock` that never returns."""
     if len(history.adds) != 1 or history.cancels or history.resets or history.forces or history.cancelled:
         return NO_OCCASION
     (add,) = history.adds

@@ -128,7 +128,8 @@ def _answered_in_time(run: Run, history: OperationHistory, late_ns: int) -> Find
 
 T3 = Clause(
     "T3",
-    "a task fires at most once, and exactly once if it is not cancelled",
+    "for each add, a task fires at most once; after its last add, a task fires, unless it is cancelled or its "
+    "operation is completed",
     formula="|fires| <= |causes of the fires|;  the last add is overdue at the end, and no cancel or completion came "
     "after it => some fire came after it",
     records=("timer_add", "timer_fire", "timer_cancel"),
@@ -233,9 +234,11 @@ class _Stop(NamedTuple):
 def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
     """A *stop* is a cancel, a `cancel_for_key` that returned the task's operation, or a completion of the operation by
     a call other than its expiry. An occasion is a task with a stop that took effect before the deadline minus
-    `early_ns`. In some profiles a successful cancel is a *barrier*: the cancel forbids every later run of the task, at
-    any time. If one thread recorded the whole run, a cancel that returned 1 is a barrier in every profile, because no
-    other thread can have been starting the task. Every barrier is an occasion. In every profile, a cancel is an
+    `early_ns`. With most timer profiles, a cancel that returned 1 is a *barrier*: the task does not run for the
+    cancelled add, at any time. (The profiles without barriers are `timer`, `locked`, `pending-flag`,
+    `jdk-scheduled-executor`, `jetty-executor-scheduler` and `threading-timer`.) If all events of the trace are on one
+    thread, a cancel that returned 1 is a barrier in every profile, because no other thread can have been starting the
+    task. Every barrier is an occasion. In every profile, a cancel is an
     occasion if the cancel returned 1 after a run of the task had ended on the same thread. If an operation is completed
     before its task is in the timer, the task counts as cancelled when the registration returns. If `cancel_for_key`
     returned the operation during its registration, the clause is not judged."""

@@ -2,10 +2,10 @@
 occasions (chances to fail) of a clause.
 
 A *plain* operation has every call at most once, every call with its return, and no exception. All other operations are
-candidates of every clause. Only the clauses judge candidates. So a rule need not be exact: a rule may select too many
-candidates, but never too few. For each operation that a rule does not select, the rule must know whether the operation
-was an occasion. If a clause has no rule, all operations are candidates. `tests/pipeline/test_fold_soundness.py` tests
-the rules, and tests that each rule is needed.
+candidates of every clause. A rule gives no verdict on a candidate: the clause judges it. So a rule need not be exact: a
+rule may select too many candidates, but never too few. For each operation that a rule does not select, the rule must
+know whether the operation was an occasion. If a clause has no rule, all operations are candidates.
+`tests/pipeline/test_fold_soundness.py` tests the rules, and tests that each rule is needed.
 """
 
 from collections.abc import Callable, Mapping

@@ -19,6 +19,7 @@ addition, only the requests that wait at one moment are in memory.
 import csv
 import io
 import os
+import re
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -60,6 +61,8 @@ _LINE_MOST: Final = 16 << 20
 _DELIMITERS: Final = ",;\t|"
 _ROW_LINES: Final = 100
 """A row of a CSV with line ends in its texts has so many lines at most: a quote that is not closed costs no more."""
+_MEND: Final = ": mend the file, or leave such lines out with --keep-going"
+_LINES_TOLD: Final = 10_000
 _LEFT_OUT_SHOWN: Final = 5
 _RANK: Final[Mapping[str, int]] = {"event": 0, "enqueued": 1, "completed": 2, "timed_out": 3}
 """Of one time: an event does not count for what is enqueued then."""
@@ -99,7 +102,8 @@ class _Read:
     backwards: int = 0
     backwards_row: int = 0
     left_out: int = 0
-    why_left_out: list[str] = field(default_factory=list)
+    why_left_out: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """By kind, the first in words, and how many."""
     bad_lines: dict[int, str] = field(default_factory=dict)
     """The first rows of a mended copy that stand for lines that are none, by number."""
     unknown: dict[str, int] = field(default_factory=dict)
@@ -109,10 +113,12 @@ class _Read:
     def leave_out(self, why: str) -> None:
         """Of a row or request that no trace can be made of. Refuses it, unless the user wants the others judged."""
         if not self.keep_going:
-            raise CannotConvert(why)
+            raise CannotConvert(f"{why} (--keep-going leaves such rows out)")
         self.left_out += 1
-        if len(self.why_left_out) < _LEFT_OUT_SHOWN:
-            self.why_left_out.append(why)
+        kind = re.sub(r"'[^']*'|\d[\d,.]*", "", why)
+        if kind in self.why_left_out or len(self.why_left_out) < _LEFT_OUT_SHOWN:
+            first, count = self.why_left_out.get(kind, (why, 0))
+            self.why_left_out[kind] = first, count + 1
 
 
 def convert_log(
@@ -219,8 +225,13 @@ def _load(
             if progress is not None:
                 progress(read.rows)
     except (duckdb.Error, pa.ArrowInvalid) as bad:
-        why = _first_bad_line(source) or _printable(str(bad).split("\n", 1)[0].rstrip())
-        raise CannotConvert(f"{source} cannot be read: {why}: mend the file") from None
+        line = _first_bad_line(source)
+        why = (
+            _printable(str(bad).split("\n", 1)[0].rstrip()) + ": mend the file"
+            if line is None
+            else line + _MEND
+        )
+        raise CannotConvert(f"{source} cannot be read: {why}") from None
     if read.rows == 0:
         raise CannotConvert(f"{source} has no rows")
     ends = {mapping.completed: "was completed", mapping.timed_out: "timed out"}
@@ -261,7 +272,7 @@ def _query(reading: Any, readable: Path, source: Path, mapping: LogMapping) -> t
         if column not in there:
             bad = _first_bad_line(source, having=column) if layout == "columns" else None
             if bad is not None:
-                raise CannotConvert(f"{source} cannot be read: {bad}: mend the file")
+                raise CannotConvert(f"{source} cannot be read: {bad}{_MEND}")
             more = ", ..." if len(there) > _SHOWN_COLUMNS else ""
             names = ", ".join(_printable(name) for name in there[:_SHOWN_COLUMNS])
             raise CannotConvert(f"{source} has no column {column!r}; it has {names}{more}")
@@ -314,7 +325,7 @@ def _mended(source: Path, scratch: Path, read: _Read) -> Path:
         rows = csv.writer(out, quoting=csv.QUOTE_ALL)
         try:
             for number, (row, why) in enumerate(_text_rows(source), layout == "lines"):
-                if why is not None and len(read.bad_lines) < _LEFT_OUT_SHOWN:
+                if why is not None and len(read.bad_lines) < _LINES_TOLD:
                     read.bad_lines[number] = why
                 if layout == "lines":
                     out.write(f"{'{}' if why else row[0].strip()}\n")
@@ -330,7 +341,7 @@ def _text_rows(source: Path) -> Iterator[tuple[list[str], str | None]]:
     first row of a CSV is its header. Blank lines are left out."""
     layout = _layout(source)
     stream: Any = pa.input_stream(str(source), compression="detect")
-    with io.TextIOWrapper(stream, "utf-8", errors="replace") as text:
+    with io.TextIOWrapper(stream, "utf-8-sig", errors="replace") as text:
         lines = iter(partial(text.readline, _LINE_MOST), "")
         if layout == "lines":
             for number, line in enumerate(lines, 1):
@@ -391,7 +402,7 @@ def _points_of(fields: Mapping[str, str | None], mapping: LogMapping, read: _Rea
     """The points of a row. One that is left out takes all others of its request with it."""
     try:
         if read.keep_going and not any(fields.values()):
-            raise CannotConvert(read.bad_lines.get(read.rows, f"row {read.rows:,}: every column is empty"))
+            raise CannotConvert(read.bad_lines.get(read.rows, f"row {read.rows:,}: no row, or an empty one"))
         return list(_points(fields, mapping, read))
     except CannotConvert as bad:
         read.leave_out(str(bad))
@@ -503,11 +514,12 @@ def _sound(database: Any, mapping: LogMapping, read: _Read) -> list[str]:
     notes += _without_doubles(database, mapping)
     _leave_out_ended_first(database, read)
     if read.left_out:
-        more = "; ..." if read.left_out > len(read.why_left_out) else ""
+        shown = sum(count for _, count in read.why_left_out.values())
         notes.append(
-            f"{read.left_out:,} bad row{'s' * (read.left_out > 1)} left out, with all of their requests: "
-            f"{'; '.join(read.why_left_out)}{more}"
+            f"{read.left_out:,} bad row{'s' * (read.left_out > 1)} left out, with all of their requests"
         )
+        notes += [f"{count:,}: {first}" for first, count in read.why_left_out.values()]
+        notes += [f"{read.left_out - shown:,} of other kinds"] * (read.left_out > shown)
     return notes + _without_strays(database)
 
 

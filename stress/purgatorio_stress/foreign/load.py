@@ -1,9 +1,10 @@
 """Imports the modules of a program again, for the explorer: the program's modules, its adapter's modules, and some
 modules of the standard library.
 
-`sys.modules` is unchanged, except during the import. Each loaded module gets its own `__import__`, so `from threading
-import Lock` and `import threading` have the same effect. `threading` is the source of the standard library without the
-parts that the module `threads` replaces. `queue`, `sched` and `concurrent.futures` are the unchanged source.
+`sys.modules` is unchanged, except during the import. Each loaded module gets its own `__import__`. So both `from
+threading import Lock` and `import threading` get the explorer's `threading`. `threading` is the source of the standard
+library without the parts that the module `threads` replaces. `queue`, `sched` and `concurrent.futures` are the
+unchanged source.
 """
 
 import ast

@@ -117,7 +117,7 @@ class Server:
         except OSError as gone:
             _log.debug("a connection ended: %s", gone)
         except Exception:
-            _log.exception("a connection is closed by an error of ours")
+            _log.exception("an internal error closes a connection")
         finally:
             self._end(connection)
 

@@ -166,7 +166,8 @@ class PlanRun:
         except Exception as error:  # what was recorded until then is judged
             self._failed("the run", error)
             self._broke = (
-                dict.fromkeys(scenes, f"an error of ours, {type(error).__name__}: {error}") | self._broke
+                dict.fromkeys(scenes, f"an internal error of Purgatorio, {type(error).__name__}: {error}")
+                | self._broke
             )
         finally:
             controlling.cancel()
@@ -266,7 +267,7 @@ class PlanRun:
             self._broke.setdefault(spec, said)
         except Exception as error:  # the other scenes are played
             self._failed(f"playing {name}", error)
-            self._broke.setdefault(spec, f"an error of ours, {type(error).__name__}: {error}")
+            self._broke.setdefault(spec, f"an internal error of Purgatorio, {type(error).__name__}: {error}")
         finally:
             play.close_all()
         if (held_up_ms := self._scene(self.recorder, name).held_up_ms) >= HELD_UP_MS:
