@@ -3,7 +3,9 @@
 Each release's jars are resolved by the user's Maven into the cache, and one of the adapters in examples/kafka is
 compiled against them. Results are kept in a folder, so that a run that was cut short goes on where it was.
 
-    python -m docs.makers.kafka_classes docs/measured/kafka-releases-classes.md RESULTS [VERSION...]
+    python -m docs.makers.kafka_classes RESULTS [VERSION...]
+
+Without a version, all releases are judged, and the page is written. With versions, the table is printed.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from purgatorio_conformance.subject.maven import compiled_adapter, jdk_program, 
 from purgatorio_pipeline.report import markdown_text
 
 ADAPTERS: Final = Path(__file__).parents[2] / "examples" / "kafka"
+PAGE: Final = Path(__file__).parents[1] / "measured" / "kafka-releases-classes.md"
 _SEED: Final = 1
 _LONGEST_S: Final = 3_600.0
 
@@ -131,11 +134,14 @@ def row(release: Release, result: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write the table into the page."""
-    page, results = Path(arguments[0]), Path(arguments[1])
+    """Print the table of the releases that are named, or write that of all into the page."""
+    results, versions = Path(arguments[0]), arguments[1:]
     results.mkdir(parents=True, exist_ok=True)
-    made = table(results, arguments[2:] or [release.version for release in RELEASES])
-    page.write_text(with_part(page.read_text(), "releases", made))
+    made = table(results, versions or [release.version for release in RELEASES])
+    if versions:
+        print(made)
+    else:
+        PAGE.write_text(with_part(PAGE.read_text(), "releases", made))
 
 
 if __name__ == "__main__":
