@@ -61,7 +61,7 @@ def changed(does: str) -> dict[str, str]:
 def test_a_reaper_that_sleeps_between_its_looks_is_late(tmp_path: Path) -> None:
     """Though by far less than a busy machine may make it."""
     with pytest.raises(
-        SubjectFailed, match=r"O5 is broken: alone-\d+, alone-\d+, alone-\d+ were not over"
+        SubjectFailed, match=r"O5 is broken: alone-\d+, alone-\d+, alone-\d+ were not completed"
     ) as caught:
         looked_at(changed("time.sleep(0.5)"), tmp_path)
     assert caught.value.kind == "late"
