@@ -38,7 +38,7 @@ time, the previous transaction has not ended, or the coordinator is not availabl
 ENDS_SECONDS: Final = 12.0
 EACH_MS: Final = 12_000
 """Longer than a coordinator takes from one search for what is open for too long to the next."""
-TOO_LONG_MS: Final = 2000
+TOO_LONG_MS: Final = 6000
 LOOKS_MS: Final = 10_000
 """The interval of the coordinator's check."""
 APPENDS: Final = 50
@@ -378,7 +378,7 @@ async def _left_open(play: Play) -> None:
         )
         return
     too_long_ms = play.wait_ms(TOO_LONG_MS)
-    waits_ms, adds_ms = too_long_ms + ABORTED_NS // 1_000_000 + looks_ms, too_long_ms // 2
+    waits_ms, adds_ms = too_long_ms + ABORTED_NS // 1_000_000 + looks_ms, too_long_ms * 3 // 4
     topic = await play.topic(partitions := waits_ms // adds_ms)
     writer, reader = await writer_of(play, topic, too_long_ms), await play.open("reader")
     await writer.begin(0)
