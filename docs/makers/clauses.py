@@ -23,14 +23,16 @@ an id. The [glossary](glossary.md) explains the other terms. `purgatorio clause 
 The clauses with a section of their own (O1 to O7, P1, P2, P4, T1 to T5, T8 to T12) are judged from a trace. Below
 each clause, *Profiles* names the profiles (sets of clauses) that contain the clause. *Needs* lists the functions that
 the trace must record, and the constants that the header must give. If a function or a constant is missing, the clause
-is SKIPPED. The *header* is the first record of a trace. `advance_clock` is the call that runs the due tasks of a timer.
-T8 to T10 are judged only if the trace declares periodic tasks. T11 is judged only if the trace declares resets. T12 is
-judged only if the header has the field `turn` (`same` or `next`).
+is SKIPPED. The *header* is the first record of a trace. The *end record* is the last: a trace without an end record was
+cut off. The end record says how many records the recorder dropped. `advance_clock` is the call that runs the due tasks
+of a timer. T8 to T10 are judged only if the trace declares periodic tasks. T11 is judged only if the trace declares
+resets. T12 is judged only if the header has the field `turn` (`same` or `next`).
 
 An *occasion* is a case in which the clause could be broken. If a run has no occasion of a clause, the clause is
 UNKNOWN. But if a clause is about a call that the program never made, such as a cancel, the clause is SKIPPED.
 
-In virtual time a task can run only inside an `advance_clock`. So a task is not late if the task runs inside the first
+In virtual time, only the driver moves the clock, and a task can run only inside an `advance_clock`. The header declares
+`late_ns`, the time that a task may be late. So in virtual time, a task is not late if it runs inside the first
 `advance_clock` that moves the clock to (deadline + `late_ns`) or beyond. The formulas use these words:
 
 | word | meaning |
@@ -42,22 +44,28 @@ have become ready |
 | check | a call of `check_and_complete` |
 | try, force | a call of `try_complete`; a call of `force_complete` |
 | done, fire | a run of `on_complete`; a run of a task (`timer_fire`) |
-| expiry | the run that the time-out of an operation starts: a `timer_fire`. If fires are not recorded: a completion \
+| expiry | the `timer_fire` of the task that is the time-out of an operation. If fires are not recorded: a completion \
 after which `on_expiration` runs on the same thread |
 | add, cancel | a call of `timer_add`; a call of `timer_cancel` |
 | claim | the `force_complete` that completes the operation |
-| cause (of a fire) | an add before the fire, except if a later add or cancel returned before the deadline of this add |
-| under check(k) | inside the call of the check, and on its thread. *Directly* under: and not inside another purgatory \
-call in between |
+| `early_ns`, `late_ns` | bounds that the header declares: the time that a task may fire before its deadline, and the \
+time that it may fire after its deadline |
+| cause (of a fire) | an add A that began before the fire. A is no cause if a second call (another add, or a cancel \
+that did not return 0) began after A had returned, and if the second call returned before the fire and before \
+(deadline of A - `early_ns`) |
+| under check(k) | inside the call of the check, and on its thread. *Directly* under: under the check, and not inside \
+another purgatory call that is itself inside the check |
 | live operation | an operation that is registered and not completed |
 | entry | one operation in the list of one key |
 | `f(n)`, P | the n-th fire of a periodic task (counted from 0), and the period of the task |
 | reading | a `gauge` or `quiesce` event. A reading has the sizes `watched` (number of entries), `delayed` (tasks \
 in the timer) and `keys` (keys that have a list). A `quiesce` is recorded when no work is in progress |
-| at rest | at a `quiesce`, or at a `gauge` while no other call is open |
-| overdue at the end | the trace ends after (deadline + `late_ns`), or a `quiesce` came 200 ms after the deadline. If \
-the header has no `late_ns` and the trace has no such `quiesce`, the clause is UNKNOWN |
-| virtual time | a clock that only the driver moves |
+| at rest | at a `quiesce`; or at a `gauge`, if no other call is open and no other event was recorded in the 200 ms \
+before |
+| overdue at the end | the trace ends after (deadline + `late_ns`), or a `quiesce` came at least 200 ms after the \
+deadline (at least `late_ns`, if `late_ns` is less). If the header has no `late_ns`, only a `quiesce` counts, at least \
+two ticks after the deadline. If there is no such `quiesce`, and the trace ends more than 10 ms after the deadline, a \
+clause that uses these words is UNKNOWN |
 
 [A state machine](models.md#the-operation-as-a-state-machine) shows the calls that O1, O2, O3 and O6 allow in each
 state. Two groups of clauses are judged without a trace: the [clauses of the code](#clauses-of-the-code) and the

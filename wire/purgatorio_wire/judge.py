@@ -2,21 +2,24 @@
 
 A *row* is the judgment of one response by one clause. A row says that the promise was kept, that the promise was
 broken, that the response was late, or that the row is undecided. If a row is late or undecided, the scene is repeated
-(`name#2`).
+(`name#2`). The *cause* of a row is the way in which the promise was broken, or could have been broken. The *gap* of a
+row is the time by which a broken broker would be late, such as the rest of the time-out.
 
 One broken row makes the clause VIOLATED. One late row makes the clause UNKNOWN. Two late rows make the clause VIOLATED
-if they have one scene and one cause (the kind of violation). A repetition counts as the same scene. If two late rows
-overlap in time, one pause of the machine may explain both, so the two rows count as one. A busy processor may cause
-slightly late rows (late by less than a quarter of the delay of a broken broker). Slightly late rows count only if at
-least a tenth of the rows of this scene and cause are late. If another row with the same cause shows that the broker is
-busy (`Row.busy`), late rows do not count.
+if they have one scene and one cause. A repetition counts as the same scene. If two late rows overlap in time, one pause
+of the machine may explain both, so the two rows count as one.
+
+A busy processor may cause slightly late rows: they are late by less than a quarter of the gap. Slightly late rows count
+only if the late rows of one scene and cause are at least a tenth of the decided rows of this cause in all scenes. To
+make the clause UNKNOWN, they must be at least a quarter. If one row of a cause shows that the broker is busy
+(`Row.busy`), late rows of this cause never make the clause VIOLATED.
 
 A clause is also UNKNOWN in these cases:
 
-* No row of the clause could be judged, or a scene of the clause did not end.
+* All rows of a cause are undecided, or a scene of the clause did not end.
 * A scene declares that the scene tests the clause (`Scene.asked`), and no row of this scene is decided.
-* In some undecided rows, the response was so late that the broker seems to have forgotten the request, and the scene
-  has more such rows than decided rows.
+* In one scene, more rows of a cause are *forgotten* than decided. A row is forgotten if it is undecided, and its
+  response was late by nearly the whole gap (`LOST_GAPS`), as if the broker had forgotten the request.
 """
 
 from __future__ import annotations

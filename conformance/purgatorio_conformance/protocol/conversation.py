@@ -11,11 +11,11 @@ thread of the event is the thread of this call (the first client thread is `call
 thread has this name. If the event has neither field, its thread is the thread of the only open call (in virtual time)
 or `subject` (in real time).
 
-With the message `held`, the subject reports that a thread is paused in a callback. The driver may then order
-calls on the paused thread: the field `hold` of such a call names the pause. Until the thread is resumed, the thread
-makes only these calls. Such calls are recorded on the paused thread, inside the
-callback. With the field `step`, a call requests a pause at a scheduling point of the subject's own code. A thread that
-is paused at a scheduling point makes no calls.
+With the message `held`, the subject reports that a thread is paused in a callback. The driver may then ask the paused
+thread to make calls. The field `hold` of such a call names the pause. Until the thread is resumed, the thread makes
+only these calls. Such calls are recorded on the paused thread, inside the callback. With the field `step`, a call
+requests a pause at a scheduling point of the subject's own code. A thread that is paused at a scheduling point makes no
+calls.
 """
 
 from __future__ import annotations

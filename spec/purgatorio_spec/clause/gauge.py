@@ -16,12 +16,12 @@ the timer. An operation that was returned for each of its keys is not watched.
 *unseen*: the entries of operations that the purge's estimate may have missed. Kafka's purge sets the estimate to the
 number of tasks in the timer. So the estimate misses every operation that is watched and not in the timer at this
 moment: operations that have passed their time-out, operations without a time-out, operations that one of several keys
-returned, and registrations between watching and the add to the timer. *unseen* counts the entries that the *last*
-purge may have missed, at the time with the largest number of such entries. If the number of completions exceeds
+returned, and registrations between watching and the add to the timer. *unseen* counts the entries that the *last* purge
+may have missed, at the time with the largest number of such entries. If the number of completions exceeds
 purge_interval plus *unseen*, there must have been another purge. An instant of virtual time may contain any number of
-registrations. *unseen* counts at most as many of these registrations as were open at one time, or as other threads
-began during one `advance_clock`. (During an `advance_clock`, a purge may be paused between reading and using the
-timer's size.)
+registrations. *unseen* counts at most as many of these registrations as were open together, or as other threads had
+open or began during one `advance_clock`. (During an `advance_clock`, a purge may be paused between reading and using
+the timer's size.)
 
 *raced*: the profiles `locked` and `pending-flag` may count a task that was cancelled during an add, or during a move
 between buckets, until the bucket is flushed. A task is raced if a cancel of the task began during an add, or if another
@@ -38,9 +38,9 @@ from purgatorio_spec.verdict import KEPT, NO_OCCASION, STILL_OPEN
 
 P1 = Clause(
     "P1",
-    "completed operations are removed: when no call runs, every watched entry belongs to an operation that is not "
-    "completed; two exceptions are the entries of at most purge_interval completed operations, and the entries of "
-    "completed operations that were not in the timer at the last purge",
+    "completed operations are removed: a purge removes their entries; when no call runs, only two kinds of such "
+    "entries are left: those of at most purge_interval operations, and those of operations that were not in the timer "
+    "at the last purge",
     formula="at rest: watched <= waiting + most_entries(purge_interval) + unseen",
     records=("gauge|quiesce", "try_complete_else_watch", "force_complete"),
     constants=("purge_interval",),
@@ -52,13 +52,16 @@ P1 = Clause(
 def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     """An occasion is a reading of `watched` at rest. In the formula, *waiting* counts the entries of operations that
     are registered and not completed. An operation does not count if `cancel_for_key` calls have returned the operation
-    for each of its keys. *most_entries(n)* counts the entries of the n operations with the most keys. A *purge*
-    removes the entries of completed operations, and then takes the number of timer tasks as the number of waiting
-    operations. So the purge does not count an operation that is watched and not in the timer. A watched
-    operation is not in the timer in three cases: the time-out of the operation has passed, the operation has no
-    time-out, or its registration is not finished. *unseen* counts the entries of such operations that were completed
-    after the last purge. The time of the purge is not recorded. So the clause uses the time that gives the largest
-    *unseen*. In virtual time, *unseen* counts at most as many unfinished registrations as were open at one time."""
+    for each of its keys. *most_entries(n)* counts the entries of the n operations with the most keys. The purgatory
+    keeps an estimate of the number of operations in its lists. If the estimate exceeds the number of timer tasks by
+    more than `purge_interval`, there is a *purge*. It removes the entries of completed operations, and then sets the
+    estimate to the number of timer tasks. So the estimate misses an operation that is watched and not in the timer. A
+    watched operation is not in the timer in four cases: the time-out of the operation has passed, the operation has no
+    time-out, its registration is not finished, or a `cancel_for_key` of another key has returned the operation.
+    *unseen* counts the entries of such operations that were completed after the last purge. The time of the purge is
+    not recorded. So the clause uses the time that gives the largest *unseen*. In virtual time, at most n unfinished
+    registrations count for *unseen*. n is the largest number of registrations that were open together, or that other
+    threads had open or began during one `advance_clock`."""
     if not reading.at_rest or reading.watched is None or run.purge_interval is None:
         return NO_OCCASION
     most = reading.waiting + reading.garbage_most
@@ -93,10 +96,11 @@ def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
     previous event, only a reading at rest is an occasion. `watched_least` is the number of entries of live operations
     that no `cancel_for_key` has returned, and `watched_most` is the number of all entries ever made. `live` is the
     number of live operations that no `cancel_for_key` has returned. *plain tasks* are the timer tasks that are not
-    operations. With the profiles `locked` and `pending-flag`, `delayed` may also count *raced* tasks (otherwise `raced`
-    is 0). A task is raced if its cancel began during an add of the task, or if any thread recorded an event during the
-    cancel. A raced task counts until the first `quiesce` that is later than its deadline by `late_ns` plus 200 ms, the
-    period of Kafka's reaper."""
+    operations. `delayed` may also count *raced* tasks. `raced` is the number of these tasks. (T5 uses this number too.
+    In profiles other than `locked` and `pending-flag`, it is 0.) A task is raced if its cancel began during an add of
+    the task, or if any thread recorded an event during the cancel. A raced task counts until the first `quiesce` that
+    comes after (deadline of the task + `late_ns` + 200 ms). The 200 ms are the period of Kafka's reaper. If the header
+    has no `late_ns`, the clause uses 1 s instead."""
     if not reading.bounded:
         return NO_OCCASION
     # What a key may have given back, and no event reported, is counted or not.

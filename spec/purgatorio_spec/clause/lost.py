@@ -9,7 +9,8 @@ check that started after the operation was ready, and ended without an exception
                                                      time when no try_complete was running or about to run
 
 O5  registration.out = 0, with a time-out, not cancelled, overdue at the end  =>  some force claimed the operation;
-    in virtual time, if the expiry claimed it:  the expiry began <= registration.ret.t + delay_ns + late_ns
+    in virtual time, if the expiry claimed it:  the expiry began at most late_ns after the later of two times:
+    registration.ret.t + delay_ns, and the latest deadline of the first add
 
 O5, T2 and T3 use the same functions for two questions: when was a task due, and did the run continue long enough to
 call the task late?
@@ -55,12 +56,13 @@ def at_the_end(run: Run, due_t: int) -> Due:
 
 O4 = Clause(
     "O4",
-    "no lost completion: if an operation is ready when its registration or a check_and_complete of its key starts, "
-    "the operation does not wait for its timeout; with the profile locked, a call claims the completion before the "
-    "check and the registration have both returned",
-    formula="ready < check(k).call => claim.call < max(check(k).ret, registration.ret)  (locked);  "
-    "ready < check(k).call => the claim is not made by a later expiry  (pending-flag, request-log);  "
-    "ready < registration.call => claim.call < registration.ret  (all)",
+    "no lost completion: an operation that is ready when its registration starts is claimed before the registration "
+    "returns; an operation that is ready when a check of its key starts does not wait for its timeout; with the "
+    "profile locked, it is claimed before the later return of these two calls",
+    formula="ready < registration.call => claim.call < registration.ret;  "
+    "ready < check(k).call => claim.call < max(check(k).ret, registration.ret)  (locked);  "
+    "ready < check(k).call => a claim exists, and no expiry made the claim after check(k).ret, except if a try was "
+    "running, had begun after check(k).call, or was about to begin  (pending-flag, request-log)",
     records=("ready", "check_and_complete", "try_complete_else_watch", "try_complete", "force_complete"),
     asks=("try_complete_else_watch", "check_and_complete"),
 )
@@ -73,11 +75,12 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
     `cancel_for_key` has returned the operation, the operation is not watched under this key, and checks of the key are
     not judged. If a `try_complete` of the operation raised an exception, the exception may have prevented the
     completion. So registrations and checks that began before the end of this `try_complete` are not judged. With the
-    profiles `pending-flag` and `request-log`, the expiry may complete the operation in two cases. Either the expiry
-    claimed the operation before the check returned. Or, when the expiry claimed the operation, a `try_complete` of the
-    operation was running, or had begun after the start of the check. A check
-    that ended with an exception is not judged, because in Kafka the exception of one operation ends the check. (O8
-    forbids this for the reference.)"""
+    profiles `pending-flag` and `request-log`, the expiry may complete the operation in two cases. The first case: the
+    expiry claimed the operation before the check returned. The second case: at the claim, a `try_complete` of the
+    operation was running, had begun after the start of the check, or was about to begin. (A `try_complete` may have
+    been about to begin if its thread recorded no event just before the claim: since the return of the check, or since
+    the end of the previous `try_complete`.) A check that ended with an exception is not judged, because in Kafka the
+    exception of one operation ends the check. (O8 forbids this for the reference.)"""
     registration, ready = history.registration, history.ready
     if ready is None or registration is None or registration.ret_i is None or registration.err is not None:
         return NO_OCCASION
@@ -232,11 +235,13 @@ def _how_it_ended(history: OperationHistory) -> str:
 
 O5 = Clause(
     "O5",
-    "no operation waits forever: at the end of the run every operation with a timeout is completed, "
-    "unless cancel_for_key returned the operation or the purgatory was shut down; in virtual time, an "
-    "operation expires at most (timeout + late_ns) after its registration",
-    formula="registration.out = 0, with a time-out, not cancelled, overdue at the end => some force claimed it;  "
-    "in virtual time its expiry began at t <= registration.ret.t + delay_ns + late_ns",
+    "no operation waits forever: every operation that is overdue at the end of the run is completed, unless "
+    "cancel_for_key or a shutdown removed it; in virtual time, an operation expires at most (timeout + late_ns) after "
+    "the later of its registration and its first add",
+    formula="registration.out = 0, overdue at the end, not returned by cancel_for_key, no shutdown => some force "
+    "claimed it;  "
+    "in virtual time, its expiry began at t <= max(registration.ret.t + delay_ns, latest deadline of the first add) + "
+    "late_ns",
     records=("try_complete_else_watch", "force_complete"),
     needs_whole=True,
     asks=("try_complete_else_watch",),
@@ -247,10 +252,10 @@ O5 = Clause(
 def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
     """An operation is an occasion if three conditions hold: it has a time-out, its registration returned false, and it
     was completed or is overdue at the end. The time-out counts from the return of the last add of its timer task. If no
-    add is recorded, the time-out counts from the return of the registration. The rule about virtual time counts from
-    the registration, not from the last add. Otherwise an implementation that adds the timer task again after each check
-    could move the deadline for ever. The rule about virtual time is not judged if `late_ns` is not declared, or if the
-    operation was registered twice."""
+    add is recorded, the time-out counts from the return of the registration. The rule about virtual time does not count
+    from the last add. Otherwise an implementation that adds the timer task again after each check could move the
+    deadline for ever. The *latest deadline* of an add is max(`deadline_t`, add.ret.t + `delay_ns`). The rule about
+    virtual time is not judged if `late_ns` is not declared, or if the operation was registered twice."""
     registration = history.registration
     if registration is None or registration.out != 0 or registration.delay_ns is None or history.cancelled:
         return NO_OCCASION

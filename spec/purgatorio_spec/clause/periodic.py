@@ -176,14 +176,14 @@ def _played(task: _Task, history: OperationHistory) -> Iterator[tuple[Call, _Due
 
 T8 = Clause(
     "T8",
-    "a periodic task runs at most once for each of its deadlines, and at most early_ns before this deadline; at a "
-    "fixed rate, each deadline is one period after the previous deadline; with a fixed delay, each deadline is one "
-    "period after the end of the previous run",
+    "a periodic task runs at most once for each of its deadlines, and at most early_ns before this deadline; each "
+    "deadline is one period after the previous deadline (fixed rate), the start of the previous run (fixed rate with "
+    "catch_up restart) or the end of the previous run (fixed delay)",
     formula="fixed delay: f(n).t >= f(n-1).ret.t + P - early_ns (in real time, minus late_ns too, because the "
     "return of f(n-1) may be recorded late);  "
     "fixed rate: f.t >= deadline_t + k * P - early_ns, where k is the slot of f, and no two fires share a slot  "
-    "(burst: the n-th fire has slot n; once: one fire has all late slots; skip: late slots have no fire; restart: "
-    "the slots count from the last fire)",
+    "(burst: the n-th fire has slot n; once: one fire has all late slots; skip: late slots have no fire);  "
+    "restart: f(n).t >= f(n-1).t + P - early_ns (in real time, minus late_ns too)",
     records=(_ADDED, "timer_fire"),
     constants=("early_ns",),
     asked_by=PERIODIC_ADDS,
@@ -193,10 +193,12 @@ T8 = Clause(
 @T8.of_operation
 def once_a_period(run: Run, history: OperationHistory) -> Finding:
     """An occasion is a periodic task that ran. With a fixed rate, slot k (k = 0, 1, 2, ...) has the planned deadline
-    `deadline_t` + k * P.
-    `catch_up` in the header says what happens to missed runs: `burst`, `once`, `skip` or `restart` (see the formula).
-    Without `catch_up`, a task with a fixed rate is no occasion. Without `late_ns`, the clause cannot know which runs
-    were late, so `once` and `skip` are judged as `burst`."""
+    `deadline_t` + k * P. At a fire, a slot is *late* if its planned deadline passed more than `late_ns` before the
+    fire, and no earlier fire has the slot. `catch_up` in the header says what happens to missed runs. `burst`: each
+    missed run is made later. `once`: one run replaces all missed runs. `skip`: missed runs are not made. `restart`: the
+    next deadline is one period after the start of the last run. Without `catch_up`, a task with a fixed rate is no
+    occasion. Without `late_ns`, the clause cannot know which runs were late, so `once` and `skip` are judged as
+    `burst`."""
     task = _task(run, history)
     if task is None or not history.fires:
         return NO_OCCASION
@@ -225,7 +227,7 @@ T9 = Clause(
     "T9",
     "a periodic task neither drifts nor stops: each run starts at most late_ns after its deadline; the "
     "header declares what happens to missed runs",
-    formula="fixed delay: f(n).t <= f(n-1).ret.t + P + late_ns;  "
+    formula="fixed delay, restart: f(n).t <= f(n-1).ret.t + P + late_ns;  "
     "fixed rate: f.t <= max(deadline_t + k * P, f(n-1).ret.t) + late_ns, where k is the next slot without a fire",
     records=(_ADDED, "timer_fire", "timer_cancel"),
     constants=("late_ns",),

@@ -142,7 +142,8 @@ T3 = Clause(
 def exactly_once(run: Run, history: OperationHistory) -> Finding:
     """An occasion is a task that fired, or that was added and is overdue at the end. If a cancel returned 0, or came
     before the last add, the cancel does not disarm the task. If an add raised an exception, the task may be armed or
-    not. A run of the task may wait for the end of the run before it. T4 judges a fire of a cancelled task."""
+    not. The next run of a task may wait for the end of its previous run. So *overdue* counts from this end, if this end
+    is later than the deadline. T4 judges a fire of a cancelled task."""
     if _is_judged_elsewhere(history):
         return NO_OCCASION
     answers = {

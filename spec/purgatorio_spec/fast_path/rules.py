@@ -1,5 +1,7 @@
-"""The rules of the fast check. A rule selects the operations that may break a clause (candidates), and counts the
-occasions (chances to fail) of a clause.
+"""The rules of the fast check. The fast check makes a summary of each operation. The rules find most operations that
+cannot break a clause, by their summaries. Only the others (candidates) and a sample are judged event by event.
+
+A rule selects the candidates of a clause, and counts the occasions (chances to fail) of the clause.
 
 A *plain* operation has every call at most once, every call with its return, and no exception. All other operations are
 candidates of every clause. A rule gives no verdict on a candidate: the clause judges it. So a rule need not be exact: a

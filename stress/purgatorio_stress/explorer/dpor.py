@@ -8,9 +8,9 @@ of the two steps, and no other steps force this order. The search then returns
 to the state before the earlier step of a race, and tries the other order. Sleep sets avoid runs that only swap
 independent steps.
 
-Two consecutive runs share a prefix. The races of the prefix stay on a stack, so the search looks for races only among
-the steps after the prefix. For each step, a bit mask has the earlier steps that are ordered before this step (the
-relation *happens before*).
+Two consecutive runs share a prefix. The races of the prefix stay on a stack, so the search looks only for races whose
+later step comes after the prefix. For each step, a bit mask has the earlier steps that are ordered before this step
+(the relation *happens before*).
 
 The search is complete if every run ends. A loop that waits for another thread is marked in the program, and a run
 follows such a loop for at most `Program.turns` iterations. The

@@ -2,9 +2,9 @@
 modules of the standard library.
 
 `sys.modules` is unchanged, except during the import. Each loaded module gets its own `__import__`. So both `from
-threading import Lock` and `import threading` get the explorer's `threading`. `threading` is the source of the standard
-library without the parts that the module `threads` replaces. `queue`, `sched` and `concurrent.futures` are the
-unchanged source.
+threading import Lock` and `import threading` get the explorer's `threading`. The module `threads` makes the threads and
+locks of the explorer's `threading`. The other classes, such as `Condition`, come from the source of the standard
+`threading`. `queue`, `sched` and `concurrent.futures` are loaded from their unchanged source.
 """
 
 import ast
