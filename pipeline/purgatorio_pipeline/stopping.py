@@ -61,7 +61,7 @@ def bound_interrupts() -> None:
     """End this process after Ctrl-C: at the latest at the end of the grace period, or at a second Ctrl-C. All
     processes that it started end with it, also without Ctrl-C. Only for the main thread of our own programs."""
     # Registered first, so called last: who has something to put in order does so before.
-    atexit.register(_kill_started)
+    atexit.register(_end_work)
     heard, told = os.pipe()
     os.set_blocking(told, False)
     signal.set_wakeup_fd(told, warn_on_full_buffer=False)
@@ -80,6 +80,12 @@ def _end(heard: int) -> None:
         _kill_started()
     finally:
         os._exit(STOPPED)
+
+
+def _end_work() -> None:
+    # The interpreter then takes its handlers back: Ctrl-C would end it by the signal, and the status would be lost.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _kill_started()
 
 
 def _kill_started() -> None:

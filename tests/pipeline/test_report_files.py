@@ -245,7 +245,7 @@ def test_many_runs_and_violations_make_bounded_files() -> None:
     broken = example.violation
     examples = {CauseKey(one.file, one.run, broken.clause, broken.cause): example for one in runs}
     xml, document, summary = junit(result, examples), sarif(result, examples), markdown(result, examples, [])
-    assert len(xml) < 6_000_000
+    assert len(xml) < 5_000_000
     assert len(document) < 8_000_000
     assert len(summary) < 100_000
     assert len(suites(xml)) == 1002

@@ -196,7 +196,7 @@ def _shown(table: pa.Table, witnesses: set[int]) -> list[ShownEvent]:
             ShownEvent(
                 i, line or 0, th, t, ph, f, operation, c, tuple(keys or ()), delay_ns, deadline_t, t_call, out,
                 err, reading.get("watched"), reading.get("delayed"), reading.get("keys"), witness=i in witnesses,
-                log_row=own_fields(own).get("x_log_row") if own else None,  # type: ignore[arg-type]  # asked below
+                log_row=_log_row(own),
             )
         )  # fmt: skip
     return rows
@@ -208,13 +208,19 @@ _LOGGED: Final = {
 }  # fmt: skip
 
 
+def _log_row(own: str | None) -> int | None:
+    """The row of a log that the producer's own fields name."""
+    row = own_fields(own).get("x_log_row") if own else None
+    return row if isinstance(row, int) else None
+
+
 def as_logged(rows: Sequence[ShownEvent], breaks_at: int) -> list[ShownEvent]:
     """Of a log only what its rows say, in its words: the calls in which the trace puts it are none of the user's."""
-    if not any(isinstance(row.log_row, int) for row in rows):
+    if all(row.log_row is None for row in rows):
         return list(rows)
     made: list[ShownEvent] = []
     for row in rows:
-        if isinstance(row.log_row, int) and row.f in _LOGGED:
+        if row.log_row is not None and row.f in _LOGGED:
             said = f"row {row.log_row:,}: {_LOGGED[row.f]}"
             said += f", key {', '.join(row.keys)}" if row.keys and row.keys != (f"of {row.id}",) else ""
             said += f", time-out {exact(row.delay_ns)}" if row.delay_ns is not None else ""

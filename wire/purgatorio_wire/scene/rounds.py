@@ -8,28 +8,22 @@ A round begins when the one before has ended, over the same connections.
 """
 
 import re
-from collections.abc import Sequence
 from functools import partial
 from importlib.resources import files
 from typing import Final
 
-from purgatorio_wire.scene.play import Play
-from purgatorio_wire.scene.random_scene import RandomScene, parsed, play_rounds
+from purgatorio_wire.scene.random_scene import parsed, play_rounds
 from purgatorio_wire.scene.spec import FOUND, Plays, SceneSpec
 
 ROUNDS: Final[dict[str, Plays]] = {}
 """What plays each."""
 
 
-async def _played(rounds: Sequence[RandomScene], play: Play) -> None:
-    await play_rounds(play, rounds)
-
-
 for paragraph in files(__package__).joinpath("fetch.txt").read_text(encoding="utf-8").strip().split("\n\n"):
     title, *lines = re.sub(r";\n +", "; ", paragraph).split("\n")
     name, _, asks = title.partition(": ")
     steps = [line for line in lines if line.startswith("    ") and line.strip()[0] != "#"]
-    ROUNDS[name] = partial(_played, [parsed(line) for line in steps])
+    ROUNDS[name] = partial(play_rounds, rounds=[parsed(line) for line in steps])
     ROUNDS[name].__doc__ = " ".join(line for line in lines if not line.startswith("    "))
     if asks:
         FOUND.append(SceneSpec(name, "fetch", (*asks.split(", "),), ROUNDS[name]))
