@@ -152,6 +152,10 @@ def convert_log(
                 os.replace(partial, target)
             finally:
                 partial.unlink(missing_ok=True)
+        except RuntimeError as stopped:
+            if str(stopped) != "Query interrupted":  # what DuckDB makes of Ctrl-C
+                raise
+            raise KeyboardInterrupt from None
         finally:
             database.close()
     return LogConversion(
