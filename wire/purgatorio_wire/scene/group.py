@@ -483,7 +483,7 @@ async def forgotten_offsets(play: Play) -> None:
         for asked in (topics, None):
             await play.ask_offsets(conn, group, asked)
     await play.delete(topics[0])
-    ends_t = play.recorder.now() + 1e6 * TOPIC_TIMES * play.broker.declared.late_topics_ms
+    ends_t = play.recorder.now() + 1e6 * TOPIC_TIMES * play.broker.declared.late_topics_ms * play.pace
     while play.recorder.now() < ends_t:
         told = await play.ask_offsets(conn, group, topics)
         if all(integer(said, "committed_offset") < 0 for part, said in told if part.topic == topics[0]):
