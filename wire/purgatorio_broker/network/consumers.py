@@ -97,7 +97,7 @@ class Consumers:
             elif member is None:
                 return Beat(ErrorCode.unknown_member_id)
             elif epoch == AWAY and member.instance:
-                member.away = True
+                member.away, member.revoking = True, frozenset()
                 return Beat(epoch=epoch)
             elif epoch < 0:
                 del group.members[member_id]

@@ -191,8 +191,8 @@ class _Group:
                 )
 
     def _taken(self, name: str, epoch: int, one: Exchange, *, returns: bool = False) -> Rows:
-        if epoch == AWAY and self.members[name].instance:
-            self.members[name].away = True
+        if epoch == AWAY and (goes := self.members[name]).instance:
+            goes.away, goes.held, goes.revokes = True, goes.told, None
             return
         if epoch < 0:
             yield from self._gone(name, one)

@@ -23,6 +23,7 @@ PARTITIONS: Final = 4
 MODERN_COMMITS: Final = 9
 """The first version of OffsetCommit for these members."""
 POLL_MS: Final = 60
+GOES: Final = 0.5
 STEPS: Final = 80
 """So many things happen in a random order."""
 HELD_BEATS: Final = 8
@@ -243,13 +244,17 @@ async def unrevoked(play: Play) -> None:
 
 @scene("groups", "G15 not-put-out, G14 not-given", seconds=120, takes=50)
 async def silent_consumer(play: Play) -> None:
-    """A member is not heard of any more: it is removed at its session time-out, and the other gets its partitions."""
+    """A static member is not heard of any more, or goes and does not come back: it is removed at its session time-out,
+    and the other gets its partitions."""
     play.need(BEAT)
     session_ms = play.broker.declared.consumer_session_ms
     if session_ms is None or session_ms > MOST_SESSION_MS:
         raise SceneSkipped(f"group.consumer.session.timeout.ms is {session_ms}: longer than a scene")
     first, second = await consumers(play, 2)
+    first.instance = play.unique("i")
     epoch = await settled([first, second], await settled([first]))
+    if play.rng.random() < GOES:
+        await first.beat(AWAY)
     for _ in _while(session_ms / 1000 + SETTLES_SECONDS):
         if second.epoch != epoch:
             break
