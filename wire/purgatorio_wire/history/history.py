@@ -310,8 +310,8 @@ class Scene:
 
     @property
     def asked(self) -> set[tuple[str, str]]:
-        """The clauses that the scene tests, each with a kind of violation, or "" for any kind. A kind of another version
-        of Purgatorio counts as any. Empty if no coordinator came: the end record says why."""
+        """The clauses that the scene tests, each with a kind of violation, or "" for any kind. A kind of another
+        version of Purgatorio counts as any. Empty if no coordinator came: the end record says why."""
         if self.without_coordinator:
             return set()
         said = (text(one.body, "text") for one in self.stimuli if text(one.body, "what") == "asks")
