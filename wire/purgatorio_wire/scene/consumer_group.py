@@ -25,7 +25,7 @@ MODERN_COMMITS: Final = 9
 POLL_MS: Final = 60
 GOES: Final = 0.5
 STEPS: Final = 80
-"""So many things happen in a random order."""
+"""The number of random requests."""
 HELD_BEATS: Final = 8
 SETTLES_SECONDS: Final = 24.0
 REBALANCE_MS: Final = 3000
@@ -82,14 +82,15 @@ class Consumer:
         self.epoch, self.assigned = 0, frozenset()
 
     async def commit(self, epoch: int, number: int, member: str | None = None) -> None:
-        """Of a partition, by this epoch."""
+        """Commit an offset of a partition, with this epoch."""
         if self.play.offers("offset_commit", least=MODERN_COMMITS):
             await self.play.commit(
                 self.conn, self.group, member or self.id, epoch, [self.topic], numbers=(number,)
             )
 
     async def came_back(self) -> Consumer:
-        """A client with its instance id is refused while it is there, and takes its place when it is away."""
+        """Another client with its instance id is refused. Then the member leaves for a while, and the client takes its
+        place."""
         back = replace(self, id=self.play.unique("c"), epoch=0, former=0, assigned=frozenset())
         self.play.broker.made.beating[BEAT, self.group].add(back.id)
         await back.beat()
@@ -124,7 +125,7 @@ async def consumers(play: Play, count: int, rebalance_ms: int = 30_000) -> list[
 
 
 def _while(seconds: float) -> Iterator[None]:
-    """Time and again for so long."""
+    """Iterations for this time."""
     now = asyncio.get_running_loop().time
     ends = now() + seconds
     while now() < ends:
@@ -149,8 +150,9 @@ async def settled(members: Sequence[Consumer], above: int = 0) -> int:
 
 @scene(
     "groups",
-    "G14 two-owners, G14 not-given, G14 epoch, G15 taken-though-wrong, G15 again, G15 put-out, G15 stranger, "
-    "G11 let-in, G11 fenced, G11 other-assignment",
+    "G14 two-owners, G14 not-assigned-in-time, G14 epoch-goes-back, G15 wrong-argument-accepted, "
+    "G15 repeated-heartbeat, G15 removed-too-early, G15 unknown-member, "
+    "G11 not-refused, G11 not-fenced, G11 other-assignment",
     seconds=110,
 )
 async def reassigned(play: Play) -> None:
@@ -192,10 +194,14 @@ async def reassigned(play: Play) -> None:
         await one.leave()
 
 
-@scene("groups", "G14 two-owners, G14 not-given, G15 refused, G15 taken-though-wrong", seconds=110)
+@scene(
+    "groups",
+    "G14 two-owners, G14 not-assigned-in-time, G15 refused, G15 wrong-argument-accepted",
+    seconds=110,
+)
 async def wandering(play: Play) -> None:
-    """Members, two of them static, do things in a random order: they keep what they are to give up, name another epoch,
-    commit, leave, join, and go for a while. Then the group settles."""
+    """Three members, two of them static, send requests in a random order. They keep partitions that they must revoke,
+    use wrong epochs, commit, leave, join, and leave for a while. Then the group settles."""
     joined, rng = await consumers(play, 3), play.rng
     for one in joined[1:]:
         one.instance = play.unique("i")
@@ -223,7 +229,7 @@ async def wandering(play: Play) -> None:
         await one.leave()
 
 
-@scene("groups", "G15 not-put-out, G14 not-given", seconds=110)
+@scene("groups", "G15 not-removed, G14 not-assigned-in-time", seconds=110)
 async def unrevoked(play: Play) -> None:
     """A member that is to give up partitions sends heartbeats, and never gives them up: it is removed at its rebalance
     time-out. Then it joins again."""
@@ -242,10 +248,10 @@ async def unrevoked(play: Play) -> None:
         await one.leave()
 
 
-@scene("groups", "G15 not-put-out, G14 not-given", seconds=120, takes=50)
+@scene("groups", "G15 not-removed, G14 not-assigned-in-time", seconds=120, takes=50)
 async def silent_consumer(play: Play) -> None:
-    """A static member is not heard of any more, or goes and does not come back: it is removed at its session time-out,
-    and the other gets its partitions."""
+    """A static member stops sending heartbeats, or leaves for a while and does not return. It is removed at its session
+    time-out, and the other member gets its partitions."""
     play.need(BEAT)
     session_ms = play.broker.declared.consumer_session_ms
     if session_ms is None or session_ms > MOST_SESSION_MS:
