@@ -83,7 +83,7 @@ class Consumer:
 
     async def commit(self, epoch: int, number: int, member: str | None = None) -> None:
         """Commit an offset of a partition, with this epoch."""
-        if self.play.offers("offset_commit", least=MODERN_COMMITS):
+        if self.play.offers("offset_commit", "G15", least=MODERN_COMMITS):
             await self.play.commit(
                 self.conn, self.group, member or self.id, epoch, [self.topic], numbers=(number,)
             )
