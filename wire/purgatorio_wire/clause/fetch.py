@@ -731,7 +731,8 @@ class Fetching:
                     append for append in a.log.surely(one.t) if append.t >= begin and append.base >= a.offset
                 ]
                 in_sync = self.topics.in_sync_around(a.part, begin, one.answer_t)
-                if not held_back or in_sync is None or in_sync < 2:
+                stays = self.bounds.stays_in_sync(begin, one.answer_t)
+                if not held_back or in_sync is None or in_sync < 2 or not stays:
                     continue
                 first = min(append.base for append in held_back)
                 if a.end <= first:

@@ -45,7 +45,7 @@ from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import BY_NOBODY, SEQUENCES, Body, Written
 
 CORRUPT, TIMED_OUT, NOT_ENOUGH, INVALID_ACKS = 2, 7, 19, 21
-OUT_OF_ORDER: Final = 45
+OUT_OF_ORDER, UNKNOWN_PRODUCER = 45, 59
 LOOKED_NS: Final = 1000 * MS
 """The client waits at least this long for the broker to close a connection."""
 ENDS_GAP_NS: Final = 4000 * MS
@@ -315,7 +315,9 @@ def _stopped(
             if begin <= one.t and given_up[1] <= end
         )
     for begin, end in spans:
-        if begin <= one.t <= end and topics.in_sync_around(part, begin, min(until, end)) == topic.replicas:
+        ends_t = min(until, end)
+        in_sync = topics.in_sync_around(part, begin, ends_t)
+        if begin <= one.t <= end and in_sync == topic.replicas and bounds.stays_in_sync(begin, ends_t):
             due = one.t + one.wait_ms * MS
             if due < end:
                 yield from _times_out(bounds, one, error, due)
@@ -368,6 +370,9 @@ def _in_sync(one: Exchange, name: str) -> int | None:
 
 
 def _times_out(bounds: Bounds, one: Exchange, error: int, due: int) -> Rows:
+    if error == UNKNOWN_PRODUCER:
+        yield broken("M5", "unknown-producer", one, f"{named(TIMED_OUT)} at its time-out", named(error))
+        return
     if one.answer_t is not None and one.answer_t < due - EARLY_NS:
         seen = f"{named(error)} after {after(one.answer_t, one.t)}"
         yield broken("M5", "early", one, f"no answer before timeout_ms, {one.wait_ms} ms", seen)

@@ -396,6 +396,7 @@ def _with_replicas(
             for x in scene.stimuli
         )
         or topics.in_sync_around(part, begin, min(until, end)) != topics.topics[part.topic].replicas
+        or not bounds.stays_in_sync(begin, min(until, end))
     ):
         return
     if not spans or due >= end:

@@ -57,6 +57,10 @@ class Timed:
     any part."""
 
 
+LAST_FETCH_MS: Final = 1000
+"""A replica may have fetched for the last time so long before it stopped, or a little less (500 ms)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """The declared constants and what was measured of the machine, in windows ordered by their ends."""
@@ -91,6 +95,12 @@ class Bounds:
         """The time that the machine may have added to a wait from `start_t` to `end_t`; to any wait, without
         arguments."""
         return 2 * sum(self.machine(start_t, end_t))
+
+    def stays_in_sync(self, stopped_t: int, t: int) -> bool:
+        """Whether a replica that stops then is surely in the in-sync set at `t`, unless metadata says otherwise. The
+        last fetch of the replica was up to half a second before."""
+        lag_ms = self.declared.replica_lag_ms
+        return lag_ms is None or t < stopped_t + (lag_ms - LAST_FETCH_MS) * MS
 
     def allowed_ns(self, start_t: int, end_t: int) -> int:
         """How much later than it was sent something may be taken up between these moments."""

@@ -135,6 +135,7 @@ LEAST_SESSION: Final = "group.min.session.timeout.ms"
 MOST_SESSION: Final = "group.max.session.timeout.ms"
 ASSIGNS: Final = "group.consumer.assignment.interval.ms"
 CONSUMER_SESSION: Final = "group.consumer.session.timeout.ms"
+REPLICA_LAG: Final = "replica.lag.time.max.ms"
 MOST_NOTE: Final = "offset.metadata.max.bytes"
 MOST_DELIVERIES: Final = "group.share.delivery.count.limit"
 MOST_FETCHED: Final = "fetch.max.bytes"
@@ -146,8 +147,8 @@ SPARE_CONNECTIONS: Final = 8
 """Of a broker's bound, left to what is open next to the scenes."""
 SETTINGS: Final = (
     INITIAL_DELAY, *LINGERS, LEAST_SESSION, MOST_SESSION, MOST_NOTE, MOST_DELIVERIES, MOST_FETCHED, LONGEST_TRANSACTION,
-    OPEN_LOOKS, DELETES, CONSUMER_SESSION, ASSIGNS, OFFSETS_REPLICAS, *TRANSACTION_REPLICAS, *SHARE_REPLICAS,
-    *CONNECTIONS,
+    OPEN_LOOKS, DELETES, CONSUMER_SESSION, REPLICA_LAG, ASSIGNS, OFFSETS_REPLICAS, *TRANSACTION_REPLICAS,
+    *SHARE_REPLICAS, *CONNECTIONS,
 )  # fmt: skip
 _DIGITS: Final = 20
 """A number of Kafka's has fewer."""
@@ -195,6 +196,7 @@ def _heed(broker: Broker, said: Mapping[str, str]) -> None:
         note_most_bytes=number.get(MOST_NOTE),
         deliveries_most=number.get(MOST_DELIVERIES),
         consumer_session_ms=number.get(CONSUMER_SESSION),
+        replica_lag_ms=number.get(REPLICA_LAG),
     )
     broker.session_ms = number.get(LEAST_SESSION, broker.session_ms)
     broker.transaction_ms = min(number.get(LONGEST_TRANSACTION, broker.transaction_ms), broker.transaction_ms)

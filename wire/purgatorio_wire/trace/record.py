@@ -61,7 +61,8 @@ class Declared:
     is unknown. `late_ms`: the allowed lateness of every response; `late_topics_ms`: after creating or deleting a
     topic, and after a replica continues. `session_least_ms` and `session_most_ms`: the bounds of a session;
     `note_most_bytes`: the limit of the metadata of a committed offset; `deliveries_most`: how often a share group
-    delivers a record; `consumer_session_ms`: the session time-out of the consumer groups of KIP-848. They are None if
+    delivers a record; `consumer_session_ms`: the session time-out of the consumer groups of KIP-848;
+    `replica_lag_ms`: the time after which a replica that does not fetch leaves the in-sync set. They are None if
     unknown.
     """
 
@@ -73,6 +74,7 @@ class Declared:
     note_most_bytes: int | None = None
     deliveries_most: int | None = None
     consumer_session_ms: int | None = None
+    replica_lag_ms: int | None = None
 
     def refuses_session(self, asked_ms: int | None) -> bool:
         """Whether a session of this time-out is outside of the bounds."""
