@@ -113,52 +113,6 @@ def test_boundary_delays(kind: str, start_ms: int) -> None:
     assert [name for name, _ in world.notes] == sorted(BOUNDARY_DELAYS_MS)
 
 
-@every_kind
-def test_a_cancelled_task_leaves_at_once_and_can_come_back(kind: str) -> None:
-    """T4, T5: cancel unlinks; cancelled twice is cancelled; added again it runs once; after it ran, again."""
-    world = World(kind)
-    note = world.add(10, "it")
-    assert (world.timer.size(), note.is_cancelled()) == (1, False)
-    note.cancel()
-    world.timer.cancel(note)
-    assert (world.timer.size(), note.is_cancelled()) == (0, True)
-    world.advance(20)
-    assert world.notes == []
-    world.timer.add(note)
-    world.advance(10)
-    world.timer.add(note)
-    world.advance(10)
-    assert world.notes == [("it", 30), ("it", 40)]
-
-
-@every_kind
-def test_adding_a_waiting_task_moves_it(kind: str) -> None:
-    """Its size stays 1, it runs once, and at the new time."""
-    world = World(kind)
-    note = world.add(10, "it")
-    world.advance(5)
-    world.timer.add(note)
-    assert world.timer.size() == 1
-    world.advance(9)
-    assert world.notes == []
-    world.advance(1)
-    assert world.notes == [("it", 15)]
-
-
-@every_kind
-def test_an_exception_in_a_task_is_contained(kind: str) -> None:
-    """O8: the task behind it in the same drain runs."""
-    world = World(kind)
-
-    def burst() -> None:
-        raise LookupError("the task's own bug")
-
-    world.timer.add(ActionTask(5, burst))
-    world.add(5, "sound")
-    world.advance(5)
-    assert world.notes == [("sound", 5)]
-
-
 def test_levels_grow_with_the_logarithm_of_the_delay() -> None:
     """2**63 - 1 ms at 20 buckets a level: 15 levels, not more."""
     timer = SystemTimer("t", clock=ManualClock(), executor=QueuedExecutor())
