@@ -6,7 +6,7 @@ import pytest
 
 from purgatorio_spec.model.checker import check
 from purgatorio_spec.model.packed import Bits, Layout
-from purgatorio_spec.model.shape import DEADLOCK, Model, Step
+from purgatorio_spec.model.shape import DEADLOCK, Model, Step, Trace, render
 from purgatorio_spec.verdict import Verdict
 
 State = tuple[int, int]
@@ -98,3 +98,16 @@ def test_fields_do_not_overlap_and_refuse_what_does_not_fit() -> None:
     assert (low.get(state), high.get(state)) == (5, 2)
     with pytest.raises(ValueError, match="does not fit"):
         Bits("small", 0, 2).put(0, 4)
+
+
+def test_the_table_has_a_column_a_thread_and_marks_the_loop() -> None:
+    """The text is the product; columns without a step are left out."""
+    trace = Trace((Step("a", "lock"), Step("c", "look")), (Step("a", "spin"),))
+    assert render(trace, ("a", "b", "c")).splitlines() == [
+        "    a     c",
+        "    ----  ----",
+        "  1 lock",
+        "  2       look",
+        "    and then for ever:",
+        "  3 spin",
+    ]
