@@ -21,10 +21,14 @@ from mutants.reference.variants import VARIANTS
 from purgatorio_stress.stateful.registry import SEARCHES, searches_for
 from purgatorio_stress.stateful.search import Search
 
+OF_THE_REAPER = 34
+"""It is half in the reaper's thread, which random programs play."""
 SEQUENTIAL = [
     mutant
     for mutant in MUTANTS.values()
-    if not mutant.interleaving and searches_for(mutant.patches, mutant.dialect)
+    if not mutant.interleaving
+    and mutant.number != OF_THE_REAPER
+    and searches_for(mutant.patches, mutant.dialect)
 ]
 IN_A_WINDOW = [MUTANTS[41]]
 """A race, but the machine lets another thread in between two keys of a registration."""
