@@ -11,9 +11,16 @@ from purgatorio_stress.scenario.buckets import BUCKETS
 from purgatorio_stress.scenario.contract import Scenario
 from purgatorio_stress.scenario.player import play
 
+_PLAYED: Final = frozenset(
+    "operations locks read_write_locks timer_tasks wheel_size reaper before tasks reach finally".split()
+)
+"""What `player` reads."""
+
 
 def _scenario(name: str, said: dict[str, Any]) -> Scenario:
     known = {field.name: said[field.name] for field in fields(Scenario) if field.name in said}
+    if unknown := said.keys() - known.keys() - _PLAYED:
+        raise ValueError(f"scenario {name}: nobody reads {', '.join(sorted(unknown))}")
     for several in ("clauses", "dialects"):
         if several in said:
             known[several] = tuple(said[several].split())
