@@ -14,6 +14,7 @@ import pytest
 
 import purgatorio_conformance.suite.items  # noqa: F401 - numpy cannot be loaded twice, as pytester would have it
 from purgatorio_conformance.protocol import gate_play
+from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.subject.child import ChildLimits, Quiet
 from purgatorio_conformance.suite import gated
 from purgatorio_conformance.suite.in_process import InProcess
@@ -208,7 +209,7 @@ def test_a_timer_that_raises_is_a_failure_that_says_so(toy: pytest.Pytester) -> 
     result = toy.runpytest_inprocess("-q", "-k", "T3 and plan and Mended")
     result.stdout.fnmatch_lines(
         [
-            "T3  cannot be judged: toy-wheel: refused: *; it raised OSError: no clock at "
+            "T3  cannot be judged: toy-wheel: raises: P3 is broken: *; it raised OSError: no clock at "
             "*advance (test_toy_wheel.py:*)",
             "program  advance(*",
             "again    pytest *",
@@ -473,12 +474,12 @@ def test_threads_that_wait_for_each_other_break_p3(
     assert result.parseoutcomes()["failed"] == 1
     result.stdout.fnmatch_lines(
         [
-            "*cannot be judged: P3 is broken: deadlock: subject: hang: silent for 0.3 s*; "
+            "*cannot be judged: subject: deadlock: P3 is broken: silent for 0.3 s*; "
             "lane-0 is at Stuck.register (test_crossed.py:*); lane-1 is at Stuck.check (test_crossed.py:*); *",
             "program  lane 0: register(p*-op, *",
             "*lane 0 stands in try_complete of p*-op*",
             "*lane 1: check(p*); lane 0 continues",
-            "FAILED *O1 cannot be judged: P3 is broken: deadlock*",
+            "FAILED *O1 cannot be judged: subject: deadlock*",
         ]
     )
 
@@ -534,6 +535,9 @@ def test_a_thread_that_turns_for_ever_is_ended_with_its_race(
         assert not thread.is_alive()
 
 
+_SILENT = Description(0, "", "silent", (), ())
+
+
 def test_a_glance_at_a_silent_subject_ends() -> None:
     """However late this thread runs. `SimpleQueue.get` of CPython 3.11 and 3.12 waits for ever where its time is up
     after it has taken the queue's lock, which is free before the first `get` and after a `put`."""
@@ -541,7 +545,7 @@ def test_a_glance_at_a_silent_subject_ends() -> None:
 
     def glances() -> None:
         for _ in range(10_000):
-            peer = InProcess("silent", lambda stage, now_ns: pytest.fail("it is never started"))
+            peer = InProcess(_SILENT, lambda stage, now_ns: pytest.fail("it is never started"))
             heard.append(peer.hear(1e-9))
 
     glancing = threading.Thread(target=glances, daemon=True)

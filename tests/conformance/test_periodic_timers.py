@@ -6,7 +6,6 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -24,9 +23,10 @@ from purgatorio_conformance.subject.contract import SubjectFailed, silent
 from purgatorio_conformance.subject.plan import make_plan
 from purgatorio_conformance.subjects import PERIODIC, subjects_named
 from purgatorio_conformance.suite import gated
-from purgatorio_conformance.suite.case import cases, timer_subject
-from purgatorio_conformance.suite.command import CommandPlayer, command_promise
+from purgatorio_conformance.suite.case import cases, driven_subject, timer_subject
+from purgatorio_conformance.suite.command import command_promise
 from purgatorio_conformance.suite.contract import BadPromise, Promise
+from purgatorio_conformance.suite.gated import of_command
 from purgatorio_conformance.suite.in_process import DrivenTimer
 from purgatorio_conformance.suite.stage import Stage
 from purgatorio_spec.check import check_files
@@ -192,11 +192,8 @@ def test_the_suite_plays_them_to_a_program(bug: str) -> None:
     description = describe_command(command)
     promise = command_promise(description)
     asked = [case for case in cases("timer", promise, "timer") if case.clause in NEW]
-    with closing(CommandPlayer(command, description, "timer")) as player:
-        subject = player.subject(promise)
-        found = {
-            (case.clause, case.judge(subject).verdict) for case in asked if case.scenario.name != "drawn"
-        }
+    subject = driven_subject(promise, of_command(promise, "timer", description, command))
+    found = {(case.clause, case.judge(subject).verdict) for case in asked}
     assert {one for one, verdict in found if verdict is not Verdict.PASS} == ({clause} if bug else set())
 
 

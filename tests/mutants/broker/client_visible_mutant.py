@@ -2,19 +2,10 @@
 
 Each names the clause (or one of the clauses) of the wire that must be the one to convict it. A bug is a patch of one
 function of the reference, or of the front; where it is a known bug, its patch is taken from there. What only changes
-words stands in a text file, as a diff:
-
-    stable-offset-not-listed: the end that is listed for who reads what is committed is the high watermark
-      R4
-      in network.data_requests:_look_up
-      - .end(isolation).offset
-      + .high_watermark.offset
-
-Below its name stand the clauses, and how many brokers it takes; then each function that it changes (`in handle`: of a
-request), and in that each text that it has once, with what stands there instead.
+words stands in a text file, see `mutants.diffs`: below its name
+the clauses, and how many brokers it takes (`R4, 2 brokers`); its places are `[handle ]MODULE:[CLASS.]FUNCTION`.
 """
 
-import re
 import sys
 import threading
 from collections.abc import Callable
@@ -23,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
+from mutants.diffs import Change, diffs
 from mutants.reference.broker_operations import BROKER_MUTANTS
 from purgatorio.delayed.purgatory import Purgatory
 from purgatorio_broker.network import server
@@ -52,37 +44,24 @@ def felt(name: str, what: str, clauses: str, *patches: Patch, brokers: int = 1) 
 
 def told(subject: str) -> list[FeltMutant]:
     """Those of the file of this name."""
-    text = (Path(__file__).parent / f"{subject}.txt").read_text(encoding="utf-8")
     found: list[FeltMutant] = []
-    for mutant in re.split(r"^(?=[a-z0-9-]+: )", text, flags=re.MULTILINE)[1:]:
-        head, needs, *diffs = mutant.rstrip().replace("\n  in ", "\n\0").split("\n", 2)
-        name, _, what = head.partition(": ")
-        clauses, _, many = needs.strip().partition(", ")
-        patches = [_diff(one) for one in diffs[0].split("\0")[1:]]
-        found.append(felt(name, what, clauses, *patches, brokers=int(many.split()[0]) if many else 1))
+    for diff in diffs(Path(__file__).parent / f"{subject}.txt"):
+        clauses, _, many = diff.says.partition(", ")
+        brokers = int(many.split()[0]) if many else 1
+        found.append(felt(diff.name, diff.what, clauses, *map(_patch, diff.changes), brokers=brokers))
     return found
 
 
-def _diff(text: str) -> Patch:
-    """`[handle ]MODULE:[CLASS.]FUNCTION`, and below it texts to remove and to put in."""
-    where, *lines = text.rstrip("\n").split("\n")
-    words: list[list[str]] = []
-    sign = "+"
-    for line in lines:
-        if line[2] == sign:
-            words[-1].append(line[4:])
-        else:
-            words.append([line[4:]])
-            sign = line[2]
-    changed = ["\n".join(part) for part in words]
-    place, _, named = where.removeprefix("handle ").partition(":")
+def _patch(change: Change) -> Patch:
+    place, _, named = change.place.removeprefix("handle ").partition(":")
     owner: object = import_module(place if place.startswith("purgatorio") else f"purgatorio_broker.{place}")
     *inside, function = named.split(".")
     for one in inside:
         owner = getattr(owner, one)
-    if where.startswith("handle "):
-        return handled(getattr(owner, function), *changed)
-    return edited(owner, function, *changed)
+    words = [word for pair in change.words for word in pair]
+    if change.place.startswith("handle "):
+        return handled(getattr(owner, function), *words)
+    return edited(owner, function, *words)
 
 
 def known(number: int, clauses: str, *, brokers: int = 1) -> FeltMutant:
