@@ -13,7 +13,10 @@ Below its name a bug may say what it needs, or what finds it. Then come the plac
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
+
+from purgatorio_stress.mutant.patch import Patch, edited
 
 
 @dataclass
@@ -22,6 +25,23 @@ class Change:
 
     place: str
     words: list[tuple[str, str]] = field(default_factory=list)
+
+    def named(self, package: str) -> tuple[object, str]:
+        """The owner and the name of the function at `MODULE:[CLASS.]FUNCTION`, the module in this package."""
+        module, _, path = self.place.partition(":")
+        owner: object = import_module(module if module.startswith("purgatorio") else f"{package}.{module}")
+        *inside, function = path.split(".")
+        for one in inside:
+            owner = getattr(owner, one)
+        return owner, function
+
+    def flat(self) -> list[str]:
+        """The words as `edited` takes them."""
+        return [word for pair in self.words for word in pair]
+
+    def patch(self, package: str) -> Patch:
+        """Of that function."""
+        return edited(*self.named(package), *self.flat())
 
 
 @dataclass

@@ -2,15 +2,14 @@
 
 Each names the clause (or one of the clauses) of the wire that must be the one to convict it. A bug is a patch of one
 function of the reference, or of the front; where it is a known bug, its patch is taken from there. What only changes
-words stands in a text file, see `mutants.diffs`: below its name
-the clauses, and how many brokers it takes (`R4, 2 brokers`); its places are `[handle ]MODULE:[CLASS.]FUNCTION`.
+words stands in a text file, see `mutants.diffs`: below its name the clauses, and how many brokers it
+takes (`R4, 2 brokers`). Its places are `[handle ]MODULE:[CLASS.]FUNCTION`.
 """
 
 import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import cast
 
@@ -53,15 +52,10 @@ def told(subject: str) -> list[FeltMutant]:
 
 
 def _patch(change: Change) -> Patch:
-    place, _, named = change.place.removeprefix("handle ").partition(":")
-    owner: object = import_module(place if place.startswith("purgatorio") else f"purgatorio_broker.{place}")
-    *inside, function = named.split(".")
-    for one in inside:
-        owner = getattr(owner, one)
-    words = [word for pair in change.words for word in pair]
-    if change.place.startswith("handle "):
-        return handled(getattr(owner, function), *words)
-    return edited(owner, function, *words)
+    if not change.place.startswith("handle "):
+        return change.patch("purgatorio_broker")
+    owner, function = replace(change, place=change.place.removeprefix("handle ")).named("purgatorio_broker")
+    return handled(getattr(owner, function), *change.flat())
 
 
 def known(number: int, clauses: str, *, brokers: int = 1) -> FeltMutant:
