@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import purgatorio_conformance.suite.items  # noqa: F401 - numpy cannot be loaded twice, as pytester would have it
+from conformance.program_text import program
 from purgatorio_conformance.protocol import gate_play
 from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.subject.child import ChildLimits, Quiet
@@ -315,63 +316,7 @@ def test_a_command_that_dies_is_a_failure_of_its_run(commanded: pytest.Pytester)
     result.stdout.fnmatch_lines(["*T3  cannot be judged: *died*"])
 
 
-STUB = """
-    import pytest
-    from purgatorio_spec.trace.record import Event, Header, Implementation, TimerConstants
-    from purgatorio_conformance.suite.contract import Promise
-    from purgatorio_conformance.subject.contract import SubjectFailed
-    from purgatorio_spec.trace.trace_file import write_run
-
-    class Stub:
-        name, version, profile, threads, tick_ns = "stub", "1", "timer", 1, 1_000_000
-
-        def __init__(self, late_ns, dies=False):
-            self.late_ns, self.dies = late_ns, dies
-
-        def run(self, plan, out_path, progress):
-            header = Header(
-                out_path.stem, Implementation("stub", "1", "Python"), self.profile,
-                TimerConstants(tick_ns=1, early_ns=0, late_ns=10), recorded=("timer_add", "timer_fire", "timer_cancel"),
-            )
-            events = []
-            for number in range(plan.timers):
-                i, t = 4 * number, 100 * number
-                events += [
-                    Event(i, "main", t, "call", "timer_add", f"t-{number}", delay_ns=1),
-                    Event(i + 1, "main", t, "ret", "timer_add", f"t-{number}", c=i, deadline_t=t + 1),
-                    Event(i + 2, "main", t + 1 + self.late_ns, "call", "timer_fire", f"t-{number}"),
-                    Event(i + 3, "main", t + 1 + self.late_ns, "ret", "timer_fire", f"t-{number}", c=i + 2),
-                ]
-            if self.dies:
-                raise SubjectFailed(self.name, "died", "as meant", write_run(out_path, header, events, None))
-            return write_run(out_path, header, events, 0)
-
-    PROMISES = [Promise("timer", tick_ns=1_000_000)]
-
-    @pytest.mark.purgatorio(kind="subject", promises=PROMISES, seeds=(1, 2), timers=20)
-    class TestOnTime:
-        @pytest.fixture
-        def purgatorio_subject(self):
-            return lambda promise: Stub(0)
-        def test_it(self, purgatorio_case):
-            purgatorio_case.check()
-
-    @pytest.mark.purgatorio(kind="subject", promises=PROMISES, timers=20)
-    class TestLate:
-        @pytest.fixture
-        def purgatorio_subject(self):
-            return lambda promise: Stub(11)
-        def test_it(self, purgatorio_case):
-            purgatorio_case.check()
-
-    @pytest.mark.purgatorio(kind="subject", promises=PROMISES, timers=20)
-    class TestDying:
-        @pytest.fixture
-        def purgatorio_subject(self):
-            return lambda promise: Stub(0, dies=True)
-        def test_it(self, purgatorio_case):
-            purgatorio_case.check()
-"""
+STUB = program("stub_subject")
 
 
 def test_a_subject_with_a_clock_of_its_own(pytester: pytest.Pytester) -> None:
@@ -398,42 +343,7 @@ def test_a_test_that_never_checks_fails(toy: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*check() was never called*"])
 
 
-STUCK = """
-import threading
-import pytest
-from purgatorio_conformance.suite.contract import Promise
-
-class Stuck:
-    '''Deaf to the second event of a key, while the first is under way.'''
-
-    def __init__(self):
-        self.lock, self.waiting = threading.Lock(), {}
-
-    def register(self, probe):
-        for key in probe.keys:
-            self.waiting.setdefault(key, []).append(probe)
-        return False
-
-    def check(self, key):
-        with self.lock:
-            self.lock.acquire()
-
-    def force(self, probe):
-        return probe.force_complete(lambda: False)
-
-    def advance(self, by_ns):
-        pass
-
-@pytest.fixture
-def purgatorio_purgatory():
-    return lambda promise: Stuck()
-
-LACKS = dict.fromkeys(("cancel-for-key", "gauges", "raising", "timer", "expiry", "callbacks"), "it is a stub")
-
-@pytest.mark.purgatorio(kind="purgatory", promises=[Promise("locked", tick_ns=1_000_000, lacks=LACKS)])
-def test_conformance(purgatorio_case):
-    purgatorio_case.check()
-"""
+STUCK = program("stuck_purgatory")
 
 
 def test_a_thread_that_never_comes_back_fails_its_race_in_time(

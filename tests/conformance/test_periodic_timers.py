@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import pytest
 
+from conformance.program_text import program
 from conformance.reference_adapters import IN_MS, AnyTimer
 from purgatorio import IntrusiveTimer, ManualClock, QueuedExecutor, TimerTask
 from purgatorio.timer.calls import Repeated
@@ -318,32 +319,7 @@ def test_a_foreign_timer_keeps_its_periods(subject: ProgramSubject, tmp_path: Pa
     assert run.clauses["T10"].occasions > 2
 
 
-BROKEN: Final = """
-import asyncio, sys
-from purgatorio_conformance.protocol import python_periodic
-
-class Broken:
-    def __init__(self):
-        self.cancelled, self.loop = set(), asyncio.get_running_loop()
-    def repeat(self, name, delay_ns, period_ns, task):
-        at = self.loop.time() + delay_ns / 1e9
-        self.loop.call_at(at, self.run, name, at, period_ns / 1e9, task)
-    def run(self, name, at, period, task):
-        if name in self.cancelled:
-            return
-        task()
-        if sys.argv[1] == "cancel":
-            self.cancelled.discard(name)  # it is put back behind its run, whatever happened in it
-        if sys.argv[1] == "twice":
-            self.loop.call_soon(task)
-        self.loop.call_at(at + period, self.run, name, at + period, period, task)
-    def cancel(self, name):
-        self.cancelled.add(name)
-        return 1
-
-python_periodic._TIMERS = {"broken": (Broken, "burst", ())}
-python_periodic._Subject("broken", "1").serve()
-"""
+BROKEN: Final = program("broken_loop")
 """A timer on asyncio; the argument names its bug."""
 
 

@@ -18,6 +18,7 @@ from typing import Any, cast
 import orjson
 import pytest
 
+from conformance.program_text import program
 from conformance.small_purgatory import small
 from conformance.test_protocol_conversation import Scene
 from purgatorio_conformance.protocol import driver, gate_play, gates
@@ -149,18 +150,7 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
         assert clauses or not found
 
 
-DIES = """
-import time
-from purgatorio import DelayedOperation
-
-def run(self, runs=DelayedOperation.run):
-    try:
-        runs(self)
-    except RuntimeError:
-        {}
-
-DelayedOperation.run = run
-"""
+DIES = program("dying_worker")
 
 
 @pytest.mark.slow
@@ -188,30 +178,7 @@ def test_who_hangs_in_real_time_with_nobody_held_and_has_lost_what_is_due_is_lat
         assert "O5 is broken: " in record.failure.why
 
 
-PARKS = """
-import threading
-from purgatorio import Purgatory
-
-woken = threading.Event()
-
-def reaps(self, turns=Purgatory._reap):
-    idle = not self._estimated_operations.get() and not self.num_delayed()
-    while idle and not (self._closed.get() or woken.wait(0.01)):
-        pass
-    woken.clear()
-    return turns(self)
-
-def counts(self, goes_on=Purgatory._count_one):
-    goes_on(self)
-    if self._estimated_operations.get() == 1:
-        woken.set()
-
-def arms(self, operation, goes_on=Purgatory._arm):
-    goes_on(self, operation)
-    {}
-
-Purgatory._reap, Purgatory._count_one, Purgatory._arm = reaps, counts, arms
-"""
+PARKS = program("parked_reaper")
 
 
 @pytest.mark.slow
