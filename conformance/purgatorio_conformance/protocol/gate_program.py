@@ -96,8 +96,10 @@ def _program(name: str, looks_for: str, lines: _Lines, numbers: Mapping[str, int
     for key, value in lines:
         if key in ("before", "after", "lane", "lanes"):
             calls = tuple(_calls(value.replace("(left)", _LEFT), numbers))
-            lanes += {"lane": [calls], "lanes": [(call,) for call in calls]}.get(key, [])
-            more[key] = more.get(key, ()) + calls
+            if key.startswith("lane"):
+                lanes += [calls] if key == "lane" else [(call,) for call in calls]
+            else:
+                more[key] += calls
         elif key == "stop":
             places = (tuple(place.split()) for place in value.split(", "))
             more["pauses"] = tuple(place if len(place) > 1 else place[0] for place in places)
@@ -112,8 +114,7 @@ def _program(name: str, looks_for: str, lines: _Lines, numbers: Mapping[str, int
             more["fault"] = Fault(place, whose, *map(int, nth))
         elif key == "fresh":
             more["fresh"] = True
-    rest = {key: value for key, value in more.items() if not key.startswith("lane")}
-    return SmallProgram(name, looks_for, tuple(lanes), **rest)
+    return SmallProgram(name, looks_for, tuple(lanes), **more)
 
 
 def _number(word: str, numbers: Mapping[str, int]) -> int:
