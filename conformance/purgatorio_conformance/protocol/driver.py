@@ -441,8 +441,6 @@ class CommandSubject:
     ) -> None:
         if lines is not None and not lines.connect():
             raise child.failed("died", "its JVM no longer answers the debugger's protocol")
-        plays = Plays(drive.session, self.description, self.part, clock, lines=lines, judge=judge)
-        self.account.plays = plays.played
         # In real time each expiry is waited for.
         part = 1 if self.virtual else 4
         effort = Effort(
@@ -451,11 +449,15 @@ class CommandSubject:
             crossed=min(_CROSSED_MOST, drive.operations // 30) // part,
             stepped=_STEPPED_MOST // part,
         )
+        effort = self.effort or effort
+        judged = judge if effort.ends else None
+        plays = Plays(drive.session, self.description, self.part, clock, lines=lines, judge=judged)
+        self.account.plays = plays.played
         run = GatedRun(
             plays,
             lambda share: drive.tell(int(share * drive.operations)),
             drive.seed,
-            self.effort or effort,
+            effort,
         )
         self.account.orders = run.orders
         try:

@@ -85,12 +85,13 @@ class _Choice:
 class Effort:
     """How much is played of what has no end: `drawn` random programs; of the scope so many programs of one caller
     (`scope`), of two callers in all their orders (`crossed`), and so many whose calls are stopped at each of their
-    steps (`stepped`)."""
+    steps (`stepped`). `ends`: a promise that is broken ends the run."""
 
     drawn: int = 0
     scope: int = 0
     crossed: int = 0
     stepped: int = 0
+    ends: bool = True
 
 
 class GatedRun:
