@@ -185,8 +185,9 @@ def order_of_run(subject: CommandSubject, run: RunResult, clause: str, path: Pat
     for order in to_play_again(run.clauses[clause], subject.account.plays) if clause in run.clauses else ():
         session: list[str] = []
         subject.play_again(path, order, noted(session))
-        judged = check_files([path]).runs[0]
-        if judged.breaks(clause):
+        # A program that no longer starts leaves no trace.
+        judged = check_files([path]).runs[0] if path.exists() else None
+        if judged is not None and judged.breaks(clause):
             causes = judged.clauses[clause].causes
             return from_its_start(session, next(iter(causes.values())).examples[0].subject)
     return ()

@@ -241,8 +241,8 @@ def _failing(
         if failure.kind != "deadlock" or order is None:
             return None
         subject.play_again(path.with_name("again.jsonl"), order, noted(session))
-        play = from_its_start(session, _OF_PLAY.findall(" ".join(session))[-1])
-        return PlayedSession(order.program, _moves(play))
+        operations = _OF_PLAY.findall(" ".join(session)) or [""]
+        return PlayedSession(order.program, _moves(from_its_start(session, operations[-1])))
     last = account.refused or (account.oldest or (0, None))[1] or Quiesce()
     kind = _ENDS_AS.get(failure.kind, failure.kind)
     found = shortest_failure(subject, path, last, kind, _SHORTENS_S)
