@@ -30,7 +30,7 @@ from purgatorio_stress.explorer.waiting import (
 )
 
 RACE: Final = "data race"
-"""How the text of each begins."""
+"""The first words of the text of each race."""
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ _Clock = dict[int, int]
 
 
 class Clocks:
-    """Who knows what, in one run. `found` is called with the text of each race."""
+    """The vector clocks of one run. `found` is called with the text of each race."""
 
     def __init__(self, run: Execution, found: Callable[[str], object]) -> None:
         self._run = run
@@ -53,19 +53,19 @@ class Clocks:
         return self._tasks.setdefault(task, {task: 1})
 
     def take(self, oid: int, side: str = "") -> None:
-        """What was given there comes before what follows."""
+        """Order the earlier `give` calls on this object and side before the later steps of the current task."""
         if self._run.live:
             self.learn(self._given.get((oid, side), {}))
 
     def learn(self, other: _Clock) -> None:
-        """All that `other` knows comes before what follows."""
+        """Order all steps in the clock `other` before the later steps of the current task."""
         mine = self.mine()
         for task, count in other.items():
             if mine.get(task, 0) < count:
                 mine[task] = count
 
     def give(self, oid: int, side: str = "") -> None:
-        """What the task has done comes before what follows a `take` there."""
+        """Order the steps of the current task so far before the steps that follow a `take` of this object and side."""
         if self._run.live:
             given = self._given.setdefault((oid, side), {})
             for task, count in self.tell().items():
@@ -73,7 +73,7 @@ class Clocks:
                     given[task] = count
 
     def tell(self) -> _Clock:
-        """A copy of what the task knows; what it does next is not in it."""
+        """A copy of the clock of the current task. The task's next steps are not ordered by the copy."""
         task, mine = self._run.current.index, self.mine()
         told = dict(mine)
         mine[task] += 1
@@ -137,7 +137,7 @@ class _Condition(ControlledCondition):
 
 
 class _ReadWriteLock(ControlledReadWriteLock):
-    """Readers order writers, and not one another."""
+    """A lock whose read sections are ordered with write sections, but not with other read sections."""
 
     __slots__ = ("_clocks",)
     _clocks: Clocks
@@ -198,7 +198,7 @@ class _Atomic(ControlledAtomic[T]):
 
 
 class _Queue(ControlledQueue[T]):
-    """Who takes or sees something comes after who appended it."""
+    """A queue whose appends happen before each step that removes or reads an item."""
 
     __slots__ = ("_clocks",)
     _clocks: Clocks
@@ -262,12 +262,11 @@ class _Worker:
         return ended
 
     def is_current(self) -> bool:
-        """See `Worker`."""
         return self._inner.is_current()
 
 
 class RacingSync(ControlledSync):
-    """See the module. `found` is called with the text of each race, in the task that makes the second use."""
+    """`Sync` with vector clocks. `found` is called with the text of each race, in the task of the second use."""
 
     __slots__ = ("_clocks",)
 
