@@ -21,8 +21,7 @@ _ENDING: Final = (
 
 
 class NoEnd(BaseException):
-    """Raised in the running code after its CPU time. Not an `Exception`, so that the code under test does not catch
-    it."""
+    """Raised in the running code after its CPU time. No `Exception`, so that `except Exception` does not catch it."""
 
 
 def ends_the_run(error: BaseException) -> bool:

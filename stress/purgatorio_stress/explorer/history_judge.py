@@ -25,8 +25,7 @@ _REMEMBERED = 200_000
 
 
 class HistoryJudge:
-    """Judges histories of runs with the same constants. `occasions` sums the occasions of each clause over the distinct
-    histories."""
+    """Judges histories of runs with the same constants. `occasions` counts, by clause, over distinct histories."""
 
     def __init__(self, run: Run) -> None:
         self.run = run

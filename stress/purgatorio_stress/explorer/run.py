@@ -347,8 +347,7 @@ class Execution:
         return not task.finished and (task.gate is None or task.gate.is_open(task))
 
     def _next(self) -> Task | None:
-        """The task that the schedule or the chooser selects, after the passing of time if required. None at the end of
-        the run."""
+        """The task that the schedule or the chooser selects. Time may pass first. None at the end of the run."""
         return self._go(self._asked())
 
     def _asked(self) -> int:
