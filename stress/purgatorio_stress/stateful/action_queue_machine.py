@@ -12,7 +12,7 @@ from purgatorio_stress.stateful.one_thread import KeptFaults, Meter, OneThreadSy
 
 
 class ActionQueueMachine(RuleBasedStateMachine):
-    """The queue against a list of numbers."""
+    """Compares the queue with a list of numbers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class ActionQueueMachine(RuleBasedStateMachine):
 
     @rule(kind=st.sampled_from(("plain", "raises", "adds another")))
     def add(self, kind: str) -> None:
-        """As code does that holds locks: the action must not run here."""
+        """Add an action. It must not run in `add`, because the caller may hold locks."""
         self._add(kind)
         if self.ran:
             raise Disagreement(
@@ -47,7 +47,7 @@ class ActionQueueMachine(RuleBasedStateMachine):
 
     @rule()
     def run_all(self) -> None:
-        """Runs what was there when it began: no less, though one raises; no more, though one adds another."""
+        """Run exactly the actions that waited at the begin, even if an action raises or adds another action."""
         due = list(self.waiting)
         count = self.queue.run_all()
         self.waiting = self.waiting[len(due) :]
@@ -57,6 +57,6 @@ class ActionQueueMachine(RuleBasedStateMachine):
 
     @invariant()
     def agrees(self) -> None:
-        """The count of what waits."""
+        """Compare the number of waiting actions."""
         if self.queue.size() != len(self.waiting):
             raise Disagreement(f"O8: {self.queue.size()} actions wait, not {len(self.waiting)}")

@@ -31,7 +31,7 @@ class _Task(TimerTask):
 
 
 class ReaperMachine(RuleBasedStateMachine):
-    """A `ReaperTimer` over the hierarchical wheel, in time that passes while the reaper sleeps."""
+    """A `ReaperTimer` over `SystemTimer`. Time passes while the reaper sleeps."""
 
     @initialize(shape=st.sampled_from(SHAPES), start_ms=st.sampled_from(CLOCKS_MS))
     def start(self, shape: tuple[int, int], start_ms: int) -> None:
@@ -58,7 +58,7 @@ class ReaperMachine(RuleBasedStateMachine):
 
     @rule(data=st.data(), raises=st.booleans())
     def add(self, data: st.DataObject, raises: bool) -> None:
-        """Also what runs at once, on the adder."""
+        """Add a task. It may be due already, and then run in `add`."""
         delay_ms = data.draw(st.sampled_from(self.delays), label="delay_ms")
         task = _Task(self, f"t{self.added}", delay_ms, raises)
         self.added += 1
@@ -74,7 +74,7 @@ class ReaperMachine(RuleBasedStateMachine):
 
     @rule()
     def turn(self) -> None:
-        """The reaper waits for something to be due, drains, and is back at the head of its loop."""
+        """Run one iteration of the reaper: it waits until a task is due, and drains."""
         before_ms, next_ms = self.clock.now_ms(), self.oracle.next_due()
         self.clock.meter.work = 0
         self.reaper.turn()
@@ -88,14 +88,14 @@ class ReaperMachine(RuleBasedStateMachine):
     @precondition(lambda self: hasattr(self, "timer"))
     @invariant()
     def agrees(self) -> None:
-        """The thread lives, and the count is right."""
+        """Check that the reaper's thread has not ended, and that the size is correct."""
         self.faults.raise_kept()
         if self.reaper.ended:
             raise Disagreement("O8: the reaper's thread has ended, and nothing expires any more")
         self.oracle.check_size(self.timer.size())
 
     def teardown(self) -> None:
-        """Closing waits for the reaper, which ends."""
+        """Close the timer, which waits for the end of the reaper."""
         if hasattr(self, "timer"):
             self.clock.meter.work = 0
             self.timer.close()
