@@ -200,8 +200,8 @@ default command and seed 1. At the first run, 22 were VIOLATED, by a clause of t
 Then the clauses R8, G14 and G15 were added, and R2's scene was changed. With these, the four are VIOLATED. The clean
 4.2.0 was PASS before and after.
 
-A second set of 12 changes was of other kinds. At the first run, with seed 1 at load 7 to 19, seven were VIOLATED, by a
-clause of the change. These five were not:
+A second set of 12 changes was of other kinds. With seed 1 at load 7 to 19, the first runs of four were VIOLATED, by a
+clause of the change. Three have not been run. These five were not VIOLATED:
 
 - UNKNOWN: a member of a KIP-848 group never revokes its partitions and stays (G15). The scene was too long to be played
   twice.
@@ -209,7 +209,8 @@ clause of the change. These five were not:
 - No request showed these three: OffsetCommit with any epoch (G15), and the place of a static member taken by another
   (G11), both in KIP-848 groups; ListGroups with groups in other states (G13).
 
-Scenes and clauses were changed, and the five are VIOLATED, by these clauses. The clean 4.2.0 and 4.4.0 are PASS.
+Scenes and clauses were changed. Then four of the five were VIOLATED, by these clauses. The change of ListGroups was not
+run again.
 
 4.4.0 with two nodes was VIOLATED at first (M1, at load 10): a replica that had been stopped came late to a new topic.
 That is no violation. The clause was corrected. 2.3.1 with two nodes was VIOLATED by F1, F9 and M6 too: before 2.5, a

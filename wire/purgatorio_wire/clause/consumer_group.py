@@ -123,6 +123,8 @@ class _Group:
         if holder is not None:
             yield from self._of_another(one, epoch, *holder)
             return
+        if member is not None and text(one.body, "instance_id") not in ("", member.instance):
+            return  # the member joined without this instance id, and Kafka does not know it by it
         if member is not None and 0 < epoch < member.epoch and member.retold and error == FENCED_EPOCH:
             return
         if member is None and epoch != JOINS:

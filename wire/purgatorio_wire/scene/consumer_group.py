@@ -256,16 +256,16 @@ async def silent_consumer(play: Play) -> None:
     session_ms = play.broker.declared.consumer_session_ms
     if session_ms is None or session_ms > MOST_SESSION_MS:
         raise SceneSkipped(f"group.consumer.session.timeout.ms is {session_ms}: longer than a scene")
-    first, second = await consumers(play, 2)
-    first.instance = play.unique("i")
-    epoch = await settled([first, second], await settled([first]))
+    stays, silent = await consumers(play, 2)
+    silent.instance = play.unique("i")
+    epoch = await settled([stays, silent], await settled([stays]))
     if play.rng.random() < GOES:
-        await first.beat(AWAY)
+        await silent.beat(AWAY)
     for _ in _while(session_ms / 1000 + SETTLES_SECONDS):
-        if second.epoch != epoch:
+        if stays.epoch != epoch:
             break
-        await second.beat()
+        await stays.beat()
         await play.pause(POLL_MS * 4)
-    await second.beat()
-    await first.beat()
-    await second.leave()
+    await stays.beat()
+    await silent.beat()
+    await stays.leave()
