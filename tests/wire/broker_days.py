@@ -10,8 +10,7 @@ from typing import Any
 
 from purgatorio.faults import CONTAIN
 from purgatorio_broker.deferred import Cancelled
-from purgatorio_broker.delayed_delete_records import DeleteResult
-from purgatorio_broker.delayed_produce import ProduceResult
+from purgatorio_broker.delayed_produce import DeleteResult, ProduceResult
 from purgatorio_broker.delayed_share_fetch import DelayedShareFetch
 from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import CONSUMER, FetchParams, FetchPartition
@@ -384,8 +383,8 @@ class Broker:
         self.boxes: dict[str, Answers[Any]] = {}
         self.made()
 
-    def made(self, min_isr: int = 2) -> None:
-        self.scene = Scene(min_isr=min_isr)
+    def made(self, min_isr: int = 2, segment_bytes: int = 100) -> None:
+        self.scene = Scene(min_isr=min_isr, segment_bytes=segment_bytes)
         self.manager = self.scene.manager
 
     def leads(self, number: int, *, isr: tuple[int, ...] = (0, 1, 2), epoch: int = 5) -> None:

@@ -150,12 +150,15 @@ class DelayedRemoteListOffsets(DelayedParts[TopicPartition, ListedOffset]):
         with_epoch: bool = True,
     ) -> None:
         results = {lookup.partition: lookup.answer or _TIMED_OUT for lookup in lookups}
-        super().__init__(timeout_ms, results, _at_time_out, partial(_by_topic, callback), runtime, meter)
+        super().__init__(timeout_ms, results, self._look, partial(_by_topic, callback), runtime, meter)
         self._lookups = MappingProxyType({lookup.partition: lookup for lookup in lookups})
         self._leads = leads
         self._with_epoch = with_epoch
 
-    def ask(self, part: TopicPartition, result: ListedOffset) -> ListedOffset | None:
+    def at_time_out(self, result: ListedOffset) -> ListedOffset | None:
+        return _TIMED_OUT if result is _TIMED_OUT else None
+
+    def _look(self, part: TopicPartition, result: ListedOffset) -> ListedOffset | None:
         lookup = self._lookups[part]
         future = lookup.future
         if future is None:
@@ -183,10 +186,6 @@ class DelayedRemoteListOffsets(DelayedParts[TopicPartition, ListedOffset]):
         for partition in self.undecided():
             if (future := self._lookups[partition].future) is not None:
                 future.cancel()
-
-
-def _at_time_out(listed: ListedOffset) -> ListedOffset | None:
-    return _TIMED_OUT if listed is _TIMED_OUT else None
 
 
 def _by_topic(callback: ListOffsetsCallback, answers: Mapping[TopicPartition, ListedOffset]) -> None:

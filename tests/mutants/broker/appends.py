@@ -13,7 +13,6 @@ from mutants.broker.client_visible_mutant import (
     nothing,
     under_first_key,
 )
-from purgatorio_broker import delayed_produce
 from purgatorio_broker.delayed_produce import DelayedProduce, ProduceResult
 from purgatorio_broker.error import Error
 from purgatorio_broker.key import TopicPartition
@@ -103,7 +102,7 @@ MUTANTS: Final = (
     felt("acks-all-as-1", "acks -1 is answered as acks 1", "M6 M5",
          edited(ReplicaManager, "append_records", "acks != -1 or not appended", "True"), brokers=2),
     felt("time-out-answered-well", "a produce that timed out is answered without an error", "M5",
-         edited(delayed_produce, "_at_time_out", "REQUEST_TIMED_OUT", "NONE"), brokers=2),
+         edited(DelayedProduce, "at_time_out", "REQUEST_TIMED_OUT", "NONE"), brokers=2),
     known(31, "M6", brokers=2),
     known(32, "M6 D1", brokers=2),
     felt("first-partition-answers", "every partition of a produce is told the first one's offset", "M1",
@@ -112,7 +111,7 @@ MUTANTS: Final = (
     felt("first-topic-only", "an append with acks -1 waits for the first of its partitions", "M6",
          under_first_key("DelayedProduce"), brokers=2),
     felt("append-waits-for-deleted", "an append waits on for the replicas of a topic that was deleted", "F8",
-         edited(ReplicaManager, "_enough_replicas", "refused.error)", "Error.NONE)"), brokers=2),
+         edited(ReplicaManager, "_enough_replicas", "error = refused.error", "return None"), brokers=2),
     felt("parts-time-out-together", "at the time-out of an append the partitions that are replicated time out too",
          "M1",
          Patch(DelayedProduce, "on_complete", _all_time_out), brokers=2),
@@ -142,8 +141,7 @@ MUTANTS: Final = (
                 "manager.args[-1] == 0 or self._manager.run_actions()")),
     felt("given-up-acknowledged",
          "an append that waits is acknowledged though too few replicas are in sync by then", "M4",
-         edited(Partition, "enough_replicas", "Error.NONE if enough else Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND",
-                "Error.NONE"), brokers=2),
+         edited(Partition, "enough_replicas", "if self._enough_in_sync() else", "or"), brokers=2),
     felt("records-outlive-the-topic", "a topic that is made by the name of one that was deleted has its records",
          "M1",
          wrapped(ReplicaManager, "stop_replica", _stopped_and_kept),

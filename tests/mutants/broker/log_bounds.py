@@ -4,9 +4,8 @@ from dataclasses import replace
 from typing import Final
 
 from mutants.broker.client_visible_mutant import felt, nothing
-from purgatorio_broker import delayed_delete_records
-from purgatorio_broker.delayed_delete_records import DelayedDeleteRecords
 from purgatorio_broker.delayed_parts import DelayedParts
+from purgatorio_broker.delayed_produce import DelayedDeleteRecords
 from purgatorio_broker.error import Error
 from purgatorio_broker.log import Log
 from purgatorio_broker.network import data_requests
@@ -38,8 +37,8 @@ MUTANTS: Final = (
          edited(ReplicaManager, "_delete_before", "meant = replica",
                 "[one.force_complete() for one in self._fetch.cancel_for_key(partition)]; meant = replica")),
     felt("deletion-times-out-well", "a deletion of records that timed out is answered without an error", "D1",
-         edited(delayed_delete_records, "_at_time_out", "Error.REQUEST_TIMED_OUT, -1,",
-                "Error.NONE, deleted.requested_offset,"), brokers=2),
+         edited(DelayedDeleteRecords, "at_time_out", "Error.REQUEST_TIMED_OUT, low_watermark=-1",
+                "Error.NONE, low_watermark=result.requested_offset"), brokers=2),
     felt("low-watermark-unseen", "a replica that has deleted records wakes no deletion", "D1",
          edited(Partition, "follower_fetched", " or self._low_watermark() > low_before", ""), brokers=2),
     felt("end-listed-short", "ListOffsets says an end one below the end", "L1",

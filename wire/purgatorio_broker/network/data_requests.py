@@ -8,8 +8,7 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from purgatorio_broker.delayed_delete_records import DeleteResult
-from purgatorio_broker.delayed_produce import ProduceResult
+from purgatorio_broker.delayed_produce import DeleteResult, ProduceResult
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.fetch_request import CONSUMER, FetchParams, FetchPartition, FetchResult
 from purgatorio_broker.key import TopicPartition
