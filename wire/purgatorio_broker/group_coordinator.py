@@ -24,6 +24,7 @@ from purgatorio.sync import Cell, Lock
 from purgatorio_broker.delayed_group import DelayedHeartbeat, DelayedJoin, DelayedSync, InitialDelayedJoin
 from purgatorio_broker.error import Error
 from purgatorio_broker.group import (
+    Committed,
     Group,
     GroupState,
     JoinCallback,
@@ -191,7 +192,7 @@ class GroupCoordinator:
         group_id: str,
         generation: int,
         member_id: str,
-        offsets: Mapping[TopicPartition, int],
+        offsets: Mapping[TopicPartition, Committed],
         *,
         instance: str = "",
     ) -> Error:

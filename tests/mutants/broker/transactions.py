@@ -6,6 +6,7 @@ from typing import Final
 
 from mutants.broker.client_visible_mutant import felt, handled, later, nothing
 from purgatorio_broker.delayed_fetch import DelayedFetch
+from purgatorio_broker.group import Group
 from purgatorio_broker.log import Log
 from purgatorio_broker.network import data_requests, group_requests, transaction_requests
 from purgatorio_broker.network.data_requests import _Fetched
@@ -109,10 +110,9 @@ MUTANTS: Final = (
                 "if group.state() is GroupState.PREPARING:\n            return Error.REBALANCE_IN_PROGRESS\n"
                 "        return Error.NONE if")),
     felt("offsets-of-nobody-alone", "what a transaction holds is committed for a group without members alone", "R7",
-         edited(Node, "_commit_held", "for partition, one in held.items()\n",
-                "for partition, one in held.items()\n            if not group.members()\n")),
+         edited(Node, "_write_markers", "group.commit(offsets)", "group.members() or group.commit(offsets)")),
     felt("last-end-wins", "what a transaction holds is committed over what was committed behind it", "R7",
-         edited(Node, "_commit_held", "one.place > there", "True or one.place > there")),
+         edited(Group, "commit", "there[p].place <= one.place", "True")),
     felt("unstable-not-told", "who asks for stable offsets is told the old ones while a transaction is open", "R7",
          Patch(Transactions, "unstable", lambda self, group: set())),
     felt("unstable-for-good", "offsets are unstable though the transaction has ended", "R7",

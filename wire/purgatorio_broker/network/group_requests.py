@@ -1,18 +1,16 @@
-"""The requests of the classic group protocol, the requests for offsets, and FindCoordinator.
+"""The requests of the classic group protocol, the requests for offsets, and FindCoordinator."""
 
-The metadata of offsets is stored here, because the coordinator does not use this metadata.
-"""
-
+from collections.abc import Collection
 from typing import Final
 
 from kio.schema.errors import ErrorCode
 
 from purgatorio_broker.error import Error
-from purgatorio_broker.group import Group, GroupState, JoinResult, Member, SyncResult
+from purgatorio_broker.group import Committed, Group, GroupState, JoinResult, Member, SyncResult
 from purgatorio_broker.key import TopicPartition
-from purgatorio_broker.network.data_requests import asked_of, grouped
+from purgatorio_broker.network.data_requests import Asked, asked_of, grouped
 from purgatorio_broker.network.fields import Fields, Values, by_topic, code_of
-from purgatorio_broker.network.node import NO_NOTE, Node, Note
+from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.reply import Request
 from purgatorio_broker.network.share_requests import BEAT_MS, answer_beat
 
@@ -178,8 +176,7 @@ def offset_commit(node: Node, request: Request) -> None:
     """Kafka's OffsetCommit, 2 to 9. A partition that is not there has its own error, the others are committed."""
     fields = request.fields
     asked = asked_of(node, fields.entries("topics"), *PARTITIONS)
-    wanted = {TopicPartition(name or "", at): entry for name, _, entries in asked for at, entry in entries}
-    offsets = {p: entry.number("committed_offset") for p, entry in wanted.items() if node.cluster.has(p)}
+    offsets = named_offsets(node, asked)
     generation = fields.number("generation_id_or_member_epoch", -1)
     error = _refuses(node, fields, makes=generation < 0)
     group_id = fields.text("group_id")
@@ -187,18 +184,28 @@ def offset_commit(node: Node, request: Request) -> None:
         error = Error.ILLEGAL_GENERATION  # of a group that is not there
     if error is Error.NONE:
         member, instance = fields.text("member_id"), fields.text("group_instance_id")
-        with node.groups.group(group_id).lock:
-            error = node.groups.commit(group_id, generation, member, offsets, instance=instance)
-            if error is Error.NONE:
-                place = node.next_commit()
-                notes = {p: Note(wanted[p].text("committed_metadata"), place) for p in offsets}
-                node.keep_notes(group_id, notes)
+        error = node.groups.commit(group_id, generation, member, offsets, instance=instance)
         node.manager.run_actions()
-    absent = Error.UNKNOWN_TOPIC_OR_PARTITION
-    codes = {p: code_of(error if p in offsets or error is not Error.NONE else absent) for p in wanted}
+    answer_commit(request, asked, offsets, code_of(error))
+
+
+def named_offsets(node: Node, asked: Asked) -> dict[TopicPartition, Committed]:
+    """What a commit says of the partitions that are there."""
+    place = node.next_commit()
+    return {
+        one: Committed(entry.number("committed_offset"), entry.text("committed_metadata"), place)
+        for name, _, entries in asked
+        for at, entry in entries
+        if node.cluster.has(one := TopicPartition(name or "", at))
+    }
+
+
+def answer_commit(request: Request, asked: Asked, taken: Collection[TopicPartition], code: int) -> None:
+    """`code`: the error of them all; without one the others than these have their own."""
 
     def told(name: str | None, at: int, _: Fields) -> Values:
-        return {"error_code": codes[TopicPartition(name or "", at)]}
+        there = code or TopicPartition(name or "", at) in taken
+        return {"error_code": code if there else ErrorCode.unknown_topic_or_partition.value}
 
     request.answer(topics=grouped(asked, *PARTITIONS, told))
 
@@ -237,26 +244,20 @@ def _committed(node: Node, asked: Fields, *, stable: bool) -> Values:
     group_id = asked.text("group_id")
     error = Error.NONE if node.leads else Error.NOT_COORDINATOR
     group = node.groups.known(group_id)
-    offsets: dict[TopicPartition, int] = {}
-    notes: dict[TopicPartition, Note] = {}
+    offsets: dict[TopicPartition, Committed] = {}
     if group is not None:
         with group.lock:
-            offsets = {p: group.committed(p) or 0 for p in group.committed_partitions()}
-            notes = node.notes(group_id)
+            offsets = group.committed()
     wanted = asked.partitions("topics", "name", "partition_indexes")
     if not asked.has("topics"):
         wanted = [*offsets]
     unstable = node.transactions.unstable(group_id) if stable else set()
     offsets = {partition: at for partition, at in offsets.items() if partition not in unstable}
     code = ErrorCode.unstable_offset_commit.value
-    told = {
-        one: {
-            "committed_offset": offsets.get(one, -1),
-            "metadata": notes.get(one, NO_NOTE).text,
-            "error_code": code if one in unstable else 0,
-        }
-        for one in (wanted if error is Error.NONE else ())
-    }
+    told = {}
+    for one in wanted if error is Error.NONE else ():
+        at, note, _ = offsets.get(one, Committed(-1))
+        told[one] = {"committed_offset": at, "metadata": note, "error_code": code if one in unstable else 0}
     return {"group_id": group_id, "topics": by_topic(told), "error_code": code_of(error)}
 
 
