@@ -5,10 +5,9 @@ from typing import Final
 
 from mutants.broker.client_visible_mutant import felt
 from purgatorio_broker import group_coordinator
-from purgatorio_broker.delayed_group import InitialDelayedJoin
 from purgatorio_broker.error import Error
 from purgatorio_broker.group import Group
-from purgatorio_broker.group_coordinator import GroupCoordinator
+from purgatorio_broker.group_coordinator import GroupCoordinator, InitialDelayedJoin
 from purgatorio_stress.mutant.patch import Patch, edited, wrapped
 
 _CANDIDATES: Final[dict[str, set[str]]] = {}
@@ -54,8 +53,8 @@ MUTANTS: Final = (
     felt("second-join-unheard", "who joins within the initial delay does not put it off", "G1",
          edited(GroupCoordinator, "_add", "group.new_member_added.set(True)", "pass")),
     felt("initial-delay-uncapped", "the initial delay goes beyond the rebalance time-out", "G1",
-         edited(InitialDelayedJoin, "on_complete", "min(self._configured_ms, self._remaining_ms)",
-                "self._configured_ms")),
+         edited(InitialDelayedJoin, "on_complete", "min(self._coordinator._initial_delay_ms, self._remaining_ms)",
+                "self._coordinator._initial_delay_ms")),
     felt("protocol-of-the-leader", "the first protocol of the leader is chosen, whoever has it", "G2",
          edited(Group, "protocol", "if all(name in member.protocols for member in self.members())", "if name",
                 "max(common, key=votes.count, default=", "next(iter(common), ")),

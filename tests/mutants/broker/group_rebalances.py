@@ -5,9 +5,8 @@ from collections.abc import Callable
 from typing import Final
 
 from mutants.broker.client_visible_mutant import felt, handled, later, never
-from purgatorio_broker.delayed_group import DelayedJoin, InitialDelayedJoin
 from purgatorio_broker.group import Group, GroupState, Member
-from purgatorio_broker.group_coordinator import GroupCoordinator
+from purgatorio_broker.group_coordinator import DelayedJoin, GroupCoordinator, InitialDelayedJoin
 from purgatorio_broker.network import group_requests
 from purgatorio_stress.mutant.patch import Patch, edited, wrapped
 

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from typing import Final
 
 from mutants.broker.client_visible_mutant import felt, nothing
-from purgatorio_broker.delayed_group import DelayedSync
 from purgatorio_broker.group import Group, GroupState, Member
-from purgatorio_broker.group_coordinator import GroupCoordinator
+from purgatorio_broker.group_coordinator import DelayedSync, GroupCoordinator
 from purgatorio_stress.mutant.patch import Patch, edited, wrapped
 
 

@@ -3,10 +3,9 @@
 from typing import Final
 
 from mutants.broker.client_visible_mutant import felt, handled, nothing
-from purgatorio_broker.delayed_share_fetch import DelayedShareFetch
+from purgatorio_broker.delayed_share_fetch import DelayedShareFetch, ShareFetches
 from purgatorio_broker.network import share_requests
 from purgatorio_broker.network.shares import Shares
-from purgatorio_broker.share_fetches import ShareFetches
 from purgatorio_broker.share_partition import SharePartition
 from purgatorio_stress.mutant.patch import Patch, edited
 

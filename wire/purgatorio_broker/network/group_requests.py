@@ -12,7 +12,7 @@ from purgatorio_broker.network.data_requests import Asked, asked_of, grouped
 from purgatorio_broker.network.fields import Fields, Values, by_topic, code_of
 from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.reply import Request
-from purgatorio_broker.network.share_requests import BEAT_MS, answer_beat
+from purgatorio_broker.network.share_requests import answer_beat
 
 _KINDS: Final = (0, 1)
 """Of what has a coordinator: groups and transactional ids."""
@@ -34,19 +34,11 @@ def find_coordinator(node: Node, request: Request) -> None:
 def consumer_group_heartbeat(node: Node, request: Request) -> None:
     """Kafka's ConsumerGroupHeartbeat, 0 to 1."""
     fields = request.fields
-    if not node.leads:
-        request.answer(error_code=ErrorCode.not_coordinator.value, heartbeat_interval_ms=BEAT_MS)
-        return
-    subscribed = fields.texts("subscribed_topic_names") if fields.has("subscribed_topic_names") else None
     owned = frozenset(
         TopicPartition(node.cluster.named(entry.uuid("topic_id")) or "", number)
         for entry in fields.entries("topic_partitions") for number in entry.numbers("partitions")
     ) if fields.has("topic_partitions") else None  # fmt: skip
-    beat = node.consumers.beat(
-        fields.text("group_id"), fields.text("member_id"), fields.number("member_epoch"), subscribed, owned,
-        fields.ms("rebalance_timeout"),
-    )  # fmt: skip
-    answer_beat(node, request, beat)
+    answer_beat(node, request, node.consumers.beat, owned, fields.ms("rebalance_timeout"))
 
 
 def join_group(node: Node, request: Request) -> None:

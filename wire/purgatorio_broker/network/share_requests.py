@@ -25,29 +25,28 @@ Asked = list[tuple[UUID | None, TopicPartition | None, Fields]]
 
 
 def share_group_heartbeat(node: Node, request: Request) -> None:
+    answer_beat(node, request, node.shares.beat)
+
+
+def answer_beat(node: Node, request: Request, beat: Callable[..., Beat], *more: object) -> None:
+    """To a member of a group to which the broker assigns partitions. `more`: what the kind of group is told besides."""
     fields = request.fields
     if not node.leads:
         request.answer(error_code=ErrorCode.not_coordinator.value, heartbeat_interval_ms=BEAT_MS)
         return
     subscribed = fields.texts("subscribed_topic_names") if fields.has("subscribed_topic_names") else None
-    beat = node.shares.beat(
-        fields.text("group_id"), fields.text("member_id"), fields.number("member_epoch"), subscribed
-    )
-    answer_beat(node, request, beat)
-
-
-def answer_beat(node: Node, request: Request, beat: Beat) -> None:
-    """To a member of a group to which the broker assigns partitions."""
+    group, member, epoch = fields.text("group_id"), fields.text("member_id"), fields.number("member_epoch")
+    told = beat(group, member, epoch, subscribed, *more)
     values: dict[str, object] = {
-        "error_code": beat.error.value,
-        "member_id": request.fields.text("member_id"),
-        "member_epoch": beat.epoch,
+        "error_code": told.error.value,
+        "member_id": member,
+        "member_epoch": told.epoch,
         "heartbeat_interval_ms": BEAT_MS,
     }
-    if beat.assigned is not None:
+    if told.assigned is not None:
         parts = [
             {"topic_id": topic.topic_id, "partitions": [one.partition for one in some]}
-            for name, some in groupby(beat.assigned, key=lambda one: one.topic)
+            for name, some in groupby(told.assigned, key=lambda one: one.topic)
             if (topic := node.cluster.topic(name)) is not None
         ]
         values["assignment"] = {"topic_partitions": parts}
