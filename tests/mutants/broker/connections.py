@@ -143,5 +143,6 @@ MUTANTS: Final = (
          edited(data_requests, "code_of", "error.value",
                 "(Error.UNKNOWN_SERVER_ERROR if error is Error.OFFSET_OUT_OF_RANGE else error).value")),
     felt("part-left-out", "an answer leaves out the last of several partitions", "X4",
-         edited(data_requests, "grouped", "in entries]", "in entries[: max(len(entries) - 1, 1)]]")),
+         edited(data_requests, "grouped", "(_PARTITIONS, entries)",
+                "(_PARTITIONS, entries[: max(len(entries) - 1, 1)])")),
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """The requests of the classic group protocol, the requests for offsets, and FindCoordinator."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from kio.schema.errors import ErrorCode
@@ -8,16 +8,13 @@ from kio.schema.errors import ErrorCode
 from purgatorio_broker.error import Error
 from purgatorio_broker.group import Committed, Group, GroupState, JoinResult, Member, SyncResult
 from purgatorio_broker.key import TopicPartition
-from purgatorio_broker.network.data_requests import Asked, asked_of, grouped
-from purgatorio_broker.network.fields import Fields, Values, by_topic, code_of
+from purgatorio_broker.network.fields import Asked, Fields, Values, code_of, grouped
 from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.reply import Request
 from purgatorio_broker.network.share_requests import answer_beat
 
 _KINDS: Final = (0, 1)
 """Of what has a coordinator: groups and transactional ids."""
-PARTITIONS: Final = ("name", "partitions", "partition_index")
-"""What a commit calls a topic's name, its partitions, and the number of one."""
 
 
 def find_coordinator(node: Node, request: Request) -> None:
@@ -34,11 +31,9 @@ def find_coordinator(node: Node, request: Request) -> None:
 def consumer_group_heartbeat(node: Node, request: Request) -> None:
     """Kafka's ConsumerGroupHeartbeat, 0 to 1."""
     fields = request.fields
-    owned = frozenset(
-        TopicPartition(node.cluster.named(entry.uuid("topic_id")) or "", number)
-        for entry in fields.entries("topic_partitions") for number in entry.numbers("partitions")
-    ) if fields.has("topic_partitions") else None  # fmt: skip
-    answer_beat(node, request, node.consumers.beat, owned, fields.ms("rebalance_timeout"))
+    owned = frozenset(one.place for one in fields.asked("topic_partitions", node.cluster.named))
+    told = owned if fields.has("topic_partitions") else None
+    answer_beat(node, request, node.consumers.beat, told, fields.ms("rebalance_timeout"))
 
 
 def join_group(node: Node, request: Request) -> None:
@@ -167,7 +162,7 @@ def _leave(node: Node, fields: Fields, member: str, instance: str, refused: Erro
 def offset_commit(node: Node, request: Request) -> None:
     """Kafka's OffsetCommit, 2 to 9. A partition that is not there has its own error, the others are committed."""
     fields = request.fields
-    asked = asked_of(node, fields.entries("topics"), *PARTITIONS)
+    asked = fields.asked("topics")
     offsets = named_offsets(node, asked)
     generation = fields.number("generation_id_or_member_epoch", -1)
     error = _refuses(node, fields, makes=generation < 0)
@@ -181,25 +176,25 @@ def offset_commit(node: Node, request: Request) -> None:
     answer_commit(request, asked, offsets, code_of(error))
 
 
-def named_offsets(node: Node, asked: Asked) -> dict[TopicPartition, Committed]:
+def named_offsets(node: Node, asked: Iterable[Asked]) -> dict[TopicPartition, Committed]:
     """What a commit says of the partitions that are there."""
     place = node.next_commit()
     return {
-        one: Committed(entry.number("committed_offset"), entry.text("committed_metadata"), place)
-        for name, _, entries in asked
-        for at, entry in entries
-        if node.cluster.has(one := TopicPartition(name or "", at))
+        one.place: Committed(
+            one.fields.number("committed_offset"), one.fields.text("committed_metadata"), place
+        )
+        for one in asked
+        if node.cluster.has(one.place)
     }
 
 
-def answer_commit(request: Request, asked: Asked, taken: Collection[TopicPartition], code: int) -> None:
+def answer_commit(
+    request: Request, asked: Iterable[Asked], taken: Collection[TopicPartition], code: int
+) -> None:
     """`code`: the error of them all; without one the others than these have their own."""
-
-    def told(name: str | None, at: int, _: Fields) -> Values:
-        there = code or TopicPartition(name or "", at) in taken
-        return {"error_code": code if there else ErrorCode.unknown_topic_or_partition.value}
-
-    request.answer(topics=grouped(asked, *PARTITIONS, told))
+    unknown = ErrorCode.unknown_topic_or_partition.value
+    told = [(one, {"error_code": code if code or one.place in taken else unknown}) for one in asked]
+    request.answer(topics=grouped(told))
 
 
 def refuses_held(node: Node, fields: Fields) -> Error:
@@ -240,7 +235,7 @@ def _committed(node: Node, asked: Fields, *, stable: bool) -> Values:
     if group is not None:
         with group.lock:
             offsets = group.committed()
-    wanted = asked.partitions("topics", "name", "partition_indexes")
+    wanted = [one.place for one in asked.asked("topics")]
     if not asked.has("topics"):
         wanted = [*offsets]
     unstable = node.transactions.unstable(group_id) if stable else set()
@@ -250,7 +245,7 @@ def _committed(node: Node, asked: Fields, *, stable: bool) -> Values:
     for one in wanted if error is Error.NONE else ():
         at, note, _ = offsets.get(one, Committed(-1))
         told[one] = {"committed_offset": at, "metadata": note, "error_code": code if one in unstable else 0}
-    return {"group_id": group_id, "topics": by_topic(told), "error_code": code_of(error)}
+    return {"group_id": group_id, "topics": grouped(told.items()), "error_code": code_of(error)}
 
 
 def describe_groups(node: Node, request: Request) -> None:

@@ -3,9 +3,8 @@ TxnOffsetCommit, EndTxn."""
 
 from kio.schema.errors import ErrorCode
 
-from purgatorio_broker.network.data_requests import asked_of
-from purgatorio_broker.network.fields import Fields, by_topic, code_of
-from purgatorio_broker.network.group_requests import PARTITIONS, answer_commit, named_offsets, refuses_held
+from purgatorio_broker.network.fields import Fields, code_of, grouped
+from purgatorio_broker.network.group_requests import answer_commit, named_offsets, refuses_held
 from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.record_batch import ABORT, COMMIT
 from purgatorio_broker.network.reply import Request
@@ -31,7 +30,7 @@ def init_producer_id(node: Node, request: Request) -> None:
 def add_partitions_to_txn(node: Node, request: Request) -> None:
     """Kafka's AddPartitionsToTxn, 0 to 3. Where one is not there, none is added."""
     fields = request.fields
-    asked = fields.partitions("v3_and_below_topics", "name", "partitions")
+    asked = [one.place for one in fields.asked("v3_and_below_topics")]
     absent = {one for one in asked if not node.cluster.has(one)}
     by = fields.number("v3_and_below_producer_id"), fields.number("v3_and_below_producer_epoch")
     error = ErrorCode.not_coordinator
@@ -41,7 +40,7 @@ def add_partitions_to_txn(node: Node, request: Request) -> None:
         error = node.transactions.add(fields.text("v3_and_below_transactional_id"), by, asked)
     unknown = ErrorCode.unknown_topic_or_partition
     told = {one: {"partition_error_code": (unknown if one in absent else error).value} for one in asked}
-    request.answer(results_by_topic_v3_and_below=by_topic(told, partitions="results_by_partition"))
+    request.answer(results_by_topic_v3_and_below=grouped(told.items()))
 
 
 def add_offsets_to_txn(node: Node, request: Request) -> None:
@@ -56,7 +55,7 @@ def add_offsets_to_txn(node: Node, request: Request) -> None:
 def txn_offset_commit(node: Node, request: Request) -> None:
     """Kafka's TxnOffsetCommit, 0 to 3."""
     fields = request.fields
-    asked = asked_of(node, fields.entries("topics"), *PARTITIONS)
+    asked = fields.asked("topics")
     held = named_offsets(node, asked)
     code = code_of(refuses_held(node, fields))
     if not code:

@@ -6,7 +6,6 @@ that has changed. These members send heartbeats more often than they are asked t
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -103,16 +102,14 @@ async def consumers(play: Play, count: int, rebalance_ms: int = 30_000) -> list[
 
 async def settled(members: Sequence[Consumer], above: int = 0) -> int:
     """Send heartbeats until the members have all partitions and one epoch, above that of before; returns the epoch."""
-    play, now = members[0].play, asyncio.get_running_loop().time
-    ends = now() + SETTLES_SECONDS
-    while now() < ends:
+    play = members[0].play
+    async for _ in play.tries(POLL_MS, within_ms=SETTLES_SECONDS * 1000):
         for one in members:
             await one.beat()
         told = [number for one in members for number in one.assigned]
         epochs = {one.epoch for one in members}
         if len(epochs) == 1 and min(epochs) > above and len({*told}) == len(told) == PARTITIONS:
             break
-        await play.pause(POLL_MS)
     for one in members:
         await one.beat()
     return members[0].epoch
@@ -130,13 +127,12 @@ async def reassigned(play: Play) -> None:
     now = await settled([first])
     first.revokes = False
     held = 0
-    for _ in range(BEATS):
+    async for _ in play.tries(POLL_MS, BEATS):
         await first.beat()
         await second.beat()
         held += first.assigned != first.said
         if held > HELD_BEATS:
             break
-        await play.pause(POLL_MS)
     first.revokes = True
     now = await settled([first, second], now)
     for one in (first, second):
@@ -163,11 +159,10 @@ async def unrevoked(play: Play) -> None:
     first, second = await consumers(play, 2, rebalance_ms := play.wait_ms(REBALANCE_MS))
     now = await settled([first])
     first.revokes = False
-    for _ in range(BEATS + rebalance_ms // POLL_MS):
+    async for _ in play.tries(POLL_MS, BEATS + rebalance_ms // POLL_MS):
         await second.beat()
         if await first.beat() == UNKNOWN_MEMBER:
             break
-        await play.pause(POLL_MS)
     first.epoch, first.assigned, first.revokes = 0, frozenset(), True
     now = await settled([second], now)
     await settled([second, first], now)
@@ -183,11 +178,11 @@ async def silent_consumer(play: Play) -> None:
     if session_ms is None or session_ms > MOST_SESSION_MS:
         raise SceneSkipped(f"group.consumer.session.timeout.ms is {session_ms}: longer than a scene")
     first, second = await consumers(play, 2)
-    epoch, now = await settled([first, second], await settled([first])), asyncio.get_running_loop().time
-    ends = now() + session_ms / 1000 + SETTLES_SECONDS
-    while second.epoch == epoch and now() < ends:
+    epoch = await settled([first, second], await settled([first]))
+    async for _ in play.tries(POLL_MS * 4, within_ms=session_ms + SETTLES_SECONDS * 1000):
         await second.beat()
-        await play.pause(POLL_MS * 4)
+        if second.epoch != epoch:
+            break
     await second.beat()
     await first.beat()
     await second.leave()

@@ -433,12 +433,10 @@ async def _never_synced(play: Play, again: bool) -> None:
         await one.sync()
     # If the absent asked too, it would hear first that it is out, and of the others nothing could be said. Half as long
     # again is late enough, and three quarters of its session are not over by then, also on a slow machine.
-    ends_t = play.recorder.now() + rebalance_ms * 1_600_000
-    while play.recorder.now() < ends_t:
+    async for _ in play.tries(BEAT_MS, within_ms=rebalance_ms * 1.6):
         await behind.beat()
         if await leader.beat() == REBALANCING:
             break
-        await play.pause(BEAT_MS)
     await asyncio.gather(*(one.beat() for one in (*absent, behind)))
 
 
@@ -482,12 +480,10 @@ async def forgotten_offsets(play: Play) -> None:
         for asked in (topics, None):
             await play.ask_offsets(conn, group, asked)
     await play.delete(topics[0])
-    ends_t = play.recorder.now() + 1e6 * TOPIC_TIMES * play.broker.declared.late_topics_ms
-    while play.recorder.now() < ends_t:
+    async for _ in play.tries(100, within_ms=TOPIC_TIMES * play.broker.declared.late_topics_ms):
         told = await play.ask_offsets(conn, group, topics)
         if all(integer(said, "committed_offset") < 0 for part, said in told if part.topic == topics[0]):
             break
-        await play.pause(100)
     await play.until_free(topics[0])
     await play.create(topics[0])
     await play.ask_offsets(conn, group, topics)
