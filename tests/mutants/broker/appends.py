@@ -180,7 +180,7 @@ MUTANTS: Final = (
          Patch(Sequences, "forget", nothing)),
     felt("sent-again-unawaited",
          "what an idempotent producer sends again is acknowledged before the replicas have it", "M6",
-         handled(data_requests.produce, "                if acks == -1:", "                if False:"), brokers=2),
+         handled(data_requests.produce, "            if acks == -1:", "            if False:"), brokers=2),
     felt("passed-over",
          "an append is acknowledged if the high watermark stops behind it, and not if it passes that", "M6",
          edited(Partition, "enough_replicas", "< required_offset", "!= required_offset"), brokers=2),
