@@ -58,7 +58,9 @@ def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
         told = _told(one)
         for part, asked in parts(one.body, OTHERS[0]):
             if len(text(asked, "committed_metadata")) > (most or 0) and told.get(part) in (0, TOO_LONG):
-                yield answered_with("G12", "note", one, told[part], TOO_LONG, f": more than {most} bytes")
+                yield answered_with(
+                    "G12", "long-metadata-accepted", one, told[part], TOO_LONG, f": more than {most} bytes"
+                )
     for one in scene.of("offset_fetch"):
         until = one.answer_t
         if until is None or one.unread or one.throttled_ms:
@@ -91,7 +93,7 @@ def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                     if error or (seen in may and seen != NOTHING):
                         continue
                     if any(x.what != NOTHING and x.done_t <= gone[0].t for x in made):
-                        cause = "forgotten"
+                        cause = "lost-by-a-deletion"
                 if not error and seen in may:
                     yield kept(clause, cause)
                 elif error not in BUSY:
@@ -149,7 +151,9 @@ def _stable(one: Exchange, error: int, within: list[_Within], plain: list[_Commi
         right = error == UNSTABLE
         yield checked("R7", "unstable", one, right, named(UNSTABLE), named(error))
     elif error == UNSTABLE and not (may_be and one.body.get("require_stable")):
-        yield broken("R7", "unstable", one, "how far it has read: nothing is under way for it", named(error))
+        yield broken(
+            "R7", "unstable", one, "an offset, because no commit of this partition is in progress", named(error),
+        )  # fmt: skip
 
 
 def _parts_of(scene: Scene, group: str) -> list[Part]:

@@ -119,21 +119,29 @@ class _Group:
         if member is None and epoch != JOINS:
             right = error == UNKNOWN_MEMBER or (error == NO_GROUP and not self.members)
             yield checked(
-                "G15", "stranger", one, right, f"{named(UNKNOWN_MEMBER)}: it is no member", named(error)
-            )
+                "G15", "unknown-member", one, right, f"{named(UNKNOWN_MEMBER)}: the client is no member",
+                named(error),
+            )  # fmt: skip
         elif member is not None and error == UNKNOWN_MEMBER and one.ended_t >= self._outs(member)[0]:
-            yield kept("G15", "not-put-out")
+            yield kept("G15", "not-removed")
             yield from self._gone(name, one)
         elif member is not None and epoch > 0 and not _names_epoch(member, one):
-            allowed = f"{named(FENCED_EPOCH)}: its epoch is {member.epoch}"
-            yield checked("G15", "taken-though-wrong", one, error == FENCED_EPOCH, allowed, named(error))
+            allowed = f"{named(FENCED_EPOCH)}: the epoch of the member is {member.epoch}"
+            yield checked("G15", "wrong-argument-accepted", one, error == FENCED_EPOCH, allowed, named(error))
         elif error:
             why = (
-                "it joins" if member is None else f"its epoch is {member.epoch}, and it was heard of in time"
+                "the member joins"
+                if member is None
+                else f"the epoch is {member.epoch}, and the last heartbeat was in time"
             )
-            yield broken("G15", "put-out", one, f"no error: {why}", named(error))
+            yield broken("G15", "removed-too-early", one, f"no error: {why}", named(error))
         else:
-            yield kept("G15", "again" if member is not None and 0 < epoch < member.epoch else "put-out")
+            yield kept(
+                "G15",
+                "repeated-heartbeat"
+                if member is not None and 0 < epoch < member.epoch
+                else "removed-too-early",
+            )
             yield from self._taken(name, epoch, one)
 
     def _taken(self, name: str, epoch: int, one: Exchange) -> Rows:
@@ -151,8 +159,9 @@ class _Group:
             member.held = member.told | (member.held & owned(one.body))
         yield from self._assigned(member, one)
         yield checked(
-            "G14", "epoch", one, now >= member.epoch, f"an epoch from {member.epoch} on", f"epoch {now}"
-        )
+            "G14", "epoch-goes-back", one, now >= member.epoch, f"an epoch of at least {member.epoch}",
+            f"epoch {now}",
+        )  # fmt: skip
         member.retold = now == member.epoch and (member.retold or assignment(one.got) is not None)
         if now != member.epoch:
             member.former, member.epoch = member.epoch, now
@@ -167,7 +176,9 @@ class _Group:
                 if common and one.ended_t < self._outs(other)[0]:
                     seen = f"{len(common)} partitions that another member owns and has not revoked"
                     events = other.heard.events
-                    yield broken("G14", "two-owners", one, "partitions that no other owns", seen, *events)
+                    yield broken(
+                        "G14", "two-owners", one, "only partitions that no other member owns", seen, *events
+                    )
                 elif common:
                     yield from self._put_out(other, self._out_by(other, one.answer_t, one.ended_t))
                     yield from self._gone(name, one)
@@ -196,8 +207,8 @@ class _Group:
 
     def _put_out(self, member: _Member, by: Timed) -> Rows:
         since = member.revokes or member.heard
-        promise = "its removal, at its session or rebalance time-out,"
-        yield timed("G15", "not-put-out", since, by, promise, since.t, what="removed")
+        promise = "the member is removed at its session or rebalance timeout,"
+        yield timed("G15", "not-removed", since, by, promise, since.t, what="removed")
 
     def _overdue(self, t: int) -> Rows:
         """Who is a member for longer than it may be, and nobody has noticed that it is out."""
@@ -233,8 +244,8 @@ class _Group:
         by = self._by(self.since_t, self.since_t, None if one is None else t, t)
         if one is not None or t > by.limit_t:
             change, self.change = self.change, None
-            promise = "all partitions assigned, and a new epoch for each member,"
-            yield timed("G14", "not-given", change, by, promise, self.since_t, what="assigned")
+            promise = "every partition is assigned, and each member has a new epoch,"
+            yield timed("G14", "not-assigned-in-time", change, by, promise, self.since_t, what="assigned")
 
 
 def _names_epoch(member: _Member, one: Exchange) -> bool:

@@ -154,7 +154,7 @@ def deleted(bounds: Bounds, one: Exchange, topic: Topic, cause: Way, due: int, t
     if one.answer_t is not None and one.answer_t < asked_t:
         return
     row = in_time(
-        bounds, "F8", cause, one, deleted_t, due - deleted_t, "an error, as its topic is deleted,",
+        bounds, "F8", cause, one, deleted_t, due - deleted_t, "an error, because the topic is deleted,",
         late_ms=bounds.declared.late_topics_ms,
     )  # fmt: skip
     yield row.but(told, "deleted-without-error", one, "an error", "no error")
@@ -171,13 +171,16 @@ def sessions(bounds: Bounds, scene: Scene) -> Rows:
     next one is not."""
     for one in scene.of("fetch"):
         if one.session and one.answer_t is not None and one.error in (0, NOT_THE_NEXT):
-            yield answered_with("F6", "next-refused", one, one.error, 0, ": the next request of its session")
+            yield answered_with("F6", "next-refused", one, one.error, 0, ": the next request of the session")
         if one.session and one.answer_t is not None and one.error == NO_SESSION:
             age_ns = one.answer_t - one.session_t
             if age_ns < SESSION_STAYS_NS:  # or the session of a follower has taken its place
-                allowed, seen = "its session, which stays for two minutes", f"none after {age_ns // MS} ms"
+                allowed, seen = (
+                    "the session, because a session stays for two minutes",
+                    f"no session after {age_ns // MS} ms",
+                )
                 late = one.session_t, one.answer_t
-                yield late_row("F6", "forgotten", one, allowed, seen, late)
+                yield late_row("F6", "session-evicted", one, allowed, seen, late)
         if not one.session_error or one.behind or one.unread or one.throttled_ms:
             continue
         promise, gap = f"{named(one.session_error)} at once:", one.wait_ms * MS or NO_WAIT_GAP_NS
@@ -186,7 +189,7 @@ def sessions(bounds: Bounds, scene: Scene) -> Rows:
         if (
             row.held is RowStatus.KEPT and one.error != NO_SESSION
         ):  # there may be no room for the session any more
-            yield answered_with("F6", "session-taken", one, one.error, one.session_error)
+            yield answered_with("F6", "session-accepted", one, one.error, one.session_error)
 
 
 def turns(scene: Scene, topics: Topics) -> Rows:
@@ -205,12 +208,17 @@ def turns(scene: Scene, topics: Topics) -> Rows:
                 continue
             turn = passed[one.session].pop(a.part, 0)
             if a.batches and turn:
-                yield kept("F7", "starved")
+                yield kept("F7", "partition-starved")
             elif brought and not a.batches and not a.error and a.log.least(one.t, a.offset):
                 passed[one.session][a.part] = turn + 1
                 if turn + 1 >= len(asked):
-                    allowed = f"records of {a.part}, before another has its second turn"
-                    yield broken("F7", "starved", one, allowed, f"none in {turn + 1} answers with others'")
+                    allowed = (
+                        f"records of {a.part}, before another partition returns records for the second time"
+                    )
+                    yield broken(
+                        "F7", "partition-starved", one, allowed,
+                        f"no records of it in {turn + 1} answers with records of other partitions",
+                    )  # fmt: skip
 
 
 def at_followers(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -230,7 +238,7 @@ def at_followers(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
         if one.t < ready_by < deadline and not any(begin <= until and one.t <= end for begin, end in spans):
             half, promise = (
                 (deadline - ready_by) // 2,
-                "an answer with the replicated records, long before max_wait,",
+                "an answer with the replicated records, long before max_wait_ms,",
             )
             yield in_time(bounds, "F3", "at-follower", one, ready_by + half, half, promise)
 
@@ -387,7 +395,7 @@ class Fetching:
 
     def _diverges(self, a: _Asked) -> Row:
         """At once and without an error, with where the epoch ends: its reader is beyond that (KIP-595)."""
-        one, promise = self.one, "the end of its epoch at once:"
+        one, promise = self.one, "the end offset of last_fetched_epoch at once:"
         row = in_time(self.bounds, "F6", "diverging-waits", one, one.t, self.gap, promise)
         if row.held is not RowStatus.KEPT:
             return row
@@ -396,8 +404,8 @@ class Fetching:
         least, most = a.log.least_end(one.t), a.log.most_end(self.until)
         if not a.error and least <= end <= most:
             return self._mark("F6", a, one.t) or row
-        allowed = f"no error, and the end of its epoch at {least} to {most}"
-        return broken("F6", "diverging-otherwise", one, allowed, f"{named(a.error)}, {end}")
+        allowed = f"no error, and an end offset of last_fetched_epoch from {least} to {most}"
+        return broken("F6", "diverging-other-end", one, allowed, f"{named(a.error)}, {end}")
 
     def _error(self, clause: str, ways: tuple[Way, Way], a: _Asked, error: int) -> Row:
         """At once, with that error. `ways`: it waits, or gets another."""
@@ -420,7 +428,10 @@ class Fetching:
             return
         for a in self.asked:
             if a.offset < a.log.low_at(read_t):
-                allowed, right = f"{named(OUT_OF_RANGE)}: deleted meanwhile", a.error == OUT_OF_RANGE
+                allowed, right = (
+                    f"{named(OUT_OF_RANGE)}: the records were deleted while the fetch waited",
+                    a.error == OUT_OF_RANGE,
+                )
                 yield (checked("D1", "deleted-while-it-waits", self.one, right, allowed, named(a.error)))
 
     def _deleted(self) -> Rows:
@@ -465,14 +476,18 @@ class Fetching:
         ready_from, ready_by = self._ready_from(), self._ready_by()
         errors = [a.error for a in self.asked if a.error]
         if errors:
-            clause, allowed = ("M1", "the records") if ready_by <= one.t else ("F1", "no error, and a wait")
+            clause, allowed = (
+                ("M1", "the records") if ready_by <= one.t else ("F1", "no error, and the fetch waits")
+            )
             yield broken(self._clause(clause), "error-without-reason", one, allowed, named(errors[0]))
             return
         if any(integer(batch, "base") < 0 for a in self.asked for batch in a.batches):
-            yield broken("F7", "part-of-a-batch", one, "whole batches, or nothing", "a part of one, alone")
+            yield broken("F7", "part-of-a-batch", one, "whole batches, or no batch", "a part of one batch")
             return
         if any(corrupt(a.batches) for a in self.asked):
-            yield broken("M1", "corrupt", one, "records as they were taken", "another checksum than theirs")
+            yield broken(
+                "M1", "other-checksum", one, "the records as they were appended", "records with another checksum",
+            )  # fmt: skip
             return
         yield from self._bounded()
         yield from self._decided()
@@ -503,15 +518,16 @@ class Fetching:
         if not batches:
             if self.one.answer is not None and self.one.version > 2:
                 yield broken(
-                    "F7", "no-batch", self.one, "one batch of the available records, however large", "none"
+                    "F7", "no-batch", self.one, "one batch of the available records, of any size", "none"
                 )
         elif len(large) <= 1 and all(len(held) == 1 for held in large) and (total <= most or batches == 1):
             yield kept("F7", "too-much")
         else:
             seen = f"{batches} batches of {total} bytes"
             yield broken(
-                "F7", "too-much", self.one, f"{most} bytes, or one batch, and each partition's own", seen
-            )
+                "F7", "too-much", self.one, f"{most} bytes, or one batch, and at most max_bytes of each partition",
+                seen,
+            )  # fmt: skip
 
     def _in_order(self) -> Rows:
         """F7: if there is no room for all, the first requested partition with records returns them (KIP-74), unless
@@ -519,10 +535,12 @@ class Fetching:
         one = self.one
         for a in self.asked if one.answer is not None and not one.session else ():
             if a.log.least(one.t, a.offset):
-                allowed = f"records of {a.part}, which the request names before the others"
+                allowed = f"records of {a.part}, the first partition of the request that has records"
                 brought = any(other.batches for other in self.asked)
                 if a.batches or brought:
-                    yield (checked("F7", "out-of-order", one, a.batches, allowed, "others' alone"))
+                    yield checked(
+                        "F7", "out-of-order", one, a.batches, allowed, "only records of other partitions"
+                    )
                 return
             if a.log.most(self.until, a.offset):
                 return
@@ -535,11 +553,11 @@ class Fetching:
             return kept(self._clause("F1"), "early")
         least = integer(one.body, "min_bytes")
         there = sum(a.log.most(one.answer_t, a.offset) for a in self.asked)
-        what = "max_wait" if earliest == self.deadline else "what makes it ready"
+        what = "max_wait" if earliest == self.deadline else "the event that satisfies the fetch"
         return broken(
             self._clause("F1"), "early", one,
             f"not before {what}, {after(earliest, one.t)} after the request (less {EARLY_NS // MS} ms)",
-            f"answered after {after(one.answer_t, one.t)}, with at most {there} of {least} bytes to be had",
+            f"answered after {after(one.answer_t, one.t)}, with at most {there} of {least} bytes available",
             *self._appends(END_OF_TIME),
         )  # fmt: skip
 
@@ -547,7 +565,7 @@ class Fetching:
         """F4, or F7 where it takes all partitions together."""
         one = self.one
         clause = self._clause("F7" if self._over_parts and one.wait_ms > 0 else "F4")
-        promise = f"an answer at once with {'max_wait 0' if one.wait_ms <= 0 else 'enough there'},"
+        promise = f"an answer at once with {'max_wait 0' if one.wait_ms <= 0 else 'min_bytes available'},"
         yield in_time(
             self.bounds, clause, "waits-though-ready", one, one.t, self.gap, promise, *self._appends(one.t)
         )
@@ -564,7 +582,7 @@ class Fetching:
 
     def _woken_in_time(self, clause: str, ready_by: int) -> Row:
         one = self.one
-        promise = f"an answer {after(ready_by, one.t)} after the request, when the awaited event has come,"
+        promise = f"an answer {after(ready_by, one.t)} after the request, when the fetch is satisfied,"
         gap = self.deadline - ready_by
         return in_time(
             self.bounds, clause, "not-woken", one, ready_by, gap, promise, *self._appends(ready_by)
@@ -580,7 +598,9 @@ class Fetching:
         if self.had_enough:
             return kept(clause)
         allowed = f"at least {integer(self.one.body, 'min_bytes')} bytes"
-        return broken(clause, "woken-without-it", self.one, allowed, "fewer", *self._appends(END_OF_TIME))
+        return broken(
+            clause, "answered-with-too-little", self.one, allowed, "fewer", *self._appends(END_OF_TIME)
+        )
 
     def _there(self, clause: str, cause: Way, t: int) -> Rows:
         """What was there at `t` is in the answer. No occasion where nothing was."""
@@ -594,12 +614,12 @@ class Fetching:
                 return
             there += max(end - a.offset, 0)
             if end > a.offset and a.end < end:
-                missing.append(f"{a.part} up to {end}, not {a.end}")
+                missing.append(f"{a.part} up to offset {end}, not {a.end}")
         if not there or sum(a.log.most(self.until, a.offset) for a in self.asked) > self._room:
             return
         if missing:
             allowed = f"records of {'; '.join(missing)}"
-            yield broken(clause, cause, one, allowed, "not there", *self._appends(t))
+            yield broken(clause, cause, one, allowed, "no records", *self._appends(t))
         else:
             yield kept(clause)
 
@@ -613,7 +633,7 @@ class Fetching:
             name = way.replace("-", "_")
             mark = integer(a.answer, name, -1)
             if mark >= 0 and not low <= mark <= high:
-                allowed = f"{name} {low} at least, where all is acknowledged, and {high} at most"
+                allowed = f"{name} from {low} (all acknowledged records) to {high}"
                 clause = "R4" if a.log.transactions and name == "last_stable_offset" else clause
                 return broken(clause, way, self.one, allowed, f"{mark}", *self._appends(t))
         return None
@@ -634,10 +654,15 @@ class Fetching:
             if isinstance(a.log, CommittedLog):
                 limit = a.log.most_end(self.until)
                 if a.end > limit:
-                    allowed, seen = f"nothing from {limit} on, where a transaction is open", f"up to {a.end}"
-                    yield broken("R1", "undecided-shown", self.one, allowed, seen, *self._appends(self.until))
+                    allowed, seen = (
+                        f"no record from offset {limit} on, where a transaction is open",
+                        f"records up to offset {a.end}",
+                    )
+                    yield broken(
+                        "R1", "open-transaction-shown", self.one, allowed, seen, *self._appends(self.until)
+                    )
                 elif limit < a.whole.least_end(self.one.t):
-                    yield kept("R1", "undecided-shown")
+                    yield kept("R1", "open-transaction-shown")
                 yield from self._listed(a)
 
     def _listed(self, a: _Asked) -> Rows:
@@ -655,8 +680,9 @@ class Fetching:
                 continue
             listed = (one.producer.id, first) in said
             cause: Way = "listed" if one.commits else "not-listed"
-            allowed = f"producer {one.producer.id} {'not ' * one.commits}among the aborted, from {first} on"
-            seen = f"aborted: {sorted(said)}"
+            place = f"in the list of aborted transactions, from offset {first} on"
+            allowed = f"producer {one.producer.id} {'not ' * one.commits}{place}"
+            seen = f"aborted transactions: {sorted(said)}"
             yield (checked("R3", cause, self.one, listed is not one.commits, allowed, seen))
 
     @property
@@ -677,9 +703,13 @@ class Fetching:
                 if integer(x, "last") + 1 != integer(y, "base")
             ]  # fmt: skip
             if not first <= a.offset <= integer(a.batches[0], "last") or (begins and first != a.offset):
-                yield broken("M1", "elsewhere", self.one, f"a batch at {a.offset}", f"one at {first}")
+                yield broken(
+                    "M1", "other-offset", self.one, f"a batch at offset {a.offset}", f"a batch at offset {first}",
+                )  # fmt: skip
             elif holes:
-                yield broken("M1", "left-out", self.one, f"a batch at {holes[0]}", "none, but later ones")
+                yield broken(
+                    "M1", "batch-missing", self.one, f"a batch at offset {holes[0]}", "only later batches"
+                )
             else:
                 yield kept("M1")
 
@@ -704,8 +734,10 @@ class Fetching:
                 if a.end <= first:
                     yield kept("F9")
                 else:
-                    seen = f"records up to {a.end} while a replica in sync was stopped"
-                    yield broken("F9", "above-high-watermark", one, f"records below {first} only", seen)
+                    seen = f"records up to offset {a.end}, while an in-sync replica was stopped"
+                    yield broken(
+                        "F9", "above-high-watermark", one, f"only records below offset {first}", seen
+                    )
                 if (
                     len(self.asked) == 1
                     and not a.error

@@ -76,9 +76,9 @@ def coordinator_away(scene: Scene) -> Rows:
                 (x.answer_t for x in there if x.answer_t and x.t >= (one.answer_t or 0)), default=None
             )
             if since is not None and until is not None:
-                allowed = "an answer, as others of the group had one before and after"
+                allowed = "an answer: the coordinator answered other requests of the group before and after"
                 clause, late = _OF_A_MEMBER[one.api], (since, until)
-                yield late_row(clause, "away", one, allowed, named(one.error), late)
+                yield late_row(clause, "coordinator-unavailable", one, allowed, named(one.error), late)
 
 
 def failed(scene: Scene) -> Rows:
@@ -87,8 +87,8 @@ def failed(scene: Scene) -> Rows:
         for one in held:
             if one.error == FAILED and one.answer_t is not None:
                 clause, late = _PROMISED.get(one.api, "G13"), (one.t, one.answer_t)
-                allowed = "an answer, or why there is none"
-                yield late_row(clause, "failed", one, allowed, named(FAILED), late)
+                allowed = "an answer, or an error that names the cause"
+                yield late_row(clause, "unknown-server-error", one, allowed, named(FAILED), late)
 
 
 def standings(group: Group) -> Rows:
@@ -143,23 +143,25 @@ def _of_who_is_there(group: Group, one: Exchange) -> Rows:
     if not group.steady(member, current, one) or one.error == UNKNOWN_MEMBER:
         return  # the latter is G10's
     if one.api == "txn_offset_commit":
-        yield answered_with("R7", "refused", one, one.error, 0, ": a member commits in its generation")
+        yield answered_with(
+            "R7", "refused", one, one.error, 0, ": a member commits in the current generation"
+        )
     elif current.other_protocol(one.body):
         yield refused(group.bounds, one, OTHER_PROTOCOL)
     elif group.rebalances(current, one):
-        about = ", as a rebalance waits for it"
+        about = ": a rebalance waits for this member"
         if one.api == "offset_commit":
             yield answered_with("G12", "refused", one, one.error, 0, about)
         else:
-            yield answered_with("G3", "told-otherwise", one, one.error, REBALANCING, about)
+            yield answered_with("G3", "other-answer", one, one.error, REBALANCING, about)
     elif one.api == "heartbeat":
         right = one.error in (0, REBALANCING)
-        yield (checked("G10", "refused", one, right, "the request of a member is accepted", named(one.error)))
+        yield (checked("G10", "refused", one, right, "no error: the client is a member", named(one.error)))
     elif one.api == "offset_commit" and any(
         sync.member == current.leader and sync.answered and (sync.answer_t or 0) <= one.t
         for sync in current.syncs
     ):
-        yield answered_with("G12", "refused", one, one.error, 0, ": a member with its share commits")
+        yield answered_with("G12", "refused", one, one.error, 0, ": a member that has its assignment commits")
 
 
 def _leaving(group: Group, one: Exchange, gone: dict[str, int]) -> Rows:
@@ -171,10 +173,10 @@ def _leaving(group: Group, one: Exchange, gone: dict[str, int]) -> Rows:
         issued = group.issued().get(member)
         if one.t >= gone.get(member, END_OF_TIME):
             yield answered_with(
-                "G9", "left-twice", one, error, UNKNOWN_MEMBER, f" for {member}, a member that has left"
-            )
+                "G9", "second-leave-accepted", one, error, UNKNOWN_MEMBER, f" for {member}, a member that has left",
+            )  # fmt: skip
         elif issued is None and member and not group.static:
-            yield answered_with("G9", "leaves-unknown", one, error, UNKNOWN_MEMBER, f" for {member}")
+            yield answered_with("G9", "leave-of-unknown-member", one, error, UNKNOWN_MEMBER, f" for {member}")
         elif issued is None or group.static or _other_leave(group, one, member):
             continue
         elif any(x.member == member and x.t <= one.answer_t for x in group.joins) or not issued.error:
@@ -182,7 +184,7 @@ def _leaving(group: Group, one: Exchange, gone: dict[str, int]) -> Rows:
                 yield answered_with("G8", "leave-refused", one, error, 0, f" for {member}, a member")
         elif issued.ended_t <= one.t and one.answer_t < issued.id_over_t() - EARLY_NS:
             yield answered_with(
-                "G8", "leave-refused", one, error, 0, f" for {member}, a client that has an id"
+                "G8", "leave-refused", one, error, 0, f" for {member}, a client that got a member id"
             )
 
 
@@ -216,4 +218,7 @@ def _of_nobody(group: Group) -> Rows:
         if group.static or one.error not in (0, UNKNOWN_MEMBER, ILLEGAL_GENERATION):
             continue
         if all(x.answer is not None and group.gone_by(x.given, one.t) for x in asked):
-            yield answered_with("G12", "of-nobody", one, one.error, 0, ": the group has no members")
+            yield answered_with(
+                "G12", "empty-group-refused", one, one.error, 0,
+                ": the group has no members, so any client can commit",
+            )  # fmt: skip

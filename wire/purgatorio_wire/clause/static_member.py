@@ -59,9 +59,12 @@ def _let_in(one: Exchange, held: list[Exchange]) -> Rows:
     if one.error not in (0, UNKNOWN_MEMBER) or until - one.t >= asks_ms * MS:
         return
     if not one.error:
-        yield kept("G11", "let-in")
+        yield kept("G11", "instance-id-refused")
     elif not left:
-        yield broken("G11", "let-in", one, "a member by its name", named(UNKNOWN_MEMBER))
+        yield broken(
+            "G11", "instance-id-refused", one, "no error: the group has a member with this instance id",
+            named(UNKNOWN_MEMBER),
+        )  # fmt: skip
 
 
 def _awaited(group: Group) -> Rows:
@@ -81,10 +84,12 @@ def _awaited(group: Group) -> Rows:
             if not join.instance or join.instance in asked or not group.alive_at(member, until):
                 continue
             waits_ms = group.asks_ms(member)
-            allowed = f"not before {waits_ms} ms, its rebalance time-out, as {member} has not rejoined"
-            seen = f"a generation without it at most {after(until, calm_t)} after the rebalance began"
+            allowed = f"not before the rebalance timeout, {waits_ms} ms, because {member} has not rejoined"
+            seen = (
+                f"a generation without this member, at most {after(until, calm_t)} after the rebalance began"
+            )
             right = until >= calm_t + waits_ms * MS - EARLY_NS
-            yield checked("G4", "static-not-awaited", one.joins[0], right, allowed, seen)
+            yield checked("G4", "static-member-not-awaited", one.joins[0], right, allowed, seen)
 
 
 def _all_there(group: Group, before: Generation, one: Generation) -> Rows:
@@ -100,7 +105,10 @@ def _all_there(group: Group, before: Generation, one: Generation) -> Rows:
         return
     last_t = max([x.t for x in one.joins] + [x.answer_t or x.t for x in others])
     longest_ms = max(join.rebalance_ms for join in (*before.joins, *one.joins))
-    gap, promise = one.asked_t + longest_ms * MS - last_t, "an answer when the last has rejoined or left,"
+    gap, promise = (
+        one.asked_t + longest_ms * MS - last_t,
+        "an answer when the last member has rejoined or left,",
+    )
     for join in one.joins if gap > 0 else ():
         yield in_time(group.bounds, "G4", "waits-though-complete", join, last_t, gap, promise)
 
@@ -115,8 +123,8 @@ def _newest(one: Exchange, instance: str, held: list[Exchange]) -> Rows:
     if not joins or any(x.answer_t is None or x.answer_t > one.t or x.error for x in joins):
         return
     if joins[-1].given == one.member:
-        allowed, right = "an answer to its newest id", one.error != FENCED
-        yield checked("G11", "fenced", one, right, allowed, named(FENCED))
+        allowed, right = "no error: this is the newest id of the static member", one.error != FENCED
+        yield checked("G11", "newest-id-fenced", one, right, allowed, named(FENCED))
 
 
 def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) -> Rows:
@@ -137,12 +145,14 @@ def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) 
     before = mine[0]
     # One that begins a rebalance waits for the others, who are not told in time.
     gap = max(JOIN_GAP_NS, one.rebalance_ms * MS)
-    row = in_time(bounds, "G11", "waits", one, one.t, gap, f"generation {number} at once, as it was,")
+    row = in_time(
+        bounds, "G11", "return-waits", one, one.t, gap, f"generation {number} at once, without a rebalance,"
+    )
     given = one.given
     its = one.generation
     right, seen = not one.error and its == number, f"{named(one.error)}, generation {its}"
     row = row.but(right, "rebalances", one, f"generation {number}", seen)
-    row = row.but(given != before, "same-id", one, "a new member id", "the one that it had")
+    row = row.but(given != before, "member-id-reused", one, "a new member id", "the former member id")
     yield row
     if row.held is RowStatus.KEPT and one.answer_t is not None:
         yield _leads_on(one, members, before, given)
@@ -158,7 +168,7 @@ def _own_protocol(one: Exchange, number: int, before: Exchange) -> Rows:
     stays = one.generation == number
     had = before.protocol
     right = chosen in one.protocols and (not stays or chosen == had)
-    allowed = f"a protocol that it has, in a generation above {number} if that is not {had!r}"
+    allowed = f"a protocol that the member supports; if it is not {had!r}, a generation above {number}"
     yield checked("G11", "other-protocol", one, right, allowed, f"protocol {chosen!r}")
 
 
@@ -172,10 +182,11 @@ def _leads_on(one: Exchange, members: dict[str, Exchange], before: str, given: s
     wanted = len(instances) if leads else 0
     right = {given in told, bool(told), skips, one.leader == given} == {leads}
     if right and len(told - {before}) >= wanted:
-        return kept("G11", "leads-on")
-    allowed = f"{wanted} members, and {'to skip the assignment' if leads else 'another leader'}"
-    seen = f"{len(told)} members, leader {text(one.got, 'leader')}, {'to skip' if skips else 'not to skip'}"
-    return broken("G11", "leads-on", one, allowed, seen)
+        return kept("G11", "leader-returns")
+    allowed = f"{wanted} members, and {'skip_assignment' if leads else 'another leader'}"
+    skipped = "skip_assignment" if skips else "no skip_assignment"
+    seen = f"{len(told)} members, leader {text(one.got, 'leader')}, {skipped}"
+    return broken("G11", "leader-returns", one, allowed, seen)
 
 
 def _assigned(held: list[Exchange], number: int, before: str, given: str) -> Rows:
@@ -185,9 +196,9 @@ def _assigned(held: list[Exchange], number: int, before: str, given: str) -> Row
     wanted = [text(share, "assignment") for share in shares if text(share, "member_id") == before]
     for sync in syncs:
         if sync.member == given and sync.answer is not None and not sync.error and wanted:
-            allowed = "the assignment that its former id got"
+            allowed = "the assignment of the former member id"
             right = text(sync.got, "assignment") == wanted[0]
-            yield checked("G11", "other-assignment", sync, right, allowed, "another")
+            yield checked("G11", "other-assignment", sync, right, allowed, "another assignment")
 
 
 def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
@@ -214,8 +225,11 @@ def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
     times = [mine[-1].answer_t or 0, *(x.t for x in heard)]
     session_ns = min(x.session_ms for x in mine) * MS
     if synced and not left and soon and all(b - a < session_ns // 2 for a, b in pairwise(times)):
-        allowed, right = f"{named(ILLEGAL_GENERATION)}: it stays a member", beat.error != UNKNOWN_MEMBER
-        yield (checked("G11", "put-out", beat, right, allowed, named(UNKNOWN_MEMBER)))
+        allowed, right = (
+            f"{named(ILLEGAL_GENERATION)}: the client stays a member",
+            beat.error != UNKNOWN_MEMBER,
+        )
+        yield (checked("G11", "removed-too-early", beat, right, allowed, named(UNKNOWN_MEMBER)))
 
 
 def _quiet(held: list[Exchange], members: dict[str, Exchange], one: Exchange, until: int) -> bool:
@@ -263,7 +277,7 @@ def _afterwards(
         all_heard = _heard(held, {**others, back.given: back}, one.t)
         if one.number == number and one.member in others and all_heard:
             allowed = "no rebalance"
-            yield (checked("G11", "others-rebalance", one, one.error == 0, allowed, named(one.error)))
+            yield (checked("G11", "disturbs-the-others", one, one.error == 0, allowed, named(one.error)))
 
 
 def _fenced(one: Exchange, held: list[Exchange]) -> Rows:
@@ -280,7 +294,7 @@ def _fenced(one: Exchange, held: list[Exchange]) -> Rows:
             continue
         if not _lives(held, joins[-1], one.answer_t):
             continue
-        right, allowed = one.error == FENCED, f"{named(FENCED)} for its former id"
+        right, allowed = one.error == FENCED, f"{named(FENCED)} for the former member id"
         yield (
             checked("G11", "not-fenced", one, right, allowed, named(one.error))
         )  # fmt: skip
@@ -295,14 +309,14 @@ def _by_name(one: Exchange, held: list[Exchange]) -> Rows:
     if one.answer_t is None or not instance:
         return
     if not joins:
-        yield answered_with("G8", "leave-by-name", one, said[0], UNKNOWN_MEMBER, f" for {instance}")
+        yield answered_with("G8", "leave-by-instance-id", one, said[0], UNKNOWN_MEMBER, f" for {instance}")
         return
     joins = [x for x in joins if x.answer is None or not x.error]
     newest = joins[-1].given if joins else ""
     if not newest or (joins[-1].answer_t or END_OF_TIME) > one.t or one.leavers != [newest]:
         return
     if _lives([x for x in held if x is not one], joins[-1], one.answer_t):
-        yield answered_with("G8", "leave-by-name", one, said[0], 0, f" for {instance}, a member")
+        yield answered_with("G8", "leave-by-instance-id", one, said[0], 0, f" for {instance}, a member")
 
 
 def _lives(held: list[Exchange], join: Exchange, t: int) -> bool:
@@ -335,9 +349,12 @@ def _replaced(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]
         if x.answered and (synced or number != one.generation):
             continue  # it was answered before
         gap = max(JOIN_GAP_NS, one.rebalance_ms * MS)
-        promise = f"{named(FENCED)} as it is replaced,"
+        promise = f"{named(FENCED)} when the static member returns,"
         row = in_time(bounds, "G11", "waits-though-replaced", x, one.t, gap, promise, *one.events)
-        right, allowed = x.error == FENCED, f"{named(FENCED)}: it is replaced"
+        right, allowed = (
+            x.error == FENCED,
+            f"{named(FENCED)}: the static member has returned with a new member id",
+        )
         yield row.but(right, "not-fenced", x, allowed, named(x.error), *one.events)
 
 
@@ -355,5 +372,5 @@ def _unsynced(one: Exchange, number: int, members: dict[str, Exchange], held: li
     if one.answer_t is None or one.error or max(answers) > one.t or synced or moves:
         return
     right = one.generation > number
-    allowed = f"a generation above {number}, whose leader has not synced"
-    yield checked("G11", "unsynced", one, right, allowed, f"{number} again")
+    allowed = f"a generation above {number}, because the leader of {number} has sent no SyncGroup"
+    yield checked("G11", "returns-unsynced", one, right, allowed, f"generation {number} again")

@@ -169,7 +169,7 @@ async def rolled(play: Play) -> None:
         must(await settle(append, fetch), UNANSWERED)
 
 
-@scene("fetch", "F6 out-of-range-waits, F6 unknown-topic-waits, X4 not-there", seconds=60)
+@scene("fetch", "F6 out-of-range-waits, F6 unknown-topic-waits, X4 unknown-partition-other-error", seconds=60)
 async def wrong_fetch(play: Play) -> None:
     """Partitions that cannot be served get their error at once, whatever else the request names."""
     topic = await play.topic(partitions=2)
@@ -195,7 +195,7 @@ async def wrong_fetch(play: Play) -> None:
             await settle(far)
 
 
-@scene("fetch", "F3 not-woken, F6 session-taken, F1, F5, F7 starved, F7 too-much, X4")
+@scene("fetch", "F3 not-woken, F6 session-accepted, F1, F5, F7 partition-starved, F7 too-much, X4")
 async def fetch_sessions(play: Play) -> None:
     """Fetch sessions, by names and by ids: partitions that a fetch leaves out stay as they were. A fetch waits, and
     is woken, for all partitions of the session, also added ones and those with a new offset, but not for removed
@@ -306,7 +306,7 @@ async def deleted_topic(play: Play) -> None:
     await settle(*sent)
 
 
-@scene("produce", "M1 corrupt-taken, F3 not-woken")
+@scene("produce", "M1 corrupt-accepted, F3 not-woken")
 async def corrupt_batch(play: Play) -> None:
     """A batch that came to harm is refused; the partition next to it takes its own, and who waits for that is woken."""
     topic, ends = await play.topic(partitions=2), [0, 0]
@@ -323,7 +323,7 @@ async def corrupt_batch(play: Play) -> None:
     await settle(play.fetch(reader, both, max_wait_ms=0))
 
 
-@scene("produce", "M1 offsets-do-not-grow, M2 error-untold, M3, X4 not-there")
+@scene("produce", "M1 offsets-do-not-grow, M2 refused-but-open, M3, X4 unknown-partition-other-error")
 async def acks(play: Play) -> None:
     """acks 1, -1 and 0, and what is none of them."""
     topic = await play.topic(partitions=2)

@@ -83,7 +83,7 @@ async def warm_up(play: Play) -> None:
     await asyncio.gather(rebalanced(), came_back())
 
 
-@scene("groups", "G0, G1 beyond-the-time-out, G1 put-off-again, G2, G3")
+@scene("groups", "G0, G1 beyond-the-time-out, G1 delayed-again, G2, G3")
 async def first_generation(play: Play) -> None:
     """An empty group: one member alone, who leaves, and the next one, of another kind; and several that come one after
     the other, the second within the initial delay. One of them joins again. Elsewhere the first leaves again in the
@@ -130,7 +130,7 @@ async def first_generation(play: Play) -> None:
     await asyncio.gather(alone(), *plays)
 
 
-@scene("groups", "G5 waits-though-synced, G3 joins-again-unsynced, G2 told-again, G9")
+@scene("groups", "G5 waits-though-synced, G3 unsynced-rejoin-waits, G2 members-after-rejoin, G9")
 async def sync_waits(play: Play) -> None:
     """Followers sync first: they wait for the leader's, and get the share that it gives them."""
     three = await gang(play, 3)
@@ -153,7 +153,7 @@ async def sync_waits(play: Play) -> None:
         await one.sync()
 
 
-@scene("groups", "G2 votes, G3, G4 waits-though-complete, G5")
+@scene("groups", "G2 other-than-preferred, G3, G4 waits-though-complete, G5")
 async def rebalance(play: Play) -> None:
     """A third member comes: its join waits for the others, heartbeats say so, and the last answers all. Most prefer
     another protocol than the leader does. Of four and of five one is given no share, and is answered all the same."""
@@ -196,7 +196,7 @@ async def longest_rebalance(play: Play) -> None:
     await asyncio.gather(*(one.beat() for one in joined))
 
 
-@scene("groups", "G6 late, G6 not-out")
+@scene("groups", "G6 late, G6 missed-rebalance-kept")
 async def rebalance_timeout(play: Play) -> None:
     """Two members send heartbeats and do not rejoin, just after a rebalance that all had rejoined. At the time-out,
     the longest requested one, the other members continue without them. In another group a new member requests a
@@ -235,7 +235,7 @@ async def _rebalance_timeout(play: Play) -> None:
     await synced((new, stays))
 
 
-@scene("groups", "G6 nobody-rejoined, G11 put-out, G4 waits-though-complete")
+@scene("groups", "G6 no-member-rejoined, G11 removed-too-early, G4 waits-though-complete")
 async def nobody_rejoins(play: Play) -> None:
     """Who came and began a rebalance leaves again, and the others do not rejoin: at the rebalance time-out they are
     out, though they continue with heartbeats. Static members stay, and when they all rejoin later, that is it."""
@@ -262,7 +262,7 @@ async def nobody_rejoins(play: Play) -> None:
     await asyncio.gather(none_of(await gang(play, 2, rebalance_ms=rebalance_ms)), static())
 
 
-@scene("groups", "G6 late, G6 not-out, G8 not-told", seconds=60)
+@scene("groups", "G6 late, G6 missed-rebalance-kept, G8 leave-without-rebalance", seconds=60)
 async def old_members(play: Play) -> None:
     """Members of the oldest versions, which get their ids by joining and have, in the very first, the session
     as rebalance time-out: one does not rejoin; others leave, each by itself."""
@@ -270,7 +270,7 @@ async def old_members(play: Play) -> None:
     await asyncio.gather(_rebalance_timeout(play), leave(play))
 
 
-@scene("groups", "G10 put-out, G3 told-otherwise, G0", seconds=60)
+@scene("groups", "G10 removed-too-early, G3 other-answer, G0", seconds=60)
 async def slow_rejoin(play: Play) -> None:
     """In a rebalance a member continues with heartbeats for longer than its session, another with commits; they
     rejoin in time."""
@@ -289,7 +289,7 @@ async def slow_rejoin(play: Play) -> None:
     await synced((new, *three))
 
 
-@scene("groups", "G7 waits-for-the-silent", seconds=60)
+@scene("groups", "G7 waits-for-silent-member", seconds=60)
 async def silent_rebalance(play: Play) -> None:
     """Members fall silent, each after one heartbeat more than another, and a rebalance waits for them: until their
     sessions have ended, not until the time-out."""
@@ -306,7 +306,7 @@ async def silent_rebalance(play: Play) -> None:
     await synced((new, stays))
 
 
-@scene("groups", "G4, G8, G7 waits-for-the-silent")
+@scene("groups", "G4, G8, G7 waits-for-silent-member")
 async def expected_member(play: Play) -> None:
     """Somebody has been given an id and does not join: a rebalance waits for it, until it leaves, as two do at once, or
     its session has ended: then it joins in vain."""
@@ -331,7 +331,7 @@ async def expected_member(play: Play) -> None:
             await ghosts[0].ask_join().within(AT_ONCE_SECONDS)
 
 
-@scene("groups", "G5 waits-in-rebalance, G5 waits-for-no-leader, G5 unsynced-stays")
+@scene("groups", "G5 waits-in-rebalance, G5 waits-for-no-leader, G5 unsynced-member-kept")
 async def leaderless_sync(play: Play) -> None:
     """A sync waits for a leader's that does not come: a newcomer's rebalance ends the wait, then the time-out does."""
     rebalance_ms = play.wait_ms(2500)
@@ -350,7 +350,7 @@ async def leaderless_sync(play: Play) -> None:
     await leader.beat()
 
 
-@scene("groups", "G7 waits-for-the-silent", seconds=60)
+@scene("groups", "G7 waits-for-silent-member", seconds=60)
 async def silent_leader(play: Play) -> None:
     """The leader stops sending before it has synced: the other members' syncs are answered when the leader's session
     expires."""
@@ -363,7 +363,7 @@ async def silent_leader(play: Play) -> None:
         await leader.beat()
 
 
-@scene("groups", "G5 waits-though-synced, G7 waits-for-the-silent", seconds=60)
+@scene("groups", "G5 waits-though-synced, G7 waits-for-silent-member", seconds=60)
 async def long_sync(play: Play) -> None:
     """A sync waits for the leader's for longer than a session: the waiting member stays a member. In another group a
     rebalance ends the wait, and the notified member stops sending: the rebalance waits for it until its session
@@ -409,7 +409,7 @@ async def _waiting_long(leader: Member, follower: Member) -> Sent:
     return waits
 
 
-@scene("groups", "G5 waits-for-a-sync, G5 unsynced-stays, G10")
+@scene("groups", "G5 waits-for-missing-sync, G5 unsynced-member-kept, G10")
 async def never_synced(play: Play) -> None:
     """The leader syncs, then another member; two members never sync. Only these two are removed at the rebalance
     time-out, and the others are notified. Elsewhere all had synced once, and joined again, with shorter rebalance
@@ -440,7 +440,7 @@ async def _never_synced(play: Play, again: bool) -> None:
     await asyncio.gather(*(one.beat() for one in (*absent, behind)))
 
 
-@scene("groups", "G8 left-waiting, G9, G12 committed, G3 told-otherwise")
+@scene("groups", "G8 waits-though-left, G9, G12 committed, G3 other-answer")
 async def left_waiting(play: Play) -> None:
     """A member leaves while its own join waits; those of whom the rebalance has not heard commit, and sync; a wrong
     generation is refused them as at other times."""
@@ -467,7 +467,7 @@ async def left_waiting(play: Play) -> None:
     await play.ask_offsets(pair[1].conn, group, topics or None)
 
 
-@scene("groups", "G12 committed, G12 forgotten")
+@scene("groups", "G12 committed, G12 lost-by-a-deletion")
 async def forgotten_offsets(play: Play) -> None:
     """A group commits an offset, and the same with another note. Of one of its topics, which is deleted, it goes with
     that; of another it stays. Then a topic of that name is made again. In the end the group is deleted, and one of its
@@ -522,7 +522,7 @@ async def cut_members(play: Play) -> None:
     await asyncio.gather(*(one.beat() for one in joined))
 
 
-@scene("groups", "G13 PreparingRebalance, G13 Stable, G13 Empty, G13 deleted")
+@scene("groups", "G13 PreparingRebalance, G13 Stable, G13 Empty, G13 deleted-with-members")
 async def described(play: Play) -> None:
     """Somebody asks what is known of a group, and for its deletion: when its members have synced, in the rebalance of a
     static one, when they have joined and when they have synced again, and when all have left."""
@@ -614,7 +614,7 @@ async def order_of_joins(play: Play) -> None:
     await settle(*sent)
 
 
-@scene("groups", "G7 not-put-out, G7 stays-though-silent, G3, G9", seconds=90)
+@scene("groups", "G7 not-removed, G7 silent-member-kept, G3, G9", seconds=90)
 async def session(play: Play) -> None:
     """One member stops sending heartbeats, another after its sync, which elsewhere had waited for longer than its
     session, others after their joins, one of them after a second join with a shorter session. One sends only
@@ -679,7 +679,7 @@ async def _silent(play: Play, since: _Silent) -> None:
         await stays.beat()
 
 
-@scene("groups", "G10 put-out, G5", seconds=60)
+@scene("groups", "G10 removed-too-early, G5", seconds=60)
 async def long_heartbeats(play: Play) -> None:
     """Members that send few heartbeats, or only commits, but in time, stay in the group."""
 
@@ -696,7 +696,7 @@ async def long_heartbeats(play: Play) -> None:
     await asyncio.gather(heard(), *(heard(topic) for topic in topics))
 
 
-@scene("groups", "G8 not-told, G4 waits-though-complete")
+@scene("groups", "G8 leave-without-rebalance, G4 waits-though-complete")
 async def leave(play: Play) -> None:
     """The leader leaves a rebalance that waits for it, then two members at once do; then others a stable group: who
     stays knows."""
@@ -744,7 +744,7 @@ async def _leave_unsynced(play: Play, leader: bool) -> None:
     await stable([waits, stays])
 
 
-@scene("groups", "G0, G9 refusal-waits, G9 left-twice, G12 committed, G12 of-nobody")
+@scene("groups", "G0, G9 refused-late, G9 second-leave-accepted, G12 committed, G12 empty-group-refused")
 async def refusals(play: Play) -> None:
     """What is asked of a group that is not there; then generations that have ended or never were, members that are
     none, protocols that are not theirs; in the end who has left, next to a rebalance, and a group that is empty."""

@@ -299,7 +299,7 @@ async def _acquired(play: Play, member: Sharer, records: int = 1, number: int = 
     return _one(member, number)
 
 
-@scene("shares", "S1 early, S1 late, S2 waits-though-told, S3 held", seconds=90)
+@scene("shares", "S1 early, S1 late, S2 waits-without-max-wait, S3 acquired-twice", seconds=90)
 async def share_idle(play: Play) -> None:
     """Members wait for what does not come, or not long enough, one after the other; then for what another has."""
     first, second = await sharers(play, 2, partitions=2)
@@ -316,7 +316,7 @@ async def share_idle(play: Play) -> None:
     await first.take(play.wait_ms(IDLE_MS // 2))
 
 
-@scene("shares", "S2 not-woken, S2 waits-though-ready, S3 count, S3 with-records", seconds=90)
+@scene("shares", "S2 not-woken, S2 waits-though-ready, S3 delivery-count, S3 records-missing", seconds=90)
 async def share_woken(play: Play) -> None:
     """Members are woken by appends to one partition or the other, take what is there at once, with max_wait 0 too, and
     what comes while two of them wait."""
@@ -348,7 +348,8 @@ async def share_woken(play: Play) -> None:
 
 @scene(
     "shares",
-    "S3 count, S3 held, S4 again, S5 not-given, S5 waits-though-ready, S6 refused, S6 taken",
+    "S3 delivery-count, S3 acquired-twice, S4 delivered-again, S5 not-delivered, S5 waits-though-ready, "
+    "S6 refused, S6 acknowledgement-accepted",
     seconds=90,
 )
 async def share_acknowledge(play: Play) -> None:
@@ -402,7 +403,7 @@ async def share_acknowledge(play: Play) -> None:
             await play.ask_all(first.say(RELEASE, *run))
 
 
-@scene("shares", "S8 not-given, S9 unknown, S9 epoch, S9 refused, S9 refusal-waits", seconds=90)
+@scene("shares", "S8 not-delivered, S9 unknown-session, S9 epoch, S9 refused, S9 refused-late", seconds=90)
 async def share_sessions(play: Play) -> None:
     """A session ends, or its connection is cut, while another member waits for what it held. What does not belong to a
     session is refused."""

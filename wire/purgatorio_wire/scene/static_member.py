@@ -26,7 +26,11 @@ from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.spec import scene
 
 
-@scene("groups", "G11 leads-on, G11 put-out, G4 static-not-awaited, G2, G8 not-told, G8 leave-by-name")
+@scene(
+    "groups",
+    "G11 leader-returns, G11 removed-too-early, G4 static-member-not-awaited, G2, G8 leave-without-rebalance, "
+    "G8 leave-by-instance-id",
+)
 async def static_members(play: Play) -> None:
     """Two members with instance ids; each comes back on a new connection, as a client that was started again. Then the
     leader does not rejoin. Elsewhere one leaves by its id, and another, for which the rebalance waits, by its name
@@ -66,7 +70,7 @@ async def static_members(play: Play) -> None:
     await pair[led].beat()
 
 
-@scene("groups", "G7 not-put-out, G11 let-in")
+@scene("groups", "G7 not-removed, G11 instance-id-refused")
 async def static_silent(play: Play) -> None:
     """A static member returns and stops sending: it is removed after its session time-out, as others are, and its
     instance id is free for a later return. Another returns with a shorter session, and stops sending after a
@@ -110,7 +114,8 @@ async def static_protocols(play: Play) -> None:
 
 @scene(
     "groups",
-    "G11 waits-though-replaced, G11 unsynced, G8 leave-by-name, G3 joins-again, G4 waits-though-complete",
+    "G11 waits-though-replaced, G11 returns-unsynced, G8 leave-by-instance-id, G3 rejoin-waits, "
+    "G4 waits-though-complete",
 )
 async def static_waits(play: Play) -> None:
     """Static members come back while their former ids wait, in a join and then in a sync; the former ids are fenced

@@ -84,7 +84,7 @@ HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
 """Requests that make and change nothing, by API."""
 
 
-@scene("topics", "A1 made-twice, A1 never-seen, A2 never-seen, A2 left-to-its-time-out, X4")
+@scene("topics", "A1 created-twice, A1 not-in-effect, A2 not-in-effect, A2 left-to-its-time-out, X4")
 async def topics(play: Play) -> None:
     """A topic is created, created again (refused), deleted, and created anew; then two in one request, and one
     together with an invalid one."""
@@ -153,7 +153,7 @@ async def _until_gone_by_id(play: Play, name: str) -> None:
             return
 
 
-@scene("topics", "A1 taken-though-wrong, A1 made-though-validated")
+@scene("topics", "A1 wrong-argument-accepted, A1 created-by-validation")
 async def wrong_topics(play: Play) -> None:
     """Creations of topics with an invalid name, number of partitions or replicas; and one with validate_only."""
     play.need("create_topics", "metadata")
@@ -170,7 +170,7 @@ async def wrong_topics(play: Play) -> None:
         await play.pause(100)
 
 
-@scene("topics", "A3 grows, A3 never-seen, E1, F3 not-woken, L1")
+@scene("topics", "A3 partitions-not-added, A3 not-in-effect, E1, F3 not-woken, L1")
 async def partitions(play: Play) -> None:
     """CreatePartitions with validate_only; a topic grows, is requested to have the same number and fewer (refused),
     and grows once more; unneeded elections; the ends of partitions. Records and waiting fetches of a partition stay
@@ -229,7 +229,9 @@ async def partitions(play: Play) -> None:
     )
 
 
-@scene("topics", "D1 low-watermark, D1 beyond-the-end, D1 below-zero, D1 deleted-while-it-waits, F1, X4, L1")
+@scene(
+    "topics", "D1 low-watermark, D1 beyond-the-end, D1 negative-offset, D1 deleted-while-it-waits, F1, X4, L1"
+)
 async def delete_records(play: Play) -> None:
     """Records are deleted, a fetch requests deleted ones, and ListOffsets the start of the log; then deletions below
     the start, beyond the end, and of all records."""
@@ -273,7 +275,7 @@ async def _delete_at(
     return play.delete_records(await play.open("deleter"), [*beside, (topic, 0, offset)], timeout_ms)
 
 
-@scene("connections", "X2, X2 handled-ahead, X1")
+@scene("connections", "X2, X2 handled-out-of-order, X1")
 async def order(play: Play) -> None:
     """Requests after a waiting one: their responses come after its response. An append among them does not end the
     wait, because a connection handles one request at a time."""
@@ -294,7 +296,7 @@ async def order(play: Play) -> None:
         await settle(*sent)
 
 
-@scene("connections", "C1 does-not-go-on, F3 not-woken")
+@scene("connections", "C1 other-clients-wait, F3 not-woken")
 async def cut(play: Play) -> None:
     """Connections are cut while fetches wait, and in the middle of a request. Fetches that wait afterwards are
     woken, and other requests are answered as before."""
@@ -328,7 +330,7 @@ async def cut(play: Play) -> None:
     await settle(play.produce(writer, topic), fetch)
 
 
-@scene("connections", "C1 held-up")
+@scene("connections", "C1 delayed-by-another")
 async def slow_reader(play: Play) -> None:
     """A client asks for more than fits between and does not read it; others are answered as before."""
     topic = await play.topic()
@@ -519,7 +521,13 @@ async def _acknowledged_end(play: Play, writer: Connection, topic: str) -> int:
     raise SceneLost("an append with acks -1 was refused for 10 s, with every replica in sync")
 
 
-@scene("replicas", "M4, M4 in-sync-again, M6 given-up, F3 not-woken", seconds=180, alone=True, takes=70)
+@scene(
+    "replicas",
+    "M4, M4 in-sync-again, M6 waits-though-replica-left, F3 not-woken",
+    seconds=180,
+    alone=True,
+    takes=70,
+)
 async def min_insync(play: Play) -> None:
     """Two brokers: the second is stopped until it leaves the in-sync set. Then acks=-1 is refused at once, and
     waiting appends get the error. Where one replica is enough, the appends succeed, and waiting fetches are woken.
@@ -554,7 +562,7 @@ async def min_insync(play: Play) -> None:
         await _acknowledged_end(play, writer, topic)
 
 
-@scene("replicas", "E1 elected, E1 never-seen", seconds=120, alone=True, takes=45)
+@scene("replicas", "E1 not-elected, E1 not-in-effect", seconds=120, alone=True, takes=45)
 async def elected(play: Play) -> None:
     """Two brokers: the second leads a topic, and stays away until another does. When it is back and in sync somebody
     asks for its election."""

@@ -237,8 +237,8 @@ async def warm_up(play: Play) -> None:
 
 @scene(
     "transactions",
-    "R1 early, R1 undecided-shown, R2 not-woken, R2 never-ended, R3 not-listed, R3 listed, "
-    "R4 last-stable-offset, R4 listed, R6 ends, F3 not-woken",
+    "R1 early, R1 open-transaction-shown, R2 not-woken, R2 never-ended, R3 not-listed, R3 listed, "
+    "R4 last-stable-offset, R4 listed, R6 end-refused, F3 not-woken",
     seconds=60,
 )
 async def read_committed(play: Play) -> None:
@@ -301,7 +301,7 @@ async def _session_of(
 
 @scene(
     "transactions",
-    "R1 early, R1 undecided-shown, R2 not-woken, R3 not-listed, R3 listed, R4 listed, M7 sent-again",
+    "R1 early, R1 open-transaction-shown, R2 not-woken, R3 not-listed, R3 listed, R4 listed, M7 sent-again",
     seconds=60,
 )
 async def overlapping(play: Play) -> None:
@@ -349,7 +349,7 @@ async def overlapping(play: Play) -> None:
         end = behind + 3  # a record, and two markers
 
 
-@scene("transactions", "R2 not-woken, R6 ends, R3 not-listed", seconds=90)
+@scene("transactions", "R2 not-woken, R6 end-refused, R3 not-listed", seconds=90)
 async def timed_out(play: Play) -> None:
     """Each transaction of a producer has its requested time-out, from its own beginning. One that stays open for
     longer is aborted, which answers the fetches that wait for it."""
@@ -393,7 +393,9 @@ async def _left_open(play: Play) -> None:
     await _ask_all(play, reader, [(topic, 0, 0)])
 
 
-@scene("transactions", "R1 undecided-shown, R2 not-woken, R3 listed, R4 last-stable-offset", seconds=60)
+@scene(
+    "transactions", "R1 open-transaction-shown, R2 not-woken, R3 listed, R4 last-stable-offset", seconds=60
+)
 async def deleted_within(play: Play) -> None:
     """Records are deleted within a transaction that is open, all of its own too: what is there then, and what comes, is
     still to be waited for."""
@@ -442,7 +444,8 @@ async def deleted_under(play: Play) -> None:
 
 @scene(
     "transactions",
-    "R2 not-woken, R5 epoch, R5 not-fenced, R5 appends-on, R3 not-listed, R6 of-none",
+    "R2 not-woken, R5 not-a-new-epoch, R5 not-fenced, R5 fenced-producer-appends, R3 not-listed, "
+    "R6 without-a-transaction",
     seconds=60,
 )
 async def fenced_producer(play: Play) -> None:
@@ -485,8 +488,9 @@ async def fenced_producer(play: Play) -> None:
 
 @scene(
     "transactions",
-    "R8 begins, R8 epoch, R8 again, R8 ended, R8 not-fenced, R8 of-none, R1 undecided-shown, R2 not-woken, R3 listed, "
-    "R5 appends-on",
+    "R8 begin-refused, R8 not-a-new-epoch, R8 repeated-end, R8 end-after-end, R8 not-fenced, "
+    "R8 without-a-transaction, R1 open-transaction-shown, R2 not-woken, R3 listed, "
+    "R5 fenced-producer-appends",
     seconds=60,
 )
 async def renewed_epochs(play: Play) -> None:
@@ -524,7 +528,7 @@ async def renewed_epochs(play: Play) -> None:
     await writer.end(commits=True)
 
 
-@scene("transactions", "R7 committed, R7 unstable, R6 begins", seconds=60)
+@scene("transactions", "R7 committed, R7 unstable, R6 begin-refused", seconds=60)
 async def transactional_offsets(play: Play) -> None:
     """Offsets of groups are committed in transactions, of one partition or two, which are committed or aborted. They
     become visible after the end. In between, OffsetFetch with require_stable gets UNSTABLE_OFFSET_COMMIT, only for
