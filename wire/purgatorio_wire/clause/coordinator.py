@@ -88,13 +88,14 @@ def _told(one: Exchange, before: Sequence[Exchange]) -> Rows:
 
 
 def _begun_t(since: Sequence[Exchange], one: Exchange) -> int:
-    """When the transaction that is open may have begun at the earliest: after the last end that was taken."""
+    """The earliest time at which the open transaction may have begun: after the last accepted EndTxn."""
     ended = [at for at, x in enumerate(since) if x.api == END and went_well(x)]
     return min((x.t for x in since[ended[-1] + 1 if ended else 0 :]), default=one.t)
 
 
 def _initialized(one: Exchange, error: int, former: Sequence[Producer]) -> Rows:
-    """R5, of who asks for an id. Kafka 3.1 to 3.3 has a broker wait for new ones from the controller, and time out."""
+    """R5, for InitProducerId. In Kafka 3.1 to 3.3, a broker may wait for new producer ids from the controller, and time
+    out."""
     if error in (CONCURRENT, TOO_LONG, *BUSY):
         return
     if error:
@@ -157,13 +158,14 @@ def _renewed(one: Exchange, error: int, since: Sequence[Exchange]) -> Rows:
 
 
 def _ended_again(one: Exchange, error: int, ended: Exchange, since: Sequence[Exchange]) -> Rows:
-    """R8, of an end that is sent again with the epoch that it ended. `since`: by what the next transaction began."""
+    """R8, for an EndTxn that is sent again with its former epoch. `since`: the requests that began the next
+    transaction."""
     if any(map(went_well, since)):
         yield _refused(
             "R8", "not-fenced", one, error, FENCED, ": the producer has begun its next transaction"
         )
     elif since:
-        return  # what was refused may have begun it
+        return  # a refused request may have begun the next transaction
     elif ended.body.get("committed") == one.body.get("committed"):
         now, seen = producer_of(ended.got), producer_of(one.got)
         allowed, told = (
@@ -199,7 +201,8 @@ def _ends(bounds: Bounds, scene: Scene, each: Transaction) -> Rows:
     ended_t = each.ended_t if each.ended_t < END_OF_TIME else None
     if ended_t is None and not later:
         return
-    if ended_t is not None:  # or before, where nobody asked: it had not when somebody was told so last
+    if ended_t is not None:
+        # The transaction may have ended earlier: count from the last CONCURRENT_TRANSACTIONS.
         told = [x.answer_t or 0 for x in asked if x.t >= since_t and error_of(x) == CONCURRENT]
         ended_t = max((t for t in told if t <= ended_t), default=since_t)
     by = bounds.by(
@@ -207,5 +210,5 @@ def _ends(bounds: Bounds, scene: Scene, each: Transaction) -> Rows:
         late_ms=bounds.declared.late_topics_ms,
     )  # fmt: skip
     yield timed(
-        "R2", "never-ended", ending, by, "the transaction ends after the response,", since_t, what="end-after-end",
+        "R2", "never-ended", ending, by, "the transaction ends after the response,", since_t, what="ended",
     )  # fmt: skip

@@ -142,7 +142,7 @@ def one_at_a_time(scene: Scene, topics: Topics) -> Rows:
                 for part, _, said in produced(append):
                     topic, base = topics.topics.get(part.topic), integer(said, "base_offset", -1)
                     if topic is None or topic.replicas > 1 or topic.delete_t is not None:
-                        continue  # else what is there may be what was there before
+                        continue  # otherwise the offset may belong to a record that was deleted
                     if part not in came or base < 0:
                         continue
                     ahead = any(integer(x, "base") <= base <= integer(x, "last") for x in came[part])
@@ -196,12 +196,12 @@ def about_all(_: Bounds, scene: Scene, topics: Topics) -> Rows:
         for bodies in asked_and_told(one):
             asked, told = (list(parts(*each)) for each in zip(bodies, NAMED[one.api], strict=True))
             if not asked or integer(bodies[1], "error_code"):
-                continue  # who asks about all names nothing, as old versions do that are about one
+                continue  # a request about all topics names none; nor do old versions that are about one group
             right = sorted(part for part, _ in asked) == sorted(part for part, _ in told)
             allowed, seen = (", ".join(_words(one, part) for part, _ in held) for held in (asked, told))
             seen = f"an answer that contains {seen or 'nothing'}"
             yield checked("X4", "partition-missing", one, right, f"an answer that contains {allowed}", seen)
-            if scene.name:  # what is done next to the scenes is about their topics
+            if scene.name:  # requests outside of scenes name topics of scenes
                 yield from _not_there(one, told, topics)
 
 

@@ -47,15 +47,15 @@ from purgatorio_wire.trace.record import Body, WireEvent
 
 OUT_OF_RANGE, UNKNOWN_EPOCH = 1, 75
 COMMITTED: Final = 1
-"""The isolation of who reads what is committed alone."""
+"""The isolation level read_committed."""
 OF_TRANSACTIONS: Final[Mapping[str, str]] = {
     "F1": "R1", **dict.fromkeys(("F3", "F7"), "R2"), **dict.fromkeys(("F4", "F5"), "R3"),
 }  # fmt: skip
-"""The clauses of fetches, and what they are where who reads what is committed is asked about transactions."""
+"""The clauses of a fetch, and the clauses that replace them for a read_committed fetch of a log with transactions."""
 NO_WAIT_GAP_NS: Final = 2000 * MS
-"""What a fetch with max_wait 0 has for a gap: a broker that made it wait would make it wait about so long."""
+"""The gap of a fetch with max_wait_ms=0: about the time that a broker would wait if it let the fetch wait."""
 FORGOTTEN_NS: Final = 1000 * MS
-"""The least gap of a fetch that waits: a broker that forgets a short one makes it wait longer than its max_wait."""
+"""The smallest gap of a waiting fetch: a broker that forgets a short fetch answers it long after max_wait_ms."""
 SESSION_STAYS_NS: Final = 100_000 * MS
 """Kafka evicts no session of a consumer in its first 120 s for another consumer's (KIP-227)."""
 _UNKNOWN_TOPIC: Final[tuple[Way, Way]] = "unknown-topic-waits", "unknown-topic-other-error"
@@ -63,7 +63,7 @@ _OUT_OF_RANGE: Final[tuple[Way, Way]] = "out-of-range-waits", "out-of-range-othe
 _DELETED_RECORDS: Final[tuple[Way, Way]] = "deleted-records-waits", "deleted-records-other-error"
 _UNKNOWN_EPOCH: Final[tuple[Way, Way]] = "unknown-epoch-waits", "unknown-epoch-other-error"
 EPOCH_FAR: Final = 50
-"""An epoch so far above the known one has not come by itself."""
+"""An epoch that is greater than the known epoch by this number cannot be a real epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +102,10 @@ class _Asked:
         return integer(self.what, "partition_max_bytes", 1 << 31)
 
     def adds(self, t: int, surely: bool) -> int | None:
-        """What the table of waiting fetches says of it at `t`: the bytes that it surely adds, or can add."""
+        """The bytes that the partition certainly adds to the fetch at `t`, or can add, by the decision table of
+        fetches."""
         here = self.log.least(t, self.offset) if surely else self.log.most(t, self.offset)
-        # Of what is too large for its room the first batch comes whole.
+        # A first batch that is larger than max_bytes of the partition is returned whole.
         room = self.room if surely else max(self.room, self.log.largest(self.offset))
         distance = Distance.SAME_SEGMENT if here else Distance.AT_END
         epoch = Epoch.NOT_SAID if self.epoch < 0 else Epoch.CURRENT
@@ -115,7 +116,7 @@ class _Asked:
 
     @property
     def whole(self) -> Log:
-        """The log to the high watermark, whatever is committed."""
+        """The log up to the high watermark, with records of open transactions."""
         return self.log.whole if isinstance(self.log, CommittedLog) else self.log
 
     @property
@@ -139,14 +140,14 @@ def stopped_spans(stimuli: Iterable[WireEvent], end_t: int) -> list[tuple[int, i
 
 
 def continued_t(stimuli: Iterable[WireEvent], end: int) -> int:
-    """When a replica that was stopped until `end` surely continues: what lets it may be a command that takes its
-    time."""
+    """The time at which a replica that was stopped until `end` certainly runs again. The command that resumes it may
+    take some time."""
     said = [x.t for x in stimuli if x.t >= end and (x.body or {}).get("what") == "continued"]
     return min(said, default=end)
 
 
 def deleted(bounds: Bounds, one: Exchange, topic: Topic, cause: Way, due: int, told: bool) -> Rows:
-    """F8, for a request that waited, until `due` at the latest, when its topic was deleted. `told`: answered with an
+    """F8, for a request that waited when its topic was deleted, and whose wait ends at `due`. `told`: the answer had an
     error."""
     asked_t, deleted_t = topic.delete_t or END_OF_TIME, topic.deleted_t
     if deleted_t is None or not one.t < asked_t < deleted_t < due:
@@ -167,8 +168,8 @@ def fetches(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 
 def sessions(bounds: Bounds, scene: Scene) -> Rows:
-    """F6, of fetch sessions: one that is not there, and a request of one that is not its next, are refused at once; the
-    next one is not."""
+    """F6, for fetch sessions. An unknown session, or a session epoch that is not the next, is refused at once. The next
+    epoch is accepted."""
     for one in scene.of("fetch"):
         if one.session and one.answer_t is not None and one.error in (0, NOT_THE_NEXT):
             yield answered_with("F6", "next-refused", one, one.error, 0, ": the next request of the session")
@@ -222,8 +223,8 @@ def turns(scene: Scene, topics: Topics) -> Rows:
 
 
 def at_followers(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """F3, of a consumer's fetch that waits at a follower (KIP-392): it is woken by what is replicated. A follower hears
-    of the high watermark by its next fetch, which may wait: half of what is left is a bound that it keeps."""
+    """F3, for a consumer's fetch that waits at a follower (KIP-392): replicated records answer it. A follower gets the
+    new high watermark with its next fetch, which may wait. So the bound is half of the remaining wait."""
     spans = stopped_spans(scene.stimuli, scene.end_t)
     for one in scene.of("fetch"):
         asked = [_Asked(part, what, topics.logs[part], said) for part, what, said in fetched(one)]
@@ -381,7 +382,7 @@ class Fetching:
         """Whether the right response for this partition is unknown."""
         if a.offset > a.log.least_end(self.one.t):
             return True
-        # Below what was asked to be deleted at about that time.
+        # The offset is below a DeleteRecords that ran at about this time.
         low = max((low for _, low in a.log.low), default=END_OF_TIME)
         if any(t <= self.until for t in a.log.deletes_t) and a.offset < low:
             return True
@@ -504,8 +505,9 @@ class Fetching:
             yield from self._there(self._clause("F5"), "empty-at-max-wait", deadline - EARLY_NS)
 
     def _bounded(self) -> Rows:
-        """F7, of what has no room for all that is there: no partition brings more than it has room for, nor do they all
-        together, but for one batch that is too large (KIP-74): that comes, whatever is empty before it."""
+        """F7, for a fetch whose limits are less than the available records. No partition returns more than its limit,
+        and the response returns no more than max_bytes. The exception is one batch that is too large (KIP-74): the
+        first batch is always returned."""
         most = integer(self.one.body, "max_bytes", 1 << 31)
         there = [a.log.least(self.one.t, a.offset) for a in self.asked]
         if sum(there) <= most and all(here <= a.room for here, a in zip(there, self.asked, strict=True)):
@@ -594,7 +596,8 @@ class Fetching:
         return in_time(self.bounds, "F2", "late", one, self.deadline, gap, promise)
 
     def _enough(self, clause: str) -> Row:
-        """What was woken has as much as it waited for. Which records is open: others may have come meanwhile."""
+        """An answer before max_wait_ms has at least min_bytes. The records may differ, because other records may have
+        been appended since."""
         if self.had_enough:
             return kept(clause)
         allowed = f"at least {integer(self.one.body, 'min_bytes')} bytes"
@@ -603,7 +606,7 @@ class Fetching:
         )
 
     def _there(self, clause: str, cause: Way, t: int) -> Rows:
-        """What was there at `t` is in the answer. No occasion where nothing was."""
+        """The records that were available at `t` are in the answer. Without such records there is no occasion."""
         one = self.one
         missing = []
         there = 0
@@ -624,7 +627,7 @@ class Fetching:
             yield kept(clause)
 
     def _mark(self, clause: str, a: _Asked, t: int) -> Row | None:
-        """A row where the answer tells of a start or an end that the log cannot have had since `t`."""
+        """A row if the answer has a start or an end that the log cannot have had since `t`."""
         marks: Mapping[Way, tuple[int, int]] = {
             "high-watermark": (a.whole.least_end(t), a.whole.most_end(self.until)),
             "last-stable-offset": self._stable(a, t), "log-start-offset": a.log.start(t, self.until),
@@ -639,7 +642,7 @@ class Fetching:
         return None
 
     def _stable(self, a: _Asked, t: int) -> tuple[int, int]:
-        """The last stable offset, at least and at most, of who asked at `t`."""
+        """The bounds of the last stable offset for a fetch that was sent at `t`."""
         log = CommittedLog.of(a.whole)
         return log.least_end(t), log.most_end(self.until)
 
@@ -714,8 +717,8 @@ class Fetching:
                 yield kept("M1")
 
     def _replicated(self, spans: list[tuple[int, int]]) -> Rows:
-        """F9, of a fetch inside a span in which a replica that is in sync was stopped; and F1 where it asks
-        for what came after, so that nothing can answer it before max_wait."""
+        """F9, for a fetch while an in-sync replica was stopped. F1 too, if the fetch asks for records that came after
+        the stop: then no event can answer it before max_wait_ms."""
         one = self.one
         yield from self._woken_by_replicas()
         if one.answer_t is None:

@@ -31,18 +31,18 @@ from purgatorio_wire.history.history import END_OF_TIME, LOADING, OF_2_0, Exchan
 INVALID_GROUP, INVALID_SESSION = 24, 26
 
 FAILED: Final = -1
-"""UNKNOWN_SERVER_ERROR: what a broker says of what it did not foresee."""
+"""UNKNOWN_SERVER_ERROR: an error that the broker did not expect."""
 _PROMISED: Final = {
     "join_group": "G4", "sync_group": "G5", "heartbeat": "G10", "leave_group": "G8", "offset_commit": "G12",
     "txn_offset_commit": "R7",
 }  # fmt: skip
-"""Whose promise each request is."""
+"""The clause of each request."""
 _LOADING: Final = {"heartbeat": 0, "sync_group": REBALANCING}
-"""What Kafka answers while a group is loading, where it is not an error that says so."""
+"""Answers of Kafka while a group is loading, other than the error COORDINATOR_LOAD_IN_PROGRESS."""
 _THERE: Final = frozenset({0, REBALANCING, MEMBER_ID_REQUIRED})
-"""What else is answered by a coordinator that has the group."""
+"""Other answers of a coordinator that has the group."""
 _OF_A_MEMBER: Final = {"heartbeat": "G10", "leave_group": "G8"}
-"""What writes nothing, and so never fails for the log that the coordinator writes to."""
+"""Requests that write nothing, so an unavailable log of the coordinator is no reason to refuse them."""
 
 
 def refused_at_sight(bounds: Bounds, scene: Scene) -> Rows:
@@ -53,7 +53,7 @@ def refused_at_sight(bounds: Bounds, scene: Scene) -> Rows:
         if one.unread or one.throttled_ms or one.error in LOADING or one.error in {29, 30, 31}:
             continue
         if one.body.get("group_id") == "" and one.version < OF_2_0[one.api]:
-            continue  # Kafka before 2.0 takes that for a name
+            continue  # Kafka before 2.0 accepts an empty group id
         if one.body.get("group_id") == "":
             yield refused(bounds, one, INVALID_GROUP)
         elif bounds.declared.refuses_session(one.session_asked_ms):
@@ -82,7 +82,8 @@ def coordinator_away(scene: Scene) -> Rows:
 
 
 def failed(scene: Scene) -> Rows:
-    """No request about a group fails for the coordinator's own reasons, with a part of it done. Once is no proof."""
+    """No request about a group gets UNKNOWN_SERVER_ERROR, by which it may be done in part. One such answer is no
+    proof."""
     for held in scene.by_group().values() if scene.name else ():
         for one in held:
             if one.error == FAILED and one.answer_t is not None:
@@ -127,7 +128,7 @@ def _gone(group: Group) -> Iterator[tuple[str, int]]:
 
 
 def _of_who_is_there(group: Group, one: Exchange) -> Rows:
-    """A heartbeat, a sync or a commit of who was given an id, or of a member."""
+    """A Heartbeat, SyncGroup or OffsetCommit of a member, or of a client that got a member id."""
     member, until = one.member, one.until_t
     issued = group.issued().get(member)
     asked = [x for x in group.joins if x.member == member and x.t <= until]
@@ -139,7 +140,7 @@ def _of_who_is_there(group: Group, one: Exchange) -> Rows:
     if current is None or member not in current.members or one.number != current.number:
         return
     if asked and asked[-1] is not current.members[member]:
-        return  # it rejoins, or has
+        return  # the member rejoins, or has rejoined
     if not group.steady(member, current, one) or one.error == UNKNOWN_MEMBER:
         return  # the latter is G10's
     if one.api == "txn_offset_commit":
@@ -189,12 +190,12 @@ def _leaving(group: Group, one: Exchange, gone: dict[str, int]) -> Rows:
 
 
 def _other_leave(group: Group, one: Exchange, member: str) -> bool:
-    """Whether another client requested this leaving, by the time of the response."""
+    """Whether another LeaveGroup named this member before the response."""
     return any(x is not one and x.t <= (one.answer_t or 0) and member in x.left_with for x in group.leaves)
 
 
 def _protocols(group: Group) -> Rows:
-    """G9: who joins without a protocol, or without saying what it is."""
+    """G9: a JoinGroup without a protocol, or without a protocol type, is refused."""
     for one in group.joins:
         if not one.member and one.names_no_protocol:
             yield refused(group.bounds, one, OTHER_PROTOCOL)
@@ -210,8 +211,8 @@ def _before_anybody(group: Group) -> Rows:
 
 
 def _of_nobody(group: Group) -> Rows:
-    """G12: a commit without a generation is taken where there are no members: as tools move a group's offsets. All who
-    were given an id must have left: else somebody is one, or a rebalance continues that waits for it."""
+    """G12: a group without members accepts a commit without a generation, so that tools can reset offsets. All clients
+    that got a member id must have left. Otherwise such a client may be a member, or a rebalance may wait for it."""
     for one in group.nobodys:
         until = one.ended_t
         asked = [x for x in group.joins if x.t <= until and x.error in (0, MEMBER_ID_REQUIRED)]

@@ -34,7 +34,7 @@ from purgatorio_wire.history.violation_kind import Way
 
 
 def memberships(group: Group) -> Rows:
-    """All rows of the members of a group; where some are static, of who leaves or falls silent alone."""
+    """All rows of the members of a group. If a member is static, only leaving members and silent members are judged."""
     yield from _leaving(group)
     yield from _sessions(group)
     yield from _still_there(group)
@@ -46,8 +46,8 @@ def memberships(group: Group) -> Rows:
 
 
 def _member_ids(group: Group) -> Rows:
-    """G0, and G9 of joins: an id is given out at once, and one that was not given out is refused, as is who has no
-    protocol that the members have."""
+    """G0, and G9 for JoinGroup: a client without an id gets one at once. An id that the broker did not issue is
+    refused, and so is a client that supports no protocol of the members."""
     issued = group.issued()
     for one in group.joins:
         member = one.member
@@ -60,7 +60,7 @@ def _member_ids(group: Group) -> Rows:
             if current and any(current.members[x] in other for x in group.staying(current, until)):
                 yield refused(group.bounds, one, OTHER_PROTOCOL)
         elif not {*one.protocols}.intersection(*(x.protocols for x in earlier)):
-            continue  # one is needed that all members have, and not all of these need be members
+            continue  # a common protocol of all members is needed, and not all of these joins need be members
         elif not member and one.version >= 4:
             promise = f"{named(MEMBER_ID_REQUIRED)} at once:"
             row = in_time(group.bounds, "G0", "id-required-late", one, one.t, JOIN_GAP_NS, promise)
@@ -70,7 +70,7 @@ def _member_ids(group: Group) -> Rows:
         elif member and member not in issued:
             yield refused(group.bounds, one, UNKNOWN_MEMBER)
         elif member and one is group.contacts(member)[0] and one.answer_t is not None:
-            # Who is new and waits in its join is a member, for longer than its session.
+            # A new client that waits in its JoinGroup is a member, even beyond its session timeout.
             taken_t = min(one.answer_t, one.t + group.bounds.allowed_ns(one.t, one.answer_t))
             lives = taken_t < issued[member].id_over_t() - EARLY_NS
             allowed = "the member id that the client got is known"
@@ -145,7 +145,7 @@ def _heartbeats(group: Group) -> Rows:
 
 
 def _undisturbed(group: Group, current: Generation, one: Exchange) -> Rows:
-    """Of what is asked while no rebalance can have begun. Commits are for when everybody has its share."""
+    """Requests while no rebalance can have begun. Before the leader's SyncGroup, an OffsetCommit is refused."""
     if one.api == "heartbeat":
         told = one.error != 0
         yield (checked("G3", "rebalance-without-cause", one, not told, "no rebalance", named(one.error)))
@@ -190,7 +190,7 @@ def _sessions(group: Group) -> Rows:
             others = group.beats(one, {*members} - {member}, one.last_t)
             others = [x for x in others if (x.answer_t or 0) < joined_t]
             told_t = min((x.t for x in others if x.error == REBALANCING), default=END_OF_TIME)
-            # What is refused is not heard.
+            # A refused request does not renew the session.
             heard = [
                 x for x in group.contacts(member)
                 if members[member].t <= x.t < told_t and x.error != ILLEGAL_GENERATION
@@ -198,7 +198,7 @@ def _sessions(group: Group) -> Rows:
             if not heard:
                 continue
             behind = [x.t for x in heard[1:]] + [END_OF_TIME]
-            # Who waits for the generation is a member all the time, however long its join takes.
+            # A client that waits in its JoinGroup stays a member, for any duration of the join.
             last = next(
                 x
                 for x, t in zip(heard, behind, strict=True)
@@ -225,7 +225,7 @@ def _still_there(group: Group) -> Rows:
     UNKNOWN_MEMBER_ID."""
     for member, join in group.issued().items():
         contacts, name = group.contacts(member), join.instance
-        # Who comes back with another session may continue with the one that its name had before.
+        # A static member that returns with another session timeout may keep the former session timeout.
         asked = (x for x in group.joins if member in (x.member, x.given) or (name and x.instance == name))
         session_ns = max(x.session_asked_ms or 0 for x in asked) * MS
         for at, (last, beat) in enumerate(pairwise(contacts), 1):
@@ -243,13 +243,14 @@ def _still_there(group: Group) -> Rows:
             seen = f"{named(beat.error)} {after(beat.t, last_t)} after the member's last request"
             allowed = f"{named(UNKNOWN_MEMBER)}, because its session timed out after {session_ns // MS} ms"
             row = late_row("G7", "silent-member-kept", beat, allowed, seen, late)
-            # Its name may have gone to somebody else.
+            # Another client may have its instance id now.
             right = beat.error == UNKNOWN_MEMBER or (name and beat.error == FENCED)
             yield kept("G7", "silent-member-kept") if right else row
 
 
 def _silent(group: Group, one: Generation, member: str, beats: list[Exchange]) -> bool:
-    """Whether somebody else than `member` may have been out by its session as well, or who did not sync is."""
+    """Whether the session of another member than `member` may have expired too, or a member without a SyncGroup was
+    removed."""
     if group.out_unsynced(one, beats[-1].t):
         return True
     for other in set(group.held_by(one)) - {member}:
@@ -271,7 +272,8 @@ def _silence(group: Group, last: Exchange, earliest: int, others: list[Exchange]
         return
     promise = f"a rebalance when its session times out, after {session_ms} ms,"
     begins_t = last.answer_t + session_ms * MS
-    if first is not None or others[-1].t >= begins_t:  # else nobody asked when it was over
+    # Otherwise no heartbeat was sent after the session timeout.
+    if first is not None or others[-1].t >= begins_t:
         yield _told(group, "G7", "not-removed", last, begins_t, others, session_ms, promise)
 
 

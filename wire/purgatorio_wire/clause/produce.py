@@ -47,18 +47,20 @@ from purgatorio_wire.trace.record import BY_NOBODY, SEQUENCES, Body, Written
 CORRUPT, TIMED_OUT, NOT_ENOUGH, INVALID_ACKS = 2, 7, 19, 21
 OUT_OF_ORDER: Final = 45
 LOOKED_NS: Final = 1000 * MS
-"""To find the end of a connection, the client waits at least this long."""
+"""The client waits at least this long for the broker to close a connection."""
 ENDS_GAP_NS: Final = 4000 * MS
 BACK_NS: Final = 40_000 * MS
-"""A replica that continues has caught up by then with the little that a scene writes; its node may have to be let in
-again first."""
+"""A resumed replica catches up within this time with the few records of a scene. Its node may first have to register
+again."""
 REMEMBERED: Final = 5
 FEW: Final = frozenset({NOT_ENOUGH, 20})
 BEGUN_BY_A_REPEAT: Final = "the transaction began with a repeated batch of an earlier transaction (KIP-890)"
 FOLLOWS_TIMES: Final = 5
-"""So many times the lateness of topics after its creation a replica follows; one that was stopped before comes late."""
+"""A replica follows within this number of times `late_topics_ms` after the creation of a topic. A replica that was
+stopped before is slower."""
 UNHEARD: Final = frozenset({*LOADING, 13, NOT_ENOUGH, CONCURRENT})
-"""Errors of an append whose partition's leader could not ask of its transaction (KIP-890): it is to be sent again."""
+"""Errors of an append for which the leader could not verify the transaction (KIP-890): the client must send it
+again."""
 
 
 def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -180,20 +182,20 @@ def _in_transaction(
 
 
 def _begins_with_a_repeat(one: Exchange, within: Transaction, log: Log) -> bool:
-    """Whether all that its transaction had sent before was there from an earlier one."""
+    """Whether all earlier batches of the transaction repeat batches of an earlier transaction."""
     begun = [x for x in log.appends if x.within is within and x.may_be_there and x.t < one.t]
     return not begun and any(x.within is within and x.t < one.t for x in log.repeats)
 
 
 def _before(one: Exchange, written: Written, log: Log) -> list[Append]:
-    """What the same producer has in the log, or may have, that was sent before, in its order."""
+    """The earlier batches of the same producer that are, or may be, in the log, in their order."""
     mine = (x for x in log.appends if x.written[:2] == written[:2])
     return [x for x in mine if x.may_be_there and x.t < one.t]
 
 
 def _sent_since(one: Exchange, written: Written, log: Log, spans: Iterable[tuple[int, int]]) -> bool:
-    """Whether what is sent, perhaps again, was first sent while the replica was stopped as it is now: that has none of
-    it."""
+    """Whether the batch was first sent during the present stop of the replica: then the replica does not have the
+    batch."""
     first_t = min((x.t for x in log.appends if x.written == written), default=one.t)
     return any(begin <= first_t and one.t <= end for begin, end in spans)
 
@@ -203,7 +205,7 @@ def _all_taken(before: Iterable[Append], t: int) -> bool:
 
 
 def _is_next(one: Exchange, written: Written, before: Sequence[Append]) -> bool:
-    """Whether it has the next sequence number after the accepted ones; the first of an epoch has 0."""
+    """Whether the batch has the next sequence number after the accepted batches. The first batch of an epoch has 0."""
     return _all_taken(before, one.t) and written.base_sequence == _next(before)
 
 

@@ -35,14 +35,14 @@ def _told(lane: Lane, since_t: int, bytes_per_s: int) -> Rows:
 
 
 def _bytes(one: Exchange) -> int:
-    """What a quota counts: the records that were sent, or that came."""
+    """The bytes that a quota counts: the records that the client sent or received."""
     sent = sum(summed(batches, "bytes") for _, batches, _ in produced(one))
     return sent + sum(summed(items(said, "records"), "bytes") for _, _, said in fetched(one))
 
 
 def _held_up(bounds: Bounds, one: Exchange, behind: Exchange) -> Rows:
-    """Of what was asked while its connection was held up: that began when the answer was sent, which was not before the
-    request, and ends so long after the answer at the latest."""
+    """A request during the throttle time of its connection. The throttle time begins when the broker sends the
+    response, so not before the request, and ends no later than the throttle time after the response was received."""
     held_ns = one.throttled_ms * MS
     if one.answer_t is None or behind.wait_ms or (held_ns and behind.t >= one.answer_t + held_ns // 2):
         return

@@ -38,7 +38,8 @@ _OF_THE_SILENT: Final[tuple[str, Way]] = "G7", "waits-for-silent-member"
 
 
 def rebalances(group: Group) -> Rows:
-    """All rows of a group's generations; where members are static, of who leads, leaves and joins again alone."""
+    """All rows of the generations of a group. If a member is static, only the leader, leaving members and repeated
+    joins are judged."""
     yield from _leaves_waiting(group)
     for before, one in zip([None, *group.generations], group.generations, strict=False):
         yield from _one_leader(group, before, one)
@@ -52,7 +53,7 @@ def rebalances(group: Group) -> Rows:
         yield from _nobody_rejoined(group, one)
         if before is not None:
             yield from _numbered(group, before, one)
-        # Else one of nobody came between, and an initial delay after it.
+        # Otherwise a generation without members may have come between, with an initial delay after it.
         next_to = before is not None and (
             one.number == before.number + 1 or bool({*one.members} & {*before.members})
         )
@@ -126,7 +127,7 @@ def _one_leader(group: Group, before: Generation | None, one: Generation) -> Row
 
 
 def _numbered(group: Group, before: Generation, one: Generation) -> Rows:
-    """G3: somebody was a member all the time, so each rebalance between is one of these."""
+    """G3: one member stayed during both generations, so no generation came between them."""
     stayed = [m for m in one.members if m in before.members and _joins_answered(group, m, before, one)]
     if not stayed:
         return
@@ -143,7 +144,7 @@ def _stays(group: Group, one: Generation) -> Rows:
     for join in one.again:
         if join.given in {*one.members, *group.unheard(one)}:
             continue
-        # Of who is not heard of for long enough the session may be over as well.
+        # If the members have sent nothing for a long time, their sessions may have expired too.
         empty = not any(group.alive_at(member, join.t) for member in one.members)
         seen = f"generation {one.number}, which had begun before the JoinGroup"
         row = broken("G3", "generation-stays", join, "a greater generation", seen, *_numbers(one.joins))
@@ -175,7 +176,7 @@ def _initial_delay(group: Group, before: Generation | None, one: Generation) -> 
     earliest = min([earliest, *(x.t + x.rebalance_ms * MS for x in gone)])
     if one.first_t < earliest - EARLY_NS:
         if group.pending(one, one.first_t):
-            return  # Kafka 4 ends the delay when the session of somebody ends who never joined
+            return  # Kafka 4 ends the delay when the session of a client expires that got an id and never joined
         seen = f"answered after {after(one.first_t, first.t)}"
         twice = ", which restarts when a member joins during the delay" if delays > 1 else ""
         yield broken("G1", "early", first, f"not before the initial delay of {delay_ms} ms{twice}", seen)
@@ -234,7 +235,7 @@ def _rebalance(group: Group, before: Generation, one: Generation) -> Rows:
         if x.error == REBALANCING and x.answer_t is not None
     ]  # fmt: skip
     if group.out_unsynced(before, min([*told, one.first_t])):
-        return  # who does not sync in time is out too, and begins a rebalance by it
+        return  # a member without a SyncGroup is removed too, which begins a rebalance
     start = min((x.t for x in group.triggers(before, one.first_t)), default=before.last_t)
     longest = max(join.rebalance_ms for join in (*before.joins, *one.joins))
     missing = [
@@ -323,7 +324,7 @@ def _nobody_rejoined(group: Group, one: Generation) -> Rows:
         x = next((x for x in beats if x.member == member and x.t >= over_t), None)
         if x is None or x.answer_t is None or group.left(member, x.answer_t) is not None:
             continue
-        # A newcomer that has left, with its join that was told so, awaits nothing.
+        # The JoinGroup of a new member that has left keeps no rebalance open.
         if any(join.t <= x.answer_t and not group.gone_by(join.member, told.answer_t + longest_ns // 4)
                for join in joins):  # fmt: skip
             continue
@@ -355,7 +356,7 @@ def _all_there(group: Group, before: Generation, one: Generation, longest_ms: in
     last_t = max([last_t, *over])
     gap = one.asked_t + longest_ms * MS - last_t
     if len(one.members) < len(one.joins) or (over and gap <= 0):
-        return  # somebody asked twice and was told the same generation again; or the time-out comes first
+        return  # a member joined twice and got the same generation again; or the rebalance timeout comes first
     for join in one.joins:
         if len(one.joins) > 1 or leaves:
             clause, cause = _OF_THE_SILENT if over else _OF_ALL
@@ -497,8 +498,9 @@ def _by_their_ids(group: Group, one: Generation) -> bool:
 
 
 def _joins_again(group: Group, one: Generation) -> Rows:
-    """G3: who joins again as it was, in a stable group or one whose leader has not synced, is given the same generation
-    at once; the leader of a stable group, and who has another subscription, begin a rebalance."""
+    """G3: a member joins again without a change, and the group is stable, or its leader has sent no SyncGroup. Then the
+    member gets the same generation at once. The leader of a stable group, or a member with another subscription, begins
+    a rebalance instead."""
     for join in group.joins:
         if join.member not in one.members or join.t < one.last_t:
             continue
@@ -507,7 +509,7 @@ def _joins_again(group: Group, one: Generation) -> Rows:
         unsynced = all(sync.member != one.leader or sync.t > until for sync in one.syncs)
         if not unsynced and set(one.members) - one.synced(join.t):
             continue
-        # Another that was told the same again has begun no rebalance, and was answered as this one is to be.
+        # Another member that got the same generation again has begun no rebalance.
         others = [x for x in group.triggers(one, until) if x is not join and x not in one.again]
         if others or not all(group.alive_at(x, join.t) for x in one.members):
             continue
@@ -517,7 +519,7 @@ def _joins_again(group: Group, one: Generation) -> Rows:
         mine = one.members[join.member].protocols
         changed = join.protocols != mine
         if not changed and [*join.protocols] != [*mine]:
-            continue  # Kafka takes another order of what it prefers for a change, and nobody has promised that
+            continue  # Kafka treats another order of the protocols as a change, which no document promises
         if leads or changed:
             if join.answered:
                 allowed, seen = f"generation {one.number + 1}", f"generation {one.number} again"

@@ -49,27 +49,27 @@ from purgatorio_wire.history.violation_kind import Way
 NO_WAIT_GAP_NS: Final = 2000 * MS
 LEAST_GAP_NS: Final = 1000 * MS
 MOST_LOOKED_AT: Final = 60
-"""So many records of an acquisition are checked, from its first on."""
+"""The clauses check this number of records of an acquisition, beginning with the first."""
 LOCK_PARTS: Final = 4
-"""What another gets when more than one of so many parts of the lock have ended, it gets since that was over too
-early."""
+"""Another member gets a locked record. If more than this fraction (1/4) of the lock time has passed, the lock ended too
+early (S7); before, two members hold the record (S3)."""
 FREED: Final = {"": "S2", RELEASED: "S5", SESSION: "S8", CUT: "S8", LOCK: "S7"}
 """The clause by which a record can be acquired, by the way in which it was freed; "" for one that was never
 delivered."""
 AT_REST_NS: Final = 100 * MS
-"""What is free for so long before max_wait is given then."""
+"""A record that has been free for this time before max_wait_ms is returned at max_wait_ms."""
 WRITTEN: Final = 5
-"""So many times the declared lateness, what a session held may not be free: that is written down first, and no answer
-waits for it."""
+"""The records of an ended session are free within this number of times the declared lateness: the broker first writes
+the change, and no response waits for this write."""
 REFUSED: Final = frozenset({7, 35, 42, 124, 133, *LOADING, *EXCUSED})
-"""What says nothing of a promise: share groups are off, sessions are as many as there may be, the persister or the
-leader is not there, or the client is not allowed to."""
+"""Errors that no clause judges: share groups are disabled, the limit of sessions is reached, the persister or the
+leader is not available, or the client is not authorized."""
 
 
 @dataclass(frozen=True, slots=True)
 class Freed:
-    """A record that can be acquired: perhaps from `t` on, surely from `sure_t` on. `clause` and `words`: why it is to
-    be given. `by`: whose events show it."""
+    """A record that can be acquired: perhaps from `t` on, certainly from `sure_t` on. `clause` and `words`: the reason.
+    `by`: the request with the events that show it."""
 
     part: Part
     offset: int
@@ -81,10 +81,10 @@ class Freed:
 
 
 def shared(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """The occasions are the share fetches and acknowledgements, and what makes records free."""
+    """The occasions are ShareFetch requests, acknowledgements, and events that free records."""
     for group in share_groups(scene, topics):
         if all(asked.epoch != OPENS for asked in group.asked):
-            continue  # nobody shares anything: whether all versions are answered is X3's
+            continue  # no session was opened; X3 judges whether all versions are answered
         judged = _Judged(bounds, group)
         for asked in group.asked:
             yield from judged.session(asked)
@@ -128,7 +128,7 @@ class _Judged:
     # -- fetches
 
     def fetch(self, asked: Asked) -> Rows:
-        """S1 to S4 of one that is the next of its session."""
+        """S1 to S4, for a ShareFetch with the next epoch of its session."""
         one = asked.one
         if one.unread or one.behind:
             return
@@ -145,7 +145,7 @@ class _Judged:
         yield from self._times(asked)
 
     def _given(self, asked: Asked) -> Rows:
-        """S3, S4: of what it was given, and was not."""
+        """S3 and S4, for the records that the response has or lacks."""
         group, one = self.group, asked.one
         for part in sorted(asked.parts):
             mine = [held for held in group.acquired[part] if held.by is one]
@@ -173,7 +173,7 @@ class _Judged:
             yield kept("S3", "acquired-twice")
 
     def _also(self, held: Acquired, other: Acquired, offset: int) -> Row:
-        """Two have one record at a time."""
+        """Two members hold one record at the same time."""
         first, second = sorted((held, other), key=lambda one: one.answer_t)
         passed_ns = second.answer_t - first.answer_t
         seen = (
@@ -303,7 +303,7 @@ class _Judged:
                     yield kept(FREED[over.frees], "not-delivered")
 
     def _beside(self, asked: Asked, start_t: int, end_t: int) -> bool:
-        """Whether another fetch may have taken or held up what it is after."""
+        """Whether another ShareFetch may have acquired or delayed the same records."""
         return any(
             other is not asked
             and other.fetches
@@ -313,7 +313,7 @@ class _Judged:
         )
 
     def _ready(self, asked: Asked, t: int) -> Freed | None:
-        """A record that it surely can acquire at `t`, no other client being there."""
+        """A record that the ShareFetch can certainly acquire at `t`, if there is no other ShareFetch."""
         group = self.group
         for part in sorted(asked.parts):
             for append in self._sure_appends(part):
@@ -338,7 +338,8 @@ class _Judged:
         return None
 
     def _freed_by(self, held: Acquired, offset: int) -> int | None:
-        """By when an acquisition has surely freed the record; None where it is unknown, or it is done with."""
+        """The time by which the end of the acquisition has certainly freed the record. None if unknown, or if the
+        record is not available any more."""
         over = self._frees(held, offset)
         if over is None:
             return None
@@ -348,8 +349,8 @@ class _Judged:
         return over.sure_t + slow_ns + self.bounds.allowed_ns(over.sure_t, over.sure_t + 1000 * MS)
 
     def _frees(self, held: Acquired, offset: int) -> Over | None:
-        """What surely frees the record, before anything else may have ended the acquisition: the first delivery alone,
-        as a group may allow no more than two."""
+        """The event that certainly frees the record, before another event may have ended the acquisition. Only for the
+        first delivery, because a group may allow no more than two."""
         overs = self.group.overs(held, offset)
         first = min(overs, key=lambda over: over.sure_t)
         others = (over.t for over in overs if over is not first)
@@ -360,7 +361,7 @@ class _Judged:
         return first
 
     def _shares_batches(self, held: Acquired, end: Over) -> bool:
-        """Whether another may have had one of the partition next to it: a broker may then free none of the batch."""
+        """Whether another member may have had a neighboring record: then a broker may free no record of the batch."""
         group = self.group
         return any(
             min(over.sure_t for over in group.overs(x, offset)) > held.by.t
@@ -371,7 +372,7 @@ class _Judged:
         )
 
     def _may_be_ready(self, asked: Asked, end_t: int) -> bool:
-        """Whether there may have been something to acquire between its send and then."""
+        """Whether a record may have been available between the ShareFetch and `end_t`."""
         group, start_t = self.group, asked.one.t
         for part in asked.parts:
             first = min((held.first for held in group.acquired[part]), default=None)
@@ -474,7 +475,8 @@ class _Judged:
             gap_ns=one.t + one.wait_ms * MS - freed.sure_t, watched_t=one.watched_t,
         )  # fmt: skip
         if taken_t > by.limit_t and (first_t <= by.limit_t or one.watched_t <= by.limit_t):
-            return None  # who waited was answered for something else, or given up
+            # The waiting ShareFetch was answered for another reason, or the client stopped waiting.
+            return None
         promise = f"record {freed.offset} of {freed.part}, which {freed.words},"
         return timed(freed.clause, "not-woken", one, by, promise, one.t, *freed.by.events)
 

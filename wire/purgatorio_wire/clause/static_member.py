@@ -69,11 +69,11 @@ def _let_in(one: Exchange, held: list[Exchange]) -> Rows:
 
 def _awaited(group: Group) -> Rows:
     """G4: a rebalance waits for a static member with heartbeats in time that has not rejoined, until the rebalance
-    time-out. All joins are answered when the last has rejoined or left."""
+    time-out. All JoinGroup requests are answered when the last member has rejoined or left."""
     for before, one in pairwise(group.generations):
         held, until = group.held_by(before), one.first_t
         beats = group.beats(before, held, before.from_t)
-        # No rebalance had begun where that is what a heartbeat was told.
+        # A heartbeat without an error shows that no rebalance had begun.
         calm_t = max((x.t for x in beats if x.answered and x.t < until), default=before.from_t)
         asked = {x.instance for x in group.joins if before.first_t < x.t <= until and x not in before.again}
         asked |= {x.instance for x in one.joins}
@@ -114,7 +114,7 @@ def _all_there(group: Group, before: Generation, one: Generation) -> Rows:
 
 
 def _newest(one: Exchange, instance: str, held: list[Exchange]) -> Rows:
-    """The id that an instance was given last in its group is no former one, the client that has that name elsewhere."""
+    """The newest member id of an instance is not fenced, even if a client has this instance id in another group."""
     until = one.until_t
     joins = [
         x for x in held
@@ -137,13 +137,13 @@ def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) 
     if len(mine) == 1:
         yield from _unsynced(one, number, members, held)
         yield from _own_protocol(one, number, members[mine[0]])
-    # What it has not any more cannot be continued with: a rebalance chooses another.
+    # If the member no longer supports the protocol of the generation, a rebalance chooses another.
     if len(mine) != 1 or text(members[mine[0]].got, "protocol_name") not in one.protocols:
         return
     if not _quiet(held, members, one, until):
         return
     before = mine[0]
-    # One that begins a rebalance waits for the others, who are not told in time.
+    # A return that begins a rebalance waits for the other members, which do not learn of it in time.
     gap = max(JOIN_GAP_NS, one.rebalance_ms * MS)
     row = in_time(
         bounds, "G11", "return-waits", one, one.t, gap, f"generation {number} at once, without a rebalance,"
@@ -173,8 +173,8 @@ def _own_protocol(one: Exchange, number: int, before: Exchange) -> Rows:
 
 
 def _leads_on(one: Exchange, members: dict[str, Exchange], before: str, given: str) -> Row:
-    """A leader that returns gets the members, and is told to skip the assignment (KIP-814). Before version 9 it
-    cannot be told, and returns as a follower."""
+    """A leader that returns gets the members, and skip_assignment is true (KIP-814). JoinGroup before version 9 has no
+    such field, so the leader returns as a follower."""
     leads = one.version >= 9 and before == members[before].leader
     told = {text(member, "member_id") for member in items(one.got, "members")}
     instances = {x.instance or member for member, x in members.items()}
@@ -190,7 +190,7 @@ def _leads_on(one: Exchange, members: dict[str, Exchange], before: str, given: s
 
 
 def _assigned(held: list[Exchange], number: int, before: str, given: str) -> Rows:
-    """What the leader gave to the former id is asked to the new one."""
+    """The new member id gets the assignment of the former member id."""
     syncs = [x for x in held if x.api == "sync_group" and x.number == number]
     shares = [share for x in syncs if not x.error for share in items(x.body, "assignments")]
     wanted = [text(share, "assignment") for share in shares if text(share, "member_id") == before]
@@ -212,7 +212,7 @@ def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
     above = [x for x in joins if x.generation > number and (x.answer_t or 0) <= beat.t]
     if not mine or mine[-1].given != member or mine[-1] in above:
         return
-    # Who does not sync in time is out as well, static or not.
+    # A member without a SyncGroup in time is removed, static or not.
     begun_t = min(
         (x.ended_t if x in above else x.t for x in held if x.api == "join_group"
          and (x in above or x.t <= (beat.answer_t or 0) < x.ended_t)),
@@ -241,10 +241,10 @@ def _quiet(held: list[Exchange], members: dict[str, Exchange], one: Exchange, un
         if x is not one and x.api in ("join_group", "leave_group") and x.t <= until
         and x.ended_t > first_t and x not in members.values()
     ]  # fmt: skip
-    # A generation before says nothing: there one is told that the others join, and synced for that one alone.
+    # Only requests of this generation count, not those of a former generation.
     lately = [x for x in held if x.number == number and x.t <= one.t]
     synced = {x.member for x in lately if x.api == "sync_group" and x.error == 0 and x.ended_t <= one.t}
-    # Somebody was out already, by a session that had ended: then there is a rebalance.
+    # A member was already removed, because its session had expired: then there is a rebalance.
     told = any(
         x.api == "heartbeat" and x.error in (UNKNOWN_MEMBER, REBALANCING) and x.member in members
         for x in lately

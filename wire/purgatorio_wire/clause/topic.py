@@ -52,11 +52,11 @@ NOT_PREFERRED: Final = 80
 INVALID_TOPIC, INVALID_PARTITIONS, INVALID_REPLICATION = 17, 37, 38
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 REFUSED: Final = frozenset({37, 38, 39, 40, 44})
-"""Of a creation: so many partitions, replicas, this place, such settings; by a policy."""
+"""Errors of CreateTopics: invalid number of partitions or replicas, invalid placement, invalid settings; a policy."""
 MOVES: Final = frozenset({5, 6})
 LATEST, EARLIEST, LARGEST_TIME = -1, -2, -3
 SINCE_EVER, EVER = 0, 1 << 61
-"""All records are later than the one time, and none is than the other."""
+"""Timestamps before and after the timestamp of every record."""
 ENDS: Final = {
     LATEST: "the end offset", EARLIEST: "the start offset", SINCE_EVER: "the offset of the first record",
     EVER: "no offset, as no record has that time",
@@ -66,18 +66,17 @@ _WAITS_FOR_NOBODY: Final = {
     "create_topics": "A1", "delete_topics": "A2", "create_partitions": "A3", "delete_records": "D1",
     "elect_leaders": "E1", "produce": "M1",
 }  # fmt: skip
-"""What one broker does by itself, for topics of one replica, and the clause that it is part of."""
+"""Requests that one broker handles alone, for topics with one replica, and their clauses."""
 LEAST_TIME_OUT_MS: Final = 2000
-"""A shorter time-out may be over before a broker that is busy comes to it."""
+"""A shorter timeout_ms may pass before a busy broker handles the request."""
 PATIENCE_TIMES: Final = 5
-"""A topic that is not there, or not gone, so many times later than declared is late certainly."""
+"""A creation or deletion of a topic that takes this number of times `late_topics_ms` is certainly late."""
 
 
 def done_in_time(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """A1 to A3, D1, E1, M1: what waits for no other broker is answered when it is done or refused, whatever stands
-    next to it in the request, and not at the request's time-out. A broker that is stopped may be a controller, without
-    which nothing is done, and another is elected then. What is made and deleted next to the scenes is a hundred topics
-    at a time."""
+    """A1 to A3, D1, E1, M1: a request that waits for no other broker is answered when it is done or refused, not at its
+    timeout_ms. A stopped broker may be the controller, so requests after a stop are not judged. Requests outside of
+    scenes are not judged, because they create or delete a hundred topics at once."""
     if not scene.name:
         return
     stopped_t = min((x.t for x in scene.stimuli if text(x.body, "what") == "stops"), default=END_OF_TIME)
@@ -154,7 +153,7 @@ def _fetched_by_id(scene: Scene, topic: Topic) -> Iterator[tuple[Exchange, int]]
 
 
 def _wrong(asked: Body) -> int:
-    """What a creation is answered with that asks for what cannot be; 0 of others."""
+    """The error of a CreateTopics with invalid arguments; 0 if the arguments are valid."""
     if _NAME.fullmatch(text(asked, "name")) is None:
         return INVALID_TOPIC
     if any(items(asked, "assignments")):
@@ -165,13 +164,13 @@ def _wrong(asked: Body) -> int:
 
 
 def _only_validated(scene: Scene, one: Exchange, name: str) -> Rows:
-    """A1: what was to be validated, and was never to be made, is not there."""
+    """A1: a CreateTopics with validate_only creates no topic."""
     for asked, said in _told(scene, name, one.ended_t):
         yield answered_with("A1", "created-by-validation", asked, integer(said, "error_code"), UNKNOWN)
 
 
 def _told(scene: Scene, name: str, since_t: int, until: int = END_OF_TIME) -> Iterator[tuple[Exchange, Body]]:
-    """What metadata says of a topic, asked since the one moment and answered before the other."""
+    """The Metadata responses about a topic, for requests from `since_t` on that were answered before `until`."""
     for one in scene.of("metadata"):
         if one.t >= since_t and one.answer_t is not None and one.answer_t < until:
             yield from ((one, said) for said in items(one.got, "topics") if text(said, "name") == name)
@@ -221,8 +220,8 @@ def _second(bounds: Bounds, one: Exchange, topic: Topic, error: int) -> Rows:
 
 
 def _never_leads(bounds: Bounds, scene: Scene, topic: Topic, part: Part) -> Rows:
-    """A1: a partition of what was made can be fetched, by when it must be there. Of several brokers another may lead
-    it."""
+    """A1: a partition of a created topic can be fetched, `late_topics_ms` after the creation at the latest. If there
+    are several brokers, another broker may be its leader."""
     partitions = topic.partitions_at(topic.made_t or 0)
     if topic.made_t is None or topic.delete_t is not None or partitions is None or part.number >= partitions:
         return
@@ -285,7 +284,7 @@ def topics_grow(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 
 def _grown(bounds: Bounds, scene: Scene, name: str, count: int, since_t: int) -> Rows:
-    """Metadata shows them at the latest `late_topics_ms` after the answer."""
+    """Metadata shows the partitions no later than `late_topics_ms` after the response."""
     asked = [
         (one, 0 if sum(1 for _ in items(said, "partitions")) >= count else UNKNOWN)
         for one, said in _told(scene, name, since_t)
@@ -315,7 +314,8 @@ def elections(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 
 def _elected(bounds: Bounds, scene: Scene, one: Exchange, topic: Topic, error: int, topics: Topics) -> Rows:
-    """Its preferred leader led, another does, and all are in sync: then it leads again, and who asked is told so."""
+    """The preferred replica was the leader, another replica is the leader now, and all replicas are in sync. Then the
+    preferred replica becomes the leader, and ElectLeaders returns no error."""
     part, preferred = Part(topic.name, 0), topic.preferred
     before = [node for t, node in topics.leaders[part] if t <= one.t]
     if preferred not in before or before[-1] in (preferred, -1) or one.answer_t is None:
@@ -326,7 +326,7 @@ def _elected(bounds: Bounds, scene: Scene, one: Exchange, topic: Topic, error: i
     if error == TIMED_OUT and one.answer_t < one.t + one.wait_ms * MS - EARLY_NS:
         seen = f"{named(error)} after {after(one.answer_t, one.t)}"
         yield broken("E1", "timed-out-early", one, f"no answer before timeout_ms, {one.wait_ms} ms", seen)
-    # It may have been elected meanwhile, or the controller has not heard of it.
+    # The preferred replica may be the leader already, or the controller may not know that it is in sync.
     excused, about = {NOT_NEEDED, NOT_PREFERRED, *BUSY}, ": the preferred replica is in sync"
     yield answered_with("E1", "not-elected", one, error, 0, about, excused)
     if error in (0, TIMED_OUT):
@@ -341,7 +341,7 @@ def _elected(bounds: Bounds, scene: Scene, one: Exchange, topic: Topic, error: i
 
 
 def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """D1, of the request itself."""
+    """D1, for the response to DeleteRecords."""
     for one in scene.of("delete_records"):
         for part, asked, said in settled_parts(one, topics, replicated=True):
             yield from _with_replicas(bounds, scene, one, part, integer(asked, "offset"), said, topics)
@@ -380,10 +380,12 @@ def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 def _with_replicas(
     bounds: Bounds, scene: Scene, one: Exchange, part: Part, offset: int, said: Body | None, topics: Topics
 ) -> Rows:
-    """D1 where there are replicas. One that is stopped cannot have deleted them. Else, or if it continues long before
-    the time-out, it does: it learns of it and tells by fetches, which may wait a while."""
+    """D1, for a topic with several replicas. A stopped replica cannot delete records, so the answer is
+    REQUEST_TIMED_OUT. If no replica is stopped, or if it resumes long before timeout_ms, all replicas delete the
+    records. They report this with their fetches, which may wait a while."""
     error, due, until = integer(said, "error_code"), one.t + one.wait_ms * MS, one.until_t
-    # What acks 1 acknowledged may lie above the high watermark, which does not move while the replica is stopped.
+    # Records that were acknowledged with acks=1 may be above the high watermark, which does not move while a replica is
+    # stopped.
     if error in (OUT_OF_RANGE, *EXCUSED) or not 0 < offset <= topics.logs[part].least_end(one.t):
         return
     spans = [span for span in stopped_spans(scene.stimuli, scene.end_t) if span[0] <= one.t <= span[1]]
@@ -451,15 +453,16 @@ def _listed(one: Exchange, which: int, log: Log, said: Body | None) -> Row:
         (least, most), end = log.start(one.t, until), least
         if which in (SINCE_EVER, LARGEST_TIME) and end <= most:
             return undecided("L1", "the partition may have no record")
-        if which == LARGEST_TIME:  # Kafka does not look whether it is deleted
+        if which == LARGEST_TIME:  # Kafka returns it even if the record is deleted
             least, most = 0, log.most_end(until) - 1
     offset = integer(said, "offset", -1)
     if which == LATEST and isinstance(log, CommittedLog):
         allowed, right = f"the last stable offset, {least} to {most}", least <= offset <= most
         return checked("R4", "listed", one, right, allowed, f"offset {offset}")
     if not least <= offset <= most:
-        return broken("L1", "other-offset", one, f"{ENDS[which]}, from {least} to {most}", f"offset {offset}")
-    # What was searched for by its time has one, and is not earlier; else no time is told (-1).
+        allowed = ENDS[which] if which == EVER else f"{ENDS[which]}, from {least} to {most}"
+        return broken("L1", "other-offset", one, allowed, f"offset {offset}")
+    # The answer to a timestamp has a timestamp that is not earlier. Other answers have no timestamp (-1).
     since = max(which, 0) if which not in (LATEST, EARLIEST) and offset >= 0 else -1
     time_ms = integer(said, "timestamp", since)
     if time_ms < since:
