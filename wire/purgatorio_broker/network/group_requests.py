@@ -33,7 +33,9 @@ def consumer_group_heartbeat(node: Node, request: Request) -> None:
     fields = request.fields
     owned = frozenset(one.place for one in fields.asked("topic_partitions", node.cluster.named))
     told = owned if fields.has("topic_partitions") else None
-    answer_beat(node, request, node.consumers.beat, told, fields.ms("rebalance_timeout"))
+    answer_beat(
+        node, request, node.consumers.beat, told, fields.ms("rebalance_timeout"), fields.text("instance_id")
+    )
 
 
 def join_group(node: Node, request: Request) -> None:
@@ -165,12 +167,14 @@ def offset_commit(node: Node, request: Request) -> None:
     asked = fields.asked("topics")
     offsets = named_offsets(node, asked)
     generation = fields.number("generation_id_or_member_epoch", -1)
-    error = _refuses(node, fields, makes=generation < 0)
-    group_id = fields.text("group_id")
-    if error is Error.UNKNOWN_MEMBER_ID:
+    group_id, member = fields.text("group_id"), fields.text("member_id")
+    error = node.consumers.refuses_commit(group_id, member, generation)
+    if error is not None:
+        generation, member = -1, ""
+    elif (error := _refuses(node, fields, makes=generation < 0)) is Error.UNKNOWN_MEMBER_ID:
         error = Error.ILLEGAL_GENERATION  # of a group that is not there
     if error is Error.NONE:
-        member, instance = fields.text("member_id"), fields.text("group_instance_id")
+        instance = fields.text("group_instance_id")
         error = node.groups.commit(group_id, generation, member, offsets, instance=instance)
         node.manager.run_actions()
     answer_commit(request, asked, offsets, code_of(error))
@@ -270,6 +274,14 @@ def _described(node: Node, group_id: str, version: int) -> Values:
             "members": [_member(group, member, stable=stable) for member in group.members()],
             "authorized_operations": -(2**31),
         }
+
+
+def list_groups(node: Node, request: Request) -> None:
+    """Kafka's ListGroups, 0 to 4, of the classic groups."""
+    wanted = {state.lower() for state in request.fields.texts("states_filter")}
+    found = [_described(node, group.id, request.version) for group in node.groups.groups()]
+    listed = [one for one in found if not wanted or str(one["group_state"]).lower() in wanted]
+    request.answer(error_code=0, groups=listed)
 
 
 def _member(group: Group, member: Member, *, stable: bool) -> Values:
