@@ -145,12 +145,3 @@ def test_the_check_sees_a_deadline_in_the_wrong_bucket() -> None:
     bucket.add(entry_at(1110))
     with pytest.raises(InvariantBroken, match="deadline 1110 ms in the bucket of 1100 ms"):
         level.wheel.check()
-
-
-def test_only_the_change_of_the_expiration_is_news() -> None:
-    """Who changes it offers the bucket, so a second adder must not; after a flush it is news again."""
-    bucket = TimerTaskList(THREADS.atomic_int(), THREADS)
-    assert bucket.set_expiration(100)
-    assert not bucket.set_expiration(100)
-    bucket.flush(lambda entry: None)
-    assert bucket.set_expiration(100)
