@@ -52,17 +52,16 @@ class Advance(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What all events of a run together say. Times in nanoseconds of the trace's clock.
+    """The facts from all events of a run. Times are in nanoseconds of the trace's clock.
 
-    `start_t`, `end_t`: its first and last `t`. `rest_t`: the `t` of the last `quiesce`, if any. `threads`: how many
-    recorded something. `unsettled`: by key the `cancel_for_key` calls for which it is not recorded what they gave
-    back (they are open, or raised, or `cancelled` is not recorded): calls and returns, as positions. `settled`:
-    by key all others, in the order of their calls. `unreturned`: by key the position of the first `check_and_complete`
-    that has not returned. `broken`: by kind (`BROKEN_RECORDS`) how many records contradict the others, and the `i` of
-    the first. `called`: the functions of which there is any call or point. `times`: the `t` of every so manieth event,
-    by a power of two, and `TIMES` at most. `advances`: its `advance_clock` calls by their returns, where
-    `asks_for_advances`. `registering`: the most registrations that one purge may have met, where `counts_registering`
-    (`judge.context.most_registering`).
+    `start_t`, `end_t`: the first and the last `t`. `rest_t`: the `t` of the last `quiesce`, if any. `threads`: the
+    number of threads with events. `unsettled`: by key, the `cancel_for_key` calls with unknown results (they are open,
+    or raised, or `cancelled` is not recorded), as positions of calls and returns. `settled`: by key, all other
+    `cancel_for_key` calls, in the order of their calls. `unreturned`: by key, the position of the first
+    `check_and_complete` without a return. `broken`: by kind (`BROKEN_RECORDS`), the number of contradicting records,
+    and the `i` of the first. `called`: the functions with a call or a point. `times`: the `t` of every n-th event, for
+    a power of two n, at most `TIMES`. `advances`: the `advance_clock` calls by return, if `asks_for_advances`.
+    `registering`: the most registrations concurrent with one purge, if `counts_registering` (see `most_registering`).
     """
 
     start_t: int = 0

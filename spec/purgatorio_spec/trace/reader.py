@@ -103,7 +103,7 @@ class TraceReader:
             if len(kept):
                 yield kept
         if self.lines is None:
-            with suppress(OSError):  # whoever cleans up may have been faster
+            with suppress(OSError):  # another process may have removed the file
                 self.read_bytes = self.path.stat().st_size
         # A cut last line is met when its block is read, before the lines of that block are looked at.
         self.broken.sort(key=lambda broken: broken.line)
