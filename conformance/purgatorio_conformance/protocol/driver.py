@@ -332,12 +332,12 @@ class CommandSubject:
         )
 
     def _again(
-        self, plan: Plan, path: Path, order: PlayedOrder | None
+        self, plan: Plan, path: Path, order: PlayedOrder | None, work_s: float | None = None
     ) -> tuple[Account, SubjectFailed | None]:
-        """What comes of this order, or of the whole plan, in a program started again, with twice the patience. The
-        trace of what fails is kept at `path`."""
+        """What comes of this order, or of the whole plan, in a program started again, with twice the patience, or less
+        for what works so long. The trace of what fails is kept at `path`."""
         limits = self._limits(plan)
-        patient = replace(limits, silence_s=2 * limits.silence_s)
+        patient = replace(limits, silence_s=2 * limits.silence_s, work_s=work_s)
         again = replace(self, account=Account(only=order), limits=patient, listener=None)
         try:
             again._record(plan, path, silent)
@@ -426,6 +426,8 @@ class CommandSubject:
             run.drive(self._ways(), self.account.only)
         except SubjectFailed:
             self.account.under_way, self.account.broke_off = plays.under_way, True
+            since_rest = [*plays.played[plays.rested :], *filter(None, [plays.under_way])]
+            self.account.suspects = tuple(dict.fromkeys(reversed(since_rest)))
             raise
         finally:
             if self.virtual:
