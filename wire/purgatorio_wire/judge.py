@@ -1,25 +1,29 @@
 """Turns a recorded wire trace into one verdict for each clause.
 
-A *row* is the judgment of one response by one clause. A row says that the promise was kept, that the promise was
-broken, that the response was late, or that the row is undecided. If a row is late or undecided, the scene is repeated
+A *row* is the judgment of one response by one clause. A row says one of four things: the promise was kept, the promise
+was broken, the response was late, or the row is undecided. If a row is late or undecided, the scene is repeated
 (`name#2`). The *cause* of a row is the way in which the promise was broken, or could have been broken. The *gap* of a
-row is the time by which a broken broker would be late, such as the rest of the time-out.
+row is the lateness that a broken broker would have. Example: a broker that forgets a request answers it at its
+time-out. So the gap is the time from the moment when the answer was due to the time-out.
 
 One broken row makes the clause VIOLATED. One late row makes the clause UNKNOWN. Two late rows make the clause VIOLATED
 if they have one scene and one cause. A repetition counts as the same scene. If two late rows overlap in time, one pause
 of the machine may explain both, so the two rows count as one.
 
-A busy processor may cause slightly late rows: they are late by less than a quarter of the gap. Slightly late rows count
-only if the late rows of one scene and cause are at least a tenth of the decided rows of this cause in all scenes. To
-make the clause UNKNOWN, they must be at least a quarter. If one row of a cause shows that the broker is busy
+A late row is *slightly late* if the response was late by less than a quarter of the gap. A busy processor may cause
+slightly late rows, so these rows count only if late rows are frequent. To decide this, the judge compares two numbers:
+all late rows of one scene and cause, and the decided rows of this cause in all scenes. If the late rows are less than a
+tenth of the decided rows, the slightly late rows do not count at all. If the late rows are less than a quarter, the
+slightly late rows can make the clause VIOLATED, but not UNKNOWN. If one row of a cause shows that the broker is busy
 (`Row.busy`), late rows of this cause never make the clause VIOLATED.
 
 A clause is also UNKNOWN in these cases:
 
 * All rows of a cause are undecided, or a scene of the clause did not end.
 * A scene declares that the scene tests the clause (`Scene.asked`), and no row of this scene is decided.
-* In one scene, more rows of a cause are *forgotten* than decided. A row is forgotten if it is undecided, and its
-  response was late by nearly the whole gap (`LOST_GAPS`), as if the broker had forgotten the request.
+* In one scene, more rows of a cause are *forgotten* than decided. A forgotten row is an undecided row with an answer
+  that came nearly the whole gap (`LOST_GAPS`) after it was due, as if the broker had forgotten the request. The row is
+  undecided because the machine was so slow that this answer may still be in time.
 """
 
 from __future__ import annotations
@@ -69,30 +73,30 @@ from purgatorio_wire.trace.record import DRAWN, PROFILE, WireEnd, WireEvent, Wir
 
 LATE_ROWS_NEEDED: Final = 2
 ROWS_TO_A_NEAR_ONE: Final = 10
-"""Rows that are late by little are no accident where one of so many is."""
+"""Slightly late rows count for VIOLATED if late rows are at least one of so many decided rows."""
 ROWS_TO_A_DOUBT: Final = 4
-"""One that is late by little and did not come again leaves a doubt where it is one of so many."""
+"""Slightly late rows count for UNKNOWN if late rows are at least one of so many decided rows."""
 FAR_GAPS: Final = 0.25
-"""Late by so much of the gap is far."""
+"""A row that is late by less than this part of the gap is slightly late."""
 LOST_GAPS: Final = 0.9
 """A forgotten request is late by the whole gap. In random scenes, which have thousands of rows, smaller lateness
 does not count."""
 
 
 def unmet(asked: set[tuple[str, str]], decided: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """What was asked and not decided; who names no way asks for any."""
+    """The pairs in `asked` (a scene or clause, a cause) without a decided row. Any decided cause meets the cause ""."""
     held = list(decided)
     return sorted(asked - {*held, *((what, "") for what, _ in held)})
 
 
 def counting(late: Iterable[Row], decided: int) -> list[Row]:
-    """The late rows of one clause, cause and scene that count, of so many that were decided."""
+    """The late rows that count, among those of one clause, cause and scene. `decided`: the number of decided rows."""
     rows = list(late)
     return [row for row in rows if row.gaps >= FAR_GAPS or len(rows) * ROWS_TO_A_NEAR_ONE >= decided]
 
 
 def repeats(late: Iterable[Row], decided: int) -> bool:
-    """Whether late rows of one clause, cause and scene, of so many that were decided, are more than an accident."""
+    """Whether at least LATE_ROWS_NEEDED late rows of one clause, cause and scene count and do not overlap in time."""
     apart, free_t = 0, -1
     for row in sorted(counting(late, decided), key=lambda one: one.late[1]):
         if row.late[0] > free_t:
@@ -102,7 +106,7 @@ def repeats(late: Iterable[Row], decided: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """What all scenes of a trace are judged by: the bounds, what was offered, and what was ever answered."""
+    """The data for all scenes of a trace: the bounds, the offered versions, and the versions with a response."""
 
     bounds: Bounds
     offered: Mapping[str, tuple[int, int]]
@@ -159,7 +163,7 @@ JUDGES: Final[tuple[tuple[str, Judge], ...]] = (
     ("G3 G8 G9 G10 G12 R7", _of_groups(standings)),
     ("G4 G7 G8 G11", _of_groups(static_members)),
     ("G13", _of_groups(described)),
-    ("G14 G15", _of_topics(consumer_groups)),
+    ("G11 G14 G15", _of_topics(consumer_groups)),
     ("G0 G9", _of_bounds(refused_at_sight)),
     ("G8 G10", lambda wire, scene, topics: coordinator_away(scene)),
     ("G4 G5 G8 G10 G12 G13 R7", lambda wire, scene, topics: failed(scene)),
@@ -168,21 +172,21 @@ JUDGES: Final[tuple[tuple[str, Judge], ...]] = (
     ("C1", _of_bounds(unread_answers)),
     ("Q1", _of_bounds(quotas)),
 )
-"""What judges a scene, each with the clauses that it has rows of."""
+"""The functions that judge a scene, each with the clauses of its rows."""
 
 
 def judge_scene(wire: Wire, scene: Scene) -> list[Row]:
-    """Every row of a scene. If a judging function raises, which is an error of ours, its clauses get a row that says
-    so (`RowStatus.FAILED`), in addition to the rows before."""
+    """All rows of a scene. If a judging function raises, which is an error of Purgatorio, each of its clauses gets a
+    `RowStatus.FAILED` row after the rows so far."""
     rows: list[Row] = []
     try:
         topics = Topics.of(scene.exchanges)
-    except Exception as error:  # whatever it is, the other scenes are judged
+    except Exception as error:  # the other scenes are judged all the same
         return _failures(" ".join(clauses for clauses, _ in JUDGES), scene.name, error)
     for clauses, judge in JUDGES:
         try:
             rows.extend(judge(wire, scene, topics))
-        except Exception as error:  # and so are the other clauses
+        except Exception as error:  # the other clauses are judged all the same
             rows.extend(_failures(clauses, scene.name, error))
     return rows
 
@@ -194,8 +198,8 @@ def _failures(clauses: str, what: str, error: Exception) -> list[Row]:
 
 @dataclass(slots=True)
 class Tallied:
-    """What the rows of one clause came to. By scene and cause, which is what a row asks: the `late` rows, what was
-    `decided` at all, and of what could not be (`open`) the first reason."""
+    """The totals of the rows of one clause. By scene and cause: the `late` rows, the number of `decided` rows, and the
+    first reason of undecided rows (`open`)."""
 
     occasions: int = 0
     undecided: int = 0
@@ -204,17 +208,17 @@ class Tallied:
     decided: Counter[tuple[str, str]] = field(default_factory=Counter)
     open: dict[tuple[str, str], str] = field(default_factory=dict)
     doubts: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Undecided rows that are late as what was forgotten is."""
+    """The number of forgotten rows: undecided rows that are late by at least LOST_GAPS of the gap."""
     busy: dict[str, str] = field(default_factory=dict)
-    """The causes, in all scenes, whose late rows say nothing because the broker is busy, and what shows it."""
+    """The causes whose late rows do not count because the broker is busy, each with the row's text that shows it."""
     asked: set[tuple[str, str]] = field(default_factory=set)
-    """What scenes say that they ask."""
+    """The pairs of scene and cause that scenes declare to test."""
     failed: Failure | None = None
-    """How judging it failed, the first time."""
+    """The first error of Purgatorio while judging the clause."""
 
     def add(self, scene: str, row: Row) -> None:
-        """Count one row of a scene, given by its name without the repetition. Drawn scenes ask nothing of their own, so
-        nothing is open where they leave a row undecided."""
+        """Count one row of a scene. `scene`: its name without the repetition. Random scenes declare no tests, so their
+        undecided rows leave nothing open."""
         if row.held is RowStatus.FAILED:
             self.failed = self.failed or row.failure
             return
@@ -240,11 +244,11 @@ class Tallied:
             self.late[scene, row.cause].append(row)
 
     def _asked(self, cause: str) -> int:
-        """How many rows of a cause were decided, in all scenes."""
+        """The number of decided rows of a cause in all scenes."""
         return sum(count for (_, other), count in self.decided.items() if other == cause)
 
     def violations(self) -> list[Row]:
-        """The rows that break it: those broken, and those late that were not alone."""
+        """The rows that violate the clause: the broken rows, and late rows that repeat."""
         late = [
             row
             for key, rows in self.late.items()
@@ -256,7 +260,7 @@ class Tallied:
     def result(
         self, clause: str, end: WireEnd, told: Callable[[Violation], None] | None = None
     ) -> ClauseResult:
-        """The verdict. `end`: why there was no occasion, if there was none; `told` is called with every violation."""
+        """The verdict. `end` has the reasons for missing occasions. `told` is called with every violation."""
         causes: dict[str, Cause] = defaultdict(Cause)
         for row in self.violations():
             violation = Violation(clause, row.subject, row.cause, row.events, row.allowed, row.seen)
@@ -308,7 +312,7 @@ class Tallied:
 
 
 def tally(wire: Wire, played: Iterable[Scene]) -> dict[str, Tallied]:
-    """The rows of scenes, by clause."""
+    """The totals of the rows of all scenes, by clause."""
     tallies = {clause: Tallied() for clause in WIRE_CLAUSES}
     for scene in played:
         for row in judge_scene(wire, scene):
@@ -320,7 +324,7 @@ def tally(wire: Wire, played: Iterable[Scene]) -> dict[str, Tallied]:
 
 
 def judge_trace(trace: WireTrace, told: Callable[[Violation], None] | None = None) -> RunResult:
-    """The verdicts of a trace, as `purgatorio check` prints them. `told` is called with every violation."""
+    """The verdicts on a trace, in the format of `purgatorio check`. `told` is called with every violation."""
     header = trace.header
     problems = _problems(trace)
     if header is None:
@@ -360,7 +364,7 @@ def subject_of(header: WireHeader) -> str:
 
 
 def _as_header(header: WireHeader) -> Header:
-    """For who shows a run next to its constants."""
+    """The header in the format of other traces, for code that shows the constants of a run."""
     return Header(header.run, Implementation(subject_of(header), "", ""), PROFILE, params=header.params)
 
 

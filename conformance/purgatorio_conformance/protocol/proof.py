@@ -74,10 +74,10 @@ class Proof:
 
     `again`: what comes of one order of it, or of the whole run, in a program started again with twice the patience, or
     with less for what works so many seconds; the trace of what fails is kept at the path. `begins_t`: where virtual
-    time began.
+    time began. `player`: a fresh program, that can be `killed` in the midst of a call or not.
     """
 
-    command: Sequence[str]
+    player: Callable[[ChildLimits], ScriptPlayer]
     description: Description
     part: Part
     virtual: bool
@@ -87,6 +87,7 @@ class Proof:
     trace: Path
     begins_t: int
     again: Callable[[Path, PlayedOrder | None, float | None], tuple[Account, SubjectFailed | None]]
+    killed: bool = True
 
     def of(self, failure: SubjectFailed) -> SubjectFailed:
         """The failure, or the promise that it is proved to break."""
@@ -98,10 +99,8 @@ class Proof:
             again = self.trace.with_name(f"{run_of_file(self.trace)}-deadlock.jsonl")
             if not failure.slow and (proof := self._deadlock(again, failure.stuck and not failure.idle)):
                 return breaks("P3", "deadlock", f"{failure.why}; its trace is {again.name}; {proof}")
-            if not failure.stuck and self._is_endless():
-                return breaks("P3", "endless", f"{failure.why}; {FEW}")
-            if not failure.stuck and self._works_on():
-                return breaks("P3", "endless", f"{failure.why}; {ON_AND_ON}")
+            if self.killed and not failure.stuck and (why := self._endless()):
+                return breaks("P3", "endless", f"{failure.why}; {why}")
             if late := self.account.late:
                 clause, lost = ("T2", "run") if self.part == "timer" else ("O5", "end")
                 why = f"{first_few(late)} did not {lost} within the late bound; {failure.why}"
@@ -208,6 +207,9 @@ class Proof:
         few = fewest(asked, works_long, lambda kept: len(kept) <= _FEW_MOST) if works_long(asked) else asked
         return len(few) <= _FEW_MOST and self._tried(about(whole, *few), patient) == "endless"
 
+    def _endless(self) -> str:
+        return FEW if self._is_endless() else ON_AND_ON if self._works_on() else ""
+
     def _works_on(self) -> bool:
         """Whether a call that uses the CPU without end does so again in a new process, after one of the orders since
         all was at rest, and not when the calls of this order are made one after another."""
@@ -242,7 +244,7 @@ class Proof:
     def _tried(self, script: Script, limits: ChildLimits) -> FailureKind | None:
         """What comes of it in a program started again: `refused` where a call ends with an error, `endless` where one
         works on and on."""
-        with suppress(SubjectFailed), closing(ScriptPlayer(self.command, limits)) as player:
+        with suppress(SubjectFailed), closing(self.player(limits)) as player:
             played = player.tried(script)
             if played.failure is not None:
                 works = limits.work_s is not None and played.failure.busy_s >= limits.work_s

@@ -36,12 +36,12 @@ def _changes(comparison: Comparison) -> str:
 
 
 def side(clause: ClauseResult | None) -> str:
-    """One side of a change: the verdict, and how often of how many occasions."""
+    """One side of a change: the verdict, and the numbers of violations and occasions."""
     if clause is None:
         return "not judged"
     if clause.violations:
         return f"{clause.verdict} {clause.violations:,} of {clause.occasions:,}"
-    return f"{clause.verdict} {clause.occasions:,}"
+    return f"{clause.verdict} {clause.occasions:,}" if clause.occasions else f"{clause.verdict}"
 
 
 def _lateness(pairs: tuple[RunPair, ...]) -> str:

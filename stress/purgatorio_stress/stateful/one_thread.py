@@ -2,7 +2,7 @@
 
 `OneThreadSync` is the default `Sync`, except for calls that need a second thread. If the holder of a lock takes the
 lock again, this is a deadlock (P3). A timed wait moves the clock to the end of the wait. A wait without a time-out
-never ends (P3). A spawned thread makes one turn of its loop on request.
+never ends (P3).
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from typing import Final
 
 from purgatorio import ManualClock, QueuedExecutor
 from purgatorio.faults import ContainFaults
-from purgatorio.sync import Condition, Lock, Worker
+from purgatorio.sync import Condition, Lock
 from purgatorio.threads import ThreadingSync
 from purgatorio_spec.oracle.timer_set import Disagreement
 
 WORK_A_CALL: Final = 5_000
-"""A call that checks the clock, or goes round a loop, more often than this is a busy loop (T7)."""
+"""The maximum number of clock reads and loop iterations in one call. More is a busy loop (T7)."""
 
 
 class Meter:
-    """Counts work, so that a loop which never ends is a failure and not a hang."""
+    """Counts the clock reads and loop iterations of a call, so that an endless loop fails and does not hang."""
 
     def __init__(self) -> None:
         self.work = 0
 
     def tick(self) -> None:
-        """One more; Disagreement beyond the bound."""
+        """Count one. Raises Disagreement above the limit."""
         self.work += 1
         if self.work > WORK_A_CALL:
             raise Disagreement(f"T7: more than {WORK_A_CALL} turns and readings of the clock in one call")
@@ -44,24 +44,24 @@ class MeteredClock(ManualClock):
 
 
 class KeptFaults(ContainFaults):
-    """Contains what tasks raise on purpose, without a word in the log; keeps what an oracle raised on the way."""
+    """Contains the planned exceptions of tasks, without a log. Stores each Disagreement that an oracle raised."""
 
     def __init__(self) -> None:
         self.wrong: list[Disagreement] = []
 
     def report(self, error: Exception, where: str, subject: object) -> None:
-        """An expected exception, or a Disagreement that must not be contained."""
+        """Store a Disagreement. Ignore other exceptions, because tasks raise them on purpose."""
         if isinstance(error, Disagreement):
             self.wrong.append(error)
 
     def raise_kept(self) -> None:
-        """Raise the first that was kept."""
+        """Raise the first stored Disagreement, if any."""
         if self.wrong:
             raise self.wrong[0]
 
 
 class OneThreadExecutor(QueuedExecutor):
-    """Knows whether one of its actions runs, and keeps it as P3 if that action then waits for the executor's end."""
+    """An executor that stores a violation of P3, if one of its actions waits for the end of the executor."""
 
     def __init__(self, faults: KeptFaults, sync: OneThreadSync) -> None:
         super().__init__(faults=faults, sync=sync)
@@ -86,7 +86,7 @@ class OneThreadExecutor(QueuedExecutor):
 
 
 class _SoloLock:
-    """A lock of one thread: free, or held by the caller himself."""
+    """A lock of one thread: free, or held by the caller."""
 
     def __init__(self, sync: OneThreadSync, name: str, reentrant: bool) -> None:
         self._sync = sync
@@ -117,7 +117,7 @@ class _SoloLock:
 
 
 class _LeapingCondition:
-    """A timed wait ends with its time-out, at once, and the clock shows it."""
+    """A condition whose timed wait moves the clock to the time-out and returns at once."""
 
     def __init__(self, sync: OneThreadSync, lock: _SoloLock, name: str) -> None:
         self._sync = sync
@@ -137,67 +137,16 @@ class _LeapingCondition:
         return None
 
 
-class _Pause(BaseException):
-    """Leaves the loop of a stepped worker between two turns; no `except Exception` sees it."""
-
-
-class SteppedWorker:
-    """A thread that runs one turn of its loop at a time. `ended`: its body has returned."""
-
-    def __init__(self, sync: OneThreadSync, name: str, body: Callable[[], None]) -> None:
-        self.name = name
-        self.ended = False
-        self._sync = sync
-        self._body = body
-        self._loop: Hashable = None
-        self._turns = 0
-
-    def turn(self) -> None:
-        """From the head of its loop to the head of the next turn; nothing where it has ended."""
-        if self.ended:
-            return
-        self._loop, self._turns = None, 0
-        outer, self._sync.worker = self._sync.worker, self
-        try:
-            self._body()
-            self.ended = True
-        except _Pause:
-            return
-        finally:
-            self._sync.worker = outer
-
-    def at_loop_head(self, loop: Hashable) -> None:
-        if self._turns == 0:
-            self._loop = loop
-        if loop is self._loop:
-            self._turns += 1
-            if self._turns > 1:
-                raise _Pause
-
-    def join(self, timeout_ms: int | None = None) -> bool:
-        """Give it a turn to end in."""
-        self.turn()
-        if not self.ended and timeout_ms is None:
-            raise Disagreement(f"P3: {self.name} does not end, and is waited for")
-        return self.ended
-
-    def is_current(self) -> bool:
-        return self._sync.worker is self
-
-
 class OneThreadSync(ThreadingSync):
-    """See the module. `clock` is moved by timed waits, if given. `workers` are the spawned threads.
+    """`Sync` for one thread. Timed waits move `clock`, if given.
 
-    `when_released` is called with the name of each lock that was just released: at this moment another thread may
-    run.
+    `when_released` is called with the name of each released lock. At this moment, another thread may run.
     """
 
     def __init__(self, meter: Meter, clock: MeteredClock | None = None) -> None:
         super().__init__()
         self.meter = meter
         self.clock = clock
-        self.workers: list[SteppedWorker] = []
-        self.worker: SteppedWorker | None = None
         self.when_released: Callable[[str], None] | None = None
 
     def lock(self, name: str = "") -> Lock:
@@ -211,18 +160,11 @@ class OneThreadSync(ThreadingSync):
             raise TypeError(f"a condition needs a lock of the same Sync, not {lock!r}")
         return _LeapingCondition(self, lock, name)
 
-    def spawn(self, name: str, body: Callable[[], None]) -> Worker:
-        worker = SteppedWorker(self, name, body)
-        self.workers.append(worker)
-        return worker
-
     def loop_head(self, loop: Hashable = None) -> None:
         self.meter.tick()
-        if self.worker is not None:
-            self.worker.at_loop_head(loop)
 
     def leap(self, by_ms: int) -> None:
-        """A wait of so long has passed."""
+        """Move the clock by the duration of a wait."""
         if self.clock is not None:
             self.clock.advance(by_ms)
 
