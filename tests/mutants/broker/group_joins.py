@@ -4,10 +4,9 @@ from collections.abc import Callable
 from typing import Final
 
 from mutants.broker.client_visible_mutant import felt, told
-from purgatorio_broker.delayed_group import InitialDelayedJoin
 from purgatorio_broker.error import Error
 from purgatorio_broker.group import Group
-from purgatorio_broker.group_coordinator import GroupCoordinator
+from purgatorio_broker.group_coordinator import GroupCoordinator, InitialDelayedJoin
 from purgatorio_stress.mutant.patch import Patch, edited, wrapped
 
 _CANDIDATES: Final[dict[str, set[str]]] = {}

@@ -5,9 +5,8 @@ from collections.abc import Callable
 from typing import Final
 
 from mutants.broker.client_visible_mutant import felt, later, never, told
-from purgatorio_broker.delayed_group import DelayedJoin, InitialDelayedJoin
 from purgatorio_broker.group import Group, GroupState, Member
-from purgatorio_broker.group_coordinator import GroupCoordinator
+from purgatorio_broker.group_coordinator import DelayedJoin, GroupCoordinator, InitialDelayedJoin
 from purgatorio_stress.mutant.patch import Patch, edited, wrapped
 
 _JOINED_S: Final[dict[str, float]] = {}

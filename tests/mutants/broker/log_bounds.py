@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Final
 
 from mutants.broker.client_visible_mutant import felt, nothing, told
-from purgatorio_broker.delayed_delete_records import DelayedDeleteRecords
 from purgatorio_broker.delayed_parts import DelayedParts
+from purgatorio_broker.delayed_produce import DelayedDeleteRecords
 from purgatorio_broker.error import Error
 from purgatorio_broker.log import Log
 from purgatorio_stress.mutant.patch import Patch
