@@ -30,7 +30,7 @@ class Small:
     which takes the place of the old one if that is as long as before), `guards` (a check inside another does nothing),
     `leaks` (and a check that raises never ends), `batch` (all that is due at once expires, whatever happens meanwhile),
     `breaks` (an error in one ends the expiry of all others), `kept` (what waits is written back when all that was due
-    has expired), `zero` (no time-out at once)."""
+    has expired), `zero` (no time-out at once), `armed` (what is completed leaves the timer behind `on_complete`)."""
 
     def __init__(self, slip: str) -> None:
         self._slip = slip
@@ -57,7 +57,7 @@ class Small:
         return done
 
     def _registered(self, probe: Probe) -> bool:
-        op = _Op(probe, self._shared or threading.RLock(), self._slip == "undone")
+        op = _Op(probe, self._shared or threading.RLock(), self._slip)
         self._ops[probe.id] = op
         with op.lock:
             events = self._events
@@ -198,7 +198,7 @@ class Small:
         return [op.probe for op in given_back]
 
     def gauges(self) -> tuple[int, int]:
-        waiting = [op for op in self._timed if not op.completed]
+        waiting = [op for op in self._timed if op.armed]
         watched = [op for key, ops in self._lists.items() if key not in self._empty for op in ops]
         if self._slip == "marked":
             watched = [op for op in watched if not op.completed]
@@ -206,13 +206,14 @@ class Small:
 
 
 class _Op:
-    def __init__(self, probe: Probe, lock: threading.RLock, again: bool) -> None:
+    def __init__(self, probe: Probe, lock: threading.RLock, slip: str) -> None:
         self.probe = probe
         self.lock = lock
         self.completed = False
         self.asked = False
         self.deadline_ns = 0
-        self._again = again
+        self.armed = True
+        self._slip = slip
 
     def is_completed(self) -> bool:
         return self.completed
@@ -246,13 +247,20 @@ class _Op:
             if self.completed:
                 return False
             self.completed = True
-            self.probe.timer_cancel(lambda: None)
+            if self._slip != "armed":
+                self._disarm()
             try:
                 self.probe.on_complete()
             except Exception:
-                self.completed = not self._again
+                self.completed = self._slip != "undone"
                 raise
+            if self.armed:
+                self._disarm()
             return True
+
+    def _disarm(self) -> None:
+        self.armed = False
+        self.probe.timer_cancel(lambda: None)
 
 
 def small(slip: str, _: Promise) -> Small:

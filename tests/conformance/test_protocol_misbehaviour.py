@@ -6,6 +6,7 @@ import gc
 import re
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,7 @@ from purgatorio_conformance import subjects
 from purgatorio_conformance.protocol import proof
 from purgatorio_conformance.protocol.driver import CommandSubject, Mode, command_subjects, describe_command
 from purgatorio_conformance.protocol.message import Add, Advance
-from purgatorio_conformance.protocol.played_order import PlayedOrder
+from purgatorio_conformance.protocol.played_order import PausePoint, PlayedOrder
 from purgatorio_conformance.protocol.run_record import Account
 from purgatorio_conformance.protocol.script import ScriptPlayer
 from purgatorio_conformance.protocol.shortest import shortest_hang
@@ -86,25 +87,57 @@ def test_a_hang_that_may_be_slowness_proves_no_deadlock(
     """Neither the first nor the second time, though the calls return one by one: that way nothing slows them."""
     order = PlayedOrder("program", ("lane 0", "lane 1"), None)
 
-    def again(_: Path, played: PlayedOrder | None) -> tuple[Account, SubjectFailed | None]:
+    def again(_: Path, played: PlayedOrder | None, __: float | None) -> tuple[Account, SubjectFailed | None]:
         if played != order:
             return Account(), None
         failure = SubjectFailed("bad", "hang", "silent", slow=slow_again)
         return Account(under_way=order, unanswered=["check"]), failure
 
-    proved = proof.Proof(
+    account = Account(under_way=order, unanswered=["check"])
+    proved = _proof(account, again, tmp_path).of(SubjectFailed("bad", "hang", "silent", slow=slow))
+    assert proved.kind == kind, proved.why
+
+
+_Again = Callable[[Path, PlayedOrder | None, float | None], tuple[Account, SubjectFailed | None]]
+
+
+def _proof(account: Account, again: _Again, tmp_path: Path) -> proof.Proof:
+    return proof.Proof(
         partial(ScriptPlayer, command()),
         describe_command(command()),
         "timer",
         virtual=True,
         held=True,
         limits=QUICK,
-        account=Account(under_way=order, unanswered=["check"]),
+        account=account,
         trace=tmp_path / "run.jsonl",
         begins_t=0,
         again=again,
-    ).of(SubjectFailed("bad", "hang", "silent", slow=slow))
-    assert proved.kind == kind, proved.why
+    )
+
+
+@pytest.mark.parametrize(
+    ("busy_s", "by_itself", "kind"), [(10.0, [], "endless"), (9.0, [], "hang"), (10.0, ["advance"], "hang")]
+)
+def test_who_works_on_by_an_order_of_threads_is_endless(
+    busy_s: float, by_itself: list[str], kind: FailureKind, tmp_path: Path
+) -> None:
+    """One of the orders since all was at rest tears a list, and a later advance goes round in it. It proves nothing
+    where it works for less, or works on without any order."""
+    sound, tears = (
+        PlayedOrder("program", (), PausePoint(0, 0, (1,))),
+        PlayedOrder("program", (), PausePoint(0, 0, (2,))),
+    )
+
+    def again(
+        _: Path, played: PlayedOrder | None, work_s: float | None
+    ) -> tuple[Account, SubjectFailed | None]:
+        unanswered = ["advance"] if played == tears else [] if played == sound else by_itself
+        failure = SubjectFailed("bad", "hang", "silent", busy_s=busy_s) if unanswered and work_s else None
+        return Account(unanswered=unanswered), failure
+
+    account = Account(suspects=(sound, tears), unanswered=["advance"])
+    assert _proof(account, again, tmp_path).of(SubjectFailed("bad", "hang", "silent")).kind == kind
 
 
 @pytest.mark.parametrize(("how", "violations"), [("fire-early-and-die", 1), ("die", 0)])

@@ -20,21 +20,25 @@ from purgatorio_conformance.suite.program import LongRun
 
 
 @pytest.mark.parametrize(
-    ("slip", "clause"),
+    ("slip", "clause", "purge_interval"),
     [
-        ("", ""),
-        ("guards", "O4"),
-        ("leaks", "O4"),
-        ("batch", "O3"),
-        ("breaks", "O5"),
-        ("kept", "O5"),
-        ("zero", "O5"),
+        ("", "", 0),
+        ("", "", 10),
+        ("guards", "O4", 0),
+        ("leaks", "O4", 0),
+        ("batch", "O3", 0),
+        ("breaks", "O5", 0),
+        ("kept", "O5", 0),
+        ("zero", "O5", 0),
+        ("armed", "P2", 10),
     ],
 )
-def test_a_slip_on_one_thread_is_found(slip: str, clause: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slip_on_one_thread_is_found(
+    slip: str, clause: str, purge_interval: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By calls from inside callbacks, by callbacks that raise, and by time that comes before any event."""
     monkeypatch.setattr(gated_conformance, "_SCOPE", 450)
-    promise = Promise("locked", MS, early_ns=0, late_ns=0, purge_interval=0, threads=False)
+    promise = Promise("locked", MS, early_ns=0, late_ns=0, purge_interval=purge_interval, threads=False)
     judged = play(LongRun(SCOPE), of_purgatory(promise, partial(small, slip)))
     assert not judged.broken_off
     found = {name for name, one in judged.result.clauses.items() if one.violations}

@@ -24,7 +24,7 @@ from pipeline.drawn_run import (
     expect,
     sampled,
 )
-from purgatorio_spec.clause.declaration import Broken, Clause, Finding, Part
+from purgatorio_spec.clause.declaration import SAID, Broken, Clause, Finding, Part
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.fast_path import operations, paged
 from purgatorio_spec.fast_path.fold import Fold, Outer
@@ -203,7 +203,8 @@ def test_a_clause_without_a_rule_is_judged_by_its_function(
     many: list[Expecting], judged: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A new clause needs nothing of the fast path."""
-    new = Clause("N1", "nothing begins at every third event", formula="", records=())
+    monkeypatch.setitem(SAID, "N1", {"promise": "nothing begins at every third event", "formula": ""})
+    new = Clause("N1")
 
     def at_a_third(run: Run, part: Part) -> Finding:
         calls = part.calls() if isinstance(part, OperationHistory) else [part]

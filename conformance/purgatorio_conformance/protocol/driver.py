@@ -352,20 +352,25 @@ class CommandSubject:
         )
 
     def _again(
-        self, plan: Plan, path: Path, order: PlayedOrder | None
+        self, plan: Plan, path: Path, order: PlayedOrder | None, work_s: float | None = None
     ) -> tuple[Account, SubjectFailed | None]:
-        """What comes of this order, or of the whole plan, in a program started again, with twice the patience. The
-        trace of what fails is kept at `path`."""
-        account, failure = self._recorded_again(plan, path, order)
+        """What comes of this order, or of the whole plan, in a program started again, with twice the patience, or less
+        for what works so long. The trace of what fails is kept at `path`."""
+        account, failure = self._recorded_again(plan, path, order, work_s=work_s)
         if failure is None:
             path.unlink()
         return account, failure
 
     def _recorded_again(
-        self, plan: Plan, path: Path, order: PlayedOrder | None, listener: Listener | None = None
+        self,
+        plan: Plan,
+        path: Path,
+        order: PlayedOrder | None,
+        listener: Listener | None = None,
+        work_s: float | None = None,
     ) -> tuple[Account, SubjectFailed | None]:
         limits = self._limits(plan)
-        patient = replace(limits, silence_s=2 * limits.silence_s)
+        patient = replace(limits, silence_s=2 * limits.silence_s, work_s=work_s)
         again = replace(self, account=Account(only=order), limits=patient, listener=listener)
         try:
             again._record(plan, path, silent)
@@ -464,6 +469,8 @@ class CommandSubject:
             run.drive(self._ways(), self.account.only, self.leaves_out)
         except SubjectFailed:
             self.account.under_way, self.account.broke_off = plays.under_way, True
+            since_rest = [*plays.played[plays.rested :], *filter(None, [plays.under_way])]
+            self.account.suspects = tuple(dict.fromkeys(reversed(since_rest)))
             raise
         finally:
             if self.virtual:

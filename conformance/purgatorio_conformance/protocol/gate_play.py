@@ -114,6 +114,8 @@ class Plays:
         self.late_ns = late_for(description)
         self.played: list[PlayedOrder] = []
         """What was played so far, the first under the number 1."""
+        self.rested = 0
+        """How many had been played when all had come to rest."""
         self.under_way: PlayedOrder | None = None
         """The play that was not played to its end, unless it is a volley, which is not the same twice."""
         self.erred: PlayedOrder | None = None
@@ -196,6 +198,10 @@ class Plays:
             if self.clock.now_ns > before_ns and at_rest:
                 before_ns = self._past_overdue(leap_ns)
         play.over = True
+        interval = self.description.purge_interval
+        if self.part == "timer" or interval is None or len(play.delays) <= interval:
+            # Before time hides what was left in the timer, as by an error; and where no purge is due yet.
+            self.play_to_the_end([Quiesce()])
         self.leap(self.delays.far_ns + self.late_ns)
         self._past_overdue(leap_ns)
         self.play_to_the_end([Quiesce()])
@@ -428,6 +434,7 @@ class Plays:
             last_t = self.session.conversation.last_deadline_t(self.delays.far_ns + 1)
             self._wait_until_over(last_t / 1e9 + _EXPIRY_LATE_S)
         self.play_to_the_end([Quiesce()])
+        self.rested = len(self.played)
 
     def _wait_until_over(self, least_s: float) -> None:
         """In real time: until nothing is pending, and until this moment, but not for what does not come."""

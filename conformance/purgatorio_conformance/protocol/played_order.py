@@ -26,6 +26,12 @@ AGAIN: Final = (
 )
 """Why a hang is a deadlock."""
 
+ON_AND_ON: Final = (
+    "by the same order of threads it uses the CPU without end again, in a new process; made one after another, all "
+    "calls return"
+)
+"""Why who works on in such an order is not slow."""
+
 RACED: Final = "the same order of threads fails again in a new process; made one after another, no call fails"
 """Why an error is the subject's own."""
 
@@ -76,7 +82,10 @@ def unfinished(orders: Sequence[Orders]) -> str:
 
 
 def comes_of_order(
-    order: PlayedOrder, seen: Sequence[str], alone: Callable[[PlayedOrder], Sequence[str] | None]
+    order: PlayedOrder,
+    seen: Sequence[str],
+    alone: Callable[[PlayedOrder], Sequence[str] | None],
+    tries: int = _AGAIN_MOST,
 ) -> bool:
     """Whether calls that never returned while nobody was held (by name), or an error that one ended with, break P3.
 
@@ -84,12 +93,12 @@ def comes_of_order(
     It must be the same by the same order, and nothing where the calls are made one after the other and no callback is
     told to fail: then each returns by itself, and no slow machine is to blame, but only their order, or what an error
     left behind. Threads that were let go run freely, so an order
-    in which nothing is seen is played again.
+    in which nothing is seen is played again, up to so many `tries`.
     """
     one_by_one = replace(
         order, acts=(), stop=order.stop and PausePoint(0, 0, (STEPS_MOST * 1_000,)), errors=False
     )
-    again = bool(seen) and any(alone(order) == seen for _ in range(_AGAIN_MOST))
+    again = bool(seen) and any(alone(order) == seen for _ in range(tries))
     return again and alone(one_by_one) == []
 
 

@@ -7,6 +7,7 @@ docs/subject-protocol.md lists the proofs, under "Misbehavior".
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -25,7 +26,7 @@ from purgatorio_conformance.protocol.message import (
     Register,
     Start,
 )
-from purgatorio_conformance.protocol.played_order import AGAIN, RACED, PlayedOrder, comes_of_order
+from purgatorio_conformance.protocol.played_order import AGAIN, ON_AND_ON, RACED, PlayedOrder, comes_of_order
 from purgatorio_conformance.protocol.recorded_calls import about, concerned, leaping, script_of
 from purgatorio_conformance.protocol.run_record import Account
 from purgatorio_conformance.protocol.script import Script, ScriptPlayer
@@ -48,6 +49,8 @@ _TRIES: Final = 100
 """Of what works so long that is taken for granted while tasks are left out, so many times at most."""
 _PATIENCE: Final = 15
 """It may take so many times as long as silence else may, where many others work."""
+_SUSPECTS_S: Final = 300.0
+"""For no longer the orders are tried of which one may be why it works on."""
 _ENDLESS_TICKS: Final = 1_000
 _ENDLESS_STEPS: Final = 1_000
 """The ticks of one advance (some timers check each tick), and the most advances."""
@@ -69,9 +72,9 @@ FEW: Final = (
 class Proof:
     """A run that failed, with what came of it (`account`) and its `trace`.
 
-    `again`: what comes of one order of it, or of the whole run, in a program started again with twice the patience; the
-    trace of what fails is kept at the path. `begins_t`: where virtual time began. `player`: a fresh program, that can
-    be `killed` in the midst of a call or not.
+    `again`: what comes of one order of it, or of the whole run, in a program started again with twice the patience, or
+    with less for what works so many seconds; the trace of what fails is kept at the path. `begins_t`: where virtual
+    time began. `player`: a fresh program, that can be `killed` in the midst of a call or not.
     """
 
     player: Callable[[ChildLimits], ScriptPlayer]
@@ -83,7 +86,7 @@ class Proof:
     account: Account
     trace: Path
     begins_t: int
-    again: Callable[[Path, PlayedOrder | None], tuple[Account, SubjectFailed | None]]
+    again: Callable[[Path, PlayedOrder | None, float | None], tuple[Account, SubjectFailed | None]]
     killed: bool = True
 
     def of(self, failure: SubjectFailed) -> SubjectFailed:
@@ -96,8 +99,8 @@ class Proof:
             again = self.trace.with_name(f"{run_of_file(self.trace)}-deadlock.jsonl")
             if not failure.slow and (proof := self._deadlock(again, failure.stuck and not failure.idle)):
                 return breaks("P3", "deadlock", f"{failure.why}; its trace is {again.name}; {proof}")
-            if self.killed and not failure.stuck and self._is_endless():
-                return breaks("P3", "endless", f"{failure.why}; {FEW}")
+            if self.killed and not failure.stuck and (why := self._endless()):
+                return breaks("P3", "endless", f"{failure.why}; {why}")
             if late := self.account.late:
                 clause, lost = ("T2", "run") if self.part == "timer" else ("O5", "end")
                 why = f"{first_few(late)} did not {lost} within the late bound; {failure.why}"
@@ -119,7 +122,7 @@ class Proof:
 
         def unanswered(order: PlayedOrder) -> Sequence[str] | None:
             place = path if order == first else path.with_name(f"{path.stem}-control.jsonl")
-            again, failure = self.again(place, order)
+            again, failure = self.again(place, order, None)
             hung = failure is None or (failure.kind == "hang" and again.under_way and not failure.slow)
             return again.unanswered if hung else None
 
@@ -129,7 +132,7 @@ class Proof:
             return AGAIN
         if not stuck or not self.account.unanswered:
             return ""
-        again, failure = self.again(path, None)
+        again, failure = self.again(path, None, None)
         hung = failure is not None and failure.kind == "hang" and failure.stuck
         # With gates a call's number is not always the same.
         same = (
@@ -146,7 +149,7 @@ class Proof:
         path = self.trace.with_name(f"{run_of_file(self.trace)}-raced.jsonl")
 
         def erred(order: PlayedOrder) -> Sequence[str] | None:
-            again, failure = self.again(path, order)
+            again, failure = self.again(path, order, None)
             return again.erred if failure is None or failure.kind == "refused" else None
 
         order = self.account.erring
@@ -203,6 +206,27 @@ class Proof:
         asked = tuple(dict.fromkeys(one for of in whole.calls for one in concerned(whole, of)))
         few = fewest(asked, works_long, lambda kept: len(kept) <= _FEW_MOST) if works_long(asked) else asked
         return len(few) <= _FEW_MOST and self._tried(about(whole, *few), patient) == "endless"
+
+    def _endless(self) -> str:
+        return FEW if self._is_endless() else ON_AND_ON if self._works_on() else ""
+
+    def _works_on(self) -> bool:
+        """Whether a call that uses the CPU without end does so again in a new process, after one of the orders since
+        all was at rest, and not when the calls of this order are made one after another."""
+        path = self.trace.with_name(f"{run_of_file(self.trace)}-endless.jsonl")
+        until_s = time.monotonic() + _SUSPECTS_S
+
+        def unanswered(order: PlayedOrder) -> Sequence[str] | None:
+            again, failure = self.again(path, order, _ENDLESS_S)
+            works = failure is None or (failure.kind == "hang" and failure.busy_s >= _ENDLESS_S)
+            return again.unanswered if works else None
+
+        suspects = self.account.suspects if self.virtual and self.held else ()
+        seen = self.account.unanswered
+        return any(
+            time.monotonic() < until_s and comes_of_order(order, seen, unanswered, tries=1)
+            for order in suspects
+        )
 
     def _waited(self) -> Sequence[tuple[int, Add | Register]]:
         """Some of what was waiting, by its deadlines."""
