@@ -52,7 +52,7 @@ _PROFILES: Final = (
             completes_beside=True, counts_raced=True),
     Profile("request-log", frozenset({"O1", "O4", "O5", "T1", "T2"}),
             "requests that wait in a server, read from a log of the server (`purgatorio convert --from-log`)",
-            answered_in_time=True),
+            claimed_on_return=True, answered_in_time=True),
     Profile("netty-hashed-wheel", _TIMER,
             "io.netty.util.HashedWheelTimer: after a cancel() that returned true, the task does not run",
             cancel_is_barrier=True, counts_cancelled=True),

@@ -8,8 +8,7 @@ events of keys. The trace has the profile `request-log`:
 - An event of a key becomes a `check_and_complete` that returns after the promised `answer_ms`. Each request that waits
   on the key is `ready` from the time of the event.
 
-So the clause O1 finds requests that were answered twice, and O4 finds requests that timed out although an event came.
-O5 finds requests that were never answered, T1 finds early time-outs, and T2 finds late time-outs or answers. If the
+So the clause O1 finds requests that were answered twice, and O4 finds requests that an event did not answer in time. O5 finds requests that were never answered, T1 finds early time-outs, and T2 finds late time-outs or answers. If the
 log lacks data for a clause, the clause is SKIPPED, and the result names the missing data.
 
 Memory: DuckDB reads the file in batches, sorts the events by time (on disk if there are many), and checks the file. In
@@ -22,7 +21,7 @@ import os
 import re
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -44,7 +43,7 @@ from purgatorio_spec.trace.writer import TraceWriter
 PROFILE: Final = "request-log"
 LOG_CLAUSES: Final[Mapping[str, str]] = {
     "O1": "answered once",
-    "O4": "not left to the time-out though an event of its key came",
+    "O4": "answered in time by an event of its key",
     "O5": "answered or timed out in the end",
     "T1": "not timed out too early",
     "T2": "not timed out, or answered, too late",
@@ -175,7 +174,7 @@ def lacking(mapping: LogMapping) -> dict[str, list[str]]:
         "promises.answer_ms": mapping.answer_ns is not None,
     }
     needs = {
-        "O4": ("completed", "timed_out", "event", "promises.answer_ms"),
+        "O4": ("completed", "event", "promises.answer_ms"),
         "O5": ("completed", "timed_out", "timeout", "promises.late_ms"),
         "T1": ("timed_out", "timeout", "promises.early_ms"),
         "T2": ("timed_out", "timeout", "promises.late_ms"),
@@ -252,11 +251,11 @@ def _load(
 def _query(reading: Any, readable: Path, source: Path, mapping: LogMapping) -> tuple[str, list[str]]:
     """What selects the mapping's columns as texts, in the order of the file. `readable`: `source`, or its mended
     copy."""
-    chosen = ", ".join(f"CAST({_quoted(column)} AS VARCHAR)" for column in mapping.columns)
     layout = _layout(source)
     if layout == "lines":
         there = _first_names(reading, readable)
-        types = "{" + ", ".join(f"{_text(column)}: 'VARCHAR'" for column in mapping.columns) + "}"
+        roots = dict.fromkeys(_path(column, there)[0] for column in mapping.columns)
+        types = "{" + ", ".join(f"{_text(root)}: 'JSON'" for root in roots) + "}"
         table, arguments = f"read_json(?, format = 'newline_delimited', columns = {types})", [str(readable)]
     elif layout == "columns":
         form = "" if readable is source else ", delim = ',', quote = '\"', escape = '\"'"
@@ -272,15 +271,34 @@ def _query(reading: Any, readable: Path, source: Path, mapping: LogMapping) -> t
         raise CannotConvert(
             f"{source.name}: a log is .jsonl, .ndjson, .csv or .tsv (also .gz, .zst), or .parquet"
         )
-    for column in mapping.columns:
-        if column not in there:
+    paths = {column: _path(column, there) for column in mapping.columns}
+    for column, (root, *_) in paths.items():
+        if root not in there:
             bad = _first_bad_line(source, having=column) if layout == "columns" else None
             if bad is not None:
                 raise CannotConvert(f"{source} cannot be read: {bad}{_MEND}")
             more = ", ..." if len(there) > _SHOWN_COLUMNS else ""
             names = ", ".join(_printable(name) for name in there[:_SHOWN_COLUMNS])
             raise CannotConvert(f"{source} has no column {column!r}; it has {names}{more}")
+    chosen = ", ".join(_value(path, layout == "lines") for path in paths.values())
     return f"SELECT {chosen} FROM {table}", arguments
+
+
+def _path(column: str, there: Sequence[str]) -> list[str]:
+    """The names of a column and of the fields inside: `a.b` is the field `b` of the objects in `a`, if no column has
+    this name."""
+    parts = column.split(".")
+    roots = [".".join(parts[:length]) for length in range(len(parts), 0, -1)]
+    root = next((one for one in roots if one in there), column)
+    return [root, *(parts[root.count(".") + 1 :] if root != column else ())]
+
+
+def _value(path: Sequence[str], as_json: bool) -> str:
+    """The SQL of its text."""
+    root, *inner = map(_quoted, path)
+    if as_json:
+        return f"json_extract_string({root}, {_text('.'.join(['$', *inner]))})"
+    return f"CAST({'.'.join([root, *inner])} AS VARCHAR)"
 
 
 def _layout(source: Path) -> Literal["lines", "columns"] | None:
@@ -517,6 +535,13 @@ def _sound(database: Any, mapping: LogMapping, read: _Read) -> list[str]:
     )
     notes += _without_doubles(database, mapping)
     _leave_out_ended_first(database, read)
+    if not mapping.shows("timed_out"):
+        # What has no end may have timed out before an event: no event of a key owes it an answer.
+        _rows(
+            database,
+            "UPDATE points SET keys = NULL WHERE what = 'enqueued'"
+            " AND id NOT IN (SELECT id FROM points WHERE what = 'completed')",
+        )
     if read.left_out:
         shown = sum(count for _, count in read.why_left_out.values())
         notes.append(
