@@ -8,7 +8,8 @@ events of keys. The trace has the profile `request-log`:
 - An event of a key becomes a `check_and_complete` that returns after the promised `answer_ms`. Each request that waits
   on the key is `ready` from the time of the event.
 
-So the clause O1 finds requests that were answered twice, and O4 finds requests that an event did not answer in time. O5 finds requests that were never answered, T1 finds early time-outs, and T2 finds late time-outs or answers. If the
+So the clause O1 finds requests that were answered twice, and O4 finds requests that an event did not answer in time.
+O5 finds requests that were never answered, T1 finds early time-outs, and T2 finds late time-outs or answers. If the
 log lacks data for a clause, the clause is SKIPPED, and the result names the missing data.
 
 Memory: DuckDB reads the file in batches, sorts the events by time (on disk if there are many), and checks the file. In
