@@ -307,6 +307,31 @@ def test_a_known_bug_is_found_made_small_and_repeated(number: int, subject: str,
             "drawn:hashed-worker:3.4.0.0:-1::add.0,finish.3:run.0=add.0,run.0=exit",
             "T3",
         ),
+        (
+            "delayed.purgatory._require_keys: BitAnd in str | bytes | bytearray",
+            "drawn:purgatory:1.1000.1.0:-1.0.0::give.1.0:",
+            "O8",
+        ),
+        (
+            "delayed.purgatory._require_keys: without its sign: not isinstance(keys, Sequence | Set)",
+            "drawn:purgatory:1.1000.1.0:-1.0.0::misuse:",
+            "CHECK",
+        ),
+        (
+            "timer.hand_over._Run.run: without: self._faults.caught(error, 'run', self._task)",
+            "drawn:system:1.2.0.0:1:add.0:step.3:run.0=raise",
+            "O8",
+        ),
+        (
+            "timer.intrusive.timer.CallNode.run: without: self._timer.faults.caught(error, 'run', callback)",
+            "drawn:intrusive:1.2.0.0:1:call_later.0:step.3:run.0=raise",
+            "O8",
+        ),
+        (
+            "delayed.dialect.Completable.call_on_complete: without: self.faults.caught(error, 'on_complete', self)",
+            "drawn:purgatory:1.1000.1.0:-1.0.0:register.0:force.0:complete.0=raise",
+            "O8",
+        ),
     ],
 )
 def test_a_change_that_programs_did_not_see_is_seen_now(name: str, program: str, clause: str) -> None:
