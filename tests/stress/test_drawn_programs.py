@@ -315,7 +315,7 @@ def test_a_known_bug_is_found_made_small_and_repeated(number: int, subject: str,
         (
             "delayed.purgatory._require_keys: without its sign: not isinstance(keys, Sequence | Set)",
             "drawn:purgatory:1.1000.1.0:-1.0.0::misuse:",
-            "CHECK",
+            "O8",
         ),
         (
             "timer.hand_over._Run.run: without: self._faults.caught(error, 'run', self._task)",
