@@ -66,8 +66,8 @@ _PROFILES: Final = (
             'but without any real-time guarantees"; Future.cancel(): "if this task has not started when cancel is '
             'called, this task should never run", and cancel may return true while the task runs'),
     Profile("java-util-timer", _TIMER,
-            'java.util.Timer: a delay in milliseconds by System.currentTimeMillis(); TimerTask.cancel(): "if the task '
-            'has been scheduled for one-time execution and has not yet run, [...] it will never run"',
+            'java.util.Timer: the delay is in milliseconds of System.currentTimeMillis(); TimerTask.cancel(): '
+            '"if the task has been scheduled for one-time execution and has not yet run, [...] it will never run"',
             cancel_is_barrier=True),
     Profile("vertx-timer", _TIMER,
             'io.vertx.core.Vertx.setTimer: "a one-shot timer to fire after delay milliseconds"; cancelTimer: "true if '

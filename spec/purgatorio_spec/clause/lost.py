@@ -58,7 +58,7 @@ O4 = Clause(
     "O4",
     "no lost completion: an operation that is ready when its registration starts is claimed before the registration "
     "returns; an operation that is ready when a check of its key starts does not wait for its timeout; with the "
-    "profile locked, it is claimed before the later return of these two calls",
+    "profile locked, the operation is claimed before the registration and the check have both returned",
     formula="ready < registration.call => claim.call < registration.ret;  "
     "ready < check(k).call => claim.call < max(check(k).ret, registration.ret)  (locked, request-log);  "
     "ready < check(k).call => a claim exists, and no expiry made the claim after check(k).ret, except if a try was "
@@ -77,11 +77,12 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
     completion. So registrations and checks that began before the end of this `try_complete` are not judged. With the
     profile `pending-flag`, the expiry may complete the operation in two cases. The first case: the expiry claimed the
     operation before the check returned. The second case: at the claim, a `try_complete` of the operation was running,
-    had begun after the start of the check, or was about to begin. (A `try_complete` may have been about to begin if its
-    thread recorded no event just before the claim: since the return of the check, or since the end of the previous
-    `try_complete`.) With the profile `request-log`, the check of an event lasts for the time within which the event
-    must answer. A check that ended with an exception is not judged, because in Kafka the
-    exception of one operation ends the check. (O8 forbids this for the reference.)"""
+    had begun after the start of the check, or was about to begin. (In two cases, a `try_complete` may have been about to
+    begin. First, its thread recorded no event from before the return of the check until the `try_complete`. Second, the
+    claim came after the end of a `try_complete` and before the next event of its thread.) With the profile
+    `request-log`, the check of an event lasts for the time within which the event must answer. A check that ended with
+    an exception is not judged, because in Kafka the exception of one operation ends the check. (O8 forbids this for the
+    reference.)"""
     registration, ready = history.registration, history.ready
     if ready is None or registration is None or registration.ret_i is None or registration.err is not None:
         return NO_OCCASION

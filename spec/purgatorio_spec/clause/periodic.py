@@ -239,7 +239,8 @@ T9 = Clause(
 @T9.of_operation
 def keeps_its_rate(run: Run, history: OperationHistory) -> Finding:
     """An occasion is a periodic task that ran, or that was overdue before its cancel or the end of the trace. The
-    duration of the previous run does not count as lateness."""
+    duration of the previous run does not count as lateness: with `restart`, the formula counts from the end of the
+    previous run."""
     task = _task(run, history)
     if task is None or run.late_ns is None or (run.virtual and not run.facts.advances):
         return NO_OCCASION

@@ -1,8 +1,8 @@
 """G14, G15: the consumer groups of KIP-848. The broker assigns the partitions, and members send only heartbeats.
 
-A member has an epoch, which it names in each heartbeat. It owns what it was assigned last, and what it was assigned
-before until a heartbeat of it reports that it has revoked it. The heartbeats about a group follow one another in a
-scene, so each finds the group as those before it left it.
+A member sends its epoch in each heartbeat. A member owns the partitions of its last assignment. It also owns the
+partitions of former assignments, until one of its heartbeats reports their revocation. In a scene, the heartbeats of a
+group follow one another. So the state of the group at each heartbeat is known.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ JOINS: Final = 0
 """The epoch by which a member joins; it leaves by one below."""
 UNKNOWN_MEMBER, NO_GROUP, FENCED_EPOCH, OFF = 25, 69, 110, 35
 GAP_NS: Final = 20_000 * MS
-"""By how much is late what never comes: a scene waits so long."""
+"""The gap of an assignment or removal that never comes: a scene waits for this time."""
 IDLE_NS: Final = 1000 * MS
-"""Who is not heard of for longer is not waited for."""
+"""The clause does not wait for a member without a heartbeat for this time."""
 
 Owned = frozenset[tuple[str, int]]
 """Partitions by topic id and number."""
@@ -53,7 +53,7 @@ def owned(body: Body | None, name: str = "topic_partitions") -> Owned:
 
 
 def assignment(body: Body | None) -> Owned | None:
-    """What a response assigns; None where that has not changed."""
+    """The partitions that a response assigns; None if the response has no new assignment."""
     found = None if body is None else body.get("assignment")
     return owned(found) if isinstance(found, dict) else None
 
@@ -70,7 +70,8 @@ def consumer_groups(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 @dataclass(slots=True)
 class _Member:
-    """`told`: its last assignment; `held`: what it may own; `revokes`: since when it is to revoke some of that."""
+    """`told`: the last assignment of the member; `held`: the partitions that it may own; `revokes`: the heartbeat since
+    which it must revoke some of them."""
 
     heard: Exchange
     rebalance_ns: int
@@ -92,9 +93,9 @@ class _Group:
     members: dict[str, _Member] = field(default_factory=dict)
     subscribed: set[tuple[str, ...]] = field(default_factory=set)
     change: Exchange | None = None
-    """By what somebody last came or went, until all members have what follows from it."""
+    """The last request by which a member joined or left, until all members have their new assignments."""
     since_t: int = 0
-    """Since when nothing but the broker delays that."""
+    """The time since which only the broker delays the new assignments."""
     least_epoch: int = 0
     """The highest one before."""
     beat_ms: int = 0
@@ -103,7 +104,7 @@ class _Group:
         until_t = 0
         for one in beats:
             if one.got is None or one.error in (*LOADING, OFF) or one.error in EXCUSED:
-                break  # what became of it is not known
+                break  # its effect is unknown
             yield from self._overdue(one.t)
             yield from self._told(one)
             until_t = one.ended_t
@@ -119,21 +120,29 @@ class _Group:
         if member is None and epoch != JOINS:
             right = error == UNKNOWN_MEMBER or (error == NO_GROUP and not self.members)
             yield checked(
-                "G15", "stranger", one, right, f"{named(UNKNOWN_MEMBER)}: it is no member", named(error)
-            )
+                "G15", "unknown-member", one, right, f"{named(UNKNOWN_MEMBER)}: the client is no member",
+                named(error),
+            )  # fmt: skip
         elif member is not None and error == UNKNOWN_MEMBER and one.ended_t >= self._outs(member)[0]:
-            yield kept("G15", "not-put-out")
+            yield kept("G15", "not-removed")
             yield from self._gone(name, one)
         elif member is not None and epoch > 0 and not _names_epoch(member, one):
-            allowed = f"{named(FENCED_EPOCH)}: its epoch is {member.epoch}"
-            yield checked("G15", "taken-though-wrong", one, error == FENCED_EPOCH, allowed, named(error))
+            allowed = f"{named(FENCED_EPOCH)}: the epoch of the member is {member.epoch}"
+            yield checked("G15", "wrong-argument-accepted", one, error == FENCED_EPOCH, allowed, named(error))
         elif error:
             why = (
-                "it joins" if member is None else f"its epoch is {member.epoch}, and it was heard of in time"
+                "the member joins"
+                if member is None
+                else f"the epoch is {member.epoch}, and the last heartbeat was in time"
             )
-            yield broken("G15", "put-out", one, f"no error: {why}", named(error))
+            yield broken("G15", "removed-too-early", one, f"no error: {why}", named(error))
         else:
-            yield kept("G15", "again" if member is not None and 0 < epoch < member.epoch else "put-out")
+            yield kept(
+                "G15",
+                "repeated-heartbeat"
+                if member is not None and 0 < epoch < member.epoch
+                else "removed-too-early",
+            )
             yield from self._taken(name, epoch, one)
 
     def _taken(self, name: str, epoch: int, one: Exchange) -> Rows:
@@ -151,8 +160,9 @@ class _Group:
             member.held = member.told | (member.held & owned(one.body))
         yield from self._assigned(member, one)
         yield checked(
-            "G14", "epoch", one, now >= member.epoch, f"an epoch from {member.epoch} on", f"epoch {now}"
-        )
+            "G14", "epoch-goes-back", one, now >= member.epoch, f"an epoch of at least {member.epoch}",
+            f"epoch {now}",
+        )  # fmt: skip
         member.retold = now == member.epoch and (member.retold or assignment(one.got) is not None)
         if now != member.epoch:
             member.former, member.epoch = member.epoch, now
@@ -167,7 +177,9 @@ class _Group:
                 if common and one.ended_t < self._outs(other)[0]:
                     seen = f"{len(common)} partitions that another member owns and has not revoked"
                     events = other.heard.events
-                    yield broken("G14", "two-owners", one, "partitions that no other owns", seen, *events)
+                    yield broken(
+                        "G14", "two-owners", one, "only partitions that no other member owns", seen, *events
+                    )
                 elif common:
                     yield from self._put_out(other, self._out_by(other, one.answer_t, one.ended_t))
                     yield from self._gone(name, one)
@@ -196,11 +208,11 @@ class _Group:
 
     def _put_out(self, member: _Member, by: Timed) -> Rows:
         since = member.revokes or member.heard
-        promise = "its removal, at its session or rebalance time-out,"
-        yield timed("G15", "not-put-out", since, by, promise, since.t, what="removed")
+        promise = "the member is removed at its session or rebalance timeout,"
+        yield timed("G15", "not-removed", since, by, promise, since.t, what="removed")
 
     def _overdue(self, t: int) -> Rows:
-        """Who is a member for longer than it may be, and nobody has noticed that it is out."""
+        """Report each member that the broker has kept beyond its session or rebalance timeout, once."""
         for member in self.members.values():
             by = self._out_by(member, None, t)
             if t > by.limit_t and not member.overdue:
@@ -217,7 +229,8 @@ class _Group:
         self.least_epoch = max((member.epoch for member in self.members.values()), default=0)
 
     def _given(self, one: Exchange | None, t: int) -> Rows:
-        """Whether all members have their partitions after the last change. `one`: what was answered just now."""
+        """Whether all members have their partitions after the last change. `one`: the heartbeat that was answered
+        last."""
         names = next(iter(self.subscribed), ())
         size = sum(self.topics.topics[name].partitions for name in names if name in self.topics.topics)
         if self.change is None or not self.members or not size or len(self.subscribed) > 1:
@@ -233,13 +246,13 @@ class _Group:
         by = self._by(self.since_t, self.since_t, None if one is None else t, t)
         if one is not None or t > by.limit_t:
             change, self.change = self.change, None
-            promise = "all partitions assigned, and a new epoch for each member,"
-            yield timed("G14", "not-given", change, by, promise, self.since_t, what="assigned")
+            promise = "every partition is assigned, and each member has a new epoch,"
+            yield timed("G14", "not-assigned-in-time", change, by, promise, self.since_t, what="assigned")
 
 
 def _names_epoch(member: _Member, one: Exchange) -> bool:
-    """Whether it names the epoch of the member; or the former one, as if the response with the new one was lost, with
-    partitions that the member has."""
+    """Whether the heartbeat names the epoch of the member. The former epoch is accepted too, if the heartbeat names
+    only partitions of the member: the response with the new epoch may have been lost."""
     epoch, said = integer(one.body, "member_epoch"), one.body.get("topic_partitions")
     lost = epoch == member.former and isinstance(said, list) and owned(one.body) <= member.told
     return epoch == member.epoch or lost

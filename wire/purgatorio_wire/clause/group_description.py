@@ -36,9 +36,9 @@ def described(group: Group) -> Rows:
         name, least, most = state
         said = next(items(one.got, ABOUT_GROUPS[one.api]), {})
         if name == EMPTY and (one.error == NO_SUCH_GROUP or text(said, "group_state") == DEAD):
-            continue  # who has no members and no offsets is cleaned up now and then
+            continue  # a group without members and offsets may be removed at any time
         if one.api == "delete_groups":
-            cause: Way = "deleted" if name != EMPTY else "not-deleted"
+            cause: Way = "deleted-with-members" if name != EMPTY else "empty-not-deleted"
             wanted = NON_EMPTY if name != EMPTY else 0
             yield answered_with("G13", cause, one, one.error, wanted, f" for {len(least)} members at least")
             continue
@@ -46,7 +46,9 @@ def described(group: Group) -> Rows:
         if text(said, "group_state") == name and least <= told <= most:
             current = group.current(one)
             other = _said_otherwise(current, said) if name == STABLE and current is not None else ""
-            row = broken("G13", "told-otherwise", one, "what its members have given", other)
+            row = broken(
+                "G13", "other-answer", one, "the metadata and assignments that the members sent", other
+            )
             yield row if other else kept("G13", name)
         else:
             allowed = f"{name}, with {', '.join(sorted(least)) or 'no member'}"
@@ -55,7 +57,8 @@ def described(group: Group) -> Rows:
 
 
 def _state(group: Group, one: Exchange, until: int) -> tuple[Way, set[str], set[str]] | None:
-    """The state that the group has certainly while this is asked, and who is a member at least and at most."""
+    """The state that the group certainly has during the request, the members that it certainly has, and the members
+    that it may have."""
     issued = {*group.issued()}
     shared = any(sync.answered and (sync.answer_t or until) < one.t for sync in group.syncs)
     if not shared or any(join.answer is None and not join.member for join in group.joins):

@@ -331,10 +331,14 @@ def refused(bounds: Bounds, one: Exchange, *errors: int) -> Row:
     """G9: refused at once, with that error, or one of these. A commit that gets REBALANCE_IN_PROGRESS has another
     cause."""
     wanted = " or ".join(named(error) for error in errors)
-    row = in_time(bounds, "G9", "refusal-waits", one, one.t, JOIN_GAP_NS, f"{wanted} at once:")
+    row = in_time(bounds, "G9", "refused-late", one, one.t, JOIN_GAP_NS, f"{wanted} at once:")
     told = one.error == REBALANCING and one.api in COMMITS
     return row.but(
-        one.error in errors, "told-of-a-rebalance" if told else "not-refused", one, wanted, named(one.error)
+        one.error in errors,
+        "refused-as-rebalancing" if told else "not-refused",
+        one,
+        wanted,
+        named(one.error),
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from purgatorio_wire.history.bound import MS
+from purgatorio_wire.history.violation_kind import WAYS
 from purgatorio_wire.trace.record import RENAMED, Body, WireEvent
 
 LOADING: Final = frozenset({14, 15, 16})
@@ -309,13 +310,13 @@ class Scene:
 
     @property
     def asked(self) -> set[tuple[str, str]]:
-        """What it says that it asks: clauses, each with the way in which it may break, or "" for any. Nothing where no
-        coordinator came: the end record says why."""
+        """The clauses that the scene tests, each with a kind of violation, or "" for any kind. A kind of another
+        version of Purgatorio counts as any. Empty if no coordinator came: the end record says why."""
         if self.without_coordinator:
             return set()
         said = (text(one.body, "text") for one in self.stimuli if text(one.body, "what") == "asks")
         return {
-            (RENAMED.get(clause, clause), cause)
+            (RENAMED.get(clause, clause), cause if cause in WAYS else "")
             for clause, _, cause in (kind.partition(" ") for kind in said)
         }
 

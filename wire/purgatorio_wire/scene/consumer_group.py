@@ -120,7 +120,8 @@ async def settled(members: Sequence[Consumer], above: int = 0) -> int:
 
 @scene(
     "groups",
-    "G14 two-owners, G14 not-given, G14 epoch, G15 taken-though-wrong, G15 again, G15 put-out, G15 stranger",
+    "G14 two-owners, G14 not-assigned-in-time, G14 epoch-goes-back, G15 wrong-argument-accepted, "
+    "G15 repeated-heartbeat, G15 removed-too-early, G15 unknown-member",
     seconds=110,
 )
 async def reassigned(play: Play) -> None:
@@ -156,7 +157,7 @@ async def reassigned(play: Play) -> None:
         await one.leave()
 
 
-@scene("groups", "G15 not-put-out, G14 not-given", seconds=110)
+@scene("groups", "G15 not-removed, G14 not-assigned-in-time", seconds=110)
 async def unrevoked(play: Play) -> None:
     """A member that is to give up partitions sends heartbeats, and never gives them up: it is removed at its rebalance
     time-out. Then it joins again."""
@@ -175,7 +176,7 @@ async def unrevoked(play: Play) -> None:
         await one.leave()
 
 
-@scene("groups", "G15 not-put-out, G14 not-given", seconds=120, takes=50)
+@scene("groups", "G15 not-removed, G14 not-assigned-in-time", seconds=120, takes=50)
 async def silent_consumer(play: Play) -> None:
     """A member is not heard of any more: it is removed at its session time-out, and the other gets its partitions."""
     play.need(BEAT)
