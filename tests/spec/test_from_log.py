@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from purgatorio_pipeline.command.check import command as check
 from purgatorio_pipeline.command.convert import command
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult, without_silent_pass
@@ -545,3 +547,8 @@ def test_a_counterexample_says_the_rows_of_the_log(tmp_path: Path) -> None:
         "row 2: enqueued, key orders, time-out 2 s", "row 4: an event of its key", "row 6: timed out",
     ]  # fmt: skip
     assert (example.illegal_row, example.left_out) == (2, 0)
+    of_log = replace(example, profile=run.profile)
+    assert of_log.promise == "each request is answered in time by an event of its key"
+    checked = CliRunner().invoke(check, [str(tmp_path / "t.jsonl")])
+    assert of_log.promise in checked.output
+    assert "force_complete" not in checked.output
