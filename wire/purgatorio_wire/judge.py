@@ -163,7 +163,7 @@ JUDGES: Final[tuple[tuple[str, Judge], ...]] = (
     ("G3 G8 G9 G10 G12 R7", _of_groups(standings)),
     ("G4 G7 G8 G11", _of_groups(static_members)),
     ("G13", _of_groups(described)),
-    ("G14 G15", _of_topics(consumer_groups)),
+    ("G11 G14 G15", _of_topics(consumer_groups)),
     ("G0 G9", _of_bounds(refused_at_sight)),
     ("G8 G10", lambda wire, scene, topics: coordinator_away(scene)),
     ("G4 G5 G8 G10 G12 G13 R7", lambda wire, scene, topics: failed(scene)),

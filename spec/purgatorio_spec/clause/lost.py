@@ -54,18 +54,7 @@ def at_the_end(run: Run, due_t: int) -> Due:
     return Due.UNBOUNDED if due_t + AT_THE_END_NS < facts.end_t else Due.NOT_YET
 
 
-O4 = Clause(
-    "O4",
-    "no lost completion: an operation that is ready when its registration starts is claimed before the registration "
-    "returns; an operation that is ready when a check of its key starts does not wait for its timeout; with the "
-    "profile locked, the operation is claimed before the registration and the check have both returned",
-    formula="ready < registration.call => claim.call < registration.ret;  "
-    "ready < check(k).call => claim.call < max(check(k).ret, registration.ret)  (locked, request-log);  "
-    "ready < check(k).call => a claim exists, and no expiry made the claim after check(k).ret, except if a try was "
-    "running, had begun after check(k).call, or was about to begin  (pending-flag)",
-    records=("ready", "check_and_complete", "try_complete_else_watch", "try_complete", "force_complete"),
-    asks=("try_complete_else_watch", "check_and_complete"),
-)
+O4 = Clause("O4")
 
 
 @O4.of_operation
@@ -255,19 +244,7 @@ def _how_it_ended(history: OperationHistory) -> str:
     return f"the completion was claimed only by {cause}, at i = {claim.call_i}"
 
 
-O5 = Clause(
-    "O5",
-    "no operation waits forever: every operation that is overdue at the end of the run is completed, unless "
-    "cancel_for_key or a shutdown removed it; in virtual time, an operation expires at most (timeout + late_ns) after "
-    "the later of its registration and its first add",
-    formula="registration.out = 0, overdue at the end, not returned by cancel_for_key, no shutdown => some force "
-    "claimed it;  "
-    "in virtual time, its expiry began at t <= max(registration.ret.t + delay_ns, latest deadline of the first add) + "
-    "late_ns",
-    records=("try_complete_else_watch", "force_complete"),
-    needs_whole=True,
-    asks=("try_complete_else_watch",),
-)
+O5 = Clause("O5")
 
 
 @O5.of_operation

@@ -15,19 +15,7 @@ from purgatorio_spec.history.operation import NEVER, OperationHistory
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.verdict import KEPT, NO_OCCASION
 
-T11 = Clause(
-    "T11",
-    "a reset moves the deadline: the task does not fire at the old deadline, and fires once at the new "
-    "deadline",
-    formula="reset.ret.t < d - early_ns => no fire belongs to the earlier deadline d;  "
-    "fire.t >= reset.deadline_t - early_ns, even after d, if the reset is a barrier and returned 1 on the thread of "
-    "the fire;  fire.t <= max(reset.deadline_t, reset.ret.t + delay_ns) + late_ns;  "
-    "|fires| <= |adds and resets that are causes of the fires|",
-    records=("timer_reset", "timer_add", "timer_fire", "timer_cancel"),
-    constants=("early_ns",),
-    needs_whole=True,
-    asked_by=("timer_reset",),
-)
+T11 = Clause("T11")
 
 _MOVED: Final = "a reset moves the deadline: "
 

@@ -75,8 +75,9 @@ def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 answers = {**{part: {} for part in _parts_of(scene, name)}, **answers}
             for part, said in answers.items():
                 seen = (integer(said, "committed_offset", -1), text(said, "metadata"))
-                error, gone = integer(said, "error_code"), _deletion(bounds, topics.topics.get(part.topic))
-                within = [*_within(bounds, topics, scene, name, part)]
+                error = integer(said, "error_code")
+                gone = _deletion(bounds, topics.topics.get(part.topic), until)
+                within = [*_within(bounds, topics, scene, name, part, until)]
                 plain = [*_commits(scene, name, part)]
                 if error == UNSTABLE or (one.body.get("require_stable") and within):
                     yield from _stable(one, error, within, plain)
@@ -125,7 +126,9 @@ class _Within(NamedTuple):
         return _Commit(self.t, self.done_t, self.what, surely, self.each.may_end_t, surely_t)
 
 
-def _within(bounds: Bounds, topics: Topics, scene: Scene, group: str, part: Part) -> Iterator[_Within]:
+def _within(
+    bounds: Bounds, topics: Topics, scene: Scene, group: str, part: Part, until: int
+) -> Iterator[_Within]:  # fmt: skip
     for one in scene.of("txn_offset_commit"):
         asked = dict(parts(one.body, OTHERS[0])).get(part)
         error = _told(one).get(part, 0)
@@ -136,7 +139,7 @@ def _within(bounds: Bounds, topics: Topics, scene: Scene, group: str, part: Part
         if begun:
             what = integer(asked, "committed_offset"), text(asked, "committed_metadata")
             ended_t = begun[-1].ended_t
-            late_ns = bounds.declared.late_topics_ms * MS + bounds.added_ns(ended_t)
+            late_ns = bounds.declared.late_topics_ms * MS + bounds.added_ns(ended_t, until)
             surely = one.got is not None and not error
             yield _Within(one.t, one.ended_t, what, surely, begun[-1], ended_t + late_ns)
 
@@ -162,12 +165,12 @@ def _parts_of(scene: Scene, group: str) -> list[Part]:
     return [part for one in commits for part, _ in parts(one.body, OTHERS[0])]
 
 
-def _deletion(bounds: Bounds, topic: Topic | None) -> list[_Commit]:
-    """That of the topic, which is done when it is late certainly."""
+def _deletion(bounds: Bounds, topic: Topic | None, until: int) -> list[_Commit]:
+    """That of the topic, which is done when it is late certainly, as far as the machine was late until then."""
     if topic is None or topic.delete_t is None:
         return []
     done_t = topic.deleted_t or END_OF_TIME
-    late_ns = PATIENCE_TIMES * bounds.declared.late_topics_ms * MS + bounds.added_ns(done_t)
+    late_ns = PATIENCE_TIMES * bounds.declared.late_topics_ms * MS + bounds.added_ns(done_t, until)
     surely = topic.deleted_t is not None
     return [_Commit.at_once(topic.delete_t, done_t + late_ns, NOTHING, surely=surely)]
 

@@ -1,8 +1,10 @@
-"""G14, G15: the consumer groups of KIP-848. The broker assigns the partitions, and members send only heartbeats.
+"""G11, G14, G15: the consumer groups of KIP-848. The broker assigns the partitions, and members send only heartbeats
+and commits.
 
 A member sends its epoch in each heartbeat. A member owns the partitions of its last assignment. It also owns the
-partitions of former assignments, until one of its heartbeats reports their revocation. In a scene, the heartbeats of a
-group follow one another. So the state of the group at each heartbeat is known.
+partitions of former assignments, until one of its heartbeats reports their revocation. In a scene, the requests of a
+group follow one another. So the state of the group at each request is known. A static member that leaves for a while
+keeps its place for the next client with its instance id.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from itertools import pairwise
 from typing import Final
 
 from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Timed
-from purgatorio_wire.history.finding import Rows, broken, checked, kept, named, timed
+from purgatorio_wire.history.finding import Rows, answered_with, broken, checked, kept, named, timed
 from purgatorio_wire.history.history import (
     END_OF_TIME,
     EXCUSED,
@@ -27,13 +29,14 @@ from purgatorio_wire.history.history import (
     text,
     texts,
 )
-from purgatorio_wire.history.log import Topics
+from purgatorio_wire.history.log import OTHERS, Topics, parts
 from purgatorio_wire.trace.record import Body
 
 BEAT: Final = "consumer_group_heartbeat"
-JOINS: Final = 0
-"""The epoch by which a member joins; it leaves by one below."""
-UNKNOWN_MEMBER, NO_GROUP, FENCED_EPOCH, OFF = 25, 69, 110, 35
+COMMIT: Final = "offset_commit"
+JOINS, AWAY = 0, -2
+"""The epochs for a join, and for a static member that leaves for a while; the epoch between them is for a leave."""
+UNKNOWN_MEMBER, NO_GROUP, FENCED_ID, FENCED_EPOCH, IN_USE, STALE, OFF = 25, 69, 82, 110, 111, 113, 35
 GAP_NS: Final = 20_000 * MS
 """The gap of an assignment or removal that never comes: a scene waits for this time."""
 IDLE_NS: Final = 1000 * MS
@@ -60,12 +63,12 @@ def assignment(body: Body | None) -> Owned | None:
 
 def consumer_groups(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     found: dict[str, list[Exchange]] = defaultdict(list)
-    for one in scene.of(BEAT):
+    for one in scene.of(BEAT, COMMIT):
         found[text(one.body, "group_id")].append(one)
-    for beats in found.values():
-        begins = integer(beats[0].body, "member_epoch") == JOINS
-        if begins and all(first.ended_t <= then.t for first, then in pairwise(beats)):
-            yield from _Group(bounds, topics).judged(beats)
+    for asked in found.values():
+        begins = asked[0].api == BEAT and integer(asked[0].body, "member_epoch") == JOINS
+        if begins and all(first.ended_t <= then.t for first, then in pairwise(asked)):
+            yield from _Group(bounds, topics).judged(asked)
 
 
 @dataclass(slots=True)
@@ -80,6 +83,8 @@ class _Member:
     told: Owned = frozenset()
     held: Owned = frozenset()
     revokes: Exchange | None = None
+    instance: str = ""
+    away: bool = False
     retold: bool = False
     """Whether its assignment has changed in its epoch: Kafka takes no former epoch then."""
     overdue: bool = False
@@ -100,13 +105,13 @@ class _Group:
     """The highest one before."""
     beat_ms: int = 0
 
-    def judged(self, beats: Iterable[Exchange]) -> Rows:
+    def judged(self, asked: Iterable[Exchange]) -> Rows:
         until_t = 0
-        for one in beats:
+        for one in asked:
             if one.got is None or one.error in (*LOADING, OFF) or one.error in EXCUSED:
                 break  # its effect is unknown
             yield from self._overdue(one.t)
-            yield from self._told(one)
+            yield from (self._told if one.api == BEAT else self._committed)(one)
             until_t = one.ended_t
         yield from self._overdue(until_t)
         yield from self._given(None, until_t)
@@ -114,7 +119,10 @@ class _Group:
     def _told(self, one: Exchange) -> Rows:
         self.beat_ms = integer(one.got, "heartbeat_interval_ms") or self.beat_ms
         name, epoch, error = text(one.body, "member_id"), integer(one.body, "member_epoch"), one.error
-        member = self.members.get(name)
+        member, holder = self.members.get(name), self._holder(name, text(one.body, "instance_id"))
+        if holder is not None:
+            yield from self._of_another(one, epoch, *holder)
+            return
         if member is not None and 0 < epoch < member.epoch and member.retold and error == FENCED_EPOCH:
             return
         if member is None and epoch != JOINS:
@@ -145,15 +153,73 @@ class _Group:
             )
             yield from self._taken(name, epoch, one)
 
-    def _taken(self, name: str, epoch: int, one: Exchange) -> Rows:
+    def _holder(self, name: str, instance: str) -> tuple[str, _Member] | None:
+        """Another member with this instance id."""
+        held = (x for x in self.members.items() if instance and x[1].instance == instance and x[0] != name)
+        return next(held, None)
+
+    def _of_another(self, one: Exchange, epoch: int, name: str, holder: _Member) -> Rows:
+        """G11, for a client with the instance id of another member: it takes the place of this member only if
+        the member has left for a while."""
+        if one.ended_t >= self._outs(holder)[0]:
+            if not one.error:  # the other was removed
+                yield from self._gone(name, one)
+                yield from self._taken(text(one.body, "member_id"), epoch, one)
+        elif epoch != JOINS:
+            yield answered_with("G11", "not-fenced", one, one.error, FENCED_ID)
+        elif not holder.away:
+            yield answered_with("G11", "not-refused", one, one.error, IN_USE, f": {name} has the instance id")
+        elif one.error:
+            yield answered_with("G11", "instance-id-refused", one, one.error, 0, f": {name} is away")
+        else:
+            settled = self.change is None and holder.held == holder.told
+            del self.members[name]
+            yield from self._taken(text(one.body, "member_id"), epoch, one, returns=True)
+            told, now = assignment(one.got), integer(one.got, "member_epoch")
+            if settled:
+                right = told == holder.told and now == holder.epoch
+                allowed = f"the {len(holder.told)} partitions of {name}, and epoch {holder.epoch}"
+                seen = f"{len(told or ())} partitions, epoch {now}"
+                yield checked("G11", "other-assignment", one, right, allowed, seen)
+
+    def _committed(self, one: Exchange) -> Rows:
+        """G15, for an OffsetCommit. From 4.3 on, an earlier epoch may commit the partitions that the member has owned
+        since (KIP-1251)."""
+        member, epoch, error = self.members.get(one.member), one.number, one.error
+        if member is None:
+            yield answered_with(
+                "G15", "unknown-member", one, error, UNKNOWN_MEMBER, ": the client is no member"
+            )
+        elif epoch < 0 or member.away or one.ended_t >= self._outs(member)[0]:
+            return
+        elif epoch == member.epoch:
+            yield answered_with("G15", "refused", one, error, 0, ": this is the epoch of the member")
+        else:
+            known = self.topics.topics
+            asked = {(known[x.topic].id, x.number) for x, _ in parts(one.body, OTHERS[0]) if x.topic in known}
+            if epoch > member.epoch or not asked & member.held:
+                yield answered_with(
+                    "G15",
+                    "wrong-argument-accepted",
+                    one,
+                    error,
+                    STALE,
+                    f": the epoch of the member is {member.epoch}",
+                )
+
+    def _taken(self, name: str, epoch: int, one: Exchange, *, returns: bool = False) -> Rows:
+        if epoch == AWAY and (goes := self.members[name]).instance:
+            goes.away, goes.held, goes.revokes = True, goes.told, None
+            return
         if epoch < 0:
             yield from self._gone(name, one)
             return
         if epoch == JOINS:
             self.subscribed.add(tuple(sorted(texts(one.body, "subscribed_topic_names"))))
-            if name not in self.members:
+            if name not in self.members and not returns:
                 yield from self._changes(one)
-            self.members[name] = _Member(one, integer(one.body, "rebalance_timeout_ms") * MS)
+            rebalance_ns = integer(one.body, "rebalance_timeout_ms") * MS
+            self.members[name] = _Member(one, rebalance_ns, instance=text(one.body, "instance_id"))
         member, now = self.members[name], integer(one.got, "member_epoch")
         member.heard = one
         if isinstance(one.body.get("topic_partitions"), list):

@@ -173,7 +173,7 @@ def decodes(scene: Scene, answered: frozenset[tuple[str, int]], offered: dict[st
             continue
         if one.closed is not None and one.closed.by == "peer":
             seen = f"the broker closed the connection after {after(one.closed.t, one.t)}"
-        elif one.watched_t >= _patience_ends(scene, one):
+        elif scene.name and one.watched_t >= _patience_ends(scene, one):  # see `_once`
             seen = f"no request of this version was answered, in {after(one.watched_t, one.t)}"
         else:
             continue

@@ -356,8 +356,11 @@ def no_member(group: Group, one: Exchange) -> Row:
 
 def groups(scene: Scene, bounds: Bounds) -> Iterator[Group]:
     """The groups of a scene of which all was heard, and nothing next to the question was answered."""
+    others = {text(one.body, "group_id") for one in scene.of("consumer_group_heartbeat")}
     # What is done next to the scenes is about the groups of all.
-    for exchanges in scene.by_group().values() if scene.name else ():
+    for name, exchanges in scene.by_group().items() if scene.name else ():
+        if name in others:
+            continue
         # What was asked before the coordinator was there had no effect.
         loading = [one.i for one in exchanges if one.error in LOADING]
         heard = [

@@ -8,8 +8,9 @@ from enum import Enum
 from functools import partial
 from typing import Final
 
+from purgatorio_wire.clause.group_description import STATES
 from purgatorio_wire.client.connection import Connection, Sent
-from purgatorio_wire.history.history import integer, text
+from purgatorio_wire.history.history import LIST, integer, text
 from purgatorio_wire.scene.asker import settle
 from purgatorio_wire.scene.broker import must
 from purgatorio_wire.scene.data_asker import TOPIC_TIMES, UNMADE
@@ -489,7 +490,7 @@ async def forgotten_offsets(play: Play) -> None:
         for asked in (topics, None):
             await play.ask_offsets(conn, group, asked)
     await play.delete(topics[0])
-    ends_t = play.recorder.now() + 1e6 * TOPIC_TIMES * play.broker.declared.late_topics_ms
+    ends_t = play.recorder.now() + 1e6 * TOPIC_TIMES * play.broker.declared.late_topics_ms * play.pace
     while play.recorder.now() < ends_t:
         told = await play.ask_offsets(conn, group, topics)
         if all(integer(said, "committed_offset") < 0 for part, said in told if part.topic == topics[0]):
@@ -533,10 +534,11 @@ async def cut_members(play: Play) -> None:
     await asyncio.gather(*(one.beat() for one in joined))
 
 
-@scene("groups", "G13 PreparingRebalance, G13 Stable, G13 Empty, G13 deleted-with-members")
+@scene("groups", "G13 PreparingRebalance, G13 Stable, G13 Empty, G13 deleted-with-members, G13 listed")
 async def described(play: Play) -> None:
-    """Somebody asks what is known of a group, and for its deletion: when its members have synced, in the rebalance of a
-    static one, when they have joined and when they have synced again, and when all have left."""
+    """Somebody asks what is known of a group, which groups are in some states, and for its deletion: when its members
+    have synced, in the rebalance of a static one, when they have joined and when they have synced again, and when all
+    have left."""
     play.need("describe_groups")
     asker, joined = await play.open("asker"), await gang(play, 2, sessions=LONGER)
     group = joined[0].group
@@ -547,6 +549,10 @@ async def described(play: Play) -> None:
         await play.ask(asker, "describe_groups", {"groups": names, "include_authorized_operations": False})
         if play.offers("delete_groups", "G13"):
             await play.ask(asker, "delete_groups", {"groups_names": names})
+        if play.offers(LIST, "G13", least=4):
+            some = play.rng.sample(STATES, 2)
+            for states in ([], some, [state for state in STATES if state not in some]):
+                await play.ask(asker, LIST, {"states_filter": states})
 
     await stable(joined)
     await ask()

@@ -12,6 +12,7 @@ import asyncio
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from purgatorio_wire.client.connection import Connection, Got, Sent
@@ -35,6 +36,7 @@ GONE_MS: Final = 150
 """A session may still exist for this time after the response to its last request (`share.ENDED_NS`)."""
 BATCH: Final = 5
 ROUNDS: Final = 3
+STEPS: Final = 40
 OFF: Final = frozenset({35, 42})
 """UNSUPPORTED_VERSION, INVALID_REQUEST: share groups are disabled."""
 MOST_DELIVERIES: Final = 10
@@ -404,6 +406,29 @@ async def share_acknowledge(play: Play) -> None:
     for _ in range(most + 1 if most <= MOST_DELIVERIES else 0):
         for run in await first.take(play.wait_ms(IDLE_MS) // 2):
             await play.ask_all(first.say(RELEASE, *run))
+
+
+@scene("shares", "S3 acquired-twice, S3 delivery-count", seconds=90)
+async def share_wandering(play: Play) -> None:
+    """Three members append, fetch, and acknowledge ranges of records that they or others hold, in a random order."""
+    members, rng = await sharers(play, 3, partitions=2), play.rng
+
+    async def wander(one: Sharer) -> None:
+        for act in rng.choices(("appends", "takes", "says"), (2, 3, 5), k=STEPS):
+            of = rng.choice((one, one, one, rng.choice(members)))
+            runs = [(number, *run) for number, held in of.got.items() for run in held]
+            if act == "appends":
+                await _append(play, one, rng.randint(1, BATCH), rng.randrange(2))
+            elif act == "takes" or not runs:
+                await one.take(rng.choice((0, 0, play.wait_ms(IDLE_MS // 3))))
+            else:
+                number, *held = rng.choice(runs)
+                first, last = sorted(rng.choices(range(held[0], held[1] + 1), k=2))
+                kinds = rng.choices((ACCEPT, RELEASE, RELEASE, REJECT), k=last - first + 1)
+                said = {number: [(first, last, rng.choice((kinds[0], kinds)))]}
+                await play.ask_all(rng.choice((one.acknowledge, partial(one.fetch, 0)))(said))
+
+    await asyncio.gather(*map(wander, members))
 
 
 @scene("shares", "S8 not-delivered, S9 unknown-session, S9 epoch, S9 refused, S9 refused-late", seconds=90)
