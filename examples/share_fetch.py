@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from purgatorio_broker.deferred import Deferred
-from purgatorio_broker.delayed_share_fetch import ShareResult
+from purgatorio_broker.delayed_share_fetch import ShareFetches, ShareResult
 from purgatorio_broker.fetch_request import FetchParams
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import Record
 from purgatorio_broker.partition import ReadRecords
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.runtime import VirtualRuntime
-from purgatorio_broker.share_fetches import ShareFetches
 from purgatorio_broker.share_log import ShareLog
 from purgatorio_broker.share_partition import Acknowledgement, ShareLimits
 

@@ -11,7 +11,7 @@ from purgatorio_pipeline.report.markdown_text import table
 from purgatorio_spec.clause.declaration import Clause
 from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES
 from purgatorio_spec.profile import PROFILES
-from purgatorio_wire.table.catalogue import OTHER_CLAUSES, TABLES, Table, broker_clauses
+from purgatorio_wire.table.catalogue import BROKER_CLAUSES, TABLES, Table
 
 _HEAD = """# Clauses
 
@@ -113,7 +113,7 @@ def _broker() -> str:
     return (
         "## Clauses of the broker\n\nPurgatorio has [a small broker of its own](broker.md). For each kind of delayed "
         "operation in this broker, a [decision table](measured/broker-tables.md) says what happens in each situation. "
-        f"These tables have {len(broker_clauses())} more clauses. Tests put this broker into every situation. The "
+        f"These tables have {len(BROKER_CLAUSES)} more clauses. Tests put this broker into every situation. The "
         "clauses for any broker over the network, such as F1, are on [another page](wire.md#the-clauses).\n"
     )
 
@@ -145,9 +145,9 @@ _OF = (
 def whose(clause: str) -> str:
     """The operation, or the part of the broker, that promises it. KeyError for what is no clause."""
     for one in TABLES:
-        if clause in one.sentences():
+        if clause in one.check():
             return one.operation
-    if clause not in OTHER_CLAUSES:
+    if clause not in BROKER_CLAUSES:
         raise KeyError(clause)
     return next(owner for prefix, owner in _OF if clause.startswith(prefix))
 
@@ -155,11 +155,12 @@ def whose(clause: str) -> str:
 def tables() -> str:
     """The decision tables, and the clauses beyond them, a section each."""
     sections = [f"### {one.operation}\n\n{_decisions(one)}" for one in TABLES]
-    return "\n".join([*sections, f"### Beyond the tables\n\n{_by_owner(sorted(OTHER_CLAUSES.items()))}"])
+    decided = {clause for one in TABLES for clause in one.check()}
+    beyond = [(clause, promise) for clause, promise in BROKER_CLAUSES.items() if clause not in decided]
+    return "\n".join([*sections, f"### Beyond the tables\n\n{_by_owner(beyond)}"])
 
 
 def _decisions(of: Table) -> str:
     """Clause, promise and the number of situations."""
-    counts = of.check()
-    rows = [(clause, promise, str(counts[clause])) for clause, promise in of.sentences().items()]
+    rows = [(clause, BROKER_CLAUSES[clause], str(count)) for clause, count in of.check().items()]
     return table(("clause", "promise", "situations"), rows)

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from purgatorio_pipeline.command.clause import BROKER_IDS, ROOT, command
 from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES
 from purgatorio_wire.clause.registry import WIRE_CLAUSES, public_clauses
-from purgatorio_wire.table.catalogue import broker_clauses
+from purgatorio_wire.table.catalogue import BROKER_CLAUSES
 
 WITHOUT_MUTANT: Final = {"O2", "O7"} | {name for name, one in CLAUSES.items() if one.asked_by}
 """No known bug of the reference breaks them; drawn faults do (`tests/spec/drawn_history.py`, `drawn_periodic.py`)."""
@@ -57,12 +57,12 @@ def test_each_clause_of_the_broker_and_of_the_code_is_tagged_where_it_is_kept_an
     """In tests those of the broker by number or in a range of numbers, those of the code in quotes."""
     rooms = (ROOT / "reference", ROOT / "wire" / "purgatorio_broker")
     kept = "\n".join(path.read_text() for room in rooms for path in sorted(room.rglob("*.py")))
-    assert [name for name in (*broker_clauses(), *CODE_CLAUSES) if f"[{name}]" not in kept] == []
+    assert [name for name in (*BROKER_CLAUSES, *CODE_CLAUSES) if f"[{name}]" not in kept] == []
     told = [*sorted((ROOT / "tests").rglob("test_*.py")), *sorted((ROOT / "tests/wire/days").glob("*.txt"))]
     tested = "\n".join(path.read_text() for path in told)
     ranges = ((int(first), int(last or first)) for first, last in BROKER_IDS.findall(tested))
     named = {f"B{number}" for first, last in ranges for number in range(first, last + 1)}
-    assert set(broker_clauses()) <= named
+    assert set(BROKER_CLAUSES) <= named
     assert [name for name in CODE_CLAUSES if f'"{name}"' not in tested] == []
 
 

@@ -3,23 +3,32 @@ what must be so behind those before; its verb is a method of the class of its fi
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from purgatorio.faults import CONTAIN
-from purgatorio_broker.deferred import Cancelled
-from purgatorio_broker.delayed_delete_records import DeleteResult
-from purgatorio_broker.delayed_produce import ProduceResult
+import pytest
+
+from purgatorio.executors import QueuedExecutor
+from purgatorio.faults import CONTAIN, PROPAGATE
+from purgatorio.threads import THREADS
+from purgatorio_broker.deferred import Cancelled, Deferred
+from purgatorio_broker.delayed_future import DelayedFuturePurgatory
+from purgatorio_broker.delayed_produce import DeleteResult, ProduceResult
 from purgatorio_broker.delayed_share_fetch import DelayedShareFetch
-from purgatorio_broker.error import Error
+from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.fetch_request import CONSUMER, FetchParams, FetchPartition
-from purgatorio_broker.group import JoinResult, SyncResult
+from purgatorio_broker.group import Committed, JoinResult, SyncResult
 from purgatorio_broker.group_coordinator import NEW_MEMBER_TIMEOUT_MS
+from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import EpochEnd, Record
 from purgatorio_broker.partition import Isolation, ReadRecords
+from purgatorio_broker.request import Gatekeeper, RequestLayer
+from purgatorio_broker.runtime import VirtualRuntime
 from purgatorio_broker.share_partition import Acknowledgement, ShareLimits
+from purgatorio_broker.topics import Topics
 from purgatorio_wire.table.share_fetch import MIN_BYTES
 from purgatorio_wire.table.share_fetch import Share as ShareOf
 from story_lines import Line, paragraphs
@@ -99,7 +108,7 @@ class Group:
     def commit(self, name: str, at: int, error: str = "NONE", generation: int = 1) -> None:
         known = self._known(name)
         assert known is not None
-        assert self.coordinator.commit("g", generation, known.member, {P0: at}) is Error[error]
+        assert self.coordinator.commit("g", generation, known.member, {P0: Committed(at)}) is Error[error]
 
     def kill(self) -> None:
         self.coordinator.kill("g")
@@ -172,7 +181,8 @@ class Group:
         assert self.coordinator.waiting() == (rebalances, sessions)
 
     def committed(self, at: int | None, stored: int | None = None) -> None:
-        assert self.scene.group.committed(P0) == at
+        committed = self.scene.group.committed().get(P0)
+        assert (None if committed is None else committed.offset) == at
         assert stored is None or len(self.scene.stored) == self.stored + stored
 
     def ran(self, actions: int) -> None:
@@ -384,8 +394,8 @@ class Broker:
         self.boxes: dict[str, Answers[Any]] = {}
         self.made()
 
-    def made(self, min_isr: int = 2) -> None:
-        self.scene = Scene(min_isr=min_isr)
+    def made(self, min_isr: int = 2, segment_bytes: int = 100) -> None:
+        self.scene = Scene(min_isr=min_isr, segment_bytes=segment_bytes)
         self.manager = self.scene.manager
 
     def leads(self, number: int, *, isr: tuple[int, ...] = (0, 1, 2), epoch: int = 5) -> None:
@@ -395,8 +405,24 @@ class Broker:
         """It leads, without another replica."""
         self.manager.become_leader(PARTS[number], 1, (0,), (0,))
 
-    def follows(self, number: int) -> None:
-        self.manager.become_follower(PARTS[number], 6)
+    def fenced(self, number: int, epoch: int) -> None:
+        """Nobody leads in this epoch any more."""
+        for change in (
+            lambda: self.scene.leads(PARTS[number], epoch=epoch),
+            lambda: self.follows(number, epoch),
+        ):
+            with pytest.raises(BrokerError, match="FENCED_LEADER_EPOCH"):
+                change()
+
+    def shrink(self, number: int, *isr: int) -> None:
+        self.manager.shrink_isr(PARTS[number], isr)
+
+    def replicate(self, number: int, count: int, mark: int) -> None:
+        """The leader sends a follower so many records and its high watermark."""
+        self.manager.partition_or_raise(PARTS[number]).replicate([10] * count, 6, mark)
+
+    def follows(self, number: int, epoch: int = 6, truncate_to: int | None = None) -> None:
+        self.manager.become_follower(PARTS[number], epoch, truncate_to=truncate_to)
 
     def gone(self, number: int) -> None:
         self.manager.stop_replica(PARTS[number], deleted=True)
@@ -464,10 +490,16 @@ class Broker:
     def deleted(self, name: str, low: int) -> None:
         assert self.boxes[name].only()[P0] == DeleteResult(Error.NONE, low, low)
 
-    def end(self, number: int, at: int) -> None:
-        assert (
-            self.manager.partition_or_raise(PARTS[number]).ends(None, leader_only=True).log_end.offset == at
-        )
+    def end(self, number: int, at: int, **others: int) -> None:
+        """The end of the log; `high_watermark`, `last_stable`."""
+        ends = self.manager.partition_or_raise(PARTS[number]).ends(None, leader_only=False)
+        wanted = {"log_end": at, **others}
+        assert {name: getattr(ends, name).offset for name in wanted} == wanted
+
+    def role(self, number: int, **shown: object) -> None:
+        replica = self.manager.partition_or_raise(PARTS[number])
+        replica.check()
+        assert {field: getattr(replica, field)() for field in shown} == shown
 
     def waiting(self, *counts: int) -> None:
         assert self.manager.waiting() == counts
@@ -480,7 +512,108 @@ class Broker:
         assert [meter.count(key) for key in keys] == [*of[1:]]
 
 
-DAYS: Mapping[str, Callable[[], object]] = {"group": Group, "share": Share, "broker": Broker}
+NAMED = {"secret": TopicPartition("secret", 0), "nowhere": TopicPartition("nowhere", 0), "0": P0, "1": P1}
+
+
+class Layer(Broker):
+    """A day of the request layer: nobody may see the topic `secret`, and the broker does not know `nowhere`."""
+
+    def made(self, min_isr: int = 2, segment_bytes: int = 100) -> None:
+        super().made(min_isr, segment_bytes)
+        self.closed: set[str] = set()
+        knows = Gatekeeper(lambda topic: topic != "secret", lambda partition: partition.topic != "nowhere")
+        self.layer = RequestLayer(self.manager, knows)
+
+    def ask(self, name: str, acks: int, **sizes: int) -> None:
+        """A produce of one record of so many bytes each; of none by 0."""
+        box = self.boxes[name] = Answers[Any]()
+        batches = {NAMED[one.strip("p")]: (size,) if size else () for one, size in sizes.items()}
+        self.layer.produce(30, acks, batches, box, lambda: self.closed.add(name))
+
+    def read_of(self, name: str, *parts: str, replica: int = CONSUMER, offset: int = 0) -> None:
+        box = self.boxes[name] = Answers[Any]()
+        asked = {NAMED[part]: FetchPartition(offset, 1000) for part in parts}
+        self.layer.fetch(FetchParams(30, 1, 1000, replica_id=replica), asked, box)
+
+    # What must be so.
+
+    def merged(self, name: str, **errors: str) -> None:
+        """Each of the request, in its order."""
+        found = [(part, result.error.name) for part, result in self.boxes[name].only().items()]
+        assert found == [(NAMED[one.strip("p")], error) for one, error in errors.items()]
+
+    def ended(self, *names: str) -> None:
+        """Of these the connection was closed, of no other."""
+        assert self.closed == {*names}
+
+
+class Topic:
+    """A day of the metadata: topics, elections, and what waits for futures."""
+
+    def __init__(self) -> None:
+        self.runtime = VirtualRuntime(3, faults=PROPAGATE)
+        self.topics = Topics(self.runtime)
+        self.executor = QueuedExecutor(faults=PROPAGATE)
+        self.purgatory = DelayedFuturePurgatory("AlterAcls", self.executor, self.runtime)
+        self.boxes: defaultdict[str, Answers[Any]] = defaultdict(Answers)
+        self.futures: defaultdict[str, Deferred[object]] = defaultdict(lambda: Deferred(THREADS))
+
+    def leader(self, topic: str, number: int, node: int = 1) -> None:
+        self.topics.metadata.set_leader(TopicPartition(topic, number), node)
+
+    def create(self, name: str, wait: int = 30, **counts: int) -> None:
+        self.topics.create(wait, counts, self.boxes[name])
+
+    def grow(self, name: str, **totals: int) -> None:
+        self.topics.create_partitions(30, totals, self.boxes[name])
+
+    def elect(self, name: str, *parts: tuple[str, int]) -> None:
+        asked = [TopicPartition(*part) for part in parts]
+        self.topics.elect(30, dict.fromkeys(asked, 1), self.boxes[name])
+
+    def done(self, *names: str) -> None:
+        for name in names:
+            self.futures[name].complete(name)
+
+    def all_of(self, name: str, *futures: str) -> None:
+        """Call back when these are done."""
+        waited = [self.futures[one] for one in futures]
+        self.purgatory.try_complete_else_watch(20, waited, lambda: self.boxes[name]("called"))
+
+    def wait(self, by_ms: int) -> None:
+        self.runtime.advance(by_ms)
+
+    # What must be so.
+
+    def waits(self, name: str) -> None:
+        assert not self.boxes[name]
+
+    def told(self, name: str, *same: str, **errors: str) -> None:
+        """The error of each topic, or that of all."""
+        answer = self.boxes[name].only()
+        found = {str(one): error.name for one, error in answer.items()}
+        assert found == (errors or dict.fromkeys(found, *same))
+
+    def called(self, name: str) -> None:
+        assert self.boxes[name].only() == "called"
+
+    def ran(self, actions: int) -> None:
+        """So many, on the executor."""
+        assert self.executor.run_all() == actions
+
+    def waiting(self, count: int) -> None:
+        assert self.purgatory.num_delayed() == count
+
+    def future(self, name: str, *, undone: bool = False, late: bool = False) -> None:
+        outcome = self.futures[name].outcome()
+        assert (outcome is None) is undone
+        assert outcome is None or isinstance(outcome.error, TimeoutError) is late
+        assert outcome is None or outcome.value == (None if late else name)
+
+
+DAYS: Mapping[str, Callable[[], object]] = {
+    "group": Group, "share": Share, "broker": Broker, "request": Layer, "topics": Topic,
+}  # fmt: skip
 """By file."""
 
 

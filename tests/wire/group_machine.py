@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from purgatorio_broker.error import Error
-from purgatorio_broker.group import GroupState, JoinResult, SyncResult
+from purgatorio_broker.group import Committed, GroupState, JoinResult, SyncResult
 from purgatorio_broker.group_coordinator import NEW_MEMBER_TIMEOUT_MS
 from wire.broker_scene import P0, Answers
 from wire.group_scene import REBALANCE_MS, SESSION_MS, GroupScene
@@ -116,7 +116,9 @@ class GroupMachine(RuleBasedStateMachine):
     def commit(self, number: int) -> None:
         """A member says how far it has read: as good as a heartbeat."""
         client = self.pick(number)
-        error = self.group.coordinator.commit("g", client.generation, client.member, {P0: client.generation})
+        error = self.group.coordinator.commit(
+            "g", client.generation, client.member, {P0: Committed(client.generation)}
+        )
         if error is Error.NONE:
             client.heard_ms = self.now_ms()
         self.request_ends()

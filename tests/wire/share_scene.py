@@ -10,11 +10,10 @@ from purgatorio.executors import QueuedExecutor
 from purgatorio.sync import Sync
 from purgatorio.threads import THREADS
 from purgatorio_broker.deferred import Deferred
-from purgatorio_broker.delayed_share_fetch import DelayedShareFetch, ShareResult
+from purgatorio_broker.delayed_share_fetch import DelayedShareFetch, ShareFetches, ShareResult
 from purgatorio_broker.fetch_request import FetchParams
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.partition import Isolation, ReadRecords
-from purgatorio_broker.share_fetches import ShareFetches
 from purgatorio_broker.share_log import ShareLog, ShareRead, ShareReads
 from purgatorio_broker.share_partition import ShareLimits, SharePartition
 from purgatorio_wire.table.share_fetch import MIN_BYTES, Share

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from purgatorio_broker.delayed_group import DelayedHeartbeat, DelayedSync
-from purgatorio_broker.group import Group, GroupState, JoinResult, Member, SyncResult
-from purgatorio_broker.runtime import VirtualRuntime
+from purgatorio_broker.group import GroupState, JoinResult, Member, SyncResult
+from purgatorio_broker.group_coordinator import DelayedHeartbeat, DelayedSync
 from purgatorio_wire.table.group import (
     HEARTBEAT,
     JOIN,
@@ -88,41 +87,38 @@ def assert_ended(
     assert not any(boxes.values())
 
 
-def sync_group(situation: Syncing) -> tuple[Group, DelayedSync]:
-    """A group, and an operation of its generation, or of one that has passed since."""
-    runtime = VirtualRuntime()
-    group = Group("g", runtime.sync)
+def sync_of(situation: Syncing) -> DelayedSync:
+    """An operation of a group's generation, or of one that has passed since."""
+    scene = GroupScene()
+    group = scene.group
     for number in range(2):
         group.put(replace(MEMBER, id=f"m{number}"))
     group.next_generation()
-    operation = DelayedSync(10, group, lambda group, generation: None, runtime)
+    operation = DelayedSync(10, group, scene.coordinator)
     if not situation.same_generation:
         group.next_generation()
     for number in range(2 - situation.missing):
         group.has_synced(f"m{number}")
     group.enter(GroupState(situation.phase.value))
-    return group, operation
+    return operation
 
 
 def test_syncs() -> None:
     """B501 to B504: whether the operation completes."""
     for situation in SYNC.situations:
-        _, operation = sync_group(situation)
-        assert operation.try_complete() is SYNC.decide(situation).answer, situation
+        assert sync_of(situation).try_complete() is SYNC.decide(situation).answer, situation
 
 
 def test_heartbeats() -> None:
     """B601 to B608: whether the operation completes."""
     for situation in HEARTBEAT.situations:
-        runtime = VirtualRuntime()
-        group = Group("g", runtime.sync)
+        scene = GroupScene()
+        group = scene.group
         if situation.is_member:
             group.put(member_of(situation))
         if situation.dead:
             group.enter(GroupState.DEAD)
-        operation = DelayedHeartbeat(
-            10, group, "m", lambda group, member, pending: None, runtime, pending=situation.pending
-        )
+        operation = DelayedHeartbeat(10, group, scene.coordinator, "m", pending=situation.pending)
         assert operation.try_complete() is HEARTBEAT.decide(situation).answer, situation
 
 

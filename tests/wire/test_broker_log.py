@@ -1,4 +1,4 @@
-"""The log and the partition under the broker: against a list of sizes, and at their edges."""
+"""The log under the broker: against a list of sizes, and at its edges."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from purgatorio.invariant import InvariantBroken
 from purgatorio.threads import THREADS
-from purgatorio_broker.error import BrokerError, Error
+from purgatorio_broker.error import BrokerError
 from purgatorio_broker.log import EpochEnd, Log, OffsetMetadata
-from purgatorio_broker.partition import Isolation, Partition
 
 SEGMENT_BYTES = 30
 
@@ -90,80 +89,3 @@ def test_epochs_end_where_the_next_begins() -> None:
     ]  # fmt: skip
     with pytest.raises(InvariantBroken, match="epoch 4"):
         log.append([1], 4)
-
-
-def partition(min_isr: int = 1) -> Partition:
-    return Partition(0, min_isr=min_isr, segment_bytes=1000, sync=THREADS)
-
-
-def test_an_older_leader_is_fenced() -> None:
-    """Whoever comes with an older epoch was overtaken; the same epoch may come twice."""
-    replica = partition()
-    replica.become_leader(5, (0, 1), (0, 1))
-    for change in (lambda: replica.become_leader(4, (0,), (0,)), lambda: replica.become_follower(4)):
-        with pytest.raises(BrokerError, match="FENCED_LEADER_EPOCH"):
-            change()
-    replica.become_leader(5, (0, 1), (0,))
-    assert (replica.leads(), replica.epoch(), replica.isr()) == (True, 5, frozenset({0}))
-
-
-def test_the_high_watermark_is_the_smallest_end_in_sync() -> None:
-    """It rises with the slowest, and when the slowest leaves; it never falls while this broker leads."""
-    replica = partition()
-    replica.become_leader(1, (0, 1, 2), (0, 1, 2))
-    replica.append([1, 1, 1], acks=1)
-    assert [replica.follower_fetched(1, 3), replica.follower_fetched(2, 1)] == [False, True]
-    assert replica.shrink_isr((0, 1))
-    assert replica.ends(None, leader_only=True).high_watermark.offset == 3
-    assert not replica.follower_fetched(2, 2)
-    assert replica.isr() == frozenset({0, 1}), "not in sync before it has the high watermark"
-    replica.follower_fetched(2, 3)
-    assert replica.isr() == frozenset({0, 1, 2})
-    replica.check()
-
-
-def test_a_stranger_s_fetch_counts_for_nothing() -> None:
-    replica = partition()
-    replica.become_leader(1, (0, 1), (0, 1))
-    with pytest.raises(BrokerError, match="NOT_LEADER_OR_FOLLOWER"):
-        replica.follower_fetched(7, 0)
-
-
-def test_a_truncated_follower_forgets_what_lay_behind() -> None:
-    """Its log ends where the new leader's does, and its high watermark is not above it."""
-    replica = partition()
-    replica.become_leader(1, (0,), (0,))
-    replica.append([1, 1, 1], acks=1)
-    replica.become_follower(2, truncate_to=1)
-    ends = replica.ends(None, leader_only=False)
-    assert (ends.log_end.offset, ends.high_watermark.offset) == (1, 1)
-    replica.replicate([5], 2, 9)
-    assert replica.ends(None, leader_only=False).high_watermark == OffsetMetadata(2), "a bare offset"
-    replica.check()
-
-
-@pytest.mark.parametrize(("marker", "aborted"), [("commit", 0), ("abort", 1)])
-def test_committed_readers_and_open_transactions(marker: str, aborted: int) -> None:
-    """They stop at the first open one; its end lets them go on, and names what is not to be shown."""
-    replica = partition()
-    replica.become_leader(1, (0,), (0,))
-    replica.append([1], acks=1)
-    replica.append([1, 1], acks=1, producer="p")
-    assert replica.ends(None, leader_only=True).last_stable.offset == 1
-    replica.append([1], acks=1, producer="p", marker=marker)
-    assert replica.ends(None, leader_only=True).last_stable.offset == 4
-    read = replica.read(0, 100, Isolation.COMMITTED, None, None, leader_only=True, at_least_one=True)
-    assert [(found.first, found.last) for found in read.aborted] == [(1, 3)] * aborted
-
-
-@pytest.mark.parametrize(("offset", "meant"), [(-1, 2), (0, 0), (1, 1), (2, 2)])
-def test_deletions_up_to_the_high_watermark(offset: int, meant: int) -> None:
-    """-1 means the high watermark itself; above it, and below -1, nothing may be deleted."""
-    replica = partition()
-    replica.become_leader(1, (0,), (0,))
-    replica.append([1, 1], acks=1)
-    assert replica.delete_before(offset) == meant
-    for refused in (-2, 3):
-        with pytest.raises(BrokerError) as raised:
-            replica.delete_before(refused)
-        assert raised.value.error is Error.OFFSET_OUT_OF_RANGE

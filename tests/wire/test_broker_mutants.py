@@ -15,17 +15,13 @@ from mutants.reference.mutant import Mutant
 from purgatorio.delayed.action_queue import ActionQueue
 from purgatorio_broker.delayed_fetch import DelayedFetch
 from purgatorio_broker.delayed_parts import DelayedParts
-from purgatorio_broker.delayed_produce import ProduceResult
-from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import FetchParams, FetchPartition, FetchResult
 from purgatorio_broker.key import TopicPartition
-from purgatorio_broker.partition import Isolation
 from purgatorio_stress.mutant.patch import Patch, edited, patched
-from wire.broker_days import DAYS, lived
-from wire.broker_scene import P0, P1, Answers, Scene
+from wire.broker_days import DAYS, Broker, lived
+from wire.broker_scene import P0, Scene
 
 Fetched = Mapping[TopicPartition, FetchResult]
-Produced = Mapping[TopicPartition, ProduceResult]
 
 
 class Broken(Exception):
@@ -71,39 +67,15 @@ def a_chain_of_completions_is_a_loop() -> None:
     assert answered == list(range(300)), "as deep as the chain is long"
 
 
-def a_decided_partition_keeps_its_answer() -> None:
-    """B109: replicated, then lost, while the request waits for another partition."""
-    scene = Scene().leads(P0, P1)
-    answers: Answers[Produced] = Answers()
-    scene.manager.append_records(1000, -1, {P0: (10,), P1: (10,)}, answers)
-    for follower in (1, 2):
-        scene.follower(follower, P0, 1)
-    scene.manager.become_follower(P0, 6)
-    scene.manager.run_actions()
-    for follower in (1, 2):
-        scene.follower(follower, P1, 1)
-    assert answers.only()[P0].error is Error.NONE, "an acknowledgement was taken back"
-
-
-def a_throttled_follower_is_held_back() -> None:
-    """Its partition has data on an older segment; it waits all the same."""
-    scene = Scene(segment_bytes=10).leads(P0, isr=(0,))
-    scene.append(P0, 10, 10, 10)
-    scene.manager.throttle(frozenset({P0}))
-    answers: Answers[Fetched] = Answers()
-    params = FetchParams(30, 1, 1000, Isolation.LOG_END, replica_id=2)
-    scene.manager.fetch_records(params, {P0: FetchPartition(0, 1000)}, answers)
-    assert not answers, "answered at once, and again, and again: a busy loop"
-
-
 ASKS_AGAIN = edited(DelayedParts, "decide", "not status.undecided", "False")
 THROTTLED = " and not self._source.is_throttled(status.partition, self._params)"
 ROWS: dict[str, tuple[tuple[Patch, ...], Callable[[], None]]] = {
     "36": (MUTANTS[36].patches, a_chain_of_completions_is_a_loop),
     "37": (MUTANTS[37].patches, every_action_runs),
-    "asks again": ((ASKS_AGAIN,), a_decided_partition_keeps_its_answer),
+    "asks again": ((ASKS_AGAIN,), partial(lived, Broker, "a_decided_partition_keeps_its_answer")),
     "throttle forgotten": (
-        (edited(DelayedFetch, "_bytes_available", THROTTLED, ""),), a_throttled_follower_is_held_back
+        (edited(DelayedFetch, "_bytes_available", THROTTLED, ""),),
+        partial(lived, Broker, "a_throttled_follower_waits_before_an_older_segment"),
     ),
 }  # fmt: skip
 """A mutant, and the scenario that tells it from the code. The throttle is of the family of 97 (KAFKA-6937)."""

@@ -11,7 +11,7 @@ from purgatorio_broker import group_coordinator
 from purgatorio_broker.delayed_parts import DelayedParts
 from purgatorio_broker.error import Error
 from purgatorio_broker.group_coordinator import GroupCoordinator
-from purgatorio_broker.partition import EnoughReplicas, LogEnds, Partition
+from purgatorio_broker.partition import LogEnds, Partition
 from purgatorio_broker.share_partition import SharePartition
 from purgatorio_stress.mutant.patch import Patch, edited, patched
 from wire.broker_machine import BrokerMachine
@@ -21,9 +21,7 @@ from wire.group_scene import REBALANCE_MS, SESSION_MS
 from wire.share_machine import ShareMachine
 from wire.whole_machine import WholeMachine
 
-ACKNOWLEDGED_EARLY = Patch(
-    Partition, "enough_replicas", lambda self, offset: EnoughReplicas(True, Error.NONE)
-)
+ACKNOWLEDGED_EARLY = Patch(Partition, "enough_replicas", lambda self, offset: Error.NONE)
 MACHINES = [BrokerMachine, GroupMachine, WholeMachine, ShareMachine]
 
 

@@ -12,14 +12,13 @@ import pytest
 from purgatorio.delayed.dialect import Dialect
 from purgatorio_broker.deferred import Deferred
 from purgatorio_broker.delayed_produce import ProduceResult
-from purgatorio_broker.delayed_share_fetch import ShareResult
+from purgatorio_broker.delayed_share_fetch import ShareFetches, ShareResult
 from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import FetchParams, FetchPartition, FetchResult
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.partition import Isolation, ReadRecords
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.runtime import Runtime
-from purgatorio_broker.share_fetches import ShareFetches
 from purgatorio_broker.share_log import ShareLog
 from purgatorio_broker.share_partition import ShareLimits
 from wire.broker_scene import DIALECTS, P0, P1, PATIENCE_S, Call

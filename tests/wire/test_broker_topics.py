@@ -1,15 +1,11 @@
-"""Topics, elections, futures and thresholds: what waits for something other than a log."""
+"""Topics and elections: every pair of situations of their decision tables (see also `days/topics.txt`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import product
 
-from purgatorio.executors import QueuedExecutor
 from purgatorio.faults import PROPAGATE
-from purgatorio.threads import THREADS
-from purgatorio_broker.deferred import Deferred
-from purgatorio_broker.delayed_future import DelayedFuturePurgatory
 from purgatorio_broker.error import Error
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.runtime import VirtualRuntime
@@ -91,107 +87,3 @@ def test_elections() -> None:
         runtime.advance(30)
         got = [answers.only()[partition].value for partition in partitions]
         assert got == [answer or "REQUEST_TIMED_OUT" for answer in decided]
-
-
-def test_an_election_of_what_is_not_there_is_refused() -> None:
-    """B721: of a topic, and of a partition that its topic has not."""
-    _, topics = scene()
-    topics.metadata.set_leader(TopicPartition("a", 0), 1)
-    answers: Answers[Mapping[TopicPartition, Error]] = Answers()
-    asked = [TopicPartition("a", 1), TopicPartition("b", 0)]
-    topics.elect(30, dict.fromkeys(asked, 1), answers)
-    assert answers.only() == dict.fromkeys(asked, Error.UNKNOWN_TOPIC_OR_PARTITION)
-
-
-def test_new_partitions_are_waited_for() -> None:
-    """B702: a topic grows from one to three; it is answered when the last of the new ones has a leader."""
-    _, topics = scene()
-    topics.metadata.set_leader(TopicPartition("a", 0), 1)
-    answers: Answers[Mapping[str, Error]] = Answers()
-    topics.create_partitions(30, {"a": 3}, answers)
-    topics.metadata.set_leader(TopicPartition("a", 1), 1)
-    assert not answers
-    topics.metadata.set_leader(TopicPartition("a", 2), 2)
-    assert answers.only() == {"a": Error.NONE}
-
-
-def test_new_partitions_that_are_refused_or_late() -> None:
-    """B701, B703: as many as there are, a topic that is not there, and one that gets no leader in time."""
-    runtime, topics = scene()
-    for topic in ("a", "b"):
-        topics.metadata.set_leader(TopicPartition(topic, 0), 1)
-    answers: Answers[Mapping[str, Error]] = Answers()
-    topics.create_partitions(30, {"a": 1, "b": 2, "c": 2}, answers)
-    assert not answers
-    runtime.advance(30)
-    assert answers.only() == {
-        "a": Error.INVALID_PARTITIONS,
-        "b": Error.REQUEST_TIMED_OUT,
-        "c": Error.UNKNOWN_TOPIC_OR_PARTITION,
-    }
-
-
-def test_no_time_to_wait() -> None:
-    """A time-out of 0 is answered at once, with what is there."""
-    _, topics = scene()
-    answers: Answers[Mapping[str, Error]] = Answers()
-    topics.create(0, {"a": 1}, answers)
-    assert answers.only() == {"a": Error.REQUEST_TIMED_OUT}
-
-
-class Futures:
-    def __init__(self) -> None:
-        self.runtime = VirtualRuntime(3, faults=PROPAGATE)
-        self.executor = QueuedExecutor(faults=PROPAGATE)
-        self.purgatory = DelayedFuturePurgatory("AlterAcls", self.executor, self.runtime)
-        self.called: list[str] = []
-
-    def wait(self, *futures: Deferred[object]) -> None:
-        self.purgatory.try_complete_else_watch(20, futures, lambda: self.called.append("called"))
-
-
-def done(value: object) -> Deferred[object]:
-    future: Deferred[object] = Deferred(THREADS)
-    future.complete(value)
-    return future
-
-
-def undone() -> Deferred[object]:
-    return Deferred(THREADS)
-
-
-def test_futures_that_are_done_are_not_waited_for() -> None:
-    """B751: called back on the caller, at once; nothing is left behind."""
-    futures = Futures()
-    futures.wait(done(1), done(2))
-    assert (futures.called, futures.purgatory.num_delayed(), futures.executor.run_all()) == (["called"], 0, 0)
-
-
-def test_the_last_future_calls_back_on_the_executor() -> None:
-    """B752: not on the thread that completes it."""
-    futures = Futures()
-    one, two = undone(), undone()
-    futures.wait(one, done(0), two)
-    one.complete(1)
-    two.complete(2)
-    assert futures.called == []
-    futures.executor.run_all()
-    assert futures.called == ["called"]
-    futures.runtime.advance(20)
-    assert futures.called == ["called"]
-
-
-def test_futures_that_are_late_fail() -> None:
-    """B753: not before the time-out; the one that is done keeps its value."""
-    futures = Futures()
-    kept, late = done("kept"), undone()
-    futures.wait(kept, late)
-    futures.runtime.advance(19)
-    assert not late.is_done()
-    futures.runtime.advance(1)
-    outcome, other = late.outcome(), kept.outcome()
-    assert outcome is not None
-    assert isinstance(outcome.error, TimeoutError)
-    assert other is not None
-    assert other.value == "kept"
-    assert futures.called == ["called"]

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from purgatorio_broker.delayed_delete_records import DeleteResult
-from purgatorio_broker.delayed_produce import ProduceResult
+from purgatorio_broker.delayed_produce import DeleteResult, ProduceResult
 from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import FetchParams, FetchPartition, FetchResult
 from purgatorio_broker.key import TopicPartition

@@ -508,7 +508,7 @@ def forgets_the_empty(patch: pytest.MonkeyPatch) -> None:
         groups: GroupCoordinator, group: str, generation: int, member: str, **more: str
     ) -> Error:
         for one in groups.groups():
-            if one.generation() and not one.committed_partitions():
+            if one.generation() and not one.committed():
                 groups.delete(one.id)  # refused where it has members
         return beats(groups, group, generation, member, **more)
 

@@ -26,29 +26,30 @@ class _Status(Generic[R]):
 
 
 class DelayedParts(DelayedOperation, Generic[P, R]):
-    """`results`: with what each part came. `at_time_out`: what it is answered if nothing is decided before; None: its
-    result stands. `callback` gets every part's result, once."""
+    """`results`: with what each part came. `ask`: the decision about an undecided part, given its current result;
+    None: not yet; it must not raise and must not block. `callback` gets every part's result, once."""
 
     def __init__(
         self,
         timeout_ms: int,
         results: Mapping[P, R],
-        at_time_out: Callable[[R], R | None],
+        ask: Callable[[P, R], R | None],
         callback: Callable[[Mapping[P, R]], None],
         runtime: Runtime,
         meter: ExpirationMeter | None = None,
     ) -> None:
         super().__init__(timeout_ms, dialect=runtime.dialect, faults=runtime.faults, sync=runtime.sync)
+        self._ask = ask
         self._callback = callback
         self._meter = meter
         self._statuses: tuple[tuple[P, AtomicRef[_Status[R]]], ...] = tuple(
-            (part, runtime.sync.atomic_ref(_status(result, at_time_out(result)), f"status.{part}"))
+            (part, runtime.sync.atomic_ref(_status(result, self.at_time_out(result)), f"status.{part}"))
             for part, result in results.items()
         )
 
     @abstractmethod
-    def ask(self, part: P, result: R) -> R | None:
-        """The decision about an undecided part, given its current result; None: not yet."""
+    def at_time_out(self, result: R) -> R | None:
+        """What a part that came with this is answered if nothing is decided before; None: that stands."""
 
     def decide(self) -> bool:
         """Ask about each part that is undecided; whether none is left."""
@@ -57,7 +58,7 @@ class DelayedParts(DelayedOperation, Generic[P, R]):
             status = cell.get()
             if not status.undecided:  # [B101] [B109] [B301] [B721] [B911]
                 continue
-            result = self.ask(part, status.result)
+            result = self._ask(part, status.result)
             if result is None:
                 left = True
             else:

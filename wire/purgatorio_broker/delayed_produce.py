@@ -1,13 +1,16 @@
-"""`DelayedProduce`: a Produce with acks=-1 waits for the replication of its records (Kafka's DelayedProduce).
+"""`DelayedProduce` and `DelayedDeleteRecords`: requests that wait for replicas (Kafka's operations of these names).
 
-Each request is one operation, watched under each of its partitions.
+Each request is one operation, watched under each of its partitions (`purgatorio_broker.delayed_parts`). What it asks
+about a partition, and how, is the replica manager's.
 
-The append has happened before the wait, so the offsets of the response are known. Only the error of each partition can
-still change. The error is REQUEST_TIMED_OUT at first, and is replaced when the partition is decided: the records of
-the partition are replicated, or the partition failed (`purgatorio_broker.delayed_parts`). A decided partition is never
-evaluated again. If the ISR shrinks later, the acknowledgement stays valid.
+**Produce** with acks=-1 waits for the replication of its records. The append has happened before the wait, so the
+offsets of the response are known. Only the error of each partition can still change. The error is REQUEST_TIMED_OUT at
+first, and is replaced when the partition is decided: the records of the partition are replicated, or the partition
+failed. If the ISR shrinks later, the acknowledgement stays valid. Clauses B101 to B109.
 
-Clauses B101 to B109. The clauses B108 and B109 are about the whole request.
+**DeleteRecords** waits until every replica has moved its log start: for the low watermark instead of the high
+watermark. The leader deletes its records before the operation is created. The followers delete their records when they
+fetch. Clauses B301 to B307.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,9 +19,6 @@ from dataclasses import dataclass, replace
 from purgatorio_broker.delayed_parts import DelayedParts
 from purgatorio_broker.error import Error
 from purgatorio_broker.key import TopicPartition
-from purgatorio_broker.meter import ExpirationMeter
-from purgatorio_broker.partition import EnoughReplicas
-from purgatorio_broker.runtime import Runtime
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,35 +31,27 @@ class ProduceResult:
     required_offset: int = -1
 
 
-ProduceCallback = Callable[[Mapping[TopicPartition, ProduceResult]], None]
-"""Gets every partition's result, once."""
+@dataclass(frozen=True, slots=True)
+class DeleteResult:
+    """A partition's answer; `low_watermark` is -1 with an error. `requested_offset`: what it waits for."""
 
-Validator = Callable[[TopicPartition, int], EnoughReplicas]
-"""Says whether a partition has enough replicas up to an offset; must not raise and must not block."""
+    error: Error
+    low_watermark: int = -1
+    requested_offset: int = -1
+
+
+ProduceCallback = Callable[[Mapping[TopicPartition, ProduceResult]], None]
+DeleteCallback = Callable[[Mapping[TopicPartition, DeleteResult]], None]
+"""Each gets every partition's result, once."""
 
 
 class DelayedProduce(DelayedParts[TopicPartition, ProduceResult]):
-    """Waits until every partition's records are replicated, or have failed. `results`: those of the append, one a
-    partition."""
-
-    def __init__(
-        self,
-        timeout_ms: int,
-        results: Mapping[TopicPartition, ProduceResult],
-        validator: Validator,
-        callback: ProduceCallback,
-        meter: ExpirationMeter,
-        runtime: Runtime,
-    ) -> None:
-        super().__init__(timeout_ms, results, _at_time_out, callback, runtime, meter)
-        self._validator = validator
-
-    def ask(self, part: TopicPartition, result: ProduceResult) -> ProduceResult | None:
-        """NONE or an error, once there is nothing to wait for."""
-        verdict = self._validator(part, result.required_offset)
-        decided = verdict.enough or verdict.error is not Error.NONE
-        return replace(result, error=verdict.error) if decided else None  # [B107]
+    def at_time_out(self, result: ProduceResult) -> ProduceResult | None:
+        return replace(result, error=Error.REQUEST_TIMED_OUT) if result.error is Error.NONE else None
 
 
-def _at_time_out(appended: ProduceResult) -> ProduceResult | None:
-    return replace(appended, error=Error.REQUEST_TIMED_OUT) if appended.error is Error.NONE else None
+class DelayedDeleteRecords(DelayedParts[TopicPartition, DeleteResult]):
+    def at_time_out(self, result: DeleteResult) -> DeleteResult | None:
+        if result.error is not Error.NONE:
+            return None
+        return replace(result, error=Error.REQUEST_TIMED_OUT, low_watermark=-1)

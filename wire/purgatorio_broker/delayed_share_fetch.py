@@ -40,18 +40,25 @@ from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 
+from purgatorio.delayed.action_queue import ActionQueue
 from purgatorio.delayed.operation import DelayedOperation
-from purgatorio.sync import AtomicRef
+from purgatorio.delayed.purgatory import Purgatory
+from purgatorio.sync import AtomicFlag, AtomicRef, Cell, Lock
+from purgatorio.timer.interface import Timer
 from purgatorio_broker.deferred import Deferred, Settled
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.fetch_request import FetchParams, FetchResult
-from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.key import ShareGroupKey, SharePartitionKey, TopicPartition
 from purgatorio_broker.log import OffsetMetadata, Record
+from purgatorio_broker.meter import ExpirationMeter
 from purgatorio_broker.partition import NOTHING_READ, ReadRecords
 from purgatorio_broker.runtime import Runtime
 from purgatorio_broker.share_holding import Held, LateAnswer, ReadHere, ReadingHere, ReadingRemotely
 from purgatorio_broker.share_log import ShareLog, ShareReads
-from purgatorio_broker.share_partition import SharePartition
+from purgatorio_broker.share_partition import Acknowledgement, ShareLimits, SharePartition
+
+EXPIRATIONS = "share"
+"""The meter's key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,22 +74,6 @@ ShareFetchCallback = Callable[[Mapping[TopicPartition, ShareResult]], None]
 """Gets what was acquired, and the errors, once; a partition that gave nothing is not there."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShareSurroundings:
-    """What an operation needs of its purgatory. `check(partition)`: an event of the group's key; `gave_data`: after
-    an answer, the partitions whose other fetches are to be checked later; `run_actions`: does what is to be done
-    later, where no request will; `answer_late`: starts a late answer; `remote_wait_ms`: how long the tier has;
-    `expired`: counts."""
-
-    log: ShareLog
-    remote_wait_ms: int
-    check: Callable[[TopicPartition], object]
-    gave_data: Callable[[Sequence[TopicPartition]], None]
-    run_actions: Callable[[], object]
-    answer_late: Callable[[LateAnswer], None]
-    expired: Callable[[], None]
-
-
 class DelayedShareFetch(DelayedOperation):
     """Waits until the member may acquire records of one of the partitions. `shares`: the partitions of the request, in
     its order."""
@@ -93,9 +84,9 @@ class DelayedShareFetch(DelayedOperation):
         params: FetchParams,
         shares: Sequence[SharePartition],
         callback: ShareFetchCallback,
-        surroundings: ShareSurroundings,
-        runtime: Runtime,
+        fetches: "ShareFetches",
     ) -> None:
+        runtime = fetches._runtime
         super().__init__(
             params.max_wait_ms, dialect=runtime.dialect, faults=runtime.faults, sync=runtime.sync
         )
@@ -103,7 +94,7 @@ class DelayedShareFetch(DelayedOperation):
         self._params = params
         self._shares = MappingProxyType({share.partition: share for share in shares})
         self._callback = callback
-        self._surroundings = surroundings
+        self._fetches = fetches
         self._held: AtomicRef[Held | None] = runtime.sync.atomic_ref(None, "share-fetch.held")
 
     def try_complete(self) -> bool:
@@ -131,17 +122,17 @@ class DelayedShareFetch(DelayedOperation):
         if isinstance(held, ReadHere):
             self._answer(held.locked, held.results)
             return
-        remaining_ms = self._surroundings.remote_wait_ms - self._params.max_wait_ms
+        remaining_ms = self._fetches.remote_wait_ms - self._params.max_wait_ms
         if held.is_done() or remaining_ms <= 0:
             self._answer_remotely(held)  # [B944]
         else:
             late = LateAnswer(held, remaining_ms, self._answer_late, self.sync)
-            self._surroundings.answer_late(late)  # [B943]
+            self._fetches._answer_late(late)  # [B943]
 
     def on_expiration(self) -> None:
         """Counts the expiry, and runs the actions that the answer has queued, because no request will."""
-        self._surroundings.expired()
-        self._surroundings.run_actions()
+        self._fetches.expirations.mark(EXPIRATIONS)
+        self._fetches.actions.run_all()
 
     def _begin(self) -> bool:
         """No locks are held: take those that are free, and evaluate."""
@@ -152,9 +143,7 @@ class DelayedShareFetch(DelayedOperation):
         if not unread:
             return self._complete_if_enough(locked, {})
         try:
-            future = self._surroundings.log.read_later(
-                unread, self._each_bytes(locked), self._params.isolation
-            )
+            future = self._fetches.log.read_later(unread, self._each_bytes(locked), self._params.isolation)
         except Exception:
             self._unlock(locked)
             return self.force_complete()
@@ -162,7 +151,7 @@ class DelayedShareFetch(DelayedOperation):
         if read is not None:
             return self._after_read(locked, read)
         self._wait_on(ReadingHere(locked, future))
-        return self._look_again_unless(future.subscribe(partial(self._surroundings.check, locked[0])))
+        return self._look_again_unless(future.subscribe(partial(self._fetches._event, locked[0])))
 
     def _after_read(self, locked: tuple[TopicPartition, ...], read: Settled[ShareReads]) -> bool:
         """The local log has been read for some of `locked`."""
@@ -193,7 +182,7 @@ class DelayedShareFetch(DelayedOperation):
         return False  # [B924] [B934]
 
     def _go_remote(self, partitions: tuple[TopicPartition, ...]) -> bool:
-        each_bytes, log = self._each_bytes(partitions), self._surroundings.log
+        each_bytes, log = self._each_bytes(partitions), self._fetches.log
         reads: list[tuple[TopicPartition, Deferred[ReadRecords]]] = []
         try:
             for partition in partitions:
@@ -210,7 +199,7 @@ class DelayedShareFetch(DelayedOperation):
         if reading.is_done():
             return self._complete_from(reading)
         self._wait_on(reading)
-        check = self._surroundings.check
+        check = self._fetches._event
         waits = [future.subscribe(partial(check, partition)) for partition, future in reads]
         return self._look_again_unless(all(waits))
 
@@ -279,7 +268,7 @@ class DelayedShareFetch(DelayedOperation):
         except Exception as error:
             self.faults.caught(error, "on_complete", self)
         finally:
-            self._surroundings.run_actions()
+            self._fetches.actions.run_all()
 
     def _answer(self, locked: tuple[TopicPartition, ...], read: Mapping[TopicPartition, FetchResult]) -> None:
         """Read what has not been read, acquire, call back; and give the locks back, whatever happens."""
@@ -293,10 +282,10 @@ class DelayedShareFetch(DelayedOperation):
             self._callback({p: r for p, r in answer.items() if r.records or r.error is not Error.NONE})
         finally:
             self._unlock(locked)
-            self._surroundings.gave_data(gave)  # [B929]
+            self._fetches._queue_checks(gave)  # [B929]
 
     def _read_now(self, partition: TopicPartition, each_bytes: int) -> FetchResult:
-        share, log = self._shares[partition], self._surroundings.log
+        share, log = self._shares[partition], self._fetches.log
         try:
             read = log.read_now(partition, share.next_offset(), each_bytes, self._params.isolation)
         except Exception as error:
@@ -323,7 +312,7 @@ class DelayedShareFetch(DelayedOperation):
         total_bytes = 0
         for partition in locked:
             start = self._shares[partition].place()
-            end = self._surroundings.log.end(partition, self._params.isolation)
+            end = self._fetches.log.end(partition, self._params.isolation)
             if start is None:
                 continue
             if start.offset > end.offset or start.is_on_older_segment(end):
@@ -333,7 +322,7 @@ class DelayedShareFetch(DelayedOperation):
 
     def _end_or_error(self, partition: TopicPartition) -> tuple[OffsetMetadata | None, Error]:
         try:
-            return self._surroundings.log.end(partition, self._params.isolation), Error.NONE
+            return self._fetches.log.end(partition, self._params.isolation), Error.NONE
         except BrokerError as refused:
             return None, refused.error
 
@@ -348,3 +337,111 @@ class DelayedShareFetch(DelayedOperation):
     def _each_bytes(self, locked: Sequence[TopicPartition]) -> int:
         """[B928] Every partition gets the same share of the bytes (Kafka's uniform strategy)."""
         return self._params.max_bytes // max(len(locked), 1)
+
+
+class ShareFetches:
+    """The share fetches of one group, and what its members have acquired. Run `actions` after each call, with no lock
+    in hand; events that are no call (a time-out, a read that ended) run them themselves. `remote_wait_ms`: how long the
+    tier has, whatever a member asks for."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        actions: ActionQueue,
+        group: str,
+        partitions: Sequence[TopicPartition],
+        log: ShareLog,
+        limits: ShareLimits,
+        *,
+        remote_wait_ms: int = 500,
+    ) -> None:
+        self._runtime = runtime
+        self.actions = actions
+        self._group = group
+        self._timer: Timer = runtime.timer("share")
+        self._shares = tuple(
+            SharePartition(partition, limits, self._timer, self._event, runtime.sync)
+            for partition in partitions
+        )
+        self._purgatory: Purgatory[DelayedShareFetch] = runtime.purgatory("ShareFetch")
+        self.log = log
+        self.remote_wait_ms = remote_wait_ms
+        self._closed: AtomicFlag = runtime.sync.atomic_flag(False, "share-fetches.closed")
+        self._lock: Lock = runtime.sync.lock("late-answers")
+        self._late: Cell[list[LateAnswer]] = runtime.sync.cell([], "late-answers")
+        self.expirations = ExpirationMeter(runtime.sync)
+
+    def share(self, partition: TopicPartition) -> SharePartition:
+        """What the group has of `partition`. KeyError for one that it does not share."""
+        return {share.partition: share for share in self._shares}[partition]
+
+    def fetch(
+        self,
+        member: str,
+        params: FetchParams,
+        partitions: Sequence[TopicPartition],
+        callback: ShareFetchCallback,
+    ) -> DelayedShareFetch:
+        """Answer now or later; returns the operation. KeyError as `share`."""
+        operation = DelayedShareFetch(member, params, [self.share(p) for p in partitions], callback, self)
+        keys = [key for p in partitions for key in (ShareGroupKey(self._group, p), SharePartitionKey(p))]
+        self._purgatory.try_complete_else_watch(operation, keys)
+        return operation
+
+    def acknowledge(
+        self, member: str, partition: TopicPartition, offsets: Iterable[int], how: Acknowledgement
+    ) -> Error:
+        """A member is done with these: others may find room now, or the records themselves."""
+        error = self.share(partition).acknowledge(member, offsets, how)
+        if error is Error.NONE:
+            self._queue_checks([partition])
+        return error
+
+    def close_session(self, member: str) -> int:
+        """A member is gone: what it had can be acquired again; returns how many records that were."""
+        released = {share.partition: share.release_member(member) for share in self._shares}
+        self._queue_checks([partition for partition, count in released.items() if count])
+        return sum(released.values())
+
+    def partition_moved(self, partition: TopicPartition) -> int:
+        """Its high watermark rose, or its role changed; returns how many this completed."""
+        return self._purgatory.check_and_complete(SharePartitionKey(partition))
+
+    def waiting(self) -> int:
+        """The operations that the timer holds. One whose answer comes late has been completed."""
+        return self._purgatory.num_delayed()
+
+    def check(self) -> None:
+        for share in self._shares:
+            share.check()
+        self._purgatory.check()
+
+    def shutdown(self) -> None:
+        """Complete what waits, and answer what was put off, now."""
+        self._closed.set(True)
+        self._purgatory.close()
+        with self._lock:
+            late = list(self._late.get())
+        for answer in late:
+            answer.give()
+        self._timer.close()
+
+    def _queue_checks(self, partitions: Sequence[TopicPartition]) -> None:
+        for partition in partitions:
+            self.actions.add(partial(self._check, partition))
+
+    def _check(self, partition: TopicPartition) -> int:
+        group = self._purgatory.check_and_complete(ShareGroupKey(self._group, partition))
+        return group + self._purgatory.check_and_complete(SharePartitionKey(partition))
+
+    def _event(self, partition: TopicPartition) -> None:
+        """A read has ended, or an acquisition lock has timed out: there is no request to run the queue."""
+        self._purgatory.check_and_complete(ShareGroupKey(self._group, partition))
+        self.actions.run_all()
+
+    def _answer_late(self, late: LateAnswer) -> None:
+        with self._lock:
+            self._late.set([other for other in self._late.get() if not other.is_given()] + [late])
+        late.begin(self._timer)
+        if self._closed.get():
+            late.give()

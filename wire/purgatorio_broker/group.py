@@ -10,11 +10,20 @@ pending member is not a member.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import NamedTuple
 
 from purgatorio.invariant import require
 from purgatorio.sync import Cell, Lock, Sync
 from purgatorio_broker.error import Error
 from purgatorio_broker.key import TopicPartition
+
+
+class Committed(NamedTuple):
+    """How far a group has read, what it wrote beside that, and the place of this commit among all."""
+
+    offset: int
+    note: str = ""
+    place: int = 0
 
 
 class GroupState(Enum):
@@ -98,7 +107,7 @@ class Group:
         self._state: Cell[GroupState] = sync.cell(GroupState.EMPTY, "group.state")
         self._generation: Cell[int] = sync.cell(0, "group.generation")
         self._leader: Cell[str] = sync.cell("", "group.leader")
-        self._offsets: Cell[dict[TopicPartition, int]] = sync.cell({}, "group.offsets")
+        self._offsets: Cell[dict[TopicPartition, Committed]] = sync.cell({}, "group.offsets")
         self.protocol_type: Cell[str] = sync.cell("", "group.protocol-type")
         self.new_member_added: Cell[bool] = sync.cell(False, "group.new-member-added")
 
@@ -204,16 +213,14 @@ class Group:
         """Nobody's sync is missing: the generation has ended."""
         self._pending_sync.mutate().clear()
 
-    def committed_partitions(self) -> list[TopicPartition]:
-        return list(self._offsets.get())
-
     def metadata(self, member: Member) -> bytes:
         """The member's metadata for the protocol in use; b"" if it gave none."""
         return dict(zip(member.protocols, member.metadata, strict=False)).get(self.protocol(), b"")
 
-    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """The group has read up to these."""
-        self._offsets.mutate().update(offsets)
+    def commit(self, offsets: Mapping[TopicPartition, Committed]) -> None:
+        """The group has read up to these. What was committed at a later place stays."""
+        there = self._offsets.mutate()
+        there |= {p: one for p, one in offsets.items() if p not in there or there[p].place <= one.place}
 
     def forget(self, topic: str) -> None:
         """The topic is deleted: what was committed of it says nothing of one that is made later by its name."""
@@ -222,9 +229,8 @@ class Group:
             {partition: offset for partition, offset in offsets.items() if partition.topic != topic}
         )
 
-    def committed(self, partition: TopicPartition) -> int | None:
-        """The committed offset; None if there is none."""
-        return self._offsets.get().get(partition)
+    def committed(self) -> dict[TopicPartition, Committed]:
+        return dict(self._offsets.get())
 
     def rebalance_timeout_ms(self) -> int:
         """The longest that a member requested; 0 without members."""

@@ -12,6 +12,24 @@ REBALANCE_IN_PROGRESS. (Kafka does not answer the first request.)
 The caller of a method runs the action queue afterwards. `persist` may append to a log, and the append may make
 operations ready. These operations must be completed from the queue, not under the group's lock.
 
+What waits (Kafka's DelayedJoin, DelayedSync and DelayedHeartbeat):
+
+* A rebalance waits for the joins of the members. Its time-out is the group's rebalance time-out. A member that has not
+  rejoined by then is removed, and the rebalance ends with the other members. The first rebalance of an empty group
+  cannot know the number of members that will join. So it waits for the initial delay, and waits again as long as new
+  members join, up to the rebalance time-out. Clauses B401 to B407.
+* A generation waits for the syncs of its members (KAFKA-12890). A member that joins and never syncs would block the
+  generation for ever. So such a member is removed at the rebalance time-out. The completion of the operation has no
+  effect, because the SyncGroup requests are answered when the leader's SyncGroup comes. Clauses B501 to B504.
+* The session of a member waits for a heartbeat or another request of the member. The expiry removes the member. A
+  heartbeat does three things. It sets `satisfied` of the member and checks the member's key, which completes the
+  waiting operation. It resets `satisfied`. It registers the next operation. Without the reset, the next operation
+  would complete at once, and no operation would watch the session (KAFKA-9752). The completion of the operation has no
+  effect. Clauses B601 to B608.
+
+These operations use the group's lock, which other code holds too. So these operations need the dialect `locked`. With
+`pending-flag`, an event would be lost while other code holds the lock (KAFKA-8334).
+
 Not implemented: the retention of offsets, sizes and limits of groups.
 """
 
@@ -19,11 +37,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from purgatorio.delayed.action_queue import ActionQueue
+from purgatorio.delayed.locked import LOCKED
+from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.delayed.purgatory import Purgatory
 from purgatorio.sync import Cell, Lock
-from purgatorio_broker.delayed_group import DelayedHeartbeat, DelayedJoin, DelayedSync, InitialDelayedJoin
 from purgatorio_broker.error import Error
 from purgatorio_broker.group import (
+    Committed,
     Group,
     GroupState,
     JoinCallback,
@@ -37,6 +57,104 @@ from purgatorio_broker.runtime import Runtime
 
 NEW_MEMBER_TIMEOUT_MS = 5 * 60 * 1000
 """How long a new member may wait for its first join to be answered; its session time-out counts from then on."""
+
+
+class _InGroup(DelayedOperation):
+    """What waits under the group's lock, for its coordinator; it does nothing on completion unless it says so."""
+
+    def __init__(self, timeout_ms: int, group: Group, coordinator: "GroupCoordinator") -> None:
+        runtime = coordinator._runtime
+        super().__init__(
+            timeout_ms, dialect=LOCKED, lock=group.lock, faults=runtime.faults, sync=runtime.sync
+        )
+        self._group = group
+        self._coordinator = coordinator
+
+    def on_complete(self) -> None:
+        """Nothing."""
+
+
+class DelayedJoin(_InGroup):
+    """Waits until all members have joined; its expiry continues without the others."""
+
+    def try_complete(self) -> bool:
+        """Every member has joined, and no member is pending."""
+        return self._group.all_have_joined() and self.force_complete()  # [B401] [B402] [B403]
+
+    def on_complete(self) -> None:
+        self._coordinator._end_rebalance(self._group)
+
+    def on_expiration(self) -> None:
+        """Run what the end has queued, as there is no request that does (KAFKA-8334)."""
+        self._coordinator.actions.run_all()  # [B408]
+
+
+class InitialDelayedJoin(DelayedJoin):
+    """The first rebalance of an empty group: waits its delay out, and once more where somebody joined meanwhile.
+    `remaining_ms`: how long it may still be put off after this delay."""
+
+    def __init__(
+        self, delay_ms: int, remaining_ms: int, group: Group, coordinator: "GroupCoordinator"
+    ) -> None:
+        super().__init__(delay_ms, group, coordinator)
+        self._remaining_ms = remaining_ms
+
+    def try_complete(self) -> bool:
+        """Never by an event: only the time-out knows that the delay has ended."""
+        return False
+
+    def on_complete(self) -> None:
+        """Wait on if somebody came meanwhile and there is time left, else end the rebalance."""
+        if self._group.new_member_added.get() and self._remaining_ms > 0:
+            self._group.new_member_added.set(False)
+            delay_ms = min(self._coordinator._initial_delay_ms, self._remaining_ms)
+            self._coordinator._wait_initially(self._group, delay_ms, max(self._remaining_ms - delay_ms, 0))
+        else:
+            self._coordinator._end_rebalance(self._group)
+
+
+class DelayedSync(_InGroup):
+    """Waits until all members of a generation have synced; its expiry removes the others, without the lock."""
+
+    def __init__(self, timeout_ms: int, group: Group, coordinator: "GroupCoordinator") -> None:
+        super().__init__(timeout_ms, group, coordinator)
+        self._generation = group.generation()
+
+    def try_complete(self) -> bool:
+        """The generation has ended, or no sync is missing."""
+        over = self._generation != self._group.generation()  # [B501]
+        settled = self._group.state() in (GroupState.COMPLETING, GroupState.STABLE)  # [B502]
+        if settled and not over and self._group.pending_sync():  # [B503] [B504]
+            return False
+        return self.force_complete()
+
+    def on_expiration(self) -> None:
+        self._coordinator._syncs_expired(self._group, self._generation)
+
+
+class DelayedHeartbeat(_InGroup):
+    """A member's session: completed by a sign of life, and its expiry removes the member. `pending`: of a member that
+    has an id and has not joined."""
+
+    def __init__(
+        self, timeout_ms: int, group: Group, coordinator: "GroupCoordinator", member: str, *, pending: bool = False
+    ) -> None:  # fmt: skip
+        super().__init__(timeout_ms, group, coordinator)
+        self._member = member
+        self._pending = pending
+
+    def try_complete(self) -> bool:
+        """The session need not be watched (any more), or a request of the member has arrived."""
+        member = self._group.get(self._member)
+        if self._group.state() is GroupState.DEAD:  # [B601]
+            return self.force_complete()
+        if self._pending:
+            return member is not None and self.force_complete()  # [B602] [B603]
+        return (member is None or member.has_satisfied_heartbeat()) and self.force_complete()  # [B604]
+
+    def on_expiration(self) -> None:
+        """The session has ended."""
+        self._coordinator._session_expired(self._group, self._member, self._pending)
 
 
 class GroupCoordinator:
@@ -191,7 +309,7 @@ class GroupCoordinator:
         group_id: str,
         generation: int,
         member_id: str,
-        offsets: Mapping[TopicPartition, int],
+        offsets: Mapping[TopicPartition, Committed],
         *,
         instance: str = "",
     ) -> Error:
@@ -309,9 +427,7 @@ class GroupCoordinator:
         member_id = self._new_id()
         group.add_pending(member_id)
         callback(JoinResult(Error.MEMBER_ID_REQUIRED, member_id))
-        session = DelayedHeartbeat(
-            session_timeout_ms, group, member_id, self._session_expired, self._runtime, pending=True
-        )
+        session = DelayedHeartbeat(session_timeout_ms, group, self, member_id, pending=True)
         self._heartbeats.try_complete_else_watch(session, [MemberKey(group.id, member_id)])
 
     def _add(self, group: Group, member: Member) -> None:
@@ -378,14 +494,11 @@ class GroupCoordinator:
             self._wait_for_joins(group, timeout_ms)
 
     def _wait_for_joins(self, group: Group, timeout_ms: int) -> None:
-        joins = DelayedJoin(timeout_ms, group, self._end_rebalance, self.actions.run_all, self._runtime)
+        joins = DelayedJoin(timeout_ms, group, self)
         self._rebalances.try_complete_else_watch(joins, [GroupJoinKey(group.id)])
 
     def _wait_initially(self, group: Group, delay_ms: int, remaining_ms: int) -> None:
-        joins = InitialDelayedJoin(
-            delay_ms, self._initial_delay_ms, remaining_ms, group, self._end_rebalance, self._wait_initially,
-            self.actions.run_all, self._runtime,
-        )  # fmt: skip
+        joins = InitialDelayedJoin(delay_ms, remaining_ms, group, self)
         self._rebalances.try_complete_else_watch(joins, [GroupJoinKey(group.id)])
 
     def _end_rebalance(self, group: Group) -> None:
@@ -409,7 +522,7 @@ class GroupCoordinator:
             if answer is not None:
                 answer(_joined(group, settled))  # [B407]
             self._heard_of(group, settled, settled.session_timeout_ms)
-        syncs = DelayedSync(group.rebalance_timeout_ms(), group, self._syncs_expired, self._runtime)
+        syncs = DelayedSync(group.rebalance_timeout_ms(), group, self)
         self._rebalances.try_complete_else_watch(syncs, [GroupSyncKey(group.id)])
 
     def _assign(self, group: Group, assignments: Mapping[str, bytes]) -> None:
@@ -447,7 +560,7 @@ class GroupCoordinator:
         group.update(member.id, satisfied=True)
         self._heartbeats.check_and_complete(key)
         group.update(member.id, satisfied=False)
-        session = DelayedHeartbeat(timeout_ms, group, member.id, self._session_expired, self._runtime)
+        session = DelayedHeartbeat(timeout_ms, group, self, member.id)
         self._heartbeats.try_complete_else_watch(session, [key])
 
     def _remove(self, group: Group, member: Member) -> None:

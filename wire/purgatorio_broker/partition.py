@@ -54,14 +54,6 @@ class Appended:
 
 
 @dataclass(frozen=True, slots=True)
-class EnoughReplicas:
-    """`enough`: nothing more to wait for. `error`: of the leadership, or of the ISR at that moment."""
-
-    enough: bool
-    error: Error
-
-
-@dataclass(frozen=True, slots=True)
 class ReadRecords:
     """What a read found: the records, where it began, the ends at that moment."""
 
@@ -157,16 +149,16 @@ class Partition:
         with self._lock:
             return self._enough_in_sync()
 
-    def enough_replicas(self, required_offset: int) -> EnoughReplicas:
-        """Whether the high watermark has reached `required_offset`, and with enough replicas in sync."""
+    def enough_replicas(self, required_offset: int) -> Error | None:
+        """NONE if the high watermark has reached `required_offset` with enough replicas in sync, or what is in the way
+        of that; None: it is to be waited for."""
         with self._lock:
             if not self._role.get().leads:
-                return EnoughReplicas(False, Error.NOT_LEADER_OR_FOLLOWER)  # [B103]
+                return Error.NOT_LEADER_OR_FOLLOWER  # [B103]
             if self._high_watermark.get().offset < required_offset:
-                return EnoughReplicas(False, Error.NONE)
-            enough = self._enough_in_sync()
+                return None
             # [B105] [B106]
-            return EnoughReplicas(True, Error.NONE if enough else Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+            return Error.NONE if self._enough_in_sync() else Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 
     def follower_fetched(self, follower: int, offset: int, log_start: int = 0) -> bool:
         """`follower` has everything below `offset`; whether the high watermark or the low watermark rose.

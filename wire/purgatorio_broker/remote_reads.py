@@ -51,30 +51,29 @@ class DelayedRemoteFetch(DelayedOperation):
 
     def __init__(
         self,
-        timeout_ms: int,
         params: FetchParams,
         reads: tuple[RemoteRead, ...],
         local: Mapping[TopicPartition, FetchResult],
-        source: FetchSource,
         callback: FetchCallback,
-        meter: ExpirationMeter,
-        runtime: Runtime,
+        remote: "RemoteReads",
     ) -> None:
         if params.is_from_follower():
             raise ValueError(f"replica {params.replica_id} must not fetch remotely")
-        super().__init__(timeout_ms, dialect=runtime.dialect, faults=runtime.faults, sync=runtime.sync)
+        runtime = remote.runtime
+        super().__init__(
+            remote.fetch_wait_ms, dialect=runtime.dialect, faults=runtime.faults, sync=runtime.sync
+        )
         self._reads = reads
         self._local = MappingProxyType(dict(local))
-        self._source = source
         self._callback = callback
-        self._meter = meter
+        self._remote = remote
 
     def try_complete(self) -> bool:
         """A partition has gone, or all reads are done."""
         for read in self._reads:
             if read.has_place:
                 try:
-                    self._source.partition_or_raise(read.partition)
+                    self._remote.source.partition_or_raise(read.partition)
                 except BrokerError:  # [B901]
                     return self.force_complete()
         return all(read.future.is_done() for read in self._reads) and self.force_complete()  # [B902] [B903]
@@ -87,7 +86,7 @@ class DelayedRemoteFetch(DelayedOperation):
         """Cancel the reads that are not done, and count one expiry for the request."""
         for read in self._reads:
             read.future.cancel()
-        self._meter.mark(CONSUMER_METER)
+        self._remote.fetch_expirations.mark(CONSUMER_METER)
 
 
 def _answer(local: FetchResult, future: Deferred[ReadRecords] | None) -> FetchResult:
@@ -135,33 +134,35 @@ _TIMED_OUT = ListedOffset(Error.REQUEST_TIMED_OUT)
 
 
 class DelayedRemoteListOffsets(DelayedParts[TopicPartition, ListedOffset]):
-    """Waits until each partition's look-up in the tier is decided. `leads(partition)`: raises BrokerError if this
-    broker does not lead. `with_epoch`: the version of the request has the leader's epoch."""
+    """Waits until each partition's look-up in the tier is decided. `with_epoch`: the version of the request has the
+    leader's epoch."""
 
     def __init__(
         self,
         timeout_ms: int,
         lookups: tuple[OffsetLookup, ...],
-        leads: Callable[[TopicPartition], object],
         callback: ListOffsetsCallback,
-        meter: ExpirationMeter,
-        runtime: Runtime,
+        remote: "RemoteReads",
         *,
         with_epoch: bool = True,
     ) -> None:
         results = {lookup.partition: lookup.answer or _TIMED_OUT for lookup in lookups}
-        super().__init__(timeout_ms, results, _at_time_out, partial(_by_topic, callback), runtime, meter)
+        answer = partial(_by_topic, callback)
+        super().__init__(timeout_ms, results, self._look, answer, remote.runtime, remote.list_expirations)
         self._lookups = MappingProxyType({lookup.partition: lookup for lookup in lookups})
-        self._leads = leads
+        self._remote = remote
         self._with_epoch = with_epoch
 
-    def ask(self, part: TopicPartition, result: ListedOffset) -> ListedOffset | None:
+    def at_time_out(self, result: ListedOffset) -> ListedOffset | None:
+        return _TIMED_OUT if result is _TIMED_OUT else None
+
+    def _look(self, part: TopicPartition, result: ListedOffset) -> ListedOffset | None:
         lookup = self._lookups[part]
         future = lookup.future
         if future is None:
             return _TIMED_OUT
         try:
-            self._leads(part)
+            self._remote.leads(part)
         except BrokerError as refused:
             future.fail(refused)  # [B913]
         outcome = future.outcome()
@@ -185,10 +186,6 @@ class DelayedRemoteListOffsets(DelayedParts[TopicPartition, ListedOffset]):
                 future.cancel()
 
 
-def _at_time_out(listed: ListedOffset) -> ListedOffset | None:
-    return _TIMED_OUT if listed is _TIMED_OUT else None
-
-
 def _by_topic(callback: ListOffsetsCallback, answers: Mapping[TopicPartition, ListedOffset]) -> None:
     topics: dict[str, dict[int, ListedOffset]] = {}
     for partition, answer in answers.items():
@@ -203,9 +200,9 @@ class RemoteReads:
     def __init__(
         self, runtime: Runtime, source: FetchSource, *, fetch_wait_ms: int = 500, list_wait_ms: int = 30_000
     ) -> None:
-        self._runtime = runtime
-        self._source = source
-        self._fetch_wait_ms = fetch_wait_ms
+        self.runtime = runtime
+        self.source = source
+        self.fetch_wait_ms = fetch_wait_ms
         self._list_wait_ms = list_wait_ms
         self.fetch_expirations = ExpirationMeter(runtime.sync)
         self.list_expirations = ExpirationMeter(runtime.sync)
@@ -220,10 +217,7 @@ class RemoteReads:
         callback: FetchCallback,
     ) -> None:
         """Answer when the reads are done. ValueError for a follower."""
-        operation = DelayedRemoteFetch(
-            self._fetch_wait_ms, params, reads, local, self._source, callback, self.fetch_expirations,
-            self._runtime,
-        )  # fmt: skip
+        operation = DelayedRemoteFetch(params, reads, local, callback, self)
         self._fetches.try_complete_else_watch(operation, [read.partition for read in reads])
         for read in reads:
             read.future.when_done(partial(self._fetches.check_and_complete, read.partition))
@@ -238,8 +232,7 @@ class RemoteReads:
     ) -> None:
         """Answer when the look-ups are done; a time-out of 0 or less means the default."""
         operation = DelayedRemoteListOffsets(
-            timeout_ms if timeout_ms > 0 else self._list_wait_ms, lookups, self._leads, callback,
-            self.list_expirations, self._runtime, with_epoch=with_epoch,
+            timeout_ms if timeout_ms > 0 else self._list_wait_ms, lookups, callback, self, with_epoch=with_epoch,
         )  # fmt: skip
         self._lists.try_complete_else_watch(operation, [lookup.partition for lookup in lookups])
         for lookup in lookups:
@@ -260,6 +253,7 @@ class RemoteReads:
         """The operations that the timers hold: of fetches and of offset requests."""
         return self._fetches.num_delayed(), self._lists.num_delayed()
 
-    def _leads(self, partition: TopicPartition) -> None:
-        if not self._source.partition_or_raise(partition).leads():
+    def leads(self, partition: TopicPartition) -> None:
+        """BrokerError if this broker does not lead it."""
+        if not self.source.partition_or_raise(partition).leads():
             raise BrokerError(Error.NOT_LEADER_OR_FOLLOWER)

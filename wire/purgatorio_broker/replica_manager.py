@@ -13,20 +13,27 @@ Clauses B101 to B199 (produce), B201 to B299 (fetch), B301 to B399 (delete recor
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from purgatorio.delayed.action_queue import ActionQueue
 from purgatorio.delayed.purgatory import Purgatory
 from purgatorio.sync import AtomicRef, Lock
-from purgatorio_broker.delayed_delete_records import DelayedDeleteRecords, DeleteCallback, DeleteResult
 from purgatorio_broker.delayed_fetch import DelayedFetch, FetchStatus
-from purgatorio_broker.delayed_produce import DelayedProduce, ProduceCallback, ProduceResult
+from purgatorio_broker.delayed_produce import (
+    DelayedDeleteRecords,
+    DelayedProduce,
+    DeleteCallback,
+    DeleteResult,
+    ProduceCallback,
+    ProduceResult,
+)
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.fetch_request import FetchCallback, FetchParams, FetchPartition, FetchResult
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import NewRecord
 from purgatorio_broker.meter import ExpirationMeter
-from purgatorio_broker.partition import NOTHING_READ, EnoughReplicas, Partition
+from purgatorio_broker.partition import NOTHING_READ, Partition
 from purgatorio_broker.replica_table import ReplicaTable
 from purgatorio_broker.runtime import Runtime
 
@@ -92,7 +99,7 @@ class ReplicaManager:
     ) -> None:
         """Answer when the replicas have what these results, of appends or of what was there already, say."""
         operation = DelayedProduce(
-            timeout_ms, results, self._enough_replicas, callback, self.produce_expirations, self._runtime
+            timeout_ms, results, self._enough_replicas, callback, self._runtime, self.produce_expirations
         )
         self._produce.try_complete_else_watch(operation, list(results))
 
@@ -132,7 +139,7 @@ class ReplicaManager:
             callback(results)
             return
         operation = DelayedDeleteRecords(
-            timeout_ms, results, self._low_watermark, callback, self.delete_expirations, self._runtime
+            timeout_ms, results, self._low_watermark, callback, self._runtime, self.delete_expirations
         )
         self._delete.try_complete_else_watch(operation, list(offsets))
 
@@ -262,17 +269,23 @@ class ReplicaManager:
             self.actions.add(partial(self._fetch.check_and_complete, partition))
         return ProduceResult(Error.NONE, appended.first_offset, appended.end_offset)
 
-    def _enough_replicas(self, partition: TopicPartition, required_offset: int) -> EnoughReplicas:
+    def _enough_replicas(self, partition: TopicPartition, result: ProduceResult) -> ProduceResult | None:
+        """What an append came to, once there is nothing to wait for."""
+        error: Error | None
         try:
-            return self.partition_or_raise(partition).enough_replicas(required_offset)
+            error = self.partition_or_raise(partition).enough_replicas(result.required_offset)
         except BrokerError as refused:
-            return EnoughReplicas(False, refused.error)  # [B102] [B103] [B104]
+            error = refused.error  # [B102] [B103] [B104]
+        return None if error is None else replace(result, error=error)  # [B107]
 
-    def _low_watermark(self, partition: TopicPartition) -> tuple[Error, int]:
+    def _low_watermark(self, partition: TopicPartition, result: DeleteResult) -> DeleteResult | None:
+        """The low watermark once it has come so far, or why it cannot."""
+        requested = result.requested_offset
         try:
-            return Error.NONE, self.partition_or_raise(partition).low_watermark()
+            low = self.partition_or_raise(partition).low_watermark()
         except BrokerError as refused:
-            return refused.error, -1
+            return DeleteResult(refused.error, -1, requested)  # [B302] [B303] [B304]
+        return DeleteResult(Error.NONE, low, requested) if low >= requested else None  # [B305] [B306]
 
     def _delete_before(self, partition: TopicPartition, offset: int) -> DeleteResult:
         try:

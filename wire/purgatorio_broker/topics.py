@@ -9,7 +9,6 @@ is answered at once. Clauses B701 to B723.
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
 
 from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.delayed.purgatory import Purgatory
@@ -99,34 +98,16 @@ class DelayedTopics(DelayedOperation):
 
 
 class DelayedElectLeader(DelayedParts[TopicPartition, Error]):
-    """Waits until every partition has shown its leader of `leaders`; one that has once is not asked again. `results`:
-    the controller's."""
+    """Waits until every partition has shown its leader; one that has once is not asked again. `results`: the
+    controller's."""
 
-    def __init__(
-        self,
-        timeout_ms: int,
-        leaders: Mapping[TopicPartition, int],
-        results: Mapping[TopicPartition, Error],
-        metadata: Metadata,
-        callback: ElectionCallback,
-        runtime: Runtime,
-    ) -> None:
-        super().__init__(timeout_ms, results, _at_time_out, callback, runtime)
-        self._leaders = MappingProxyType(dict(leaders))
-        self._metadata = metadata
-
-    def ask(self, part: TopicPartition, result: Error) -> Error | None:
-        """NONE once the metadata shows the leader."""
-        return Error.NONE if self._metadata.leader(part) == self._leaders[part] else None  # [B722]
+    def at_time_out(self, result: Error) -> Error | None:
+        return Error.REQUEST_TIMED_OUT if result is Error.NONE else None  # [B723]
 
     def on_complete(self) -> None:
         """Look once more, and answer."""
         self.decide()
         super().on_complete()
-
-
-def _at_time_out(result: Error) -> Error | None:
-    return Error.REQUEST_TIMED_OUT if result is Error.NONE else None  # [B723]
 
 
 class Topics:
@@ -167,7 +148,11 @@ class Topics:
                 results[partition] = Error.ELECTION_NOT_NEEDED
             else:
                 results[partition] = Error.NONE
-        operation = DelayedElectLeader(timeout_ms, leaders, results, self.metadata, callback, self._runtime)
+
+        def ask(partition: TopicPartition, _: Error) -> Error | None:
+            return Error.NONE if self.metadata.leader(partition) == leaders[partition] else None  # [B722]
+
+        operation = DelayedElectLeader(timeout_ms, results, ask, callback, self._runtime)
         if timeout_ms <= 0 or not leaders:
             operation.force_complete()
         else:

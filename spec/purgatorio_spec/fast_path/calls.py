@@ -17,9 +17,9 @@ Places = npt.NDArray[np.intp]
 
 
 class Paired(NamedTuple):
-    """The calls of a batch's rows. `call_row`: by row the run's row of its call (its own for what is no return, -1 for
-    a return without one). As places in the batch: `uncalled`, the returns that have no call, or a call that has
-    returned before; `crossed`, those before the return of a call made inside theirs."""
+    """The calls of a batch's rows. `call_row`: by row, the run's row of its call (its own row if it is no return, -1
+    for a return without a call). As places in the batch: `uncalled`, returns without an open call; `crossed`, returns
+    before the return of a call inside theirs."""
 
     call_row: Ints
     uncalled: Places
@@ -28,7 +28,7 @@ class Paired(NamedTuple):
 
 @dataclass(slots=True)
 class OpenCalls(Columns):
-    """The calls that have not returned, in their order. `depth`: so many others of its thread were open before it."""
+    """The calls that have not returned, in order. `depth`: the number of calls of its thread that were open at it."""
 
     i: Ints
     row: Ints
@@ -52,7 +52,7 @@ class OpenCalls(Columns):
         good = (i[call] == c) & (code[call] + 1 == code[returns])
         good &= (thread[call] == thread[returns]) & (operation[call] == operation[returns])
         closed = np.full(len(i), -1, np.int64)
-        # The first return of a call closes it; repeated places keep what is written last.
+        # The first return of a call closes it. numpy keeps the last value of repeated places, so the order is reversed.
         closed[call[good][::-1]] = returns[good][::-1]
         first = good & (closed[call] == returns)
         call_row = row[held:].copy()
@@ -70,8 +70,8 @@ class OpenCalls(Columns):
 
 
 def _open_after(thread: Codes, change: Ints, held: Codes) -> Ints:
-    """By row how many calls of its thread are open after it. `change`: by row 1 for a call, -1 for its return; `held`:
-    the threads of the calls that were open before."""
+    """By row, the number of calls of its thread that are open after it. `change`: by row, 1 for a call, -1 for its
+    return. `held`: the threads of the calls that were open before."""
     most = max(int(thread.max()), int(held.max(initial=0)))
     order = np.argsort(thread.astype(np.int16) if most < 1 << 15 else thread, kind="stable")
     total = np.cumsum(change[order])
@@ -85,7 +85,7 @@ def _open_after(thread: Codes, change: Ints, held: Codes) -> Ints:
 
 
 def _places(i: Ints, held: int, wanted: Ints) -> Ints:
-    """Where these positions are among the open calls and the batch's rows; any place if there is none such."""
+    """The places of these positions among the open calls and the batch's rows. Any place for a missing position."""
     if not len(wanted):
         return wanted
     low, last = int(i[held]), int(i[-1])

@@ -25,11 +25,11 @@ _TEXTS: Final = ("threads", "key_names")
 _PLAIN: Final = (
     "events", "last_i", "start_t", "end_t", "rest_t", "cancels", "advances", "gave_back", "broken", "stride",
 )  # fmt: skip
-"""What a fold carries besides arrays."""
+"""The fields of a fold that are no arrays."""
 
 
 def write_carry(fold: Fold, place: Path) -> None:
-    """Write what `fold` carries, without the batches that it holds. Raises OSError."""
+    """Write the state of `fold`, without its stored batches. Raises OSError."""
     arrays: Arrays = {}
     for name in _TEXTS:
         _put_texts(arrays, name, getattr(fold, name))

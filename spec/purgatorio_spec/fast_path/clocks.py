@@ -16,12 +16,12 @@ class Clocks:
     last_t: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def feed(self, some: Numbered, threads: int) -> Ints:
-        """Add a batch; `threads`: one more than the highest number of a thread. The `i` of the events whose time is
-        before that of the event before them on their thread."""
+        """Add a batch. Return the `i` of the events whose time is before that of the previous event of their thread.
+        `threads`: one more than the highest number of a thread."""
         self.last_t = grown(self.last_t, threads, _LOWEST)
         t = some.batch.t
         if t[0] >= self.last_t.max() and (t[1:] >= t[:-1]).all():
-            # Of repeated places the last one written stays.
+            # numpy keeps the last value of repeated places.
             self.last_t[some.thread] = t
             return np.zeros(0, np.int64)
         narrow = some.thread.astype(np.int16) if threads < 1 << 15 else some.thread

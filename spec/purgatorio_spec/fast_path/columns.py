@@ -23,7 +23,7 @@ class Columns:
 
     @classmethod
     def none(cls) -> Self:
-        """Without rows."""
+        """Columns without rows."""
         return cls(*(np.zeros(0, _KINDS[str(field.type)]) for field in fields(cls)))
 
     @classmethod
@@ -45,7 +45,7 @@ class Stretches(Columns):
     last: Ints
 
     def rows(self, thread: Ints, at: Ints) -> Flags:
-        """Which rows, given by thread and position in order, lie in any of them."""
+        """Which rows, given by thread and position in order, are in any of the stretches."""
         found = np.zeros(len(at), bool)
         if not len(at) or not len(self.thread):
             return found

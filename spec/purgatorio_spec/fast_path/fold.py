@@ -42,35 +42,35 @@ from purgatorio_spec.trace.record import FUNCTIONS, Header
 from purgatorio_spec.verdict import Violation
 
 SAMPLE_ONE_IN: Final = 1000
-"""Unmarked operations that the clauses judge all the same, to keep an eye on the rules."""
+"""One in so many operations that are no candidates is judged by the clauses too, as a test of the rules."""
 BLOCK: Final = 1 << 17
-"""Operations that are put next to the readings together."""
+"""The number of operations that are compared with the readings at once."""
 HELD_BYTES: Final = 512 << 20
-"""Events that are held for the recheck; of a larger run they are read again."""
+"""The maximum size of batches that are stored for the recheck. A larger run is read again."""
 
 _CANCELS: Final = pa.schema([EVENT_SCHEMA.field(name) for name in ("i", "t", "ph", "c", "keys", "err")])
 
 _ADVANCES: Final = pa.schema([EVENT_SCHEMA.field(name) for name in ADVANCE_FIELDS])
 
 Again = Callable[[], Iterable[Coded]]
-"""The batches of a run once more, the same as they were fed."""
+"""Returns the batches of a run again, equal to those that were fed."""
 AgainFrom = Callable[[int], Iterable[tuple[int, Coded]]]
-"""The same from the batch on in which the operation of a number came first, each with its first row."""
+"""As `Again`, from the batch with the first event of an operation (by number) on, each with its first row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outer:
-    """What the end of the file tells of a run: whether it is whole, and whether records are missing in the middle."""
+    """The facts that the end of the file shows: whether the run is whole, and whether records are missing in it."""
 
     whole: bool
     dropped: bool = False
 
 
 class Fold:
-    """One run. Feed its batches in order, then `conclude` once.
+    """One run. Feed its batches in order, then call `conclude` once.
 
-    Memory: some 40 to 60 bytes an operation, what is open, and the pages of `fold.paged`. Batches are held up to
-    `held_bytes` (None: all of them, where they cannot be read again; 0: none).
+    Memory: about 40 to 60 bytes for each operation, the open calls, and the pages of `fold.paged`. Batches are stored
+    up to `held_bytes` (None: all, if they cannot be read again; 0: none).
     """
 
     def __init__(self, header: Header, held_bytes: int | None = HELD_BYTES) -> None:
@@ -92,27 +92,27 @@ class Fold:
         self._keeps_advances = asks_for_advances(header)
         self._keeps_registering = counts_registering(header)
         self.registering: list[Ints] = [np.zeros((3, 0), np.int64)]
-        """What `most_registering` takes, by batch."""
+        """The arguments of `most_registering`, by batch."""
         self.readings = ReadingsSoFar()
         self.clocks = Clocks()
         self.broken: dict[str, list[int]] = {}
         """As `RunFacts.broken`."""
         self.called = np.zeros(256, bool)
-        """By code whether there is any such event."""
+        """By code, whether the run has such an event."""
         self._held: list[tuple[Numbered, Ints]] | None = None if held_bytes == 0 else []
         self._operations_of: list[Codes] | None = None if held_bytes == 0 else []
-        """By batch the numbers of its operations: when it is read again, no name is looked up."""
+        """By batch, the numbers of its operations, so that a second read needs no search for names."""
         self._held_bytes = 0
         self.gave_back = False
-        """Whether a key gave any operation back."""
+        """Whether `cancel_for_key` returned any operation."""
         self.times, self.stride = np.zeros(0, np.int64), 1
-        """As `RunFacts.times`, and of how many events one is among them."""
+        """As `RunFacts.times`, and the distance in events between two of them."""
         self.start_t: int | None = None
         self.end_t: int | None = None
         self.rest_t: int | None = None
 
     def feed(self, batch: Coded) -> None:
-        """Add the next batch: `i` grows over all of them, and every row keeps the format's rules."""
+        """Add the next batch. `i` must grow over all batches, and every row must obey the rules of the format."""
         if not len(batch):
             return
         operations = self.names.numbers(batch.id_texts)
@@ -159,7 +159,7 @@ class Fold:
         self.operations.set_flag(name, self.operations.slots(operations, change=True))
 
     def _number(self, batch: Coded, first: int, operations: Codes | None = None) -> tuple[Numbered, Ints]:
-        """With numbers for its texts; `operations`: those of its ids, where they are known."""
+        """The batch with numbers instead of texts. `operations`: the numbers of its ids, if known."""
         operations = self.names.numbers(batch.id_texts) if operations is None else operations
         threads = self.threads.numbers(batch.th_texts)
         keys = self.key_names.numbers(batch.key_texts)[batch.key].astype(np.int64)
@@ -207,7 +207,7 @@ class Fold:
         ops.put_lists(of[calls], counts.astype(np.int64), keys[at])
 
     def _find_checks(self, some: Numbered, of: Ints, keys: Ints) -> None:
-        """O4: an operation that is ready waits for a check of one of its keys."""
+        """For O4, record operations that are ready and wait for a check of one of their keys."""
         ops = self.operations
         ready = some.rows.of("ready", AT)
         ready = ready[ops.column("ready")[of[ready]] == some.first + ready]
@@ -219,7 +219,7 @@ class Fold:
         self._settle(found.operation, found.check.ret)
 
     def _settle(self, operations: Ints, returns: Ints) -> None:
-        """Of several keys the check that is the first to return."""
+        """Store for each operation the check that returns first, over all its keys."""
         of = self.operations.slots(operations, change=True)
         order = np.argsort(-returns, kind="stable")  # the first to return is written last
         held = self.operations.column("check_ret")[of]
@@ -236,7 +236,7 @@ class Fold:
             self._held = None
 
     def run(self, outer: Outer) -> Run:
-        """What the clauses know of the run as a whole, after its last batch."""
+        """The facts about the whole run for the clauses, after its last batch."""
         unsettled, settled = key_cancels(self.cancels, "cancelled" in self._header.recorded)
         under_way = self.first_checks.open
         names = self.key_names.names() if len(under_way.key) else []
@@ -263,7 +263,7 @@ class Fold:
         return most_registering(thread, change, advances == 1)
 
     def conclude(self, outer: Outer, again: Again, tally: RunTally | None = None) -> RunTally:
-        """What all clauses came to. Batches that are not held any more are taken from `again`."""
+        """The results of all clauses. Batches that are not stored are taken from `again`."""
         run = self.run(outer)
         tally = RunTally() if tally is None else tally
         clauses = judged_clauses(run)
@@ -322,7 +322,7 @@ class Fold:
         self._look(run, tally, wanted, None, batches)
 
     def _close_calls(self) -> None:
-        """A call that never returned makes its operation odd."""
+        """Mark each operation with a call without a return as not plain."""
         self._flag("unpaired", self.open_calls.operation)
 
     def _batches(self, again: Again) -> Iterable[tuple[Numbered, Ints]]:
@@ -390,7 +390,7 @@ class Fold:
         return self.names.get(operation)
 
     def _mark(self, run: Run, tally: RunTally, truths: Truths | None) -> Wanted:
-        """Look at all operations by the rules; count the occasions and the summaries of those that are passed over."""
+        """Apply the rules to all operations. Count the occasions and the summaries of those that are no candidates."""
         count = self.operations.count
         chosen, retried = (np.zeros(count, bool) for _ in range(2))
         inside, summed = [], []
@@ -402,7 +402,7 @@ class Fold:
             look[::SAMPLE_ONE_IN] = True
             passed = ~look
             if not number:
-                passed[0] = look[0] = False  # it is no operation
+                passed[0] = look[0] = False  # number 0 is no operation
             to = slice(number, number + block.size)
             chosen[to], retried[to] = look, look & found.marked & found.retried
             inside.append(self._inside(of.start + np.flatnonzero(look & found.marked & found.inside)))
@@ -416,7 +416,7 @@ class Fold:
         if truths is not None and summed:
             truths.add(np.concatenate(summed))
         doubtful = Stretches.joined(self.thread_checks.doubtful)
-        # Of checks, O7 alone has a count.
+        # For O7, the number of checks may be enough. If another clause judges checks, all checks are judged.
         checks = any(CHECK in one.judges and one.id != "O7" for one in judged_clauses(run))
         return Wanted(
             chosen, retried, doubtful, Stretches.joined(inside),
@@ -434,7 +434,7 @@ class Fold:
         return np.sort(numbers * self.events + np.array([row for _, row in calls], np.int64))
 
     def missed(self, of: Ints, cancels: Ints) -> Flags:
-        """O2: of which operations a key was cancelled after they were registered, and before they were completed."""
+        """For O2, the operations with a key that was cancelled after the registration and before the completion."""
         found = np.zeros(len(of), bool)
         if not len(cancels):
             return found
@@ -450,7 +450,8 @@ class Fold:
         return found
 
     def _inside(self, of: Ints) -> Stretches:
-        """Where a check may have been made from within a registration: its call, or all that its operation lived."""
+        """The positions at which a check may have been made inside a registration: its call, or the whole life of its
+        operation."""
         ops = self.operations
         once = ops.column("reg_n")[of] == 1
         ret = ops.column("reg_ret")[of].astype(np.int64)

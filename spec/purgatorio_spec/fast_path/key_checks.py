@@ -30,7 +30,7 @@ class Checks(Columns):
 
 @dataclass(slots=True)
 class SettlingChecks:
-    """Operations with the check of one of their keys that settles it."""
+    """Operations that need not wait any more, each with the first returned check of one of its keys."""
 
     operation: Ints
     key: Ints
@@ -39,7 +39,7 @@ class SettlingChecks:
 
 @dataclass(slots=True)
 class Waiting(Columns):
-    """The operations that wait for a check: number, key, the row at which it was ready."""
+    """The operations that wait for a check: number, key, and the row at which the operation was ready."""
 
     operation: Ints
     key: Ints
@@ -48,17 +48,17 @@ class Waiting(Columns):
 
 @dataclass(slots=True)
 class FirstChecks:
-    """The open checks, and the operations that wait for one, one row a key."""
+    """The open checks, and the operations that wait for a check, with one row for each key."""
 
     open: Checks = field(default_factory=Checks.none)
     waiting: Waiting = field(default_factory=Waiting.none)
 
     def wait(self, operations: Ints, keys: Ints, ready: Ints) -> None:
-        """These operations wait from the row on at which they were ready, one entry a key."""
+        """Add operations that wait from the row at which they were ready, with one entry for each key."""
         self.waiting = Waiting.joined((self.waiting, Waiting(operations, keys, ready)))
 
     def feed(self, some: Numbered, keys: Ints) -> SettlingChecks:
-        """Add a batch (`keys`: the run's numbers of the batch's keys); which operations need not wait any more."""
+        """Add a batch (`keys`: the run's numbers of its keys). Return the operations that need not wait any more."""
         batch = some.batch
         calls, returns = some.rows.of("check_and_complete", CALL), some.rows.of("check_and_complete", RET)
         place, at = some.keys(calls)
@@ -75,7 +75,7 @@ class FirstChecks:
         return self._settle(closed)
 
     def _close(self, c: Ints, rows: Ints, i: Ints) -> Checks:
-        """The checks that returned, taken out of the open ones: of two returns of one check of the first counts."""
+        """Remove the returned checks from the open ones. If a check has two returns, the first counts."""
         if not len(c) or not len(self.open.key):
             return Checks.none()
         ordered = np.argsort(c, kind="stable")
@@ -111,7 +111,7 @@ class FirstChecks:
 
 
 def _first_from(ends: Ints) -> Ints:
-    """For each place the place, from there on, of the least value."""
+    """For each place, the place of the smallest value at or after it."""
     least = np.minimum.accumulate(ends[::-1])[::-1]
     # Where a value is its own least, it is the place; the others take the next such place.
     own = np.where(ends == least, np.arange(len(ends)), len(ends))

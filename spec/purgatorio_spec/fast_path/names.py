@@ -20,7 +20,7 @@ from purgatorio_spec.fast_path import paged
 from purgatorio_spec.trace.coded import Codes
 
 _PAGE_BITS: Final = 24
-"""Of a hash's 64 bits, those that hold the number of the page instead."""
+"""The number of the 64 bits of a hash that have the number of the page instead."""
 _PAGE: Final = np.uint64((1 << _PAGE_BITS) - 1)
 
 Hashes = npt.NDArray[np.uint64]
@@ -44,7 +44,7 @@ class Names:
         return self._count
 
     def numbers(self, texts: pa.StringArray) -> Codes:
-        """By code in a batch the number of its name; the last one, which -1 finds, is 0."""
+        """By code in a batch, the number of its name. The last element is 0, for the code -1."""
         if self._last is None or not texts.equals(self._last):
             known = self._known
             some = [text for text in texts.to_pylist() if text is not None]
@@ -60,7 +60,7 @@ class Names:
         return self._known.get(text, 0)
 
     def close(self, is_open: Callable[[int], bool]) -> None:
-        """Pack all pages but those that are open elsewhere."""
+        """Pack all pages except those that are open elsewhere."""
         for page in [page for page in self._open if not is_open(page)]:
             self._close(page)
 
@@ -115,7 +115,7 @@ class Names:
             del self._known[text]
 
     def _hash(self, page: int, some: Sequence[str]) -> bool:
-        """Hash those names of a page that are not yet; whether there were any."""
+        """Add the missing hashes of a page's names. Return whether a hash was missing."""
         hashed = self._hashed.get(page, 0)
         self._hashed[page] = len(some)
         if len(some) == hashed:
@@ -128,7 +128,7 @@ class Names:
 
 
 def unpacked(packed: bytes) -> list[str]:
-    """The names of a packed page; that of number 0 is empty."""
+    """The names of a packed page. The name of number 0 is empty."""
     some: list[str] = orjson.loads(zstandard.ZstdDecompressor().decompress(packed))
     return some
 

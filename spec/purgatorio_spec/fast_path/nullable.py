@@ -38,7 +38,7 @@ class Truth:
         return Truth(self.no, self.yes)
 
     def surely(self) -> Truth:
-        """What is unknown counts as false."""
+        """The truth with unknown values as false."""
         return Truth.of(self.yes)
 
 

@@ -34,7 +34,7 @@ class Rows:
 
 @dataclass(slots=True)
 class Numbered:
-    """`operation` is 0 for events that are no part of one. `first`: the number of the first row in the run."""
+    """A batch. `operation`: 0 for events of no operation. `first`: the number of its first row in the run."""
 
     batch: Coded
     first: int
@@ -57,7 +57,7 @@ class Numbered:
         return kept, values[kept]
 
     def keys(self, rows: Ints) -> tuple[Ints, Ints]:
-        """For each key of these rows: the place in `rows`, and the place of the key in the batch's keys."""
+        """For each key of these rows, the place of its row in `rows`, and the place of the key in the batch's keys."""
         start = self.batch.key_from[rows].astype(np.int64)
         count = self.batch.key_from[rows + 1] - start
         place = np.repeat(np.arange(len(rows)), count)

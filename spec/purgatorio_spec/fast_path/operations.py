@@ -16,10 +16,10 @@ from purgatorio_spec.trace.coded import AT, CALL, RET, Codes, Flags, Ints, code_
 from purgatorio_spec.trace.record import PERIODIC_ADDS
 
 LIMIT: Final = 1 << 60
-"""Times beyond it are not added up: whatever has one is left to the clauses, which count without bound."""
+"""The limit of times in sums. The clauses judge operations with larger times, because they compute without a bound."""
 _LOWEST, _HIGHEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 MAX_ROWS: Final = np.iinfo(np.int32).max
-"""From so many rows on they are counted in 64 bits."""
+"""From this number of rows on, row numbers have 64 bits."""
 
 _REGISTER, _FORCE, _TRY = "try_complete_else_watch", "force_complete", "try_complete"
 _COUNTS: Final = (
@@ -31,11 +31,11 @@ _ROWS: Final = (
     "done_ret", "exp_call", "exp_ret", "fire_call", "fire_ret", "add_call", "add_ret", "cancel_call", "cancel_ret",
     "ready", "check_ret", "last",
 )  # fmt: skip
-"""Rows of which there is none: -1."""
+"""Columns of rows. A missing row is -1."""
 _LEAST_ROWS: Final = (
     "stopped_call", "win_first", "lost_call", "lost_first", "stop_first", "fire_first", "won_first",
 )  # fmt: skip
-"""Rows of which there is none: the highest number."""
+"""Columns of rows. A missing row is the highest number."""
 _TIMES: Final = (
     "reg_t", "reg_delay", "reg_ret_t", "reg_out", "win_t", "fire_t", "add_ret_t", "add_delay", "deadline_t",
     "stopped_t", "ready_t", "added_t", "fire_ret_t",
@@ -43,18 +43,18 @@ _TIMES: Final = (
 _LEAST_TIMES: Final = ("true_t", "deadline_least_t", "fire_least_t")
 _THREADS: Final = ("reg_th", "win_th", "true_th", "done_th", "exp_th", "fire_th", "cancel_th")
 FLAGS: Final = ("unpaired", "errors", "wild", "points", "raced", "trying", "tried_within", "repeats")
-"""Why an operation is odd whatever its numbers are; whether another event was recorded during a cancel of it; whether
-its last try is open; whether one began within another; whether it is a periodic task, or was reset."""
+"""The first four are reasons why an operation is not plain. `raced`: another event was recorded during its cancel.
+`trying`: its last try is open. `tried_within`: a try began inside a try. `repeats`: a periodic or a reset task."""
 
 _BESIDE: Final = dict.fromkeys((*_ROWS[:-1], *_LEAST_ROWS), "last") | dict.fromkeys(
     {*_TIMES, *_LEAST_TIMES} - {"reg_t", "reg_delay", "reg_out", "add_delay"}, "reg_t"
 )
-"""Rows of an operation lie before its last one, and its times near that of its registration."""
+"""For each column, a column with near values: rows are near the last row, times near the time of the registration."""
 
 
 class Operations(Pages):
-    """The columns by operation number; number 0 stands for no operation, and what it holds means nothing. A list is
-    the keys of an operation's first registration, duplicates included."""
+    """The columns by operation number. Number 0 is no operation, and its values have no meaning. A list has the keys of
+    an operation's first registration, including duplicates."""
 
     def __init__(self) -> None:
         empty: dict[str, np.generic] = {name: np.int32(0) for name in (*_COUNTS, *_THREADS)}
@@ -79,7 +79,7 @@ class Operations(Pages):
             self._columns[name] = column
 
     def column(self, name: str) -> Ints:
-        """A column by slot, as it is; in 32 bits where that is enough."""
+        """A column by slot, with 32 bits if this is enough."""
         return cast("Ints", self._columns[name])
 
     def numbers(self, name: str, of: slice | Ints) -> Numbers:
@@ -97,7 +97,7 @@ class Operations(Pages):
         np.add.at(self._columns[name], slots, np.int32(1))
 
     def last(self, name: str, slots: Ints, values: Ints | Codes) -> None:
-        """The value of the last of some rows, given in their order: of repeated places the last one written stays."""
+        """Store the value of the last row for each slot. Rows are in order, and numpy keeps the last repeated value."""
         self._columns[name][slots] = values
 
     def first(self, name: str, slots: Ints, values: Ints) -> None:

@@ -17,18 +17,18 @@ from purgatorio_spec.trace.coded import Codes, Flags, Ints
 
 PAGE_BITS: Final = 12
 PAGES: Final = 96
-"""Pages that stay open, of 4,096 numbers each: some 130 MB of a fold."""
+"""The maximum number of unpacked pages, of 4,096 numbers each: about 130 MB of a fold."""
 
 Numbering = Codes | Ints
 _SIZES: Final = (np.int8, np.int16, np.int32)
 
 
 class Pages:
-    """Columns with one value a number, and a list of small numbers each. `empty`: the default value of each column;
-    `beside`: the column whose values are close to those of another, so that differences pack well; such a column is
-    packed first.
+    """Columns with one value for each number, and one list of small numbers for each number. `empty`: the default value
+    of each column. `beside`: for a column, another column with near values, so that the differences pack well. The
+    other column is packed first.
 
-    A *slot* is the present place of a number: it is valid from `slots` until the next `close`.
+    A *slot* is the present place of a number. It is valid from `slots` until the next `close`.
     """
 
     def __init__(self, empty: Mapping[str, np.generic], beside: Mapping[str, str]) -> None:
@@ -62,7 +62,7 @@ class Pages:
             self._changed = np.append(self._changed, True)
 
     def slots(self, numbers: Numbering, *, change: bool = False) -> Ints:
-        """Where these numbers lie; pages that are packed are opened. `change`: what is there will be changed."""
+        """The slots of these numbers. Packed pages are unpacked. `change`: the caller will change the values."""
         page = numbers >> self._bits
         there = np.flatnonzero(np.bincount(page, minlength=len(self._frame)))
         self._open(there)
@@ -83,7 +83,7 @@ class Pages:
             self.close()
 
     def close(self) -> None:
-        """Pack the pages used longest ago, of those that are too many."""
+        """Pack the least recently used pages above the limit."""
         there = np.flatnonzero(self._frame >= 0)
         many = len(there) - self._most
         if many > 0:
@@ -106,7 +106,7 @@ class Pages:
         self._free = list(range(len(self._list_size) >> self._bits))
 
     def put_lists(self, slots: Ints, sizes: Ints, numbers: Ints) -> None:
-        """Lists for slots that had none, one after the other."""
+        """Add lists for slots without a list. `numbers` has all lists one after the other."""
         end = self._listed + len(numbers)
         if end > len(self._lists):
             self._lists = np.concatenate((self._lists, np.zeros(max(end, len(self._lists)), np.int32)))
@@ -116,7 +116,7 @@ class Pages:
         self._listed = end
 
     def lists(self, slots: Ints) -> tuple[Ints, Ints]:
-        """For each number in the lists of these slots: the place in `slots`, and the number."""
+        """For each number in the lists of these slots, the place of the slot in `slots`, and the number."""
         size = self._list_size[slots].astype(np.int64)
         place = np.repeat(np.arange(len(slots)), size)
         before = np.cumsum(size) - size

@@ -28,8 +28,9 @@ _LOWEST: Final = np.iinfo(np.int64).min
 
 @dataclass(slots=True)
 class Readings(Columns):
-    """Columns by reading, in the order of their records. `call_i` is the return's `c` until `ordered` has found the
-    call; `row` is the row of the record, `call_row` that of its call, `from_row` the one after which it was taken."""
+    """Columns by reading, in the order of their records. `call_i`: the return's `c`, until `ordered` has found the
+    call. `row`: the row of the record. `call_row`: the row of its call. `from_row`: the reading was taken after this
+    row."""
 
     i: Ints
     row: Ints
@@ -54,8 +55,8 @@ class Readings(Columns):
 
 @dataclass(slots=True)
 class ReadingsSoFar:
-    """What is carried: the readings, the calls of readings, how many calls are open, and the time of the last event
-    that disturbs quiescence."""
+    """The state between batches: the readings, the calls of readings, the number of open calls, and the time of the
+    last event that disturbs quiescence."""
 
     parts: list[Readings] = field(default_factory=list)
     call_i: list[Ints] = field(default_factory=list)
@@ -63,7 +64,7 @@ class ReadingsSoFar:
     open_calls: int = 0
     last_t: int = _LOWEST
     last_row: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    """By thread its last row, -1 if there is none."""
+    """By thread, its last row, -1 if there is none."""
 
     def feed(self, some: Numbered) -> None:
         batch = some.batch
@@ -76,7 +77,7 @@ class ReadingsSoFar:
             opened = self.open_calls + np.cumsum(change, dtype=np.int64)
             last_t = np.maximum.accumulate(np.where(counted, batch.t, _LOWEST))
             self._read(some, places, opened[places], np.maximum(last_t[places], self.last_t))
-        # Of repeated places the last one written stays.
+        # numpy keeps the last value of repeated places.
         self.last_row[some.thread] = np.arange(some.first, some.first + len(some))
         self.open_calls += int(change.sum(dtype=np.int64))
         self.last_t = max(self.last_t, int(batch.t.max(initial=_LOWEST, where=counted)))
@@ -89,7 +90,7 @@ class ReadingsSoFar:
         at, open_calls, last_t = places[~calls], open_calls[~calls], last_t[~calls]
         quiesce, interval = _QUIESCE[batch.code[at]], IS_RET[batch.code[at]]
         t = batch.t[at]
-        # A difference of times beyond 64 bits is a long silence.
+        # A difference of times that exceeds 64 bits counts as a long silence.
         silent = (
             (last_t == _LOWEST)
             | (t.astype(np.float64) - last_t.astype(np.float64) >= 2.0**62)
@@ -109,7 +110,7 @@ class ReadingsSoFar:
         )  # fmt: skip
 
     def _rows_before(self, some: Numbered, at: Ints) -> Ints:
-        """The row before each of these in its thread, -1 if there is none."""
+        """The previous row of its thread for each of these rows, -1 if there is none."""
         order = np.argsort(some.thread, kind="stable")
         thread = some.thread[order]
         before = np.empty(len(order), np.int64)
@@ -119,7 +120,7 @@ class ReadingsSoFar:
         return before[at]
 
     def ordered(self) -> Readings:
-        """All of them in the order of their ends; one whose call is not there is a point."""
+        """All readings in the order of their ends. A reading without its call is a point."""
         found = Readings.joined(self.parts)
         if not len(found):
             return found
@@ -146,7 +147,7 @@ def _field(states: Column, name: str) -> tuple[Ints, Flags]:
 
 @dataclass(slots=True)
 class Truths:
-    """The readings next to the bounds that the run's operations give them."""
+    """The readings, and their bounds from the run's operations."""
 
     run: Run
     readings: Readings
@@ -180,8 +181,8 @@ class Truths:
 
 
 ReadingRule = Callable[[Truths], tuple[Flags, Flags]]
-"""Which readings are occasions of a clause, and which may have broken it: more than are broken, for the clauses know of
-races and of what a purge does not see."""
+"""The readings that are occasions of a clause, and those that may have broken it. The latter may be too many, because
+only the clauses know races, and operations that a purge does not count."""
 
 
 def _garbage(truths: Truths) -> tuple[Flags, Flags]:
@@ -211,4 +212,4 @@ def judge_every(truths: Truths) -> tuple[Flags, Flags]:
 
 
 READING_RULES: Final[Mapping[str, ReadingRule]] = {"P1": _garbage, "P2": _gauges, "T5": _size}
-"""By clause."""
+"""The rules by clause."""

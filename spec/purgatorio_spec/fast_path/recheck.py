@@ -29,7 +29,7 @@ from purgatorio_spec.trace.coded import AT, CALL, RET, Flags, Ints, given, plain
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 
 FLUSH_ROWS: Final = 200_000
-"""Rows that are held before the operations that have ended are judged."""
+"""The number of stored rows at which the ended operations are judged."""
 
 _THREAD_EVENTS: Final = where(lambda f, ph: f in FOLLOWED and (ph != "at" or f == "cancelled"))
 _ROWS: Final = pa.schema([EVENT_SCHEMA.field(name) for name in ROW_FIELDS])
@@ -37,9 +37,9 @@ _ROWS: Final = pa.schema([EVENT_SCHEMA.field(name) for name in ROW_FIELDS])
 
 @dataclass(slots=True)
 class Wanted:
-    """What to check. By operation number: `chosen`, and of them those whose threads' neighbours matter (`retried`).
-    `doubtful` by position, `inside` by row; `everything`: all checks are judged; `follows`: all threads are followed,
-    since a key gave an operation back."""
+    """The parts to judge. By operation number: `chosen`, and `retried`, those of them for which neighboring events of
+    their threads matter. `doubtful` by position, `inside` by row. `everything`: all checks are judged. `follows`: all
+    threads are followed, because `cancel_for_key` returned an operation."""
 
     chosen: Flags
     retried: Flags
@@ -53,7 +53,7 @@ class Wanted:
 class _Neighbours:
     last_i: Ints
     pending: list[tuple[int, int, int]] = field(default_factory=list)
-    """Thread, operation and `i` of returns after which nothing has come yet."""
+    """Thread, operation and `i` of returns without a later event of their thread."""
 
 
 @dataclass(slots=True)
@@ -135,7 +135,7 @@ class SecondLook:
         if len(since):
             slots = self.operations.slots(some.operation[since])
             first = self.operations.column("ready")[slots]
-            # From its `ready` on, and again from each evaluation that raised after that.
+            # From the operation's `ready` on, and again from each later evaluation that raised.
             raised = (first >= 0) & (first < some.first + since) & ~np.isin(since, ready)
             waits = raised | (first == some.first + since)
             place, key = self.operations.lists(slots[waits])
@@ -178,7 +178,7 @@ class SecondLook:
         n.last_i[thread[ends]] = i[ends]
 
     def _judge(self, before: int | None) -> None:
-        """Judge the held operations whose last row is before this one; all of them if None."""
+        """Judge the stored operations whose last row is before this row (None: all)."""
         held, self._held, self._held_rows = self._held, [], 0
         if not held:
             return
@@ -203,7 +203,7 @@ class SecondLook:
             self.truths.add(_in_rows(np.array(matrix, np.int64), table.column("i").to_numpy(), rows))
 
     def _set_aside(self, table: pa.Table, of: Ints, rows: Ints, before: int) -> tuple[pa.Table, Ints, Ints]:
-        """Keep for later what belongs to operations that have not ended, or that wait for a check or a neighbour."""
+        """Store the events of operations that have not ended, or that wait for a check or an event of a thread."""
         waits = np.zeros(self.operations.count, bool)
         waits[self._first_checks.waiting.operation] = True
         waits[[number for _, number, _ in self._neighbours.pending]] = True
@@ -216,13 +216,13 @@ class SecondLook:
                 part = places[start : start + batch.num_rows]
                 self._held.append((batch, of[part], rows[part]))
                 start += batch.num_rows
-            # What waits is counted apart, so that it is not gone through again with every batch.
+            # Waiting rows do not count, so that they are not examined again with every batch.
             self._held_rows = 0
         return table.filter(pa.array(~later)), of[~later], rows[~later]
 
 
 def _in_rows(summaries: Ints, i: Ints, rows: Ints) -> Ints:
-    """Summaries with rows of the run for positions; each position is that of one of the given events."""
+    """Summaries with rows of the run instead of positions. Each position is of one of the given events."""
     order = np.argsort(i)
     i, rows = i[order], rows[order]
     for at, name in enumerate(Summary._fields):

@@ -39,7 +39,7 @@ def _limited(value: int) -> int:
 
 
 class Block:
-    """Some operations of a run, by column: `block.win_call` is the column of that name as `Numbers`, times within
+    """Operations of a run by column. `block.win_call` is the column `win_call` as `Numbers`, with times within
     `LIMIT`."""
 
     def __init__(self, run: Run, operations: Operations, of: slice | Ints) -> None:
@@ -67,22 +67,22 @@ class Block:
 
     @cached_property
     def claimed(self) -> Numbers:
-        """The row of the win's call, beyond all if there is none."""
+        """The row of the call of the win. Above all rows if there is none."""
         return self.win_call.or_else(NEVER)
 
     @cached_property
     def in_time_t(self) -> Numbers:
-        """Before this a fire is early."""
+        """The time before which a fire is early."""
         return self.deadline_t - _limited(self.run.early_ns or 0)
 
     @cached_property
     def under_lock(self) -> Truth:
-        """Nothing that O6 speaks of may run during its on_complete."""
+        """Whether O6 forbids other calls during `on_complete` of the operation."""
         return self.always(not self.run.profile.completes_beside)
 
     def due(self, deadline_t: Numbers) -> Truth:
-        """Whether a task with this deadline was due before the run ended; so of all in a run that is not whole, since
-        only the clause may say that it does not know."""
+        """Whether a task with this deadline was due before the end of the run. True for all tasks if the run is not
+        whole, because only the clause may report that the result is unknown."""
         if not self.run.whole:
             return self.always(True)
         return deadline_t <= _limited(self.run.facts.end_t)
@@ -93,7 +93,7 @@ Condition: TypeAlias = Callable[[Block], Truth]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """When a plain operation is an occasion for a clause, and when it may have broken it."""
+    """The conditions under which a plain operation is an occasion of a clause, and may have broken the clause."""
 
     occasion: Condition
     broken: Condition
@@ -129,7 +129,7 @@ def _lost(b: Block) -> Truth:
     if b.run.profile.claimed_on_return:
         left = b.check_ret.given() & (b.claimed > greatest(b.check_ret, b.reg_ret))
     else:
-        # The checks before its registration are not known here, if it was ready in an earlier batch.
+        # If the operation was ready in an earlier batch, the checks before its registration are unknown here.
         expired = b.by_expiry.surely() if b.run.records("timer_fire") else _some(b.exp_n)
         left = (b.check_ret.given() | before) & (b.win_n.equals(0) | expired)
     return _is_registered_and_ready(b) & ((before & (b.claimed > b.reg_ret)) | left)
@@ -202,7 +202,7 @@ def _fired_all_the_same(b: Block) -> Truth:
     inside = b.cancel_th.equals(b.fire_th) & (b.fire_call < b.cancel_call) & (b.cancel_ret <= b.fire_ret)
     excused = won_by_it & (b.stopped_n.equals(0) | inside)
     fired = _some(b.fire_n) & (_some(b.stopped_n) | _some(b.win_n)) & ~excused.surely()
-    # No column has the result of a cancel, which decides where only a success is final.
+    # No column has the result of a cancel. It matters if only a successful cancel is final.
     final = b.always(b.run.cancel_is_final(1) and not b.run.cancel_is_final(None))
     return fired | (final & _some(b.stopped_n))
 
@@ -286,10 +286,10 @@ NOT_PLAIN: Final[Mapping[str, Condition]] = {
         b.always(b.run.turn is not None) & (b.add_delay <= 0)
     ),
 }
-"""When an operation is not plain."""
+"""The conditions under which an operation is not plain."""
 
 OF_ODD_ONES: Final = frozenset({"T8", "T9", "T10", "T11", "T12"})
-"""Clauses that need no rule: of a plain operation they say nothing."""
+"""Clauses without a rule, because a plain operation is no occasion of them."""
 
 
 @dataclass(slots=True)
@@ -333,7 +333,7 @@ def marks(
     inside = _some(b.reg_no) & (b.reg_call < b.win_call) & once
     retried = np.zeros(b.size, bool) if run.profile.claimed_on_return else b.ready.given().yes
     everything = b.always(run.dropped)
-    # What is not known to be whole is marked.
+    # An operation is a candidate unless it is certainly correct.
     return Marks(~broken.no, retried, (inside | everything).yes, occasions)
 
 

@@ -11,7 +11,7 @@ from purgatorio_spec.trace.coded import Codes
 
 
 class Texts:
-    """A number for each different text, from 1 on; 0 stands for none."""
+    """A number for each distinct text, from 1. 0 stands for no text."""
 
     def __init__(self) -> None:
         self._known: dict[str, int] = {}
@@ -28,7 +28,7 @@ class Texts:
         return len(self._known) + 1
 
     def numbers(self, texts: pa.StringArray) -> Codes:
-        """By code in a batch the number of its text; the last one, which -1 finds, is 0."""
+        """By code in a batch, the number of its text. The last element is 0, for the code -1."""
         if self._last is None or not texts.equals(self._last):
             known = self._known
             some = [known.setdefault(text, len(known) + 1) for text in texts.to_pylist() if text is not None]
@@ -37,5 +37,5 @@ class Texts:
         return self._mapped
 
     def names(self) -> list[str]:
-        """The texts in the order of their numbers, from 1 on."""
+        """The texts in the order of their numbers, from 1."""
         return list(self._known)

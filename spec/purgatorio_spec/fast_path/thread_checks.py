@@ -27,7 +27,7 @@ _NONE: Final = -1
 
 @dataclass(slots=True)
 class _Events(Columns):
-    """Events of threads, by thread and in order. `row` is -1 for what is carried from earlier batches."""
+    """Events of threads, by thread and in order. `row` is -1 for an event of an earlier batch."""
 
     thread: Ints
     row: Ints
@@ -44,14 +44,14 @@ class _Events(Columns):
 
 @dataclass(slots=True)
 class ThreadChecks:
-    """By thread: the last check event (`i`, and whether it was a call), whether anything odd came since, how many tries
-    answered true since, and the call of a try that is the very last event (-1: none)."""
+    """By thread: the last check event (`i`, and whether it was a call), and since then: whether an odd event came, the
+    number of tries that returned true, and the call of a try that is the last event (-1: none)."""
 
     CARRIED: ClassVar[tuple[str, ...]] = ("_i", "_call", "_odd", "_trues", "_try")
 
     sure: int = 0
     doubtful: list[Stretches] = field(default_factory=list)
-    """Checks whose count must be checked, from call to return, by position."""
+    """Checks whose number the clause must judge, from call to return, by position."""
     _i: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     _call: Flags = field(default_factory=lambda: np.zeros(0, bool))
     _odd: Flags = field(default_factory=lambda: np.zeros(0, bool))
@@ -85,7 +85,8 @@ class ThreadChecks:
         )  # fmt: skip
 
     def _carried(self, threads: Ints) -> tuple[_Events, ...]:
-        """What came before, as events: the check, what was odd since, the tries that answered true, an open try."""
+        """The state of the threads as events: the check (with later tries that returned true), an odd event, an open
+        try."""
         known = threads[self._i[threads] >= 0]
         wild, trying = known[self._odd[known]], known[self._try[known] >= 0]
         check = _event(known, i=self._i[known], check=True, call=self._call[known], trues=self._trues[known])
@@ -103,7 +104,7 @@ class ThreadChecks:
         odd[1:] &= ~whole[:-1]
         odd &= ~(ends & e.tried & e.call)  # it may still become whole
         odds = np.cumsum(odd)
-        # A carried check stands for the tries since, too: what is counted since it is from before it on.
+        # A check of an earlier batch has the number of that batch's later tries, which `cumsum` counts before it.
         carried = np.where(e.check & (e.row < 0), e.trues, 0)
         trues = np.cumsum(e.trues)
         before = np.maximum.accumulate(np.where(e.check, np.arange(count), _NONE))

@@ -15,10 +15,10 @@ from typing import Final
 from purgatorio_spec.trace.record import FUNCTIONS, MAX_INT, OF_AN_OPERATION
 
 NEVER: Final = MAX_INT
-"""Stands for the `i` or `t` of what has not happened: no real one is above it."""
+"""The `i` or `t` of an event that did not happen. No real `i` or `t` is greater."""
 
 ContextRow = tuple[str, int, str, int | None, "tuple[str, ...] | None"]
-"""id, i, f, c, keys of what is no event of the operation, but known of it from outside; see `_add_context`."""
+"""id, i, f, c, keys of a fact about an operation that is no event of the operation. See `_add_context`."""
 
 Row = tuple[
     int,
@@ -34,12 +34,12 @@ Row = tuple[
     int | None,
     str | None,
 ]
-"""i, th, t, ph, f, c, keys, delay_ns, deadline_t, t_call, out, err: an event without its id."""
+"""An event without its id: i, th, t, ph, f, c, keys, delay_ns, deadline_t, t_call, out, err."""
 
 
 @dataclass(slots=True)
 class Call:
-    """An interval of one thread. `ret_i` is None while it is open: it may have taken effect or not."""
+    """A call of one thread, as an interval. `ret_i` is None for an open call, which may have taken effect or not."""
 
     f: str
     th: str
@@ -66,21 +66,21 @@ class Call:
         return max(self.deadline_t, self.ret_t + max(self.delay_ns or 0, 0))
 
     def holds(self, i: int) -> bool:
-        """Whether the event `i` lies inside (by the recorder's order; the caller checks the thread)."""
+        """Whether the event `i` is inside the call, by the recorder's order. The caller checks the thread."""
         return self.call_i < i < self.end_i
 
     def contains(self, other: Call) -> bool:
-        """Whether `other` is a call made from within this one, on the same thread."""
+        """Whether `other` is a call inside this call, on the same thread."""
         return self.th == other.th and self.call_i < other.call_i and other.end_i <= self.end_i
 
     def may_run(self, t: int, early_ns: int) -> bool:
-        """Whether the task may have been handed over to run by this add at that time."""
+        """Whether this add may have submitted the task at time `t`."""
         return self.deadline_t is None or self.deadline_t - early_ns <= t
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point: `ready`, `cancelled`. `t_call..t` holds the moment at which it became so."""
+    """A point: `ready`, `cancelled`. It became true between `t_call` and `t`."""
 
     i: int
     th: str
@@ -91,8 +91,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A `check_and_complete(key)`, context that an engine joins to the operation by key or by thread; it is not an
-    event of the operation."""
+    """A `check_and_complete(key)`, which is no event of the operation. An engine joins it by key or by thread."""
 
     key: str
     call_i: int
@@ -101,7 +100,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class GivenBack:
-    """The `cancel_for_key(key)` that gave the operation back, called at `call_i`; `point` is its `cancelled`."""
+    """The `cancel_for_key(key)` at `call_i` that returned the operation. `point` is its `cancelled` event."""
 
     key: str
     call_i: int
@@ -110,12 +109,12 @@ class GivenBack:
 
 @dataclass(slots=True)
 class OperationHistory:
-    """All events that carry one id, paired, plus the context that O2, O4, O7 and T4 need.
+    """All events with one id, as calls and points, and the context for O2, O4, O7 and T4.
 
-    `checks`: for each of its keys, of the checks that started after it was ready (and after its last evaluation that
-    raised since) and ended without an exception, the first to return; there may be others besides. `under`: by the
-    `call_i` of a try that returned true, the check that it was made directly under (only where the operation was given
-    back). `rates` and `delays`: its adds as a periodic task. `resets`: those that armed it are in `adds` as well.
+    `checks`: for each of its keys, the check that returned first, of those that started after it was ready (and after
+    its last later evaluation that raised) and ended without an exception. It may have other checks too. `under`: by
+    `call_i` of a try that returned true, the check that directly contains the try (only if `cancel_for_key` returned
+    the operation). `rates` and `delays`: its adds as a periodic task. `resets`: `adds` also has those that armed it.
     """
 
     id: str
@@ -133,12 +132,12 @@ class OperationHistory:
     ready: Point | None = None
     cancelled: list[Point] = field(default_factory=list)
     repeated: list[int] = field(default_factory=list)
-    """The first of each two records of one call."""
+    """The first record of each call that is recorded twice."""
     checks: list[Check] = field(default_factory=list)
     next_of_thread: dict[int, int] = field(default_factory=dict)
-    """For returns of `try_complete`: the `i` of the next event of the same thread, where the engine gave it."""
+    """For returns of `try_complete`, the `i` of the next event of the same thread, if the engine provides it."""
     previous_of_thread: dict[int, int] = field(default_factory=dict)
-    """For calls of `try_complete`: the `i` of the event before it of the same thread (-1: none), where the engine gave
+    """For calls of `try_complete`, the `i` of the previous event of the same thread (-1: none), if the engine provides
     it."""
     nested_checks: frozenset[int] = frozenset()
     """The `call_i` of tries with a `check_and_complete` of the same thread between them and their registration."""
@@ -179,8 +178,8 @@ class OperationHistory:
 
     @property
     def claim(self) -> Call | None:
-        """The call that claimed completion: the one that returned true, else one that ran `on_complete` (it may have
-        raised, or be still open). The call is recorded before it starts, so the claim is never before `call_i`."""
+        """The call that claimed completion: the call that returned true, else a call that ran `on_complete` (it may
+        have raised, or be open). A call is recorded before it starts, so the claim is never before `call_i`."""
         if winners := self.winners:
             return min(winners, key=lambda force: force.call_i)
         holding = (force for force in self.forces if any(force.contains(done) for done in self.completes))
@@ -188,13 +187,13 @@ class OperationHistory:
 
     @property
     def may_have_claimed(self) -> list[Call]:
-        """The `force_complete` calls of which it is unknown whether they won: open, or ended by an exception."""
+        """The `force_complete` calls with an unknown result: they are open, or ended by an exception."""
         return [force for force in self.forces if force.out is None]
 
     def in_force(self, i: int, early_ns: int, *, cancelled: bool = False) -> list[Call]:
-        """The adds that a fire at this position may answer: started before it, and neither moved by a later add nor (or
-        also, if `cancelled`) taken back by a cancel that had returned before it, while the task could not have been
-        handed over."""
+        """The adds that may have caused a fire at this position. They started before it. No later add moved the task,
+        and (unless `cancelled`) no cancel that returned before it removed the task, before the task could have been
+        submitted."""
         takers = self.adds if cancelled else [*self.adds, *self.cancels]
         later = [call for call in takers if call.end_i < i and call.err is None and call.out != 0]
         return [
@@ -212,7 +211,7 @@ class OperationHistory:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys it was registered under, duplicates included; none if it never was."""
+        """The keys of its registration, including duplicates. Empty if it was not registered."""
         return self.registration.keys if self.registration else ()
 
 
@@ -220,7 +219,7 @@ _OF_NO_OPERATION: Final = frozenset(FUNCTIONS) - OF_AN_OPERATION
 
 
 def latest_due_t(adds: Sequence[Call]) -> int | None:
-    """The latest moment at which a task is due by any of these adds; None if one does not say, or there is none."""
+    """The latest due time of a task by any of these adds. None without adds, or if it is unknown for an add."""
     dues = [add.latest_due_t for add in adds]
     return None if None in dues else max((due_t for due_t in dues if due_t is not None), default=None)
 
@@ -228,7 +227,7 @@ def latest_due_t(adds: Sequence[Call]) -> int | None:
 def operation_history(
     operation: str, rows: Iterable[Row], context: Iterable[ContextRow] = ()
 ) -> OperationHistory:
-    """The history of the rows of one id, given in the order of `i`, and of its context."""
+    """The history of one id, from its rows in the order of `i` and its context."""
     history = OperationHistory(operation)
     by_function = history._by_function()
     open_calls: dict[int, Call] = {}

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class RawReading:
-    """`state` of one `gauge` or `quiesce`, as recorded.
+    """The recorded `state` of one `gauge` or `quiesce`.
 
-    `keys`: those that have a list. `call_i`, `ret_i`: its record, the same for a point. `at_rest`: a `quiesce`, or no
-    recorded call of the purgatory or timer was open and nothing but readings was recorded for a whole reaper period
-    before. `bounded`: it is known since when it may have been taken.
+    `keys`: the number of keys with a list. `call_i`, `ret_i`: the positions of its record, equal for a point.
+    `at_rest`: it is a `quiesce`; or no recorded call of the purgatory or timer was open, and only readings were
+    recorded for a whole reaper period before. `bounded`: its earliest possible time is known.
     """
 
     call_i: int

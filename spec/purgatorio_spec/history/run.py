@@ -23,12 +23,12 @@ BROKEN_RECORDS: Final[Mapping[str, str]] = {
     CROSSED: "record every return; calls that are not nested need different thread names (`th`)",
     REPEATED: "record each call once, and every return: an equal call is inside a call without a return",
 }
-"""The ways in which a record contradicts the others, with what to do. Where records were dropped all but the first are
-what was to be expected."""
+"""The kinds of contradictions between records, with the remedy. If records were dropped, all kinds except the first are
+expected."""
 
 
 class KeyCancel(NamedTuple):
-    """A `cancel_for_key` that returned: positions of its call and its return, and when that was."""
+    """A `cancel_for_key` that returned: the positions of its call and its return, and the time of the return."""
 
     call_i: int
     ret_i: int
@@ -36,7 +36,7 @@ class KeyCancel(NamedTuple):
 
 
 class Advance(NamedTuple):
-    """An `advance_clock`: thread, positions of its call and return (NEVER while it is open), and when it returned."""
+    """An `advance_clock`: thread, positions of its call and return (NEVER if open), and time of its return."""
 
     th: str
     call_i: int
@@ -79,7 +79,7 @@ class RunFacts:
     registering: int | None = None
 
     def unsettled_before(self, i: int) -> bool:
-        """Whether any of the `unsettled` calls began before that position."""
+        """Whether any of the `unsettled` calls began before position `i`."""
         return any(calls[0][0] < i for calls in self.unsettled.values())
 
 
@@ -101,15 +101,15 @@ class Run:
     whole: bool
     facts: RunFacts
     dropped: bool = False
-    """Records are missing in the middle: a return may lack its call."""
+    """Whether records in the middle are missing, so that a return may have no call."""
     lacking: tuple[tuple[str, str], ...] = ()
-    """Of a trace that was made from a log: a clause, and what the log does not show and the clause needs."""
+    """For a trace from a log, pairs of a clause and the facts that it needs and the log does not have."""
     catch_up: str | None = None
     turn: str | None = None
     virtual: bool = False
-    """Its clock moves by `advance_clock` alone."""
+    """Whether only `advance_clock` moves its clock."""
     time_zone: str | None = None
-    """Of a trace that was made from a log: the zone in which its owner reads times."""
+    """For a trace from a log, the time zone of the log's owner."""
     late_slack_ns: int = 0
     """The part of `late_ns` that the driver of the subject added to the bound that the subject declared."""
 
@@ -133,7 +133,7 @@ class Run:
             bisect_left(advances, t, key=Advance.returned_t),
             bisect_left(advances, added_i, key=Advance.ended_i),
         )
-        # Only those that were open when the task was added are passed over here.
+        # Skip only advances that were open when the task was added.
         while place < len(advances) and advances[place].call_i < added_i:
             place += 1
         return advances[place].ret_t if place < len(advances) else MAX_INT
@@ -145,7 +145,7 @@ class Run:
         return self.profile.cancel_is_barrier or (alone and out == 1)
 
     def in_local_time(self, text: str) -> str:
-        """The text with each time of the log (`t = 1792480501000000000`) as its owner reads it."""
+        """The text, with the times of the log (`t = 1792480501000000000`) in the time zone of its owner."""
         zone = self.time_zone
         return text if zone is None else _TIME.sub(lambda found: local_time(int(found[0]), zone), text)
 
@@ -187,7 +187,7 @@ _OF_A_LOG: Final = (
 
 
 _TIME: Final = re.compile(r"\b\d{17,19}\b")
-"""Nanoseconds since 1970, of a time after March 1973."""
+"""A time after March 1973, in ns since 1970."""
 
 
 def _zone(header: Header) -> str:
@@ -196,7 +196,7 @@ def _zone(header: Header) -> str:
 
 
 def _lacking(header: Header) -> tuple[tuple[str, str], ...]:
-    """What `purgatorio convert --from-log` has noted; other words are not judged."""
+    """The missing facts that `purgatorio convert --from-log` has recorded. Other texts are ignored."""
     noted = header.params.get("lacking")
     if not isinstance(noted, Mapping):
         return ()

@@ -53,7 +53,7 @@ from purgatorio_spec.trace.record import Header
 FOLLOWED: Final = (
     "check_and_complete", "try_complete_else_watch", "try_complete", "cancel_for_key", "cancelled",
 )  # fmt: skip
-"""The functions whose events tell what was made from within what."""
+"""The functions whose events show which call contains which."""
 
 _READINGS: Final = ("gauge", "quiesce")
 _UNCOUNTED: Final = (*_READINGS, "advance_clock")
@@ -76,11 +76,11 @@ def _values(table: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
 
 
 _SHORT: Final = 256
-"""Up to so many values, to make a dictionary costs more than it saves."""
+"""For at most so many values, a dictionary costs more than it saves."""
 
 
 def _listed(column: Column) -> list[Any]:
-    """What `to_pylist` gives, which makes an object of Arrow's for each value on the way."""
+    """As `to_pylist`, but without an Arrow object for each value."""
     if isinstance(column, pa.DictionaryArray):
         texts = np.array([*column.dictionary.to_pylist(), None], object)
         found: list[Any] = texts[np.asarray(column.indices.fill_null(len(texts) - 1))].tolist()
@@ -93,7 +93,7 @@ def _listed(column: Column) -> list[Any]:
     elif len(column) > _SHORT:
         return _listed(column.dictionary_encode())
     else:
-        # The stubs of pyarrow give this method to arrays of one type only.
+        # The stubs of pyarrow have this method only for arrays of one type.
         plain: Any = column
         return [*plain.to_pylist()]
     for at in np.flatnonzero(np.asarray(column.is_null())).tolist() if column.null_count else ():
@@ -110,7 +110,7 @@ class KeyChecks:
     first: list[int] = field(default_factory=list)
 
     def close(self) -> None:
-        """Find, for each check, which of it and all later ones returns first."""
+        """Find, for each check, the first to return of this check and all later checks."""
         best = -1
         self.first = [0] * len(self.call_i)
         for at in range(len(self.call_i) - 1, -1, -1):
@@ -119,7 +119,7 @@ class KeyChecks:
             self.first[at] = best
 
     def after(self, key: str, ready_i: int) -> Check | None:
-        """Of the checks that start after `ready_i`, the first to return."""
+        """The first to return of the checks that start after `ready_i`. None if there is none."""
         at = bisect_right(self.call_i, ready_i)
         if at == len(self.call_i):
             return None
@@ -128,7 +128,7 @@ class KeyChecks:
 
 
 def checks_by_key(table: pa.Table) -> dict[str, KeyChecks]:
-    """All `check_and_complete` calls that ended without an exception. One with several keys counts for each."""
+    """All `check_and_complete` calls that ended without an exception. A call with several keys counts for each key."""
     calls = select(table, "check_and_complete")
     returned: dict[int, int | None] = {}
     for ph, i, c, err in _values(calls, "ph", "i", "c", "err"):
@@ -148,8 +148,8 @@ def checks_by_key(table: pa.Table) -> dict[str, KeyChecks]:
 
 
 def check_context(table: pa.Table) -> Iterator[ContextRow]:
-    """O4: for each operation and key the checks that matter, as context rows: the first to return of those that started
-    after it was ready, and after each evaluation that raised since."""
+    """For O4, the relevant checks of each operation and key, as context rows: the first to return of those that started
+    after the operation was ready, and after each later evaluation that raised."""
     by_key = checks_by_key(table)
     since: dict[str, list[int]] = {}
     for f, ph, operation, i, err in _values(
@@ -173,8 +173,8 @@ def check_context(table: pa.Table) -> Iterator[ContextRow]:
 
 @dataclass(slots=True)
 class _Frame:
-    """An open call of a thread: of which function, and what completed directly under it. `name`: the key of a check,
-    the operation of a registration or try."""
+    """An open call of a thread: its function, and the operations that completed directly inside it. `name`: the key of
+    a check, or the operation of a registration or try."""
 
     f: str
     call_i: int
@@ -183,13 +183,13 @@ class _Frame:
 
 
 ThreadRow = tuple[str, str, str, int, "int | None", "str | None", "Sequence[str] | None", "int | None"]
-"""th, ph, f, i, c, id, keys, out of an event in `FOLLOWED`."""
+"""An event in `FOLLOWED`: th, ph, f, i, c, id, keys, out."""
 
 
 @dataclass(slots=True)
 class Threads:
-    """Each thread's calls, followed by a stack. `checks`: those that returned an answer; `rows`: context rows `nested`,
-    `under` and `given_back`."""
+    """The calls of each thread, as a stack. `checks`: the checks that returned a number. `rows`: the context rows
+    `nested`, `under` and `given_back`."""
 
     checks: list[CheckCall] = field(default_factory=list)
     rows: list[ContextRow] = field(default_factory=list)
@@ -197,14 +197,14 @@ class Threads:
     _cancels: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def follow(self, rows: Iterable[ThreadRow]) -> None:
-        """Some more events (of `FOLLOWED`), in order."""
+        """Add events (in `FOLLOWED`), in order."""
         for th, ph, f, i, c, operation, keys, out in rows:
             if f == "cancel_for_key":
                 if ph == "call":
                     self._cancels |= {(th, key): i for key in keys or ()}
                 continue
             if ph == "at":
-                # Nothing can be made from within a point.
+                # A point contains no calls.
                 if f == "cancelled" and operation is not None:
                     known = ((key, self._cancels.get((th, key))) for key in keys or ())
                     self.rows += [
@@ -237,7 +237,7 @@ def thread_rows(table: pa.Table) -> Iterator[ThreadRow]:
 
 
 def _made_by_a_check(stack: list[_Frame], operation: str) -> bool:
-    """Whether a check is open that was made from within a registration of this operation."""
+    """Whether a check is open that is inside a registration of this operation."""
     registered = False
     for frame in stack:
         if registered and frame.f == "check_and_complete":
@@ -247,7 +247,7 @@ def _made_by_a_check(stack: list[_Frame], operation: str) -> bool:
 
 
 def thread_context(table: pa.Table) -> Threads:
-    """O7 and the guards of O2, O4 and T4: what following the threads of a run's events tells."""
+    """The facts about threads for O7, and for the guards of O2, O4 and T4."""
     threads = Threads()
     threads.follow(thread_rows(select(table, *FOLLOWED)))
     tries = np.asarray(pc.equal(table.column("f"), pa.scalar("try_complete")))
@@ -262,7 +262,7 @@ def thread_context(table: pa.Table) -> Threads:
 
 
 def _neighbours(table: pa.Table) -> tuple[Ints, Ints]:
-    """For each row the `i` of the row before it in its thread (-1: none) and of the one after it (NEVER: none)."""
+    """For each row, the `i` of the previous row of its thread (-1: none), and of the next row (NEVER: none)."""
     i = table.column("i").to_numpy()
     threads = codes(table.column("th"))
     order = np.lexsort((i, threads))
@@ -308,8 +308,8 @@ def raw_readings(table: pa.Table) -> list[PlacedReading]:
 
 
 def raw_reading(row: Mapping[str, Any], *, before_i: int, quiet: bool) -> PlacedReading:
-    """The reading of an event. `before_i`: of the event before it of its thread, -1 if there is none; `quiet`: no call
-    was open and nothing had happened for a reaper's period."""
+    """The reading of an event. `before_i`: the `i` of the previous event of its thread, or -1. `quiet`: no call was
+    open, and no event was recorded for a reaper's period."""
     state = row["state"] or {}
     at_rest = row["f"] == "quiesce" or quiet
     call_i = row["i"] if row["c"] is None else row["c"]
@@ -388,7 +388,7 @@ AdvanceRow = tuple[str, int, str, int, "int | None"]
 
 
 def advances(rows: Iterable[AdvanceRow]) -> list[Advance]:
-    """The `advance_clock` calls of a run from their events, in order; an open one may last for ever."""
+    """The `advance_clock` calls of a run, from their events in order. An open call may last for ever."""
     found: dict[int, Advance] = {}
     for ph, i, th, t, c in rows:
         if ph == "call":
@@ -456,8 +456,8 @@ def broken_records(table: pa.Table) -> dict[str, tuple[int, int]]:
 def key_cancels(
     rows: Sequence[Mapping[str, Any]], told: bool
 ) -> tuple[dict[str, list[tuple[int, int]]], dict[str, list[KeyCancel]]]:
-    """`RunFacts.unsettled` and `settled` of the `cancel_for_key` events of a run, in order; `told`: the trace
-    records `cancelled`."""
+    """`RunFacts.unsettled` and `settled`, from the `cancel_for_key` events of a run in order. `told`: the trace has
+    `cancelled` events."""
     ended = {row["c"]: row for row in rows if row["ph"] == "ret"}
     unsettled: dict[str, list[tuple[int, int]]] = {}
     settled: dict[str, list[KeyCancel]] = {}
@@ -477,7 +477,7 @@ def key_cancels(
 ROW_FIELDS: Final[tuple[str, ...]] = (
     "id", "i", "th", "t", "ph", "f", "c", "keys", "delay_ns", "deadline_t", "t_call", "out", "err",
 )  # fmt: skip
-"""The columns of which histories are made, in order."""
+"""The columns for histories, in order."""
 
 
 def histories(table: pa.Table, context: Iterable[ContextRow]) -> Iterator[OperationHistory]:

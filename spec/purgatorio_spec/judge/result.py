@@ -25,7 +25,7 @@ class ClauseResult:
 
     @property
     def violations(self) -> int:
-        """Operations, tasks, calls or readings that broke it."""
+        """The number of operations, tasks, calls or readings that violate the clause."""
         return sum(cause.count for cause in self.causes.values())
 
 
@@ -51,7 +51,7 @@ class RunResult:
     failures: tuple[Failure, ...] = ()
 
     def breaks(self, clause: str) -> bool:
-        """Whether it broke this clause, of which it may say nothing."""
+        """Whether the run violates this clause. False if the run has no result for it."""
         return clause in self.clauses and self.clauses[clause].verdict is Verdict.VIOLATED
 
 
@@ -65,7 +65,7 @@ class CheckResult:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of the runs."""
+        """The worst verdict of the runs."""
         return worst(run.verdict for run in self.runs)
 
 
@@ -75,7 +75,7 @@ NO_OCCASION: Final = (
 
 
 def without_silent_pass(result: CheckResult) -> CheckResult:
-    """The check where a clause that is promised and recorded, and had no occasion, is UNKNOWN and not PASS."""
+    """The check, with UNKNOWN instead of PASS for each promised and recorded clause without an occasion."""
     return replace(result, runs=tuple(no_silent_pass(run) for run in result.runs))
 
 
@@ -110,8 +110,8 @@ def broken_off(run: RunResult, failure: str, why: str) -> RunResult:
 
 @dataclass(frozen=True, slots=True)
 class TraceFacts:
-    """The result of reading a file: everything a verdict needs besides the tallies. `quarantined` counts the broken
-    lines and a last one that a killed writer cut."""
+    """The result of reading a file: all facts for a verdict, except the tallies. `quarantined`: the number of broken
+    lines, including a last line that a killed writer cut."""
 
     file: str
     header: Header | None
@@ -129,7 +129,7 @@ def subject_of(header: Header) -> str:
 
 
 def conclude(facts: TraceFacts, run: Run | None, tally: RunTally) -> RunResult:
-    """The verdict of a run from what its parts came to. `run` is None if the header or profile is unusable."""
+    """The result of a run, from the tally of its parts. `run` is None if the header or profile is unusable."""
     broken = {} if run is None else _broken_records(run, tally)
     problems = [*_problems(facts, run), *map(_broken_record, sorted(broken.items()))]
     header = facts.header
@@ -174,7 +174,7 @@ NOTHING_JUDGED: Final = (
 
 
 def verdict_of(clauses: Iterable[ClauseResult]) -> Verdict:
-    """The verdict of a run by its clauses. Where nothing was judged it is UNKNOWN: a PASS would say nothing."""
+    """The verdict of a run by its clauses. UNKNOWN if no clause was judged, because a PASS would prove nothing."""
     verdict = worst(one.verdict for one in clauses)
     return Verdict.UNKNOWN if verdict is Verdict.SKIPPED else verdict
 
@@ -190,7 +190,7 @@ def accusing_nobody(clause: ClauseResult) -> ClauseResult:
 
 
 def _broken_records(run: Run, tally: RunTally) -> dict[str, tuple[int, int]]:
-    """Which records contradict others, by kind, as far as records that were dropped do not explain it."""
+    """The records that contradict others, by kind, except contradictions that dropped records explain."""
     repeated = {REPEATED: tally.repeated} if tally.repeated[0] else {}
     found = {**run.facts.broken, **repeated}
     return {kind: seen for kind, seen in found.items() if kind == BACKWARDS or not run.dropped}
@@ -207,7 +207,7 @@ def _clause(name: str, run: Run, tally: Tally, failure: Failure | None) -> Claus
     if skipped is not None:
         return ClauseResult(name, Verdict.SKIPPED, reason=skipped)
     if tally.causes:
-        # Engines meet them in orders of their own.
+        # Engines find the causes in different orders.
         causes = sorted(tally.causes.items(), key=lambda one: (one[1].examples[0].events[-1], one[0]))
         return ClauseResult(name, Verdict.VIOLATED, tally.occasions, dict(causes))
     if failure is not None:

@@ -28,9 +28,9 @@ SUMMARIES: Final = 50_000
 
 
 def judge_run(run: Run, table: pa.Table, only: str | None = None, tally: RunTally | None = None) -> RunTally:
-    """All clauses over one run, given its events (`EVENT_SCHEMA`) in the order of `i`.
+    """Judge one run by all clauses, from its events (`EVENT_SCHEMA`) in the order of `i`.
 
-    `only`: judge this one operation or task alone, with the context that the whole run gives it.
+    `only`: judge only this operation or task, with its context from the whole run.
     """
     clauses = judged_clauses(run)
     tally = RunTally() if tally is None else tally

@@ -14,18 +14,18 @@ from purgatorio_spec.history.run import Run
 from purgatorio_spec.verdict import Judgement, Violation
 
 EXAMPLES: Final = 5
-"""Violations of one cause that are kept whole; the rest is counted."""
+"""The maximum number of stored violations of a cause. Further violations are only counted."""
 
 
 @dataclass(slots=True)
 class Cause:
-    """Violations of one clause in one way: how many, and the first few by position."""
+    """The violations of one clause by one cause: their number, and the first few by position."""
 
     count: int = 0
     examples: list[Violation] = field(default_factory=list)
 
     def add(self, violation: Violation) -> None:
-        """Count one; keep it if it comes earlier in the run than the worst kept one."""
+        """Count a violation. Store it if it is earlier in the run than the last stored violation."""
         self.count += 1
         self._keep([violation])
 
@@ -42,8 +42,8 @@ class Cause:
 
 @dataclass(slots=True)
 class Tally:
-    """What a clause came to over some parts of a run. `undecided`: how many could not be decided, by reason. `beyond`:
-    what an engine did not check, at its bound."""
+    """The results of a clause over parts of a run. `undecided`: the number of undecided parts, by reason. `beyond`: the
+    parts that an engine did not check because of its bound."""
 
     occasions: int = 0
     undecided: dict[str, int] = field(default_factory=dict)
@@ -76,9 +76,9 @@ class Tally:
 
 @dataclass(slots=True)
 class RunTally:
-    """The results of all clauses over some parts of a run. `repeated`: how many calls are recorded twice, and the
-    first. `told` is called with each violation; only the first few are kept. `failures`: of a clause that failed,
-    the first error."""
+    """The results of all clauses over parts of a run. `repeated`: the number of calls that are recorded twice, and the
+    first. `told` is called with each violation; only the first few are stored. `failures`: the first error of each
+    clause whose judging function raised."""
 
     clauses: dict[str, Tally] = field(default_factory=dict)
     repeated: tuple[int, int] = (0, NEVER)
@@ -98,7 +98,7 @@ class RunTally:
         self.repeated = (self.repeated[0] + count, min(self.repeated[1], first_i))
 
     def add(self, run: Run, part: Part, clauses: Iterable[Clause]) -> list[Violation]:
-        """Judge one part of the run's history by the given clauses; what it broke."""
+        """Judge one part of the run's history by the given clauses. Return its violations."""
         if isinstance(part, OperationHistory) and part.repeated:
             self._add_repeated(len(part.repeated), min(part.repeated))
         broken: list[Violation] = []
@@ -106,7 +106,7 @@ class RunTally:
             try:
                 judgement = clause.judge(run, part)
             except Exception as error:
-                # What the others say, and what this one said of other parts, is not lost with it.
+                # The results of other clauses, and of this clause on other parts, are not lost.
                 self.failures.setdefault(clause.id, failure_of(f"judging {clause.id}", error))
                 continue
             if judgement is not None:

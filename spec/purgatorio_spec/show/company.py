@@ -29,23 +29,23 @@ _OF_KEYS: Final = ("check_and_complete", "cancel_for_key", "try_complete_else_wa
 
 @dataclass(slots=True)
 class Company:
-    """Fed with the events of a run, in order and in parts, it keeps the positions of those to be shown. `first_i`: the
-    first event of the operation or task; `moments`: those at which a call must have been under way; `keys`: of the
-    operation, none for a task."""
+    """Finds the positions of related calls, from the events of a run in order and in parts. `first_i`: the first event
+    of the operation or task. `moments`: the positions at which a call must have been open. `keys`: the keys of the
+    operation, empty for a task."""
 
     subject: str
     first_i: int
     moments: tuple[int, ...]
     keys: tuple[str, ...]
     is_late: bool = False
-    """It is a late task (T2), so each advance since it was added is shown."""
+    """Whether the violation is a late task (T2). Then each advance since its add is shown."""
     found: dict[int, int | None] = field(default_factory=dict)
-    """The calls to be shown, each with its return."""
+    """The found calls, each with its return."""
     _open: dict[int, None] = field(default_factory=dict)
 
     @classmethod
     def of(cls, own: pa.Table, violation: Violation) -> Self | None:
-        """Whose company is searched for, by the events of the operation or task itself; None where it is neither."""
+        """The search for a violation, from the events of its operation or task. None for other violations."""
         mine = own.filter(pc.equal(own.column("id"), pa.scalar(violation.subject)))
         if kind_of(violation) != "operation" or not mine.num_rows:
             return None
@@ -102,7 +102,7 @@ class Company:
             self.found[call_i] = ret_i
 
     def positions(self) -> set[int]:
-        """What is to be shown, once all is fed: the last calls, and their returns as far as they came by then."""
+        """The positions of the last found calls and of their returns, after all events."""
         for call_i in list(self._open):
             self._keep(call_i, None, tells=False)
         last_i = self.moments[-1]
@@ -112,7 +112,7 @@ class Company:
 
 
 def company_of(own: pa.Table, violation: Violation, events: Iterable[pa.Table]) -> set[int]:
-    """The positions of the events of others to be shown, out of the events of the run (or any part that has them)."""
+    """The positions of related calls of other operations, from the events of the run or of a sufficient part."""
     company = Company.of(own, violation)
     if company is None:
         return set()

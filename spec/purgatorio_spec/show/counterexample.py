@@ -22,14 +22,14 @@ from purgatorio_spec.trace.rows import own_fields
 from purgatorio_spec.verdict import Violation
 
 SHOWN_ROWS: Final = 60
-"""Events of one counterexample at most."""
+"""The maximum number of events in a counterexample."""
 
 HEAD_ROWS: Final = 10
 TAIL_ROWS: Final = 2_000
-"""Of a longer history only so many of its first and last rows, and the witnesses, are checked at all."""
+"""Of a longer history, only so many of the first and of the last rows, and the witnesses, are used."""
 
 _ABSENT: Final = ("never-claimed", "never-completed", "never-fired", "stopped-running")
-"""Causes that the end of the run shows, and no event."""
+"""The causes that no event shows, only the end of the run."""
 
 _OF_NOBODY: Final = ("gauge", "quiesce", "advance_clock")
 
@@ -64,9 +64,9 @@ class ShownEvent:
     gap: int = 0
     end_row: int | None = None
     said: str | None = None
-    """What to show of it instead of its function and fields: a request or an answer of the wire."""
+    """The text instead of function and fields, for a request or a response of the wire."""
     log_row: int | None = None
-    """Of a trace that was made of a log: the row of which this is the first event."""
+    """For a trace from a log, the row of the log whose first event this is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +82,11 @@ class Counterexample:
     left_out: int = 0
     profile: str = ""
     again: tuple[str, ...] = ()
-    """What shows it again, where that is another command than a check of the file."""
+    """The command that shows it again, if it is not a check of the file."""
     pending: str = ""
-    """Of a wrong size: the tasks that were added, and not cancelled and not fired."""
+    """For a wrong size, the tasks that were added, and neither cancelled nor fired."""
     stderr: tuple[str, ...] = ()
-    """The last lines that the driven program wrote to standard error in that run."""
+    """The last lines of the driven program's standard error in this run."""
 
     @property
     def promise(self) -> str:
@@ -94,7 +94,7 @@ class Counterexample:
 
     @property
     def start_t(self) -> int:
-        """The `t` of its first row: what its times are shown from. Nanoseconds."""
+        """The `t` of its first row in ns, which is the zero of the shown times."""
         return self.rows[0].t if self.rows else 0
 
     @property
@@ -168,7 +168,7 @@ def operation_rows(events: pa.Table, operation: str) -> tuple[ShownEvent, ...]:
 
 
 def _of_judged_thread(table: pa.Table, events: Sequence[int]) -> pa.Table:
-    """The rows of the thread whose check was judged: the one of the first event."""
+    """The rows of the thread of the judged check, which is the thread of the first event."""
     threads = table.filter(pc.equal(table.column("i"), pa.scalar(events[0]))).column("th")
     return table.filter(pc.equal(table.column("th"), threads[0])) if len(threads) else table
 
@@ -209,13 +209,14 @@ _LOGGED: Final = {
 
 
 def _log_row(own: str | None) -> int | None:
-    """The row of a log that the producer's own fields name."""
+    """The row of a log in the producer's own fields. None if there is none."""
     row = own_fields(own).get("x_log_row") if own else None
     return row if isinstance(row, int) else None
 
 
 def as_logged(rows: Sequence[ShownEvent], breaks_at: int) -> list[ShownEvent]:
-    """Of a log only what its rows say, in its words: the calls in which the trace puts it are none of the user's."""
+    """For a trace from a log, only the events of the log's rows, in the words of the log. The user does not know the
+    calls that the trace adds."""
     if all(row.log_row is None for row in rows):
         return list(rows)
     made: list[ShownEvent] = []

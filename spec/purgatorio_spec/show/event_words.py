@@ -8,7 +8,7 @@ SAID_LIMIT = 120
 
 
 def arguments(event: ShownEvent, subject: str) -> str:
-    """What stands in the brackets of a call: its id where it is not the subject's, its keys, its delay."""
+    """The text in the brackets of a call: its id if it is not the subject's, its keys, its delay."""
     parts = [] if event.id is None or event.id == subject else [visible(event.id)]
     parts += [visible(key, 24) for key in event.keys[:4]]
     if len(event.keys) > 4:

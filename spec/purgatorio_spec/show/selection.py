@@ -35,7 +35,7 @@ class CauseKey(NamedTuple):
 
 
 TIMER: Final = ("timer_add", "timer_cancel", "timer_fire")
-"""What a timer does with a task."""
+"""The functions of a timer on a task."""
 
 TASKS_NAMED: Final = 8
 _OUT_SHOWN: Final = 3
@@ -43,9 +43,8 @@ _OUT_SHOWN: Final = 3
 
 @dataclass(slots=True)
 class Tasks:
-    """The tasks that a wrong size counts, by what was recorded up to `last_i`: `pending`, the last added at the end,
-    with how often each was added and has not fired; `out`: those taken out since they were added, the last at the
-    end."""
+    """The tasks for a wrong size, by the events up to `last_i`. `pending`: the waiting tasks in order of their adds,
+    each with the number of its adds without a fire. `out`: the removed tasks in order of their removals."""
 
     last_i: int
     pending: dict[str, int] = field(default_factory=dict)
@@ -53,11 +52,11 @@ class Tasks:
 
     @classmethod
     def counted_by(cls, violation: Violation) -> Self | None:
-        """None yet, to be fed; nothing for a violation that is no wrong size."""
+        """Empty, for events to be fed. None for a violation that is no wrong size."""
         return cls(max(violation.events)) if violation.clause == "T5" else None
 
     def feed(self, events: pa.Table) -> None:
-        """Some more events, in order, as `select` takes them; checked are those of the timer."""
+        """Add events in order, in the form of `select`. Only events of the timer matter."""
         before = pc.less_equal(events.column("i"), pa.scalar(self.last_i))
         table = events.filter(pc.and_(before, pc.is_in(events.column("f"), value_set=pa.array(TIMER))))
         names = ("f", "ph", "id", "out", "err")
@@ -80,7 +79,7 @@ class Tasks:
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """Of those pending one more than are named, so that it is seen that there are more."""
+        """The tasks to show: pending ones (one more than are named, to show that there are more), and removed ones."""
         return (*list(self.pending)[-TASKS_NAMED - 1 :], *self.out)
 
     def __str__(self) -> str:
@@ -90,8 +89,7 @@ class Tasks:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The filter of the module's text, as values. `subjects`: the operations or tasks that are concerned. `of_timer`:
-    of these only what the timer did."""
+    """The filter as values. `subjects`: the operations or tasks. `of_timer`: only their timer events."""
 
     subjects: tuple[str, ...]
     events: tuple[int, ...]
@@ -99,7 +97,7 @@ class Selection:
     between: bool = False
     of_timer: bool = False
     exact: bool = False
-    """Nothing but `events`."""
+    """Whether only `events` are selected."""
 
 
 def kind_of(violation: Violation) -> Kind:
@@ -111,7 +109,7 @@ def kind_of(violation: Violation) -> Kind:
 
 
 def noun(clause: str, cause: str, count: int, profile: str = "") -> str:
-    """What a violation of this cause counts, in words: `1 task`, `1,278 operations`, on the wire `2 requests`."""
+    """The number of violations of a cause in words: `1 task`, `1,278 operations`, on the wire `2 requests`."""
     of_wire = profile in PROMISES_BY_PROFILE
     of_reading = not of_wire and READING in CLAUSES[clause].judges
     one = (
@@ -123,7 +121,7 @@ def noun(clause: str, cause: str, count: int, profile: str = "") -> str:
 
 
 def selection(violation: Violation, tasks: Tasks | None = None) -> Selection:
-    """The filter for the events that show a violation; `tasks`: those that a wrong count counts."""
+    """The filter for the events that show a violation. `tasks`: the tasks for a wrong size."""
     kind = kind_of(violation)
     subjects = () if tasks is None else tasks.shown
     return Selection(
@@ -136,7 +134,7 @@ def selection(violation: Violation, tasks: Tasks | None = None) -> Selection:
 
 
 def tasks_of(table: pa.Table, violation: Violation) -> Tasks | None:
-    """The tasks that a wrong size counts, by the events of a table (`EVENT_SCHEMA`); None of any other violation."""
+    """The tasks for a wrong size, from the events of a table (`EVENT_SCHEMA`). None for other violations."""
     tasks = Tasks.counted_by(violation)
     if tasks is not None:
         tasks.feed(table)
@@ -144,8 +142,8 @@ def tasks_of(table: pa.Table, violation: Violation) -> Tasks | None:
 
 
 def select(table: pa.Table, wanted: Selection) -> pa.Table:
-    """The rows of an event table (`EVENT_SCHEMA`, a run or any part of one) that the filter keeps, in their order; its
-    texts may be dictionaries."""
+    """The rows of an event table that the filter selects, in order. The table is a run or a part of a run, with
+    `EVENT_SCHEMA`; its texts may be dictionaries."""
     i = table.column("i").to_numpy()
     before = i <= wanted.last_i
     keep = np.isin(i, wanted.events)
@@ -163,7 +161,7 @@ def select(table: pa.Table, wanted: Selection) -> pa.Table:
 
 
 def causes(result: CheckResult) -> Iterator[tuple[CauseKey, RunResult, int, Violation]]:
-    """Every cause of a check: its key, its run, how often it showed, and its earliest violation."""
+    """Every cause of a check: its key, its run, its number of violations, and the earliest violation."""
     for run in result.runs:
         for clause in run.clauses.values():
             for name, cause in clause.causes.items():
@@ -177,8 +175,7 @@ def causes(result: CheckResult) -> Iterator[tuple[CauseKey, RunResult, int, Viol
 
 
 def promises(profiles: Iterable[str]) -> dict[str, str]:
-    """Every clause that runs of these profiles can be judged by, with its sentence; of an id that two formats have,
-    both sentences."""
+    """Every clause for runs of these profiles, with its sentence. If two formats have one id, both sentences."""
     named = set(profiles)
     others = named & PROMISES_BY_PROFILE.keys()
     found = {} if named and named == others else {name: clause.promise for name, clause in CLAUSES.items()}

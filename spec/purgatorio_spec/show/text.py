@@ -22,9 +22,9 @@ from purgatorio_spec.verdict import Violation
 WIDTH: Final = 80
 LANE_GAP: Final = 2
 LANE_LEAST: Final = 14
-"""A narrower column is unreadable: then each line begins with the thread's name instead."""
+"""The minimum width of a column. If there is less room, each line begins with the thread's name instead."""
 LANE_MOST: Final = 26
-"""A longer word is broken, if need be."""
+"""The maximum width of a column. A longer word is broken if necessary."""
 
 Role = Literal["title", "head", "event", "witness", "illegal", "allowed", "seen", "replay", "note"]
 
@@ -42,7 +42,7 @@ def render(example: Counterexample, width: int = WIDTH) -> str:
 
 
 def rendered_without(violation: Violation) -> str:
-    """The text of a violation whose events are not at hand, lines ended by a line feed."""
+    """The text of a violation without events. Each line ends with a line feed."""
     return f"{visible(violation.subject)}\n{_ended(allowed_and_seen(violation))}"
 
 
@@ -149,8 +149,8 @@ def _wrapped(head: str, text: str, width: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """The columns of the threads: each as wide as it needs, or as it gets. No widths: too many threads for columns, so
-    that one column of names stands in their place."""
+    """The columns of the threads, each as wide as needed or possible. Without widths, there are too many threads, and
+    one column of names replaces the columns."""
 
     threads: tuple[str, ...]
     room: int
@@ -211,7 +211,7 @@ def _inset(row: ShownEvent) -> int:
 
 
 _PIECE: Final = re.compile(r"(?:\} |= )?[^\s(]+(?:\(| \{)?\s*|\S\s*")
-"""What is not broken: `} f`, `= 0`, `f(`, `k) {`, or any other word."""
+"""A piece that is not broken over lines: `} f`, `= 0`, `f(`, `k) {`, or any other word."""
 
 
 def _longest_piece(text: str) -> int:
@@ -221,7 +221,7 @@ def _longest_piece(text: str) -> int:
 
 
 def _folded(text: str, width: int, inset: int) -> Iterator[str]:
-    """`text` on as few lines as it takes, broken between pieces, the later lines two further in."""
+    """`text` on the fewest lines, broken between pieces. Later lines are indented by two more."""
     held, before = "", " " * inset
     for piece in _PIECE.findall(text):
         rest: str = piece

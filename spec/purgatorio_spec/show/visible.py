@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import Final
 
 NAME_LIMIT: Final = 60
-"""Characters of one id, key, thread or type name that are shown."""
+"""The maximum number of shown characters of an id, key, thread or type name."""
 
 TEXT_LIMIT: Final = 400
-"""Characters of one sentence (allowed, seen, a problem) that are shown."""
+"""The maximum number of shown characters of a sentence (allowed, seen, a problem)."""
 
 _COMMAND: Final = re.compile(
     r":(?=:(add-[a-z]+|debug|echo|(end)?group|error|notice|remove-matcher|save-state|set-[a-z]+|stop-commands|warning)"
@@ -24,7 +24,7 @@ _COMMAND: Final = re.compile(
 
 
 def visible(text: str, limit: int = NAME_LIMIT) -> str:
-    """`text` with unprintable characters escaped, at most `limit` characters; a cut one ends in `...`."""
+    """`text` with escaped unprintable characters, at most `limit` characters. A cut text ends with `...`."""
     cut = text if len(text) <= limit else text[: max(limit - 3, 0)] + "..."
     harmless = _COMMAND.search(cut) is None
     if cut.isprintable() and harmless:
@@ -36,9 +36,9 @@ def visible(text: str, limit: int = NAME_LIMIT) -> str:
 
 
 def shell_word(text: str) -> str:
-    """`text` as one word of a POSIX shell, never cut: it is there to be pasted.
+    """`text` as one word of a POSIX shell, to be pasted. It is never cut.
 
-    A text that is not printed as it is takes the `$'...'` form of bash, zsh and ksh.
+    A text with escaped characters has the form `$'...'` of bash, zsh and ksh.
     """
     commands = {mark.start() for mark in _COMMAND.finditer(text)}
     if text.isprintable() and not commands:
@@ -62,5 +62,5 @@ def counted(count: int, noun: str) -> str:
 
 
 def first_few(names: Sequence[str]) -> str:
-    """Five of them at most, and whether there are more: `a, b`, `a, b, c, d, e, ...`."""
+    """At most five names, and `...` if there are more: `a, b`, `a, b, c, d, e, ...`."""
     return ", ".join((*names[:5], *(["..."] if len(names) > 5 else ())))

@@ -23,16 +23,16 @@ from purgatorio_spec.trace.record import MAX_LINE_BYTES, End, Event, Header
 KEPT_TEXT_BYTES: Final = 200
 EVENT_START: Final = b'{"kind":"event"'
 _ROW: Final = "x_log_row"
-"""The one producer's field that is read the fast way too: traces of logs have it in every other line."""
+"""The only producer's field that is also read the fast way, because traces from logs have it in every second line."""
 _JSON_SCHEMA: Final = pa.schema([pa.field("kind", pa.string()), *EVENT_FIELDS, pa.field(_ROW, pa.int64())])
 _TEXTS: Final = frozenset({"th", "ph", "f", "id", "err"})
 
 
 @dataclass(frozen=True, slots=True)
 class BrokenLine:
-    """A line (or row) that is no record: where, which field, why, what to do, and the start of its text.
+    """A line (or row) that is no record: its place, the field, the reason, the remedy, and the start of its text.
 
-    Line 0 stands for the file as a whole.
+    Line 0 is the whole file.
     """
 
     file: str
@@ -50,7 +50,7 @@ class BrokenLine:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What a block of lines held: a batch of events, and the records between them with their line numbers."""
+    """The contents of a block of lines: a batch of events, and the records between them with their line numbers."""
 
     events: pa.RecordBatch
     others: tuple[tuple[int, Header | End], ...]
@@ -111,7 +111,7 @@ def _own(rows: Column) -> Column:
 
 
 def _is_utf8(data: bytes) -> bool:
-    """Arrow's JSON reader does not test this; invalid text would reach the columns."""
+    """Whether the bytes are UTF-8. Arrow's JSON reader does not test this, so invalid text would reach the columns."""
     if data.isascii():
         return True
     try:
@@ -122,7 +122,7 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def parse_lines(file: str, lines: Sequence[Line], broken: Callable[[BrokenLine], None]) -> Block:
-    """The same line by line, which for a single line is the faster way too."""
+    """Parse a block line by line. For a single line, this is also the faster way."""
     events: list[tuple[int, Event]] = []
     others: list[tuple[int, Header | End]] = []
     for line in lines:

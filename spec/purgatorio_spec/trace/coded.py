@@ -38,7 +38,7 @@ def code_of(function: str, phase: int) -> int:
 
 
 def where(condition: Callable[[str, str], bool]) -> Flags:
-    """By code, whether a condition of function and phase holds."""
+    """By code, whether a condition on function and phase holds."""
     flags = np.zeros(256, bool)
     for function in FUNCTIONS:
         for phase, name in enumerate(PHASES):
@@ -56,8 +56,8 @@ _NEEDS_STATE: Final = where(lambda f, ph: f in WITH_STATE and ph != "call")
 
 @dataclass(slots=True)
 class Coded:
-    """A batch of events as numbers. `id` is -1 where there is none; `c`, `out` and the like mean nothing where they
-    are null. `key[key_from[row]:key_from[row + 1]]` are the keys of a row."""
+    """A batch of events as numbers. `id` is -1 for an event without an id. Null values of `c`, `out` and similar
+    columns have no meaning. `key[key_from[row]:key_from[row + 1]]` are the keys of a row."""
 
     rows: pa.RecordBatch
     i: Ints
@@ -83,7 +83,7 @@ class Coded:
         return coded(self.rows.take(places))
 
     def numbers(self, name: str) -> tuple[Ints, Flags | None]:
-        """A column of integers and where it is given; None: everywhere."""
+        """A column of integers, and the rows with a value (None: all rows)."""
         column = self.rows.column(name)
         return values_of(column), given(column)
 
@@ -93,7 +93,7 @@ def given(column: Column) -> Flags | None:
 
 
 def values_of(column: Column) -> Ints:
-    """Its 64-bit integers without a copy; anything where it is null."""
+    """The 64-bit integers of a column without a copy. Null values are arbitrary."""
     data = column.buffers()[1]
     if data is None:
         return np.zeros(len(column), np.int64)
@@ -101,7 +101,7 @@ def values_of(column: Column) -> Ints:
 
 
 def coded(rows: pa.RecordBatch) -> Coded:
-    """A batch with the columns of events, its texts plain or as dictionaries. Its `i` and `t` hold no null."""
+    """The coded form of a batch of events. Texts may be plain or dictionaries. `i` and `t` must have no nulls."""
     f, f_texts = _codes(rows.column("f"))
     phase, phase_texts = _codes(rows.column("ph"))
     first, second = _places(f_texts, FUNCTIONS)[f], _places(phase_texts, PHASES)[phase]
@@ -120,7 +120,7 @@ def coded(rows: pa.RecordBatch) -> Coded:
 
 
 def _codes(column: Column) -> tuple[Codes, pa.StringArray]:
-    """A number for each different text (-1: null), and the texts."""
+    """A number for each distinct text (-1: null), and the texts."""
     array = column if isinstance(column, pa.DictionaryArray) else column.dictionary_encode()
     assert isinstance(array, pa.DictionaryArray)
     if array.dictionary.null_count:
@@ -135,7 +135,7 @@ def _codes(column: Column) -> tuple[Codes, pa.StringArray]:
 
 
 def _places(texts: pa.StringArray, names: tuple[str, ...]) -> Kinds:
-    """By code of a text its place among the format's names; the last one stands for null (-1)."""
+    """By code of a text, its place among the names of the format. The last element is for null (-1)."""
     found = np.full(len(texts) + 1, UNKNOWN, np.uint8)
     for at, text in enumerate(texts.to_pylist()):
         if text in names:
@@ -144,9 +144,9 @@ def _places(texts: pa.StringArray, names: tuple[str, ...]) -> Kinds:
 
 
 def is_usual(batch: Coded) -> bool:
-    """Whether every row surely keeps every rule of `parse_line`; a batch with one that may not goes row by row.
+    """Whether every row certainly obeys every rule of `parse_line`. Otherwise the batch is parsed row by row.
 
-    That `i` grows is the reader's to see, since it goes over batches.
+    The reader checks that `i` grows, because this rule concerns several batches.
     """
     rows, code, i = batch.rows, batch.code, batch.i
     if not len(i):
@@ -187,7 +187,7 @@ def _keys_are_usual(batch: Coded) -> bool:
 
 
 def dictionaries(schema: pa.Schema) -> pa.Schema:
-    """The same schema with its texts as dictionaries (but for the producer's own fields)."""
+    """The schema with texts as dictionaries, except the producer's own fields."""
     return pa.schema([_as_dictionary(field) for field in schema])
 
 
@@ -220,7 +220,7 @@ def _plain(column: Column, kind: pa.DataType) -> Column:
 
 
 def with_values(lists: Lists, made: Callable[[Column], Column]) -> Lists:
-    """The same lists of what is made of their values."""
+    """The lists with values that `made` computes from their values."""
     first, last = lists.offsets[0].as_py(), lists.offsets[-1].as_py()
     offsets = pc.subtract(lists.offsets, pa.scalar(first, pa.int32()))
     return pa.ListArray.from_arrays(

@@ -26,7 +26,7 @@ _X: Final = pa.field("x", pa.string(), metadata={"holds": "JSON object of the x_
 
 
 def _column_type(hint: object) -> pa.DataType:
-    """Of a field of a record, by its type there: an object is a struct, an open one JSON text."""
+    """The Arrow type of a record's field. An object is a struct, and an object with arbitrary fields is JSON text."""
     of = [one for one in get_args(hint) if one is not NoneType] if isinstance(hint, UnionType) else [hint]
     if is_dataclass(of[0]):
         return pa.struct([pa.field(name, _column_type(one)) for name, one in get_type_hints(of[0]).items()])
@@ -68,7 +68,7 @@ EVENT_NAMES: Final = names_of(Event)
 
 
 def row_of(record: Header | End) -> Row:
-    """The row of `TRACE_SCHEMA` that holds a record that is no event; absent columns are null."""
+    """The row of `TRACE_SCHEMA` for a header or an end record. Absent columns are null."""
     row = _other_fields(record)
     if isinstance(record, Header):
         row["params"] = orjson.dumps(row["params"]).decode()
@@ -87,7 +87,7 @@ def fields_of(record: Header | Event | End) -> Row:
     """The JSON object of a record: the fields that are present, `kind` first."""
     if not isinstance(record, Event):
         return with_own(_other_fields(record), record.x)
-    # A recorder writes events by the hundred thousand: a plain loop takes less than a comprehension.
+    # A plain loop is faster than a comprehension, and a recorder writes hundreds of thousands of events.
     fields: Row = {"kind": "event"}
     for name, value in zip(EVENT_NAMES, record, strict=False):  # `x` is the last field, and has no name here
         if value is not None:
@@ -98,7 +98,7 @@ def fields_of(record: Header | Event | End) -> Row:
 
 
 def event_fields(row: Row, x: Mapping[str, object] | None) -> Row:
-    """The JSON object of an event from its row: null columns are left out, the producer's own fields put back."""
+    """The JSON object of an event from its row, without null columns, and with the producer's own fields."""
     fields = present({name: value for name, value in row.items() if name not in ("line", "x")})
     state = fields.get("state")
     if isinstance(state, dict):
@@ -107,7 +107,7 @@ def event_fields(row: Row, x: Mapping[str, object] | None) -> Row:
 
 
 def with_own(fields: Row, x: Mapping[str, object] | None) -> Row:
-    """The JSON object with the producer's own fields where they came from (see `Event.x`)."""
+    """The JSON object with the producer's own fields in their original places (see `Event.x`)."""
     for name, value in (x or {}).items():
         outer, _, inner = ("", "", name) if name.startswith("x_") else name.partition(".")
         inside = fields.get(outer)
@@ -116,7 +116,7 @@ def with_own(fields: Row, x: Mapping[str, object] | None) -> Row:
 
 
 def _other_fields(record: Header | End) -> Row:
-    """Of a record that is no event, without the producer's own."""
+    """The fields of a header or an end record, without the producer's own."""
     kind = {"kind": "header", "format": record.format} if isinstance(record, Header) else {"kind": "end"}
     fields = {name: present(value) if name == "timer" else value for name, value in asdict(record).items()}
     return present({**kind, **fields, "x": None})

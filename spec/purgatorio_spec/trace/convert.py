@@ -26,7 +26,7 @@ FORMS: Final[tuple[str, ...]] = (".jsonl", ".ndjson", ".jsonl.gz", ".jsonl.zst",
 # Not frozen: an exception's traceback and context are assigned to it on its way.
 @dataclass(eq=False)
 class CannotConvert(Exception):
-    """The output cannot be written as asked: why, and what to do. Nothing was read or written."""
+    """The output cannot be written as requested. The text has the reason and the remedy. No file was changed."""
 
     why: str
 
@@ -38,7 +38,7 @@ class CannotConvert(Exception):
 class Conversion:
     """The result of a conversion. `written`: the output exists. `end`: the written end record, or None.
 
-    `broken` holds at most the reader's limit of them; `broken_count` all.
+    `broken` has broken lines up to the reader's limit. `broken_count` counts all.
     """
 
     run: str
@@ -51,7 +51,7 @@ class Conversion:
 
     @property
     def valid(self) -> bool:
-        """Whether there was a header, every line was a record and the file was not cut."""
+        """Whether there was a header, every line was a record, and the file was not cut."""
         return self.written and self.broken_count == 0 and self.cut is None
 
 
@@ -105,7 +105,7 @@ def convert(
 
 
 def partial_of(target: Path, *, force: bool) -> Path:
-    """Where an output lies until it is whole. Raises `CannotConvert` where there is to be none."""
+    """The path of an output until it is complete. Raises `CannotConvert` if the target must not be written."""
     if not target.name.endswith(FORMS):
         raise CannotConvert(f"{target.name}: no known form; end the name in one of {', '.join(FORMS)}")
     if not target.parent.is_dir():

@@ -21,21 +21,21 @@ from purgatorio_spec.trace.record import MAX_LINE_BYTES
 
 CHUNK_BYTES: Final = 1 << 20
 ZSTD_PIECE_BYTES: Final = 1 << 7
-"""A decompressor gives all that a piece holds at once: at most 32,768 times its size, so small pieces bound it."""
+"""The size of the pieces for a decompressor. Pieces are small, because the output may be 32,768 times as large."""
 MAX_WINDOW_BYTES: Final = 1 << 27
-"""A zstd frame may ask for up to gigabytes to be held; no trace needs more than this."""
+"""The maximum window of a zstd frame. A frame may request gigabytes, but no trace needs more than this."""
 KEPT_OF_A_LONG_LINE_BYTES: Final = 200
 FREE_BYTES: Final = 64 << 20
 MOST_UNPACKED: Final = 200
-"""A stream that gives more than this many times its own size, beyond the first `FREE_BYTES`, is not read further: lines
-of events are packed to a thirtieth, and a megabyte of nothing could continue for hours."""
+"""The maximum ratio of decompressed to compressed size, after the first `FREE_BYTES`. Events compress to a thirtieth. A
+megabyte of compressed zeros could be read for hours."""
 SUFFIXES: Final[tuple[str, ...]] = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson", ".json", ".parquet")
-"""What `check` takes for a trace when it walks a folder."""
+"""The suffixes of traces in a folder, for `check`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line with its 1-based number, without the line end. `whole` is false for a last line with no line end."""
+    """A line with its 1-based number, without the line end. `whole` is false for a last line without a line end."""
 
     number: int
     text: bytes
@@ -55,13 +55,13 @@ class Cut(Exception):
 
 
 def lines(path: Path) -> Iterator[Line]:
-    """The lines of a JSONL file; blank ones are passed over but counted. Raises `Cut` after the last readable line."""
+    """The lines of a JSONL file. Blank lines are skipped but counted. Raises `Cut` after the last readable line."""
     with path.open("rb") as raw:
         yield from split(chunks(raw))
 
 
 def chunks(raw: io.BufferedReader) -> Iterator[bytes]:
-    """Decompressed chunks; the compression is known from the file's first bytes, not by its name."""
+    """Decompressed chunks. The first bytes of the file determine the compression, not its name."""
     magic = raw.peek(4)[:4]
     if magic[:2] == b"\x1f\x8b":
         yield from _bounded(_gunzip, raw)
@@ -73,8 +73,8 @@ def chunks(raw: io.BufferedReader) -> Iterator[bytes]:
 
 
 def may_name(path: Path, name: str) -> bool:
-    """Whether a record of a JSONL file may hold this text: False only where it certainly is in none. Looks at the bytes
-    alone, to its first place."""
+    """Whether a record of a JSONL file may contain this text. False only if certainly no record has it. Reads only the
+    bytes, up to its first place."""
     wanted = name.encode()
     if orjson.dumps(name)[1:-1] != wanted or not name.isascii():
         return True  # it has spellings
@@ -93,7 +93,7 @@ def may_name(path: Path, name: str) -> bool:
 
 @dataclass(slots=True)
 class _Packed:
-    """What is read of a packed stream, counted."""
+    """A compressed stream that counts the bytes that were read."""
 
     raw: BinaryIO
     read_bytes: int = 0
@@ -107,7 +107,7 @@ class _Packed:
 def _bounded(unpack: Callable[[_Packed], Iterator[bytes]], raw: BinaryIO) -> Iterator[bytes]:
     packed, given = _Packed(raw), 0
     for piece in unpack(packed):
-        # A piece of zstd may be 32 MB of line ends: readers split what they are given, so they are given little.
+        # A piece of zstd may become 32 MB of line ends. Readers split each chunk, so chunks must be small.
         for at in range(0, len(piece), CHUNK_BYTES):
             yield piece[at : at + CHUNK_BYTES]
         given += len(piece)
@@ -129,7 +129,7 @@ def _gunzip(raw: _Packed) -> Iterator[bytes]:
 
 
 def _unzstd(raw: _Packed) -> Iterator[bytes]:
-    """Frame by frame: a decompressor that reads across frames does not tell where the last one ended."""
+    """Decompress frame by frame, because a decompressor over frames does not report the end of the last frame."""
     context = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES)
     frame = context.decompressobj()
     begun = False

@@ -19,7 +19,7 @@ UNIT_NS: Final[Mapping[str, int]] = {"s": 1_000_000_000, "ms": 1_000_000, "us": 
 
 What = Literal["enqueued", "completed", "timed_out", "event"]
 WHATS: Final[tuple[What, ...]] = ("enqueued", "completed", "timed_out", "event")
-"""What a log can say: a request was enqueued, completed by an event, timed out; an event of a key came."""
+"""The meanings of a log's rows: a request was enqueued, was completed by an event, timed out; an event of a key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

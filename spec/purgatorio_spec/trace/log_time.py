@@ -46,7 +46,7 @@ def time_ns(text: str, mapping: LogMapping) -> int:
 
 
 def timeout_ns(text: str, mapping: LogMapping) -> int:
-    """A time-out. Raises `BadValue`; also for one below 0."""
+    """A time-out in ns. Raises `BadValue`, also for a negative time-out."""
     found = _scaled(text, mapping.timeout_unit, "a number")
     if found < 0:
         raise BadValue(f"{text} is below 0: a time-out counts from the moment of enqueueing")

@@ -82,14 +82,14 @@ _SPACED: Final = re.compile(rb'"\s+:')
 
 
 def _names(value: object) -> int:
-    """The names in a JSON value; where a line has another number of colons after quotes, one may be there twice."""
+    """The number of names in a JSON value. If a line has more colons after quotes, a name may be there twice."""
     if isinstance(value, dict):
         return len(value) + sum(map(_names, value.values()))
     return sum(map(_names, value)) if isinstance(value, list) else 0
 
 
 def _refuse_repeated(line: bytes) -> None:
-    """A name twice in one object: readers differ in which of its values counts."""
+    """Refuse an object with a repeated name, because readers differ in the value that they use."""
 
     def once(pairs: list[tuple[str, object]]) -> None:
         names = [name for name, _ in pairs]
@@ -101,7 +101,7 @@ def _refuse_repeated(line: bytes) -> None:
 
 
 def _not_json(line: bytes, bad: orjson.JSONDecodeError) -> Refusal:
-    """What is wrong with the text, the most likely reason first."""
+    """The error in the text. The most likely reason is tested first."""
     start = shown(line[:80].decode(errors="replace"))
     if line.startswith(BOM_UTF8):
         return Refusal(
@@ -133,7 +133,7 @@ def parse_fields(fields: Fields) -> Record:
 
 
 def integer_field(fields: Mapping[str, object], name: str, least: int = MIN_INT) -> int | None:
-    """An integer from `least` up to 2**63-1, None where there is none. Raises `Refusal`, as all of these do."""
+    """An integer from `least` up to 2**63-1. None for an absent field. Raises `Refusal`, as all these functions do."""
     value = fields.get(name)
     if value is None:
         return None
@@ -202,7 +202,7 @@ def _own(fields: Fields, *objects: str) -> Fields | None:
 
 
 def _writable(name: str, value: object) -> None:
-    """Refuses what could be read but not written again: JSON that is nested hundreds of levels deep."""
+    """Refuse JSON with hundreds of nested levels, because it could be read, but not written again."""
     try:
         orjson.dumps(value)
     except orjson.JSONEncodeError:
@@ -226,7 +226,7 @@ _STATE_FIELDS: Final = frozenset(names_of(State))
 
 
 def _named(names: Mapping[object, T], value: object) -> T | None:
-    """The name that a value is, or None; a list or an object is no name."""
+    """The name that equals a value, or None. A list or an object is no name."""
     return names.get(value) if isinstance(value, str) else None
 
 
@@ -265,7 +265,7 @@ def _event(fields: Fields) -> Event:
 
 
 def _check_event(event: Event) -> None:
-    """What a single event must satisfy beyond the types of its fields."""
+    """Check the rules of a single event, except the types of its fields."""
     if event.f in OF_AN_OPERATION and event.id is None:
         raise Refusal("id", "missing", f"every event of {event.f} names its operation or task")
     if event.ph == "ret" and event.c is None:
@@ -290,7 +290,7 @@ def _state(fields: Fields) -> State:
 
 
 def _version_hint(form: object) -> str:
-    """What to do about a format that is not this one: a later version is not a broken file."""
+    """The remedy for another format. A later version is not a broken file."""
     only = f"this reader knows {FORMAT_1} and {FORMAT} only"
     name, _, known = FORMAT.rpartition("/")
     before, _, version = form.rpartition("/") if isinstance(form, str) else ("", "", "")

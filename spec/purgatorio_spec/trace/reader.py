@@ -47,13 +47,13 @@ from purgatorio_spec.trace.rows import (
 
 BLOCK_LINES: Final = 20_000
 BLOCK_BYTES: Final = 4 << 20
-"""Lines that are checked together."""
+"""The size of a block of lines that are checked together."""
 BLOCK_ROWS: Final = 1 << 17
 MAX_BROKEN_KEPT: Final = 10_000
-"""Broken lines kept with their text; more are counted only."""
+"""The maximum number of broken lines that are stored with their text. Further lines are only counted."""
 
 CUT: Final = "cut in the middle: the file has no end"
-"""Why a last line that a killed writer left is no record."""
+"""The reason why an incomplete last line of a killed writer is no record."""
 
 _HINT_HEADER: Final = "line 1 of a trace is its header: write it first"
 
@@ -68,19 +68,19 @@ class TraceReader:
     path: Path
     name: str = ""
     segment: bool = False
-    """The file is one of several of a run: the end record counts the events of all of them."""
+    """Whether the file is one of several of a run. Then the end record counts the events of all files."""
     lines: Iterator[Line] | None = None
-    """JSON lines that somebody else reads; `path` is only a name then, and is not opened."""
+    """JSON lines from another reader. Then `path` is only a name, and is not opened."""
     repeats: bool = False
-    """The header may come again as it was: the caller that sends lines does not know what was received before."""
+    """Whether the header may be repeated unchanged, because the sender does not know which lines were received."""
     last_i: int = -1
-    """Events come above this `i`; in the end, that of the last one."""
+    """Events must have a greater `i`. At the end, the `i` of the last event."""
     header: Header | None = None
     header_line: int = 0
     end: End | None = None
     events: int = 0
     read_bytes: int = 0
-    """How far the file has been read, packed as it is; for those who show progress."""
+    """The number of bytes read from the (compressed) file, for a progress display."""
     broken: list[BrokenLine] = field(default_factory=list)
     broken_count: int = 0
     cut: str | None = None
@@ -94,7 +94,7 @@ class TraceReader:
             yield plain(batch.rows, EVENT_SCHEMA)
 
     def coded(self) -> Iterator[Coded]:
-        """The same as numbers, see `Coded`; texts may be dictionaries."""
+        """The batches as numbers, see `Coded`. Texts may be dictionaries."""
         typed = self.lines is None and is_parquet(self.path)
         source = self._parquet() if typed else self._jsonl()
         for batch in source:
@@ -180,7 +180,7 @@ class TraceReader:
             self.cut = cut.why
 
     def _block(self, block: list[Line]) -> Iterator[Coded]:
-        """The events of a block; the header must have come before, the end not yet."""
+        """The events of a block. The header must precede it, and the end record must not."""
         if self.header is None:
             yield from self._first_block(block)
             return
@@ -225,7 +225,7 @@ class TraceReader:
         return batch.take(np.flatnonzero(numbers < limit))
 
     def _in_order(self, batch: Coded) -> Coded:
-        """The events whose `i` is above every earlier one; the others are broken lines."""
+        """The events whose `i` is greater than all earlier ones. Other events are broken lines."""
         if not len(batch):
             return batch
         order = batch.i
@@ -242,7 +242,7 @@ class TraceReader:
         return batch.take(np.flatnonzero(good))
 
     def _told(self, broken: Ints) -> list[int]:
-        """Those broken lines that can still be kept with their reason; the others are counted."""
+        """The broken lines that can still be stored with their reason. The others are counted."""
         room = max(MAX_BROKEN_KEPT - len(self.broken), 0)
         self.broken_count += max(len(broken) - room, 0)
         return [int(one) for one in broken[:room]]
@@ -293,7 +293,7 @@ class TraceReader:
                 self.cut = f"the Parquet file is damaged after row {number - 1} ({bad})"
 
     def _can_be_held(self, raw: pa.RecordBatch, number: int) -> bool:
-        """Whether all texts are UTF-8, and none too long; a Parquet file may hold anything as text."""
+        """Whether all texts are UTF-8 and none is too long. A Parquet file may have arbitrary bytes as text."""
         if raw.num_rows == 1 and (size := sizes(raw)[0]) > MAX_PIECE_BYTES:
             self._refuse_at(number, "$", f"a row of {size:,} bytes", "no record of this format is that long")
             return False
@@ -337,7 +337,7 @@ class TraceReader:
         numbers: Ints,
         others: tuple[tuple[int, Header | End], ...],
     ) -> Coded:
-        """The events of rows of which one at least may break a rule, each by the authority for lines."""
+        """The events of rows that may break a rule. `parse_line`'s rules decide about each row."""
         early = is_event & ((numbers < self.header_line) | (self.header is None))
         for place in self._told(numbers[early]):
             self._refuse_at(place, "kind", "comes before the header", _HINT_HEADER)
@@ -347,7 +347,7 @@ class TraceReader:
         return self._before_end(coded(as_events(raw.filter(pa.array(good)), numbers[good])), others)
 
     def _row(self, raw: pa.RecordBatch, at: int, number: int) -> object:
-        """The record of one row by the authority for lines, or None when it was refused."""
+        """The record of one row by the rules of `parse_line`, or None if it was refused."""
         (row,) = raw.slice(at, 1).to_pylist()
         fields = row_fields(row)
         try:

@@ -42,7 +42,7 @@ _CARRY: Final = {
     "timer_fixed_delay": "id",
     "timer_reset": "id",
 }
-"""What the events of each function are and carry."""
+"""By function, the kind of its events, and their fields."""
 
 
 def _that(what: str) -> frozenset[str]:
@@ -50,7 +50,7 @@ def _that(what: str) -> frozenset[str]:
 
 
 FUNCTIONS: Final[tuple[str, ...]] = tuple(_CARRY)
-"""Every value of `f`: what a recorder can write."""
+"""Every value of `f` that a recorder can write."""
 
 OF_AN_OPERATION: Final = _that("id")
 """The functions whose events carry `id`."""
@@ -78,7 +78,7 @@ TURNS: Final[tuple[str, ...]] = ("same", "next")
 """When a task runs that was added without a delay from inside a task: in the same `advance_clock`, or not in it."""
 
 MAX_LINE_BYTES: Final = 1 << 20
-"""A longer line is refused: a record of this format is a few hundred bytes, and a reader must bound what it holds."""
+"""A longer line is refused, because a reader must bound its memory. A record usually has a few hundred bytes."""
 
 MAX_INT: Final = (1 << 63) - 1
 MIN_INT: Final = -(1 << 63)
@@ -95,10 +95,10 @@ class Implementation:
 
 @dataclass(frozen=True, slots=True)
 class TimerConstants:
-    """What the subject promises of its timer. All in nanoseconds but `wheel_size` (buckets), and `catch_up` and `turn`
-    (words, see `CATCH_UP` and `TURNS`).
+    """The promises of the subject about its timer. All are in nanoseconds, except `wheel_size` (buckets), and
+    `catch_up` and `turn` (words, see `CATCH_UP` and `TURNS`).
 
-    A constant that is None was not given: the clauses that need it are SKIPPED, never judged by a default.
+    If a constant is None, the clauses that need it are SKIPPED, and never judged by a default.
     """
 
     tick_ns: int | None = None
@@ -133,7 +133,7 @@ class Header:
 
     @property
     def format(self) -> str:
-        """The lowest version of the format that has all that the trace may hold."""
+        """The lowest version of the format that has all functions and constants of this trace."""
         newer = self.timer.catch_up is not None or self.timer.turn is not None
         return FORMAT if newer or not SINCE_2.isdisjoint(self.recorded) else FORMAT_1
 
@@ -175,7 +175,7 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The last record: how many events were written, and how many the recorder had to drop."""
+    """The last record: the number of written events, and of events that the recorder dropped."""
 
     events: int
     dropped: int = 0

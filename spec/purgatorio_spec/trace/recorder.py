@@ -37,7 +37,7 @@ DROPPED: Final = -1
 """The ticket of a call that was not recorded; its return is not recorded either, and counts as dropped too."""
 
 DEFAULT_CAPACITY: Final = 1_000_000
-"""Events that one thread can have recorded and not yet drained (about 250 bytes each)."""
+"""The maximum number of undrained events of one thread (about 250 bytes each)."""
 
 T = TypeVar("T")
 Said = tuple[
@@ -54,15 +54,15 @@ Said = tuple[
     str | None,  # err
     State | None,
 ]
-"""An event without its place and its thread."""
+"""An event without its `i` and its thread."""
 LogRow = tuple[str, *Said]
 """An event with its thread, without its `i`."""
 Row = tuple[int, *LogRow]
-"""An event as it lies in a buffer: `i`, and then what an `Event` says."""
+"""An event in a buffer: `i`, and then the fields of `Event`."""
 
 
 class CallFields(TypedDict, total=False):
-    """What a recorded call may say besides its function and its id, by the trace format's names."""
+    """The optional fields of a recorded call, by the names of the trace format."""
 
     keys: tuple[str, ...] | None
     delay_ns: int | None
@@ -85,7 +85,7 @@ class PointFields(TypedDict, total=False):
 class Recording(Protocol):
     """The interface of a recorder. `Recorder` implements it.
 
-    One whose speed matters names the fields as parameters: a dictionary of them costs as much as an event.
+    A fast recorder has the fields as parameters, because a dictionary of fields costs as much as an event.
     """
 
     def call(self, f: str, id: str | None = None, **fields: Unpack[CallFields]) -> int: ...
@@ -111,7 +111,7 @@ def around(
 
 
 _GIL: Final[bool] = getattr(sys, "_is_gil_enabled", lambda: True)()
-"""Looked up once: an extension may bring the lock back into a process that started without it, never the reverse."""
+"""Read once: an extension may enable the GIL in a process that started without it, but never disable it."""
 
 
 def monotonic_ticket(gil: bool = _GIL) -> Callable[[], int]:
@@ -232,7 +232,7 @@ class ThreadLog:
 
 
 class ByThread:
-    """A recorder with a buffer for each thread: it records on that of the thread that calls."""
+    """A recorder with a buffer for each thread. It records into the buffer of the calling thread."""
 
     __slots__ = ()
 

@@ -23,16 +23,16 @@ from purgatorio_spec.trace.parse import Refusal, parse_fields, shown
 from purgatorio_spec.trace.record import Record
 
 MAX_PIECE_BYTES: Final = 32 << 20
-"""Of keys and own texts, in rows that are checked together."""
+"""The maximum size of the keys and own texts in rows that are checked together."""
 MAX_VALUES: Final = 1 << 25
-"""Of a column in a row group: 128 MiB as it is read."""
+"""The maximum number of values of a column in a row group: 128 MiB in memory."""
 _KEY_BYTES: Final = 8
-"""Of a key in a line, some."""
+"""The additional bytes of a key in a line, approximately."""
 _OWN_OBJECTS: Final = frozenset({"", "state", "implementation", "timer", "clock"})
 
 
 def misfits(schema: pa.Schema) -> Iterator[tuple[str, str, str]]:
-    """Columns that no trace has, by name, what is wrong and what to do."""
+    """Yield the invalid columns: the name, the error, and the remedy."""
     for name in schema.names:
         if name not in TRACE_SCHEMA.names and not name.startswith("x_"):
             yield name, "unknown column", "take it out, or name it x_..."
@@ -68,15 +68,15 @@ def _fits(found: pa.DataType, wanted: pa.DataType) -> bool:
 
 
 def texts_of(schema: pq.ParquetSchema) -> list[str]:
-    """The columns of texts, all of which are read as dictionaries: a text that repeats is packed into nothing, and must
-    not be unpacked a row."""
+    """The columns of texts. All are read as dictionaries, because a repeated text needs almost no space in the file,
+    and must not be unpacked for each row."""
     leaves = (schema.column(at) for at in range(len(schema)))
     return [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
 
 
 def too_much(file: pq.FileMetaData, packed_bytes: int) -> Iterator[tuple[str, str, str]]:
-    """The message about a file that would unpack to more than can be held, as `misfits` says it: keys that repeat are
-    packed into nothing, so a small file may hold any number of them."""
+    """Yield the message about a file that would unpack to too much memory, in the form of `misfits`. Repeated keys need
+    almost no space, so a small file may have any number of them."""
     groups = (file.row_group(at) for at in range(file.num_row_groups))
     values = [max(one.column(at).num_values for at in range(file.num_columns)) for one in groups]
     if max(values, default=0) > MAX_VALUES:
@@ -90,7 +90,7 @@ def too_much(file: pq.FileMetaData, packed_bytes: int) -> Iterator[tuple[str, st
 
 
 def pieces(raw: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The rows of a batch, as many together as come to `MAX_PIECE_BYTES`, or a single one that has more."""
+    """The rows of a batch in pieces of at most `MAX_PIECE_BYTES`. A larger row is a piece of its own."""
     size = sizes(raw)
     first, so_far = 0, np.cumsum(size)
     while first < len(size):
@@ -101,7 +101,7 @@ def pieces(raw: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def sizes(raw: pa.RecordBatch) -> Ints:
-    """By row the bytes of its keys and of the producer's own texts, unpacked."""
+    """By row, the unpacked size in bytes of its keys and of the producer's own texts."""
     size = np.zeros(raw.num_rows, np.int64)
     for name, column in zip(raw.schema.names, raw.columns, strict=True):
         if isinstance(column, pa.ListArray):
@@ -125,7 +125,7 @@ def as_events(raw: pa.RecordBatch, numbers: Ints) -> pa.RecordBatch:
 
 
 def as_coded(raw: pa.RecordBatch, numbers: Ints) -> pa.RecordBatch | None:
-    """The same with texts as dictionaries, as they were read; None where a column would have to be made to fit."""
+    """As `as_events`, with texts as dictionaries, as they were read. None if a column would need a cast."""
     own = raw.schema.get_field_index("x")
     if any(name.startswith("x_") for name in raw.schema.names):
         return None
@@ -153,7 +153,7 @@ def _column(raw: pa.RecordBatch, field: pa.Field[pa.DataType]) -> Column:
 
 
 def _with_all_fields(column: Column, kind: pa.DataType) -> Column:
-    """An object of which a file knows only some fields, the others null; any other column as it is."""
+    """A column of objects, with missing fields added as nulls. Any other column is unchanged."""
     if not (isinstance(column, pa.StructArray) and isinstance(kind, pa.StructType)) or column.type == kind:
         return column
     if not all(part in [*kind] for part in column.type):
@@ -164,7 +164,7 @@ def _with_all_fields(column: Column, kind: pa.DataType) -> Column:
 
 
 def _own_column(raw: pa.RecordBatch) -> Column:
-    """The column `x`, with the file's own `x_...` columns put into it."""
+    """The column `x`, including the file's own `x_...` columns."""
     names = [name for name in raw.schema.names if name.startswith("x_")]
     kept = _column(raw, EVENT_SCHEMA.field("x"))
     if not names:
@@ -182,7 +182,7 @@ def values_of(column: Column) -> list[object]:
 
 
 def own_fields(text: object) -> dict[str, object]:
-    """The producer's own fields of a row by name, see `Event.x`; nothing if the text holds no such object."""
+    """The producer's own fields of a row by name, see `Event.x`. Empty if the text is no such object."""
     try:
         own: object = orjson.loads(text if isinstance(text, str) else "{}")
     except orjson.JSONDecodeError:
@@ -207,12 +207,12 @@ def is_own_name(name: str) -> bool:
 
 
 def row_fields(row: Mapping[str, object]) -> dict[str, object]:
-    """The fields of one row as the JSON object of its line would have them: without nulls, `params` and `x` as text."""
+    """The fields of one row as in the JSON object of its line: without nulls, and with `params` and `x` as text."""
     return {name: _tidy(value) for name, value in row.items() if value is not None}
 
 
 def record_of(fields: dict[str, object]) -> Record:
-    """The record of one row's fields, by the authority for lines. Raises `Refusal`."""
+    """The record of one row's fields, by the rules of `parse_fields`. Raises `Refusal`."""
     given = dict(fields)
     params, x = _json_object(given, "params"), _json_object(given, "x")
     if params is not None:
@@ -221,7 +221,7 @@ def record_of(fields: dict[str, object]) -> Record:
 
 
 def _json_object(fields: dict[str, object], name: str) -> dict[str, object] | None:
-    """What the JSON text in a column holds; the column is taken out. Raises `Refusal`."""
+    """Remove a column from `fields` and return the JSON object in its text. Raises `Refusal`."""
     text = fields.pop(name, None)
     if text is None:
         return None

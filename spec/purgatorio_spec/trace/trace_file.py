@@ -12,14 +12,14 @@ from purgatorio_spec.trace.writer import TraceWriter
 
 
 def run_of_file(path: Path) -> str:
-    """The name of the run in a trace file: the file's, up to the first dot."""
+    """The name of the run in a trace file: the file name up to the first dot."""
     return path.name.split(".", 1)[0]
 
 
 def write_run(path: Path, header: Header, events: Iterable[Event], dropped: int | None) -> Path:
-    """Write the events in the order of `i`; with `dropped` None the run broke off, and gets no end record.
+    """Write the events in the order of `i`. `dropped` None: the run did not finish, and the trace has no end record.
 
-    A broken run in Parquet leaves no file (a Parquet file without its end cannot be read): record in JSON lines.
+    Such a run leaves no Parquet file, because a Parquet file without its end is unreadable. Use JSON lines.
     """
     writer = TraceWriter(path, header)
     try:

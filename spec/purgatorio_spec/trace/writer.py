@@ -40,7 +40,7 @@ FLUSH_EVENTS: Final = 4096
 ROW_GROUP_ROWS: Final = 1 << 17
 ZSTD_LEVEL: Final = 9
 _DELTA: Final = dict.fromkeys(("i", "t", "c", "deadline_t", "t_call"), "DELTA_BINARY_PACKED")
-"""Columns that grow with the run: their differences are small, and they are most of a file's size."""
+"""The columns that grow with the run. They are most of a file's size, and their differences are small."""
 _DICTIONARY: Final = ["kind", "th", "ph", "f", "id", "keys.list.element", "err"]
 
 
@@ -61,7 +61,7 @@ class TraceWriter(AbstractContextManager["TraceWriter"]):
         self.flush()
 
     def write(self, event: Event) -> None:
-        """Add one event. Its `i` must be above every earlier one (the reader checks, the writer does not)."""
+        """Add one event. Its `i` must be greater than all earlier ones. Only the reader checks this."""
         self._held.append(event)
         self.events += 1
         if len(self._held) >= FLUSH_EVENTS:
@@ -75,7 +75,7 @@ class TraceWriter(AbstractContextManager["TraceWriter"]):
             self.flush()
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        """Add a batch with the columns of `EVENT_SCHEMA` without making objects of its rows where the sink can."""
+        """Add a batch with the columns of `EVENT_SCHEMA`. If the sink supports it, no objects are created for rows."""
         self.flush()
         self._sink.batch(batch)
         self.events += batch.num_rows
@@ -90,7 +90,7 @@ class TraceWriter(AbstractContextManager["TraceWriter"]):
         self.finish(End(self.events, self.dropped))
 
     def finish(self, end: End | None) -> None:
-        """Finish the file with this end record, or without one: a copy of a trace is no more whole than the trace."""
+        """Finish the file with this end record, or without one, because a copy of an incomplete trace is incomplete."""
         if end is not None:
             self._held.append(end)
         self.flush()
@@ -113,7 +113,7 @@ class LineSink:
         self._file = path.open("wb")
         self._out: io.RawIOBase | io.BufferedIOBase | gzip.GzipFile | zstandard.ZstdCompressionWriter
         if path.name.endswith(".gz"):
-            # No file name and no time in the stream: the same events give the same bytes.
+            # No file name and no time in the stream, so that equal events give equal bytes.
             self._out = gzip.GzipFile(filename="", fileobj=self._file, mode="wb", compresslevel=4, mtime=0)
         elif path.name.endswith(".zst"):
             self._out = zstandard.ZstdCompressor(level=ZSTD_LEVEL).stream_writer(self._file, closefd=False)
@@ -126,18 +126,18 @@ class LineSink:
     def objects(self, rows: Iterable[Mapping[str, object]]) -> None:
         lines = bytearray()
         for row in rows:
-            # Not joined at last: each is cut from a kilobyte, and to keep thousands costs more than to make them.
+            # Not joined at the end: each text uses a kilobyte, and storing thousands costs more than appending.
             lines += orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
         self._out.write(lines)
         self._flush()
 
     def _flush(self) -> None:
-        """Down to the file, through the compressor as well: what was recorded survives a kill."""
+        """Write all buffers to the file, including the compressor's, so that the events survive a kill."""
         self._out.flush()
         self._file.flush()
 
     def batch(self, events: pa.RecordBatch) -> None:
-        """Write events that are in columns: column by column, but for those with the producer's own fields."""
+        """Write events in columns, column by column, except events with the producer's own fields."""
         if not events.num_rows:
             return
         if events.column("x").null_count == events.num_rows:
@@ -148,14 +148,14 @@ class LineSink:
         self.objects(event_fields(row, orjson.loads(x) if isinstance(x, str) else None) for row, x in rows)
 
     def close(self, complete: bool) -> None:
-        """The end, whether whole or not."""
+        """Finish the file. `complete`: the trace is complete."""
         if self._out is not self._file:
             self._out.close()
         self._file.close()
 
 
 def _json_lines(events: pa.RecordBatch) -> pa.Buffer:
-    """The lines of some events without own fields: for each column its name and values as text, joined by row."""
+    """The lines of events without own fields: the names and values of all columns as text, joined by row."""
     given = [name for name in EVENT_NAMES if events.column(name).null_count < events.num_rows]
     parts = [_joined("", f'"{name}":', _json_texts(events.column(name))) for name in given]
     fields = _joined(",", '{"kind":"event"', *parts, null_handling="skip")

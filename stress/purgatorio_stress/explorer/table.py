@@ -11,7 +11,7 @@ _WIDTH: Final = 46
 
 
 def table(replay: Replay, broken: Sequence[Broken], token: str, preemptions: int, options: str = "") -> str:
-    """The text of a counterexample. `options`: of the command that repeats it, what no token says."""
+    """The text of a counterexample. `options`: options of the replay command that the token does not contain."""
     lines = [f"{one.clause} broken: {one.subject}: {one.seen}" for one in broken]
     tasks = [task for task in replay.tasks if any(place.task == task for place in replay.places)]
     number = len(str(len(replay.places)))

@@ -5,11 +5,10 @@ from dataclasses import replace
 from typing import Final
 
 from mutants.reference.mutant import Mutant, known
-from purgatorio_broker.delayed_group import DelayedJoin
 from purgatorio_broker.delayed_produce import DelayedProduce
 from purgatorio_broker.delayed_share_fetch import DelayedShareFetch
 from purgatorio_broker.fetch_request import FetchParams
-from purgatorio_broker.group_coordinator import GroupCoordinator
+from purgatorio_broker.group_coordinator import DelayedJoin, GroupCoordinator
 from purgatorio_broker.partition import Isolation, Partition
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_stress.mutant.patch import edited, wrapped
@@ -23,7 +22,7 @@ def _without_isolation(
 
 _ALL: Final = (
     known(16, "days/group.txt::actions_of_an_expired_join_run",
-          edited(DelayedJoin, "on_expiration", "self._run_actions()", "pass")),
+          edited(DelayedJoin, "on_expiration", "self._coordinator.actions.run_all()", "pass")),
     known(25, "days/share.txt::completed_while_it_reads_it_gives_the_locks_back", edited(
           DelayedShareFetch, "_complete_from", "self.force_complete()", "self.force_complete() or True"),
           interleaving=True),

@@ -1,21 +1,19 @@
 """The requests about partitions: Produce, Fetch, ListOffsets, DeleteRecords."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from threading import Lock
-from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from purgatorio_broker.delayed_delete_records import DeleteResult
-from purgatorio_broker.delayed_produce import ProduceResult
+from purgatorio_broker.delayed_produce import DeleteResult, ProduceResult
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.fetch_request import CONSUMER, FetchParams, FetchPartition, FetchResult
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import NewRecord
 from purgatorio_broker.network.fetch_sessions import CLOSES, FetchSession, place_of
-from purgatorio_broker.network.fields import Fields, Values, code_of
+from purgatorio_broker.network.fields import Asked, Fields, Values, code_of, grouped
 from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.record_batch import (
     BatchHeader,
@@ -32,10 +30,6 @@ from purgatorio_broker.partition import Isolation, Partition
 from purgatorio_wire.history.transaction import IN_TRANSACTIONS
 from purgatorio_wire.trace.record import Written
 
-Asked = list[tuple[str | None, UUID | None, list[tuple[int, Fields]]]]
-"""The topics of a request, in its order: the name (None: the id is unknown), the id if it gave one, and the
-partitions by number."""
-
 _LATEST = -1
 _EARLIEST = -2
 _NEWEST = -3
@@ -43,7 +37,7 @@ _NEWEST = -3
 
 def produce(node: Node, request: Request) -> None:
     """Kafka's Produce, 3 to 13."""
-    asked = asked_of(node, request.fields.entries("topic_data"), "name", "partition_data", "index")
+    asked = request.fields.asked("topic_data", node.cluster.named)
     acks = request.fields.number("acks")
     batches: dict[TopicPartition, list[NewRecord]] = {}
     refused: dict[TopicPartition, int] = {}
@@ -51,34 +45,33 @@ def produce(node: Node, request: Request) -> None:
     waits: dict[TopicPartition, ProduceResult] = {}
     taken: dict[TopicPartition, Written] = {}
     within: list[BatchHeader] = []
-    for name, _, partitions in asked:
-        for number, entry in partitions:
-            if name is None:
-                continue
-            partition = TopicPartition(name, number)
-            try:
-                header, new = _records(node, entry.data("records"))
-            except _Refused as why:
-                refused[partition] = why.code
-                continue
-            error = _added(node, request, partition, header)
-            if error is ErrorCode.none:
-                error = _begins(node, partition, header, within, acks)
-            if error is not ErrorCode.none:
-                refused[partition] = error.value
-                continue
-            known = node.sequences.take(partition, header) if acks else None
-            if isinstance(known, ErrorCode):
-                refused[partition] = known.value
-            elif known is not None:
-                again[partition] = header
-                if acks == -1:
-                    waits[partition] = _there_already(node, partition, known, header.records)
-            else:
-                batches[partition] = new
-                if acks:
-                    taken[partition] = header.written
-    unknown = any(name is None for name, _, _ in asked)
+    for one in asked:
+        if one.topic is None:
+            continue
+        partition = one.place
+        try:
+            header, new = _records(node, one.fields.data("records"))
+        except _Refused as why:
+            refused[partition] = why.code
+            continue
+        error = _added(node, request, partition, header)
+        if error is ErrorCode.none:
+            error = _begins(node, partition, header, within, acks)
+        if error is not ErrorCode.none:
+            refused[partition] = error.value
+            continue
+        known = node.sequences.take(partition, header) if acks else None
+        if isinstance(known, ErrorCode):
+            refused[partition] = known.value
+        elif known is not None:
+            again[partition] = header
+            if acks == -1:
+                waits[partition] = _there_already(node, partition, known, header.records)
+        else:
+            batches[partition] = new
+            if acks:
+                taken[partition] = header.written
+    unknown = any(one.topic is None for one in asked)
     closes = acks == 0 and bool(refused or unknown)
     sent = _Produced(node, request.reply, asked, refused, again, taken, {*batches, *waits}, closes)
     producer, timeout_ms = within[0].producer if within else "", request.fields.ms("timeout")
@@ -136,7 +129,7 @@ class _Produced:
 
     _node: Node
     _reply: Reply
-    _asked: Asked
+    _asked: Sequence[Asked]
     _refused: Mapping[TopicPartition, int]
     _again: Mapping[TopicPartition, BatchHeader]
     _taken: Mapping[TopicPartition, Written]
@@ -167,10 +160,10 @@ class _Produced:
         self._reply.nothing()
 
     def _answer(self, results: Mapping[TopicPartition, ProduceResult]) -> Values:
-        def entry(name: str | None, number: int, _: Fields) -> Values:
-            if name is None:
+        def entry(one: Asked) -> Values:
+            if one.topic is None:
                 return {"error_code": ErrorCode.unknown_topic_id.value, "base_offset": -1}
-            partition = TopicPartition(name, number)
+            partition = one.place
             if partition in self._refused:
                 return {"error_code": self._refused[partition], "base_offset": -1}
             result = results.get(partition, ProduceResult(Error.NONE))
@@ -186,7 +179,7 @@ class _Produced:
                 "log_start_offset": start,
             }
 
-        return {"responses": grouped(self._asked, "name", "partition_responses", "index", entry)}
+        return {"responses": grouped((one, entry(one)) for one in self._asked)}
 
 
 class _Refused(Exception):
@@ -217,7 +210,7 @@ def _records(node: Node, records: bytes) -> tuple[BatchHeader, list[NewRecord]]:
 def fetch(node: Node, request: Request) -> None:
     """Kafka's Fetch, 4 to 17, with sessions from 7 on."""
     fields = request.fields
-    asked = asked_of(node, fields.entries("topics"), "topic", "partitions", "partition")
+    asked = fields.asked("topics", node.cluster.named)
     epoch = fields.number("session_epoch", CLOSES)
     session = _session(node, fields, epoch, asked)
     if isinstance(session, ErrorCode):
@@ -238,16 +231,15 @@ def fetch(node: Node, request: Request) -> None:
         leader_only=replica >= 0 or request.version < 11,
     )
     wanted = {
-        TopicPartition(name, number): FetchPartition(
-            entry.number("fetch_offset"),
-            entry.number("partition_max_bytes"),
-            _known(entry.number("current_leader_epoch", -1)),
-            _known(entry.number("last_fetched_epoch", -1)),
-            entry.number("log_start_offset"),
+        one.place: FetchPartition(
+            one.fields.number("fetch_offset"),
+            one.fields.number("partition_max_bytes"),
+            _known(one.fields.number("current_leader_epoch", -1)),
+            _known(one.fields.number("last_fetched_epoch", -1)),
+            one.fields.number("log_start_offset"),
         )
-        for name, _, partitions in asked
-        if name is not None
-        for number, entry in partitions
+        for one in asked
+        if one.topic is not None
     }
     if replica >= 0:
         node.heard_of(replica)
@@ -255,38 +247,31 @@ def fetch(node: Node, request: Request) -> None:
     node.layer.fetch(params, wanted, sent.send)
 
 
-def _session(node: Node, fields: Fields, epoch: int, asked: Asked) -> FetchSession | ErrorCode | None:
+def _session(
+    node: Node, fields: Fields, epoch: int, asked: Sequence[Asked]
+) -> FetchSession | ErrorCode | None:
     """That of a fetch, begun by it or brought up to what it says; None without one."""
-    wanted = {
-        place_of(name, topic_id, number): entry
-        for name, topic_id, entries in asked
-        for number, entry in entries
-    }
+    wanted = {place_of(one): one.fields for one in asked}
     session_id = fields.number("session_id")
     if epoch <= 0:
         return node.sessions.begin(session_id, epoch, wanted)
-    forgotten = [
-        place_of(topic.text("topic"), topic.uuid("topic_id"), number)
-        for topic in fields.entries("forgotten_topics_data")
-        for number in topic.numbers("partitions")
-    ]
+    forgotten = map(place_of, fields.asked("forgotten_topics_data"))
     return node.sessions.go_on(session_id, epoch, wanted, forgotten)
 
 
-def _all_of(node: Node, session: FetchSession) -> Asked:
+def _all_of(node: Node, session: FetchSession) -> list[Asked]:
     """All that a session has, as a request that names it. What an id means may have changed."""
-    topics: dict[tuple[str | None, UUID | None], list[tuple[int, Fields]]] = {}
-    for place, entry in session.wanted.items():
-        name = place.name if place.topic_id is None else node.cluster.named(place.topic_id)
-        topics.setdefault((name, place.topic_id), []).append((place.number, entry))
-    return [(name, topic_id, entries) for (name, topic_id), entries in topics.items()]
+    return [
+        Asked(name if topic_id is None else node.cluster.named(topic_id), number, topic_id, entry)
+        for (name, topic_id, number), entry in session.wanted.items()
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class _Fetched:
     _node: Node
     _reply: Reply
-    _asked: Asked
+    _asked: Sequence[Asked]
     _session: FetchSession | None
     _isolation: Isolation
     _whole: bool
@@ -295,30 +280,18 @@ class _Fetched:
         self._reply.send(lambda: self._answer(results))
 
     def _answer(self, results: Mapping[TopicPartition, FetchResult]) -> Values:
-        def entry(name: str | None, number: int, _: Fields) -> Values:
-            if name is None:
-                return _no_data(ErrorCode.unknown_topic_id.value)
-            partition = TopicPartition(name, number)
-            return self._entry(partition, results[partition])
-
+        told = [(one, self._entry(one, results)) for one in self._asked]
         if self._session is None:
-            return {"responses": grouped(self._asked, "topic", "partitions", "partition_index", entry)}
-        told: Asked = []
-        values: dict[tuple[str | None, int], Values] = {}
-        for name, topic_id, entries in self._asked:
-            said = [(number, asked, entry(name, number, asked)) for number, asked in entries]
-            news = [
-                one for one in said
-                if self._session.news(place_of(name, topic_id, one[0]), one[2], whole=self._whole)
-            ]  # fmt: skip
-            values |= {(name, number): made for number, _, made in news}
-            told += [(name, topic_id, [(number, asked) for number, asked, _ in news])] if news else []
-        answers = grouped(
-            told, "topic", "partitions", "partition_index", lambda name, number, _: values[name, number]
-        )
-        return {"session_id": self._session.id, "responses": answers}
+            return {"responses": grouped(told)}
+        news = [
+            (one, said) for one, said in told if self._session.news(place_of(one), said, whole=self._whole)
+        ]
+        return {"session_id": self._session.id, "responses": grouped(news)}
 
-    def _entry(self, partition: TopicPartition, result: FetchResult) -> Values:
+    def _entry(self, one: Asked, results: Mapping[TopicPartition, FetchResult]) -> Values:
+        if one.topic is None:
+            return _no_data(ErrorCode.unknown_topic_id.value)
+        partition, result = one.place, results[one.place]
         ends = result.data.ends
         if result.error is not Error.NONE:
             return _no_data(code_of(result.error))
@@ -348,20 +321,19 @@ def _no_data(code: int) -> Values:
 def list_offsets(node: Node, request: Request) -> None:
     """Kafka's ListOffsets, 1 to 9. A time is looked up by the largest time of each batch: the answer is the first
     offset of the batch, not the record within it."""
-    asked = asked_of(node, request.fields.entries("topics"), "name", "partitions", "partition_index")
     replica = request.fields.number("replica_id", CONSUMER)
     isolation = _isolation(replica, request.fields.number("isolation_level"))
 
-    def entry(name: str | None, number: int, wanted: Fields) -> Values:
+    def entry(one: Asked) -> Values:
         try:
-            replica = node.manager.partition_or_raise(TopicPartition(name or "", number))
-            epoch = _known(wanted.number("current_leader_epoch", -1))
-            at_ms, offset = _look_up(replica, wanted.number("timestamp"), isolation, epoch)
+            replica = node.manager.partition_or_raise(one.place)
+            epoch = _known(one.fields.number("current_leader_epoch", -1))
+            at_ms, offset = _look_up(replica, one.fields.number("timestamp"), isolation, epoch)
         except BrokerError as refused:
             return {"error_code": code_of(refused.error), "timestamp": -1, "offset": -1}
         return {"error_code": 0, "timestamp": at_ms, "offset": offset, "leader_epoch": replica.epoch()}
 
-    request.answer(topics=grouped(asked, "name", "partitions", "partition_index", entry))
+    request.answer(topics=grouped((one, entry(one)) for one in request.fields.asked("topics")))
 
 
 def _look_up(replica: Partition, wanted_ms: int, isolation: Isolation, epoch: int | None) -> tuple[int, int]:
@@ -386,50 +358,18 @@ def _batches(replica: Partition, end: int) -> list[tuple[int, int]]:
 
 def delete_records(node: Node, request: Request) -> None:
     """Kafka's DeleteRecords, 0 to 2."""
-    asked = asked_of(node, request.fields.entries("topics"), "name", "partitions", "partition_index")
-    offsets = {
-        TopicPartition(name, number): entry.number("offset")
-        for name, _, partitions in asked
-        if name is not None
-        for number, entry in partitions
-    }
+    offsets = {one.place: one.fields.number("offset") for one in request.fields.asked("topics")}
 
     def answer(results: Mapping[TopicPartition, DeleteResult]) -> None:
-        def entry(name: str | None, number: int, _: Fields) -> Values:
-            result = results[TopicPartition(name or "", number)]
-            return {"error_code": code_of(result.error), "low_watermark": result.low_watermark}
-
-        request.reply.send(lambda: {"topics": grouped(asked, "name", "partitions", "partition_index", entry)})
+        told = [
+            (one, {"error_code": code_of(result.error), "low_watermark": result.low_watermark})
+            for one, result in results.items()
+        ]
+        request.reply.send(lambda: {"topics": grouped(told)})
 
     node.manager.delete_records(request.fields.ms("timeout"), offsets, answer)
     node.manager.run_actions()
     node.count_stored()
-
-
-def asked_of(node: Node, topics: Iterable[Fields], name: str, partitions: str, number: str) -> Asked:
-    """A request's topics and their partitions, by the names that this API has for them."""
-    return [
-        (
-            topic.text(name) if topic.has(name) else node.cluster.named(topic.uuid("topic_id")),
-            topic.uuid("topic_id"),
-            [(entry.number(number), entry) for entry in topic.entries(partitions)],
-        )
-        for topic in topics
-    ]
-
-
-def grouped(
-    asked: Asked, name: str, partitions: str, number: str, entry: Callable[[str | None, int, Fields], Values]
-) -> list[Values]:
-    """An answer's topics, in the order of the request."""
-    return [
-        {
-            name: topic or "",
-            "topic_id": topic_id,
-            partitions: [{number: at, **entry(topic, at, wanted)} for at, wanted in entries],
-        }
-        for topic, topic_id, entries in asked
-    ]
 
 
 def _isolation(replica: int, level: int) -> Isolation:

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from purgatorio_broker.network.fields import Fields, Values
+from purgatorio_broker.network.fields import Asked, Fields, Values
 
 MOST_SESSIONS: Final = 1000
 """The oldest one goes where there are more."""
@@ -29,9 +29,9 @@ class Place(NamedTuple):
     number: int
 
 
-def place_of(name: str | None, topic_id: UUID | None, number: int) -> Place:
+def place_of(one: Asked) -> Place:
     """By its topic's id where that is given, else by its name."""
-    return Place(name if topic_id is None else None, topic_id, number)
+    return Place(one.topic if one.topic_id is None else None, one.topic_id, one.partition)
 
 
 Wanted = dict[Place, Fields]

@@ -5,9 +5,9 @@ it reads the fields by name, with a default for fields that the version does not
 names. `purgatorio_wire.client.message.entity_of` takes the fields that the version of the response has.)
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
@@ -19,6 +19,13 @@ Values: TypeAlias = Mapping[str, object]
 """The fields of an answer, or of an entry of one, of all its versions. Times are in ms and their names end so."""
 
 _MS: Final = timedelta(milliseconds=1)
+_TOPIC: Final = "name", "topic"
+_PARTITIONS: Final = (
+    "partitions", "partition_data", "partition_indexes", "partition_responses", "partition_result",
+    "results_by_partition",
+)  # fmt: skip
+_NUMBER: Final = "partition_index", "partition", "index", "partition_id"
+"""What requests and answers call a topic's name, its partitions, and the number of one."""
 
 
 class Fields:
@@ -68,13 +75,22 @@ class Fields:
     def entries(self, name: str) -> "list[Fields]":
         return [Fields(one) for one in self._all(name)]
 
-    def partitions(self, topics: str, name: str, numbers: str) -> list[TopicPartition]:
-        """The partitions of these topics, each given by its number alone."""
-        return [
-            TopicPartition(topic.text(name), number)
-            for topic in self.entries(topics)
-            for number in topic.numbers(numbers)
-        ]
+    def asked(
+        self, topics: str, named: Callable[[UUID | None], str | None] = lambda topic_id: None
+    ) -> "list[Asked]":
+        """The partitions of these topics, each an entry or its number alone. `named`: the topic of an id."""
+        found: list[Asked] = []
+        for topic in self.entries(topics):
+            name, topic_id = topic._first(_TOPIC), topic.uuid("topic_id")
+            of = name if isinstance(name, str) else named(topic_id)
+            entries = topic._first(_PARTITIONS)
+            for entry in map(Fields, entries if isinstance(entries, tuple) else ()):
+                number = entry._first(_NUMBER, entry._entity)
+                found.append(Asked(of, number if isinstance(number, int) else 0, topic_id, entry))
+        return found
+
+    def _first(self, names: tuple[str, ...], default: object = None) -> object:
+        return next((found for name in names if (found := self._get(name)) is not None), default)
 
     def _get(self, name: str) -> object:
         found: object = getattr(self._entity, name, None)
@@ -85,17 +101,35 @@ class Fields:
         return found if isinstance(found, tuple) else ()
 
 
+NOTHING: Final = Fields(None)
+
+
+class Asked(NamedTuple):
+    """A partition that a request names. `topic`: None where it gives an id that is unknown."""
+
+    topic: str | None
+    partition: int
+    topic_id: UUID | None = None
+    fields: Fields = NOTHING
+
+    @property
+    def place(self) -> TopicPartition:
+        return TopicPartition(self.topic or "", self.partition)
+
+
 def code_of(error: Error) -> int:
     """The error's number in the protocol."""
     return ErrorCode[error.value.lower()].value
 
 
-def by_topic(
-    said: Mapping[TopicPartition, Values], name: str = "name", partitions: str = "partitions",
-    number: str = "partition_index",
-) -> list[Values]:  # fmt: skip
-    """What an answer says of partitions, under their topics."""
-    found: dict[str, list[Values]] = {}
-    for one, values in said.items():
-        found.setdefault(one.topic, []).append({number: one.partition, **values})
-    return [{name: topic, partitions: entries} for topic, entries in found.items()]
+def grouped(told: Iterable[tuple[Asked | TopicPartition, Values]]) -> list[Values]:
+    """What an answer says of partitions, under their topics, by all the names that it may have for them."""
+    topics: dict[tuple[str | None, UUID | None], list[Values]] = {}
+    for one, values in told:
+        topic_id = one.topic_id if isinstance(one, Asked) else None
+        entry = {**dict.fromkeys(_NUMBER, one.partition), **values}
+        topics.setdefault((one.topic, topic_id), []).append(entry)
+    return [
+        {**dict.fromkeys(_TOPIC, topic or ""), "topic_id": topic_id, **dict.fromkeys(_PARTITIONS, entries)}
+        for (topic, topic_id), entries in topics.items()
+    ]

@@ -24,7 +24,7 @@ from kio.static.protocol import RequestPayload
 
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.network.cluster import Broker, Cluster, Topic
-from purgatorio_broker.network.fields import Fields
+from purgatorio_broker.network.fields import Fields, grouped
 from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.record_batch import batches_of, new_records
 from purgatorio_wire.client.frame import Frames, framed
@@ -197,18 +197,18 @@ class Follower:
             self._moved.wait(_TURN_S)
             self._moved.clear()
             return
-        wanted: dict[str, list[dict[str, object]]] = {}
-        for partition, replica in replicas.items():
-            end = replica.ends(None, leader_only=False).log_end.offset
-            wanted.setdefault(partition.topic, []).append(
+        wanted = [
+            (
+                partition,
                 {
-                    "partition": partition.partition,
-                    "fetch_offset": end,
+                    "fetch_offset": replica.ends(None, leader_only=False).log_end.offset,
                     "partition_max_bytes": _FETCH_BYTES,
                     "log_start_offset": replica.log_start(),
                     "current_leader_epoch": replica.epoch(),
-                }
+                },
             )
+            for partition, replica in replicas.items()
+        ]
         answer = leader.ask(
             _FETCH,
             {
@@ -216,12 +216,11 @@ class Follower:
                 "max_wait_ms": _FETCH_WAIT_MS,
                 "min_bytes": 1,
                 "max_bytes": _FETCH_BYTES,
-                "topics": [{"topic": name, "partitions": entries} for name, entries in wanted.items()],
+                "topics": grouped(wanted),
             },
         )
-        for topic in answer.entries("responses"):
-            for entry in topic.entries("partitions"):
-                self._append(TopicPartition(topic.text("topic"), entry.number("partition_index")), entry)
+        for one in answer.asked("responses"):
+            self._append(one.place, one.fields)
         self._node.manager.run_actions()
 
     def _append(self, partition: TopicPartition, entry: Fields) -> None:

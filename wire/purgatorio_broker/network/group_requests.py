@@ -1,25 +1,20 @@
-"""The requests of the classic group protocol, the requests for offsets, and FindCoordinator.
+"""The requests of the classic group protocol, the requests for offsets, and FindCoordinator."""
 
-The metadata of offsets is stored here, because the coordinator does not use this metadata.
-"""
-
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from kio.schema.errors import ErrorCode
 
 from purgatorio_broker.error import Error
-from purgatorio_broker.group import Group, GroupState, JoinResult, Member, SyncResult
+from purgatorio_broker.group import Committed, Group, GroupState, JoinResult, Member, SyncResult
 from purgatorio_broker.key import TopicPartition
-from purgatorio_broker.network.data_requests import asked_of, grouped
-from purgatorio_broker.network.fields import Fields, Values, by_topic, code_of
-from purgatorio_broker.network.node import NO_NOTE, Node, Note
+from purgatorio_broker.network.fields import Asked, Fields, Values, code_of, grouped
+from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.reply import Request
-from purgatorio_broker.network.share_requests import BEAT_MS, answer_beat
+from purgatorio_broker.network.share_requests import answer_beat
 
 _KINDS: Final = (0, 1)
 """Of what has a coordinator: groups and transactional ids."""
-PARTITIONS: Final = ("name", "partitions", "partition_index")
-"""What a commit calls a topic's name, its partitions, and the number of one."""
 
 
 def find_coordinator(node: Node, request: Request) -> None:
@@ -36,19 +31,11 @@ def find_coordinator(node: Node, request: Request) -> None:
 def consumer_group_heartbeat(node: Node, request: Request) -> None:
     """Kafka's ConsumerGroupHeartbeat, 0 to 1."""
     fields = request.fields
-    if not node.leads:
-        request.answer(error_code=ErrorCode.not_coordinator.value, heartbeat_interval_ms=BEAT_MS)
-        return
-    subscribed = fields.texts("subscribed_topic_names") if fields.has("subscribed_topic_names") else None
-    owned = frozenset(
-        TopicPartition(node.cluster.named(entry.uuid("topic_id")) or "", number)
-        for entry in fields.entries("topic_partitions") for number in entry.numbers("partitions")
-    ) if fields.has("topic_partitions") else None  # fmt: skip
-    beat = node.consumers.beat(
-        fields.text("group_id"), fields.text("member_id"), fields.number("member_epoch"), subscribed, owned,
-        fields.ms("rebalance_timeout"), fields.text("instance_id"),
-    )  # fmt: skip
-    answer_beat(node, request, beat)
+    owned = frozenset(one.place for one in fields.asked("topic_partitions", node.cluster.named))
+    told = owned if fields.has("topic_partitions") else None
+    answer_beat(
+        node, request, node.consumers.beat, told, fields.ms("rebalance_timeout"), fields.text("instance_id")
+    )
 
 
 def join_group(node: Node, request: Request) -> None:
@@ -177,9 +164,8 @@ def _leave(node: Node, fields: Fields, member: str, instance: str, refused: Erro
 def offset_commit(node: Node, request: Request) -> None:
     """Kafka's OffsetCommit, 2 to 9. A partition that is not there has its own error, the others are committed."""
     fields = request.fields
-    asked = asked_of(node, fields.entries("topics"), *PARTITIONS)
-    wanted = {TopicPartition(name or "", at): entry for name, _, entries in asked for at, entry in entries}
-    offsets = {p: entry.number("committed_offset") for p, entry in wanted.items() if node.cluster.has(p)}
+    asked = fields.asked("topics")
+    offsets = named_offsets(node, asked)
     generation = fields.number("generation_id_or_member_epoch", -1)
     group_id, member = fields.text("group_id"), fields.text("member_id")
     error = node.consumers.refuses_commit(group_id, member, generation)
@@ -189,20 +175,30 @@ def offset_commit(node: Node, request: Request) -> None:
         error = Error.ILLEGAL_GENERATION  # of a group that is not there
     if error is Error.NONE:
         instance = fields.text("group_instance_id")
-        with node.groups.group(group_id).lock:
-            error = node.groups.commit(group_id, generation, member, offsets, instance=instance)
-            if error is Error.NONE:
-                place = node.next_commit()
-                notes = {p: Note(wanted[p].text("committed_metadata"), place) for p in offsets}
-                node.keep_notes(group_id, notes)
+        error = node.groups.commit(group_id, generation, member, offsets, instance=instance)
         node.manager.run_actions()
-    absent = Error.UNKNOWN_TOPIC_OR_PARTITION
-    codes = {p: code_of(error if p in offsets or error is not Error.NONE else absent) for p in wanted}
+    answer_commit(request, asked, offsets, code_of(error))
 
-    def told(name: str | None, at: int, _: Fields) -> Values:
-        return {"error_code": codes[TopicPartition(name or "", at)]}
 
-    request.answer(topics=grouped(asked, *PARTITIONS, told))
+def named_offsets(node: Node, asked: Iterable[Asked]) -> dict[TopicPartition, Committed]:
+    """What a commit says of the partitions that are there."""
+    place = node.next_commit()
+    return {
+        one.place: Committed(
+            one.fields.number("committed_offset"), one.fields.text("committed_metadata"), place
+        )
+        for one in asked
+        if node.cluster.has(one.place)
+    }
+
+
+def answer_commit(
+    request: Request, asked: Iterable[Asked], taken: Collection[TopicPartition], code: int
+) -> None:
+    """`code`: the error of them all; without one the others than these have their own."""
+    unknown = ErrorCode.unknown_topic_or_partition.value
+    told = [(one, {"error_code": code if code or one.place in taken else unknown}) for one in asked]
+    request.answer(topics=grouped(told))
 
 
 def refuses_held(node: Node, fields: Fields) -> Error:
@@ -239,27 +235,21 @@ def _committed(node: Node, asked: Fields, *, stable: bool) -> Values:
     group_id = asked.text("group_id")
     error = Error.NONE if node.leads else Error.NOT_COORDINATOR
     group = node.groups.known(group_id)
-    offsets: dict[TopicPartition, int] = {}
-    notes: dict[TopicPartition, Note] = {}
+    offsets: dict[TopicPartition, Committed] = {}
     if group is not None:
         with group.lock:
-            offsets = {p: group.committed(p) or 0 for p in group.committed_partitions()}
-            notes = node.notes(group_id)
-    wanted = asked.partitions("topics", "name", "partition_indexes")
+            offsets = group.committed()
+    wanted = [one.place for one in asked.asked("topics")]
     if not asked.has("topics"):
         wanted = [*offsets]
     unstable = node.transactions.unstable(group_id) if stable else set()
     offsets = {partition: at for partition, at in offsets.items() if partition not in unstable}
     code = ErrorCode.unstable_offset_commit.value
-    told = {
-        one: {
-            "committed_offset": offsets.get(one, -1),
-            "metadata": notes.get(one, NO_NOTE).text,
-            "error_code": code if one in unstable else 0,
-        }
-        for one in (wanted if error is Error.NONE else ())
-    }
-    return {"group_id": group_id, "topics": by_topic(told), "error_code": code_of(error)}
+    told = {}
+    for one in wanted if error is Error.NONE else ():
+        at, note, _ = offsets.get(one, Committed(-1))
+        told[one] = {"committed_offset": at, "metadata": note, "error_code": code if one in unstable else 0}
+    return {"group_id": group_id, "topics": grouped(told.items()), "error_code": code_of(error)}
 
 
 def describe_groups(node: Node, request: Request) -> None:

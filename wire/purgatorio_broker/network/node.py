@@ -9,9 +9,10 @@ A node holds no lock of its own while it calls the delayed operations.
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from queue import SimpleQueue
 from time import monotonic
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import uuid4
 
 from purgatorio import LOCKED
@@ -26,24 +27,13 @@ from purgatorio_broker.network.record_batch import COMMIT, marker_batch
 from purgatorio_broker.network.sequences import Sequences
 from purgatorio_broker.network.settings import Settings
 from purgatorio_broker.network.shares import Shares
-from purgatorio_broker.network.transactions import Ending, HeldOffset, Transactions
+from purgatorio_broker.network.transactions import Ending, Transactions
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.request import Gatekeeper, RequestLayer
 from purgatorio_broker.runtime import Runtime
 from purgatorio_broker.topics import Topics
 
 _TURN_S: Final = 0.1
-
-
-class Note(NamedTuple):
-    """The metadata of a committed offset, and the position of that commit among all."""
-
-    text: str
-    place: int
-
-
-NO_NOTE: Final = Note("", 0)
-"""Where nothing was committed."""
 
 
 class Node:
@@ -66,12 +56,13 @@ class Node:
         self.sessions = FetchSessions()
         self.sequences = Sequences()
         self.quotas = Quotas()
+        self.new_producer: Callable[[], int] = count(1).__next__
+        """The id of an idempotent or transactional producer."""
+        self.next_commit: Callable[[], int] = count(1).__next__
+        """The place of a commit among all."""
         self.transactions = Transactions(self.new_producer, self._write_later)
         self._lock = threading.Lock()
         self._stored_bytes = 0
-        self._producers = 0
-        self._commits = 0
-        self._notes: dict[str, dict[TopicPartition, Note]] = {}
         self._heard_s: dict[int, float] = {}
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._closed = threading.Event()
@@ -112,43 +103,11 @@ class Node:
         self.topics.delete(timeout_ms, names, callback)
         self._work.put(lambda: self._delete(names))
 
-    def new_producer(self) -> int:
-        """The id of an idempotent or transactional producer."""
-        with self._lock:
-            self._producers += 1
-            return self._producers
-
-    def next_commit(self) -> int:
-        """The place of a commit among all."""
-        with self._lock:
-            self._commits += 1
-            return self._commits
-
-    def keep_notes(self, group_id: str, notes: Mapping[TopicPartition, Note]) -> None:
-        """What a group has written next to its offsets. The caller has the group's lock since it committed them."""
-        with self._lock:
-            self._notes.setdefault(group_id, {}).update(notes)
-
-    def notes(self, group_id: str) -> dict[TopicPartition, Note]:
-        with self._lock:
-            return dict(self._notes.get(group_id, {}))
-
-    def _forget_notes(self, topic: str) -> None:
-        with self._lock:
-            for notes in self._notes.values():
-                for partition in [one for one in notes if one.topic == topic]:
-                    del notes[partition]
-
     def delete_group(self, group_id: str) -> Error:
-        """Delete the group, its offsets and their metadata."""
         if not self.leads:
             return Error.NOT_COORDINATOR
         shared = self.shares.delete(group_id)
-        error = self.groups.delete(group_id) if shared is None else shared
-        if error is Error.NONE:
-            with self._lock:
-                self._notes.pop(group_id, None)
-        return error
+        return self.groups.delete(group_id) if shared is None else shared
 
     def takes(self, size_bytes: int) -> bool:
         """Whether there is room for so many bytes more; they count as stored then."""
@@ -208,7 +167,6 @@ class Node:
             for partition in topic.all():
                 self.manager.stop_replica(partition, deleted=True)
             self.groups.forget_topic(topic.name)
-            self._forget_notes(topic.name)
             self.sequences.forget(topic.name)
             self.topics.metadata.remove(topic.name)
         self.count_stored()
@@ -223,26 +181,14 @@ class Node:
         for partition in ending.partitions:
             self.sequences.fence(partition, ending.producer_id, ending.producer_epoch)
         if ending.marker == COMMIT:
-            for group, offsets in ending.offsets.items():
-                self._commit_held(group, offsets)
+            for name, offsets in ending.offsets.items():
+                group = self.groups.group(name)
+                with group.lock:
+                    group.commit(offsets)
         self.manager.append_records(
             0, 1, {partition: [batch] for partition in ending.partitions},
             lambda results: self.transactions.ended(ending), str(ending.producer_id), ending.marker,
         )  # fmt: skip
-
-    def _commit_held(self, group_id: str, held: Mapping[TopicPartition, HeldOffset]) -> None:
-        """The caller that is a member by now. What was committed after it stays."""
-        group = self.groups.group(group_id)
-        with group.lock:
-            there = self.notes(group_id)
-            newer = {
-                partition: one for partition, one in held.items()
-                if one.place > there.get(partition, NO_NOTE).place
-            }  # fmt: skip
-            group.commit({partition: one.offset for partition, one in newer.items()})
-            self.keep_notes(
-                group_id, {partition: Note(one.note, one.place) for partition, one in newer.items()}
-            )
 
     def _watch(self) -> None:
         """A follower that has not fetched for the lag time leaves the in-sync set (Kafka's replica.lag.time.max.ms).

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 from typing import Final
-from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
@@ -11,7 +10,7 @@ from purgatorio_broker.delayed_share_fetch import ShareResult
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.fetch_request import FetchParams
 from purgatorio_broker.key import TopicPartition
-from purgatorio_broker.network.fields import Fields, Values, code_of
+from purgatorio_broker.network.fields import Asked, Fields, Values, code_of, grouped
 from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.record_batch import first_offset, stored
 from purgatorio_broker.network.reply import Request
@@ -20,34 +19,30 @@ from purgatorio_broker.network.shares import MOST_ACKNOWLEDGED, OPENS, Acknowled
 BEAT_MS: Final = 5000
 _END: Final = 1 << 62
 
-Asked = list[tuple[UUID | None, TopicPartition | None, Fields]]
-"""Topic ids and partitions that a request names; None of a topic that is not there."""
-
 
 def share_group_heartbeat(node: Node, request: Request) -> None:
+    answer_beat(node, request, node.shares.beat)
+
+
+def answer_beat(node: Node, request: Request, beat: Callable[..., Beat], *more: object) -> None:
+    """To a member of a group to which the broker assigns partitions. `more`: what the kind of group is told besides."""
     fields = request.fields
     if not node.leads:
         request.answer(error_code=ErrorCode.not_coordinator.value, heartbeat_interval_ms=BEAT_MS)
         return
     subscribed = fields.texts("subscribed_topic_names") if fields.has("subscribed_topic_names") else None
-    beat = node.shares.beat(
-        fields.text("group_id"), fields.text("member_id"), fields.number("member_epoch"), subscribed
-    )
-    answer_beat(node, request, beat)
-
-
-def answer_beat(node: Node, request: Request, beat: Beat) -> None:
-    """To a member of a group to which the broker assigns partitions."""
+    group, member, epoch = fields.text("group_id"), fields.text("member_id"), fields.number("member_epoch")
+    told = beat(group, member, epoch, subscribed, *more)
     values: dict[str, object] = {
-        "error_code": beat.error.value,
-        "member_id": request.fields.text("member_id"),
-        "member_epoch": beat.epoch,
+        "error_code": told.error.value,
+        "member_id": member,
+        "member_epoch": told.epoch,
         "heartbeat_interval_ms": BEAT_MS,
     }
-    if beat.assigned is not None:
+    if told.assigned is not None:
         parts = [
             {"topic_id": topic.topic_id, "partitions": [one.partition for one in some]}
-            for name, some in groupby(beat.assigned, key=lambda one: one.topic)
+            for name, some in groupby(told.assigned, key=lambda one: one.topic)
             if (topic := node.cluster.topic(name)) is not None
         ]
         values["assignment"] = {"topic_partitions": parts}
@@ -105,26 +100,25 @@ def share_acknowledge(node: Node, request: Request) -> None:
     errors = _acknowledge(node, group, member, asked)
     if session is None:
         node.shares.close(group, member)
-
-    def entry(topic: UUID | None, partition: TopicPartition | None, wanted: Fields) -> Values:
-        code = ErrorCode.unknown_topic_id.value if partition is None else errors.get(partition, 0)
-        return {"partition_index": wanted.number("partition_index"), "error_code": code, "current_leader": {}}
-
-    lock_ms = node.settings.share_lock_ms
-    request.answer(error_code=0, acquisition_lock_timeout_ms=lock_ms, responses=_by_topic(asked, entry))
+    unknown, lock_ms = ErrorCode.unknown_topic_id.value, node.settings.share_lock_ms
+    codes = [unknown if one.topic is None else errors.get(one.place, 0) for one in asked]
+    told = [(one, {"error_code": code, "current_leader": {}}) for one, code in zip(asked, codes, strict=True)]
+    request.answer(error_code=0, acquisition_lock_timeout_ms=lock_ms, responses=grouped(told))
     node.manager.run_actions()
 
 
-def _taken(node: Node, request: Request, *, opens: bool) -> tuple[str, str, Asked, Session | None] | None:
+def _taken(
+    node: Node, request: Request, *, opens: bool
+) -> tuple[str, str, list[Asked], Session | None] | None:
     """The group, the member, its request, and its session (None after its last request). None if the request is
     refused, which sends the error. `opens`: whether the request may begin a session."""
     fields = request.fields
     group, member, epoch = (
         fields.text("group_id"), fields.text("member_id"), fields.number("share_session_epoch"),
     )  # fmt: skip
-    asked = _named(node, fields.entries("topics"))
+    asked = fields.asked("topics", node.cluster.named)
     begins = opens and epoch == OPENS
-    acknowledges = any(entry.entries("acknowledgement_batches") for _, _, entry in asked)
+    acknowledges = any(one.fields.entries("acknowledgement_batches") for one in asked)
     strict = fields.number("share_acquire_mode") or fields.number("is_renew_ack")
     session: Session | ErrorCode | None = ErrorCode.invalid_request
     if not strict and not (begins and acknowledges):
@@ -135,34 +129,21 @@ def _taken(node: Node, request: Request, *, opens: bool) -> tuple[str, str, Aske
     return group, member, asked, session
 
 
-def _named(node: Node, topics: Iterable[Fields]) -> Asked:
-    found: Asked = []
-    for topic in topics:
-        topic_id = topic.uuid("topic_id")
-        name = node.cluster.named(topic_id)
-        for entry in topic.entries("partitions"):
-            partition = None if name is None else TopicPartition(name, entry.number("partition_index"))
-            found.append((topic_id, partition, entry))
-    return found
-
-
-def _of_session(node: Node, session: Session, asked: Asked, fields: Fields) -> list[TopicPartition]:
+def _of_session(node: Node, session: Session, asked: Iterable[Asked], fields: Fields) -> list[TopicPartition]:
     """All that the session has, with what is new in it and without what it forgets."""
-    session.partitions |= {partition: None for _, partition, _ in asked if partition is not None}
-    for topic in fields.entries("forgotten_topics_data"):
-        name = node.cluster.named(topic.uuid("topic_id")) or ""
-        for number in topic.numbers("partitions"):
-            session.partitions.pop(TopicPartition(name, number), None)
+    session.partitions |= {one.place: None for one in asked if one.topic is not None}
+    for one in fields.asked("forgotten_topics_data", node.cluster.named):
+        session.partitions.pop(one.place, None)
     return [*session.partitions]
 
 
-def _acknowledge(node: Node, group: str, member: str, asked: Asked) -> dict[TopicPartition, int]:
+def _acknowledge(node: Node, group: str, member: str, asked: Iterable[Asked]) -> dict[TopicPartition, int]:
     """The error of each partition that is acknowledged."""
     errors: dict[TopicPartition, int] = {}
-    for _, partition, entry in asked:
-        if partition is not None and entry.entries("acknowledgement_batches"):
-            error = node.shares.acknowledge(group, member, partition, _said(entry))
-            errors[partition] = error.value if isinstance(error, ErrorCode) else code_of(error)
+    for one in asked:
+        if one.topic is not None and one.fields.entries("acknowledgement_batches"):
+            error = node.shares.acknowledge(group, member, one.place, _said(one.fields))
+            errors[one.place] = error.value if isinstance(error, ErrorCode) else code_of(error)
     return errors
 
 
@@ -183,32 +164,27 @@ def _said(entry: Fields) -> Acknowledged | None:
 
 
 def _responses(
-    node: Node,
-    asked: Asked,
-    results: Mapping[TopicPartition, ShareResult],
+    node: Node, asked: Iterable[Asked], results: Mapping[TopicPartition, ShareResult],
     errors: Mapping[TopicPartition, int],
-) -> list[Values]:
+) -> list[Values]:  # fmt: skip
     """Of what was acquired, what went wrong, and what was acknowledged."""
-    told: Asked = [one for one in asked if one[1] is None]
+    unknown: Values = {
+        "error_code": ErrorCode.unknown_topic_id.value, "records": b"", "current_leader": {},
+    }  # fmt: skip
+    told = [(one, unknown) for one in asked if one.topic is None]
     for partition in dict.fromkeys([*results, *errors]):
         topic = node.cluster.topic(partition.topic)
-        told.append((None if topic is None else topic.topic_id, partition, Fields(None)))
-
-    def entry(topic: UUID | None, partition: TopicPartition | None, wanted: Fields) -> Values:
-        if partition is None:
-            code, number = ErrorCode.unknown_topic_id.value, wanted.number("partition_index")
-            return {"partition_index": number, "error_code": code, "records": b"", "current_leader": {}}
+        topic_id = None if topic is None else topic.topic_id
         result = results.get(partition, ShareResult(Error.NONE))
-        return {
-            "partition_index": partition.partition,
+        said = {
             "error_code": code_of(result.error),
             "acknowledge_error_code": errors.get(partition, 0),
             "current_leader": {},
             "records": _whole(node, partition, result),
             "acquired_records": _ranges(result),
         }
-
-    return _by_topic(told, entry)
+        told.append((Asked(partition.topic, partition.partition, topic_id), said))
+    return grouped(told)
 
 
 def _whole(node: Node, partition: TopicPartition, result: ShareResult) -> bytes:
@@ -234,12 +210,3 @@ def _ranges(result: ShareResult) -> list[Values]:
     return [
         {"first_offset": first, "last_offset": last, "delivery_count": count} for first, last, count in ranges
     ]
-
-
-def _by_topic(
-    told: Asked, entry: Callable[[UUID | None, TopicPartition | None, Fields], Values]
-) -> list[Values]:
-    found: dict[UUID | None, list[Values]] = {}
-    for topic, partition, wanted in told:
-        found.setdefault(topic, []).append(entry(topic, partition, wanted))
-    return [{"topic_id": topic, "partitions": entries} for topic, entries in found.items()]

@@ -17,13 +17,13 @@ from typing import Final
 
 from kio.schema.errors import ErrorCode
 
+from purgatorio_broker.delayed_share_fetch import ShareFetches
 from purgatorio_broker.error import Error
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.network.cluster import Cluster
 from purgatorio_broker.partition import Isolation
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.runtime import Runtime
-from purgatorio_broker.share_fetches import ShareFetches
 from purgatorio_broker.share_log import ShareLog, ShareRead
 from purgatorio_broker.share_partition import Acknowledgement, ShareLimits
 

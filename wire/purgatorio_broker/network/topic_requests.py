@@ -12,7 +12,7 @@ from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.network.cluster import Broker, Topic
 from purgatorio_broker.network.consumers import CONSUMER_SESSION_MS
-from purgatorio_broker.network.fields import Fields, Values, by_topic, code_of
+from purgatorio_broker.network.fields import Fields, Values, code_of, grouped
 from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.quotas import CONSUMER, PRODUCER
 from purgatorio_broker.network.reply import Request
@@ -159,13 +159,13 @@ def create_partitions(node: Node, request: Request) -> None:
 
 def elect_leaders(node: Node, request: Request) -> None:
     """Kafka's ElectLeaders, 0 to 2. This broker leads whatever it may lead, so no election is ever needed."""
-    asked = request.fields.partitions("topic_partitions", "topic", "partitions")
+    asked = [one.place for one in request.fields.asked("topic_partitions")]
     if not request.fields.has("topic_partitions"):
         asked = [partition for topic in node.cluster.topics() for partition in topic.all()]
 
     def answer(results: Mapping[TopicPartition, Error]) -> None:
         told = {one: {"error_code": code_of(error)} for one, error in results.items()}
-        request.answer(replica_election_results=by_topic(told, "topic", "partition_result", "partition_id"))
+        request.answer(replica_election_results=grouped(told.items()))
 
     node.topics.elect(
         request.fields.ms("timeout", 60_000), dict.fromkeys(asked, node.settings.node_id), answer

@@ -3,14 +3,11 @@ TxnOffsetCommit, EndTxn."""
 
 from kio.schema.errors import ErrorCode
 
-from purgatorio_broker.key import TopicPartition
-from purgatorio_broker.network.data_requests import asked_of, grouped
-from purgatorio_broker.network.fields import Fields, Values, by_topic, code_of
-from purgatorio_broker.network.group_requests import PARTITIONS, refuses_held
+from purgatorio_broker.network.fields import Fields, code_of, grouped
+from purgatorio_broker.network.group_requests import answer_commit, named_offsets, refuses_held
 from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.record_batch import ABORT, COMMIT
 from purgatorio_broker.network.reply import Request
-from purgatorio_broker.network.transactions import HeldOffset
 from purgatorio_wire.history.transaction import FIRST_RENEWING
 
 
@@ -33,7 +30,7 @@ def init_producer_id(node: Node, request: Request) -> None:
 def add_partitions_to_txn(node: Node, request: Request) -> None:
     """Kafka's AddPartitionsToTxn, 0 to 3. Where one is not there, none is added."""
     fields = request.fields
-    asked = fields.partitions("v3_and_below_topics", "name", "partitions")
+    asked = [one.place for one in fields.asked("v3_and_below_topics")]
     absent = {one for one in asked if not node.cluster.has(one)}
     by = fields.number("v3_and_below_producer_id"), fields.number("v3_and_below_producer_epoch")
     error = ErrorCode.not_coordinator
@@ -43,7 +40,7 @@ def add_partitions_to_txn(node: Node, request: Request) -> None:
         error = node.transactions.add(fields.text("v3_and_below_transactional_id"), by, asked)
     unknown = ErrorCode.unknown_topic_or_partition
     told = {one: {"partition_error_code": (unknown if one in absent else error).value} for one in asked}
-    request.answer(results_by_topic_v3_and_below=by_topic(told, partitions="results_by_partition"))
+    request.answer(results_by_topic_v3_and_below=grouped(told.items()))
 
 
 def add_offsets_to_txn(node: Node, request: Request) -> None:
@@ -58,24 +55,12 @@ def add_offsets_to_txn(node: Node, request: Request) -> None:
 def txn_offset_commit(node: Node, request: Request) -> None:
     """Kafka's TxnOffsetCommit, 0 to 3."""
     fields = request.fields
-    asked = asked_of(node, fields.entries("topics"), *PARTITIONS)
-    wanted = {TopicPartition(name or "", at): entry for name, _, entries in asked for at, entry in entries}
-    place = node.next_commit()
-    held = {
-        one: HeldOffset(entry.number("committed_offset"), entry.text("committed_metadata"), place)
-        for one, entry in wanted.items()
-        if node.cluster.has(one)
-    }
-    error = ErrorCode(code_of(refuses_held(node, fields)))
-    if error is ErrorCode.none:
-        error = node.transactions.hold(_by(fields), fields.text("group_id"), held)
-    absent = ErrorCode.unknown_topic_or_partition
-
-    def told(name: str | None, at: int, _: Fields) -> Values:
-        there = TopicPartition(name or "", at) in held or error is not ErrorCode.none
-        return {"error_code": (error if there else absent).value}
-
-    request.answer(topics=grouped(asked, *PARTITIONS, told))
+    asked = fields.asked("topics")
+    held = named_offsets(node, asked)
+    code = code_of(refuses_held(node, fields))
+    if not code:
+        code = node.transactions.hold(_by(fields), fields.text("group_id"), held).value
+    answer_commit(request, asked, held, code)
 
 
 def end_txn(node: Node, request: Request) -> None:

@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from threading import Condition
 from time import monotonic
-from typing import Final, NamedTuple
+from typing import Final
 
 from kio.schema.errors import ErrorCode
 
+from purgatorio_broker.group import Committed
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.network.record_batch import ABORT
 from purgatorio_wire.trace.record import Written
@@ -37,15 +38,7 @@ class State(Enum):
     ENDED = "Ended"
 
 
-class HeldOffset(NamedTuple):
-    """How far a group has read, what it wrote in addition, and the place of this among all commits."""
-
-    offset: int
-    note: str
-    place: int
-
-
-Offsets = dict[str, dict[TopicPartition, HeldOffset]]
+Offsets = dict[str, dict[TopicPartition, Committed]]
 """Of each group."""
 
 
@@ -140,9 +133,7 @@ class Transactions:
                 producer.offsets.setdefault(group, {})
             return ErrorCode.none
 
-    def hold(
-        self, by: tuple[int, int], group: str, offsets: Mapping[TopicPartition, HeldOffset]
-    ) -> ErrorCode:
+    def hold(self, by: tuple[int, int], group: str, offsets: Mapping[TopicPartition, Committed]) -> ErrorCode:
         """Commit these when the transaction is."""
         with self._changed:
             producer = self._by_id(by[0])

@@ -6,7 +6,7 @@ from typing import Final
 
 from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES, PROMISES_BY_PROFILE
 from purgatorio_wire.sentence import sentences
-from purgatorio_wire.table.catalogue import broker_clauses
+from purgatorio_wire.table.catalogue import BROKER_CLAUSES
 from purgatorio_wire.trace.record import PROFILE
 
 
@@ -33,4 +33,4 @@ PROMISES_BY_PROFILE[PROFILE] = {one.id: one.promise for one in WIRE_CLAUSES.valu
 def public_clauses() -> dict[str, str]:
     """The clauses of traces, of the code and of the broker, by id; those of the wire are `WIRE_CLAUSES`."""
     traces = {clause.id: clause.promise for clause in CLAUSES.values()}
-    return {**traces, **CODE_CLAUSES, **broker_clauses()}
+    return {**traces, **CODE_CLAUSES, **BROKER_CLAUSES}

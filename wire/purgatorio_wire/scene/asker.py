@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -57,6 +57,14 @@ class Asker:
     @staticmethod
     async def pause(milliseconds: float) -> None:
         await asyncio.sleep(milliseconds / 1000)
+
+    async def tries(self, pause_ms: float, times: int = 0, *, within_ms: float = 0) -> AsyncIterator[None]:
+        """So many tries, or as many as begin within that time, with a pause after each."""
+        ends_t = self.recorder.now() + within_ms * 1e6
+        while times > 0 or self.recorder.now() < ends_t:
+            times -= 1
+            yield
+            await self.pause(pause_ms)
 
     async def open(
         self,

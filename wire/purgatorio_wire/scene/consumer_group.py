@@ -6,8 +6,7 @@ that has changed. These members send heartbeats more often than they are asked t
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -124,25 +123,16 @@ async def consumers(play: Play, count: int, rebalance_ms: int = 30_000) -> list[
     return made
 
 
-def _while(seconds: float) -> Iterator[None]:
-    """Iterations for this time."""
-    now = asyncio.get_running_loop().time
-    ends = now() + seconds
-    while now() < ends:
-        yield
-
-
 async def settled(members: Sequence[Consumer], above: int = 0) -> int:
     """Send heartbeats until the members have all partitions and one epoch, above that of before; returns the epoch."""
     play = members[0].play
-    for _ in _while(SETTLES_SECONDS):
+    async for _ in play.tries(POLL_MS, within_ms=SETTLES_SECONDS * 1000):
         for one in members:
             await one.beat()
         told = [number for one in members for number in one.assigned]
         epochs = {one.epoch for one in members}
         if len(epochs) == 1 and min(epochs) > above and len({*told}) == len(told) == PARTITIONS:
             break
-        await play.pause(POLL_MS)
     for one in members:
         await one.beat()
     return members[0].epoch
@@ -163,13 +153,12 @@ async def reassigned(play: Play) -> None:
     now = await settled([first])
     first.revokes = False
     held = 0
-    for _ in _while(SETTLES_SECONDS):
+    async for _ in play.tries(POLL_MS, within_ms=SETTLES_SECONDS * 1000):
         await first.beat()
         await second.beat()
         held += first.assigned != first.said
         if held > HELD_BEATS:
             break
-        await play.pause(POLL_MS)
     first.revokes = True
     now = await settled([first, second], now)
     for one in (first, second):
@@ -236,11 +225,10 @@ async def unrevoked(play: Play) -> None:
     first, second = await consumers(play, 2, rebalance_ms := play.wait_ms(REBALANCE_MS))
     now = await settled([first])
     first.revokes = False
-    for _ in _while(SETTLES_SECONDS + rebalance_ms / 1000):
+    async for _ in play.tries(POLL_MS, within_ms=SETTLES_SECONDS * 1000 + rebalance_ms):
         await second.beat()
         if await first.beat() == UNKNOWN_MEMBER:
             break
-        await play.pause(POLL_MS)
     first.epoch, first.assigned, first.revokes = 0, frozenset(), True
     now = await settled([second], now)
     await settled([second, first], now)
@@ -261,11 +249,10 @@ async def silent_consumer(play: Play) -> None:
     epoch = await settled([first, second], await settled([first]))
     if play.rng.random() < GOES:
         await first.beat(AWAY)
-    for _ in _while(session_ms / 1000 + SETTLES_SECONDS):
+    async for _ in play.tries(POLL_MS * 4, within_ms=session_ms + SETTLES_SECONDS * 1000):
         if second.epoch != epoch:
             break
         await second.beat()
-        await play.pause(POLL_MS * 4)
     await second.beat()
     await first.beat()
     await second.leave()

@@ -265,24 +265,21 @@ class DataAsker(Asker):
 
     async def until_told(self, name: str, error: int, partitions: int = 0) -> None:
         """Ask metadata of a topic until it says so, for longer than the clause waits. SceneLost where it does not."""
-        since_t = self.recorder.now()
-        while self.recorder.now() - since_t < 1e6 * self.broker.declared.late_topics_ms * TOPIC_TIMES:
+        async for _ in self.tries(100, within_ms=self.broker.declared.late_topics_ms * TOPIC_TIMES):
             told = first_of((await self.metadata(name)).body, "topics")
             enough = sum(1 for _ in items(told, "partitions")) >= partitions
             if told is not None and codes(told) == error and enough:
                 return
-            await self.pause(100)
         raise SceneLost(f"metadata did not say in time that a topic is {'gone' if error else 'there'}")
 
     async def until_free(self, name: str) -> None:
         """Metadata may say that a topic is gone while the controller still deletes it: until it could be made."""
         made = [{"name": name, **ONE}]
-        for _ in range(100):
+        async for _ in self.tries(100, 100):
             asked = {"topics": made, "timeout_ms": 5000, "validate_only": True}
             got = await self.ask(await self.controller(), "create_topics", asked)
             if codes(first_of(got.body, "topics")) not in {EXISTS, *BUSY}:
                 return
-            await self.pause(100)
         raise SceneLost("a topic that was deleted is still in the way of another by its name")
 
     async def delete(self, *names: str) -> None:

@@ -407,10 +407,9 @@ async def new_producer(play: Play, conn: Connection) -> tuple[int, int]:
         "transactional_id": None, "transaction_timeout_ms": 60_000, "producer_id": -1, "producer_epoch": -1,
     }  # fmt: skip
     error = 0
-    for _ in range(ID_TRIES):
+    async for _ in play.tries(100, ID_TRIES):  # a broker gets them from the controller, many at a time
         got = await play.ask(conn, "init_producer_id", nobody)
         error = codes(got.body)
         if not error:
             return integer(got.body, "producer_id"), integer(got.body, "producer_epoch")
-        await play.pause(100)  # a broker gets them from the controller, many at a time
     raise SceneLost(f"no producer id: error {error}")

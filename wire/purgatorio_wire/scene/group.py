@@ -441,12 +441,10 @@ async def _never_synced(play: Play, again: bool) -> None:
         await one.sync()
     # The missing members send nothing, because their requests would show their removal first. One and a half timeouts
     # are late enough. Less than three quarters of the sessions have passed by then, even on a slow machine.
-    ends_t = play.recorder.now() + rebalance_ms * 1_600_000
-    while play.recorder.now() < ends_t:
+    async for _ in play.tries(BEAT_MS, within_ms=rebalance_ms * 1.6):
         await behind.beat()
         if await leader.beat() == REBALANCING:
             break
-        await play.pause(BEAT_MS)
     await asyncio.gather(*(one.beat() for one in (*absent, behind)))
 
 
@@ -490,12 +488,11 @@ async def forgotten_offsets(play: Play) -> None:
         for asked in (topics, None):
             await play.ask_offsets(conn, group, asked)
     await play.delete(topics[0])
-    ends_t = play.recorder.now() + 1e6 * TOPIC_TIMES * play.broker.declared.late_topics_ms * play.pace
-    while play.recorder.now() < ends_t:
+    until_ms = TOPIC_TIMES * play.broker.declared.late_topics_ms * play.pace
+    async for _ in play.tries(100, within_ms=until_ms):
         told = await play.ask_offsets(conn, group, topics)
         if all(integer(said, "committed_offset") < 0 for part, said in told if part.topic == topics[0]):
             break
-        await play.pause(100)
     await play.until_free(topics[0])
     await play.create(topics[0])
     await play.ask_offsets(conn, group, topics)

@@ -68,7 +68,7 @@ class Member:
         """Get a member id, if the JoinGroup version issues one without a join."""
         if self.play.offers("join_group", "G0", least=4) and not self.id:
             # If the broker issues no id at once, this JoinGroup counts as the join.
-            for _ in range(int(LOADS_SECONDS * 10)):
+            async for _ in self.play.tries(100, int(LOADS_SECONDS * 10)):
                 try:
                     got = await self.ask_join().within(AT_ONCE_SECONDS)
                 except NoAnswer:
@@ -76,7 +76,6 @@ class Member:
                 self.took(got.body)
                 if codes(got.body) not in LOADING:
                     return
-                await self.play.pause(100)
 
     def ask_join(self) -> Sent:
         """Send a JoinGroup without waiting for the response. SceneSkipped if the broker refuses a session of this
@@ -249,11 +248,9 @@ async def is_told(one: Member, silent: Member | None = None) -> bool:
     within_ms = 1500 * one.play.pace
     if silent is not None:
         within_ms = (silent.session_ms or one.play.session_ms) * 1.4 + 3000 * one.play.pace
-    ends_t = one.play.recorder.now() + within_ms * 1e6
-    while one.play.recorder.now() < ends_t:
+    async for _ in one.play.tries(BEAT_MS, within_ms=within_ms):
         if await one.beat() == REBALANCING:
             return True
-        await one.play.pause(BEAT_MS)
     return False
 
 

@@ -243,11 +243,10 @@ async def _open_all(play: Play, members: Sequence[Sharer]) -> None:
     """Open the sessions, and fetch from each partition until there is no error."""
     for one in members:
         error = 0
-        for _ in range(int(SHARES_SECONDS / POLL_SECONDS)):
+        async for _ in play.tries(POLL_SECONDS * 1000, within_ms=SHARES_SECONDS * 1000):
             error = await one.open()
             if not error:
                 break
-            await play.pause(POLL_SECONDS * 1000)
         if error in OFF:
             raise _switched_off(play, error)
         must(not error, f"a share session could not be begun: error {error}")

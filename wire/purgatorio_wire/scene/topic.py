@@ -145,14 +145,13 @@ async def recreated(play: Play) -> None:
 
 async def _until_gone_by_id(play: Play, name: str) -> None:
     """Fetch by the id of a deleted topic until the fetch is refused, although another topic has the same name."""
-    since_t, own = play.recorder.now(), play.broker.ids.get(name)
+    own = play.broker.ids.get(name)
     if own is None or play.broker.version("fetch", by_id=True) is None:
         return
-    while play.recorder.now() - since_t < 1e6 * play.broker.declared.late_topics_ms * TOPIC_TIMES:
+    async for _ in play.tries(100, within_ms=play.broker.declared.late_topics_ms * TOPIC_TIMES):
         got = await play.fetch(await play.admin(), [(name, 0, 0)], max_wait_ms=0, by_id=own)
         if any(codes(said) in GONE for _, said in parts(got.body, FETCHED[1])):
             return
-        await play.pause(100)
 
 
 @scene("topics", "A1 wrong-argument-accepted, A1 created-by-validation")
@@ -523,12 +522,11 @@ async def _read_at_follower(play: Play, second: Second, writer: Connection, topi
 async def _acknowledged_end(play: Play, writer: Connection, topic: str) -> int:
     """Append until an append is accepted; returns the offset after it. A new replica can leave the in-sync set once
     more. An append that timed out is in the log; another clause judges its time-out."""
-    for _ in range(50):
+    async for _ in play.tries(200, 50):
         got = await play.produce(writer, topic, acks=-1, timeout_ms=3000)
         said = first_append(got.body)
         if codes(said) in (0, TIMED_OUT) and integer(said, "base_offset", -1) >= 0:
             return integer(said, "base_offset") + 1
-        await play.pause(200)
     raise SceneLost("an append with acks -1 was refused for 10 s, with every replica in sync")
 
 
@@ -597,23 +595,20 @@ async def elected(play: Play) -> None:
         "topic_partitions": [{"topic": topic, "partitions": [0]}],
         "timeout_ms": ELECTION_MS,
     }
-    for _ in range(ELECTIONS):
+    async for _ in play.tries(500, ELECTIONS):
         got = await play.ask(await play.controller(), "elect_leaders", asked)
         told = first_of(first_of(got.body, "replica_election_results"), "partition_result")
         if codes(told) != NOT_PREFERRED:
             break
-        await play.pause(500)
     await _until_led(play, topic, other, LEADS_MS)
 
 
 async def _until_part(play: Play, topic: str, within_s: float, right: Callable[[Body], object]) -> bool:
     """Send Metadata requests until the topic's first partition is as expected; returns whether it is."""
-    ends_t = play.recorder.now() + within_s * 1e9
-    while play.recorder.now() < ends_t:
+    async for _ in play.tries(200, within_ms=within_s * 1000):
         made = first_of((await play.metadata(topic)).body, "topics")
         if right(first_of(made, "partitions") or {}):
             return True
-        await play.pause(200)
     return False
 
 

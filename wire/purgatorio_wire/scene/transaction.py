@@ -625,14 +625,13 @@ async def _until_stable(play: Play, writer: Writer, asker: Connection, *groups: 
     """Wait until the transaction has ended, and OffsetFetch with require_stable returns the offsets of the groups."""
     await writer.begin_again()
     for group in groups:
-        for _ in range(UNSTABLE_TRIES):
+        async for _ in play.tries(POLL_SECONDS * 1000, UNSTABLE_TRIES):
             told = [
                 *await play.ask_offsets(asker, group, [writer.topic], stable=True),
                 *await play.ask_offsets(asker, group, None, stable=True),
             ]
             if not any(codes(said) for _, said in told):
                 break
-            await play.pause(POLL_SECONDS * 1000)
         await play.ask_offsets(asker, group, [writer.topic])
 
 

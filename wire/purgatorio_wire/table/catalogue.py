@@ -1,7 +1,6 @@
-"""Every decision table, and the clauses outside of the tables, about whole requests and futures."""
+"""Every decision table, and the sentences of their clauses."""
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Final, Protocol
 
 from purgatorio_wire.sentence import sentences
@@ -19,10 +18,7 @@ class Table(Protocol):
         """Whose table it is."""
 
     def check(self) -> dict[str, int]:
-        """How many situations each case decides."""
-
-    def sentences(self) -> dict[str, str]:
-        """What each case promises, by clause."""
+        """How many situations each case decides, by clause."""
 
 
 TABLES: Final[tuple[Table, ...]] = (
@@ -44,12 +40,8 @@ TABLES: Final[tuple[Table, ...]] = (
     SHARE_REMOTE,
 )
 
-OTHER_CLAUSES: Final[Mapping[str, str]] = {cells[0]: cells[1] for cells in sentences("purgatorio_wire.table")}
-"""Those of whole requests, futures and records, which no case of a table decides."""
-
-
-@cache
-def broker_clauses() -> dict[str, str]:
-    """The clauses B..., in the order of their ids."""
-    cases = {clause: sentence for table in TABLES for clause, sentence in table.sentences().items()}
-    return dict(sorted({**cases, **OTHER_CLAUSES}.items()))
+BROKER_CLAUSES: Final[Mapping[str, str]] = {
+    cells[0]: cells[1] for cells in sentences("purgatorio_wire.table")
+}
+"""The sentences of the clauses B..., in the order of their ids: of the cases of the tables, and of whole requests,
+futures and records."""

@@ -22,11 +22,10 @@ class TableUnsound(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Case(Generic[S, A]):
-    """`id`, the clause; `sentence`, what it promises; `answer`, or what makes it of a situation; `holds`: for which
-    situations (all that are left)."""
+    """`id`, the clause, whose sentence is in `clauses.txt`; `answer`, or what makes it of a situation; `holds`: for
+    which situations (all that are left)."""
 
     id: str
-    sentence: str
     answer: A | Callable[[S], A]
     holds: Callable[[S], bool] = lambda _: True
 
@@ -64,6 +63,3 @@ class DecisionTable(Generic[S, A]):
         if idle:
             raise TableUnsound(f"{self.operation}: {idle} decide nothing")
         return counts
-
-    def sentences(self) -> dict[str, str]:
-        return {case.id: case.sentence for case in self.cases}

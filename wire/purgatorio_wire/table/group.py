@@ -56,15 +56,13 @@ _JOINING = tuple(
     for pending, dead in product((False, True), repeat=2)
 )
 
-_ALL_JOINED: Final = "every member has joined and no member is pending: the rebalance ends"
-
 JOIN: Final[DecisionTable[Joining, bool]] = DecisionTable(
     "DelayedJoin, at an event",
     _JOINING,
     (
-        Case("B401", "a member that has its id has not joined yet: wait for it", False, lambda s: s.pending),
-        Case("B402", _ALL_JOINED, True, lambda s: all(member is Join.JOINED for member in s.members)),
-        Case("B403", "otherwise the rebalance waits for its timeout", False),
+        Case("B401", False, lambda s: s.pending),
+        Case("B402", True, lambda s: all(member is Join.JOINED for member in s.members)),
+        Case("B403", False),
     ),
 )  # fmt: skip
 
@@ -72,16 +70,10 @@ JOIN_TIMEOUT: Final[DecisionTable[Joining, RebalanceResult]] = DecisionTable(
     "DelayedJoin, completed",
     _JOINING,
     (
-        Case("B404", "the group is Dead: do nothing", RebalanceResult.NOTHING, lambda s: s.dead),
-        Case("B405", "no member is left after the dynamic members that did not rejoin are removed: the group is "
-             "Empty, which is stored",
-             RebalanceResult.EMPTY, lambda s: all(member is Join.MISSING for member in s.members)),
-        Case("B406", "members are left, but none that rejoined can lead: start another DelayedJoin",
-        RebalanceResult.AGAIN,
-             lambda s: Join.JOINED not in s.members),
-        Case("B407", "otherwise the next generation begins with the members that are left; every JoinGroup request "
-             "is answered",
-             RebalanceResult.GENERATION),
+        Case("B404", RebalanceResult.NOTHING, lambda s: s.dead),
+        Case("B405", RebalanceResult.EMPTY, lambda s: all(member is Join.MISSING for member in s.members)),
+        Case("B406", RebalanceResult.AGAIN, lambda s: Join.JOINED not in s.members),
+        Case("B407", RebalanceResult.GENERATION),
     ),
 )  # fmt: skip
 
@@ -99,13 +91,10 @@ SYNC: Final[DecisionTable[Syncing, bool]] = DecisionTable(
     "DelayedSync",
     tuple(Syncing(same, phase, n) for same, phase, n in product((True, False), GroupPhase, (0, 1, 2))),
     (
-        Case("B501", "the group has another generation: complete", True, lambda s: not s.same_generation),
-        Case("B502", "the group is Dead, Empty or PreparingRebalance: complete", True,
-             lambda s: s.phase not in (GroupPhase.COMPLETING, GroupPhase.STABLE)),
-        Case("B503", "every member has sent its SyncGroup: complete", True, lambda s: s.missing == 0),
-        Case("B504", "otherwise the sync waits; at the timeout the members without a SyncGroup are removed and a "
-             "rebalance begins",
-             False),
+        Case("B501", True, lambda s: not s.same_generation),
+        Case("B502", True, lambda s: s.phase not in (GroupPhase.COMPLETING, GroupPhase.STABLE)),
+        Case("B503", True, lambda s: s.missing == 0),
+        Case("B504", False),
     ),
 )  # fmt: skip
 
@@ -134,15 +123,13 @@ HEARTBEAT: Final[DecisionTable[Session, bool]] = DecisionTable(
     "DelayedHeartbeat",
     _SESSIONS,
     (
-        Case("B601", "the group is Dead: complete", True, lambda s: s.dead),
-        Case("B602", "the pending member has joined: complete", True, lambda s: s.pending and s.is_member),
-        Case("B603", "the pending member has not joined: wait", False, lambda s: s.pending),
-        Case("B604", "the member is no longer in the group: complete", True, lambda s: not s.is_member),
-        Case("B605", "a heartbeat was received from the member: complete", True, lambda s: s.satisfied),
-        Case("B606", "the member is new: wait, even while its JoinGroup waits", False,
-             lambda s: s.is_new),
-        Case("B607", "a JoinGroup or SyncGroup of the member waits: complete",
-             True, lambda s: s.awaiting_join or s.awaiting_sync),
-        Case("B608", "otherwise the heartbeat waits; at the timeout the member is removed", False),
+        Case("B601", True, lambda s: s.dead),
+        Case("B602", True, lambda s: s.pending and s.is_member),
+        Case("B603", False, lambda s: s.pending),
+        Case("B604", True, lambda s: not s.is_member),
+        Case("B605", True, lambda s: s.satisfied),
+        Case("B606", False, lambda s: s.is_new),
+        Case("B607", True, lambda s: s.awaiting_join or s.awaiting_sync),
+        Case("B608", False),
     ),
 )  # fmt: skip

@@ -52,12 +52,9 @@ REMOTE_FETCH: Final[DecisionTable[Remote, Waiting]] = DecisionTable(
     "DelayedRemoteFetch",
     _REMOTE,
     (
-        Case("B901", "this broker no longer has the replica, and the position of the read is known: complete",
-             Waiting.AT_ONCE,
-             lambda s: s.has_place and s.replica in _GONE),
-        Case("B902", "the remote read is done, successfully or not: complete",
-             Waiting.DONE, lambda s: s.read is not Read.PENDING),
-        Case("B903", "otherwise wait", Waiting.WAITS),
+        Case("B901", Waiting.AT_ONCE, lambda s: s.has_place and s.replica in _GONE),
+        Case("B902", Waiting.DONE, lambda s: s.read is not Read.PENDING),
+        Case("B903", Waiting.WAITS),
     ),
 )  # fmt: skip
 
@@ -65,12 +62,10 @@ REMOTE_ANSWER: Final[DecisionTable[Remote, Answer]] = DecisionTable(
     "DelayedRemoteFetch, completed",
     _REMOTE,
     (
-        Case("B904", "the local read failed: return its error", Answer.LOCAL, lambda s: s.local_error),
-        Case("B905", "the remote read is not done: return the local result",
-             Answer.LOCAL, lambda s: s.read is Read.PENDING),
-        Case("B906", "the remote read failed: UNKNOWN_SERVER_ERROR (-1)",
-             Answer.FAILED, lambda s: s.read is Read.FAILED),
-        Case("B907", "otherwise return the remote data", Answer.REMOTE),
+        Case("B904", Answer.LOCAL, lambda s: s.local_error),
+        Case("B905", Answer.LOCAL, lambda s: s.read is Read.PENDING),
+        Case("B906", Answer.FAILED, lambda s: s.read is Read.FAILED),
+        Case("B907", Answer.REMOTE),
     ),
 )  # fmt: skip
 
@@ -112,19 +107,13 @@ REMOTE_OFFSETS: Final[DecisionTable[Look, str | None]] = DecisionTable(
         if read is Read.DONE or found is Found.NOTHING
     ),
     (
-        Case("B911", "the partition needed no remote lookup: it keeps its result", "NONE", lambda s: not s.asked),
-        Case("B912", "the lookup failed before any other result was known: UNKNOWN_SERVER_ERROR (-1)",
-             "UNKNOWN_SERVER_ERROR", lambda s: s.read is Read.FAILED),
-        Case("B913", "this broker does not lead the partition and the lookup is not done: return that error and "
-             "cancel the lookup",
-             lambda s: REFUSALS[s.replica], lambda s: s.read is Read.PENDING and s.replica in REFUSALS),
-        Case("B914", "the lookup is not done: wait; at the timeout return REQUEST_TIMED_OUT (7)", None,
-             lambda s: s.read is Read.PENDING),
-        Case("B915", "the lookup found nothing: return an empty result, with the error that was pending", _held_back,
-             lambda s: s.found is Found.NOTHING),
-        Case("B916", "the lookup found an offset that cannot be fetched yet: return an empty result, with the error "
-             "that was pending", _held_back,
-             lambda s: s.found is Found.TOO_HIGH),
-        Case("B917", "otherwise return the offset", "NONE"),
+        Case("B911", "NONE", lambda s: not s.asked),
+        Case("B912", "UNKNOWN_SERVER_ERROR", lambda s: s.read is Read.FAILED),
+        Case("B913", lambda s: REFUSALS[s.replica],
+             lambda s: s.read is Read.PENDING and s.replica in REFUSALS),
+        Case("B914", None, lambda s: s.read is Read.PENDING),
+        Case("B915", _held_back, lambda s: s.found is Found.NOTHING),
+        Case("B916", _held_back, lambda s: s.found is Found.TOO_HIGH),
+        Case("B917", "NONE"),
     ),
 )  # fmt: skip

@@ -47,16 +47,11 @@ SHARE_FETCH: Final[DecisionTable[ShareFetch, bool]] = DecisionTable(
     "DelayedShareFetch, first check",
     tuple(ShareFetch((first, second)) for first, second in product(Share, repeat=2)),
     (
-        Case("B921", "no partition has records to acquire: wait", False,
-             lambda s: all(share in _CLOSED for share in s.partitions)),
-        Case("B926", "one of the partitions with records to acquire must be read from remote storage: wait, and keep "
-             "only the fetch lock of that partition", False, lambda s: Share.TIERED in s.partitions),
-        Case("B922", "one of the partitions with records to acquire cannot be read: complete, with its error", True,
-             lambda s: Share.LOST in s.partitions),
-        Case("B923", "the partitions with records to acquire have min_bytes: complete, with the acquired records",
-             True,
-             lambda s: s.readable_bytes() >= MIN_BYTES),
-        Case("B924", "otherwise release the fetch locks and wait", False),
+        Case("B921", False, lambda s: all(share in _CLOSED for share in s.partitions)),
+        Case("B926", False, lambda s: Share.TIERED in s.partitions),
+        Case("B922", True, lambda s: Share.LOST in s.partitions),
+        Case("B923", True, lambda s: s.readable_bytes() >= MIN_BYTES),
+        Case("B924", False),
     ),
 )  # fmt: skip
 
@@ -93,15 +88,12 @@ SHARE_READ: Final[DecisionTable[ShareReading, ShareAnswer]] = DecisionTable(
     "DelayedShareFetch, reading the local log",
     tuple(ShareReading(read, timed_out) for read, timed_out in product(LocalRead, (False, True))),
     (
-        Case("B931", "the read is not done: wait, and keep the fetch locks", ShareAnswer.WAITS_LOCKED,
-             lambda s: s.read is LocalRead.PENDING and not s.timed_out),
-        Case("B932", "the read is not done at the timeout: cancel it and return no records",
-             ShareAnswer.EMPTY, lambda s: s.read is LocalRead.PENDING),
-        Case("B933", "the read failed: release the fetch locks and return what can be read now",
-             ShareAnswer.READ_AGAIN, lambda s: s.read is LocalRead.FAILED),
-        Case("B934", "the read has fewer than min_bytes: release the fetch locks, discard the read and wait",
-             ShareAnswer.WAITS_UNLOCKED, lambda s: s.read is LocalRead.TOO_LITTLE and not s.timed_out),
-        Case("B935", "otherwise return what was read", ShareAnswer.DATA),
+        Case("B931", ShareAnswer.WAITS_LOCKED, lambda s: s.read is LocalRead.PENDING and not s.timed_out),
+        Case("B932", ShareAnswer.EMPTY, lambda s: s.read is LocalRead.PENDING),
+        Case("B933", ShareAnswer.READ_AGAIN, lambda s: s.read is LocalRead.FAILED),
+        Case("B934", ShareAnswer.WAITS_UNLOCKED,
+             lambda s: s.read is LocalRead.TOO_LITTLE and not s.timed_out),
+        Case("B935", ShareAnswer.DATA),
     ),
 )  # fmt: skip
 
@@ -124,16 +116,9 @@ SHARE_REMOTE: Final[DecisionTable[ShareRemote, ShareAnswer]] = DecisionTable(
         for flags in product((False, True), repeat=3)
     ),
     (
-        Case("B941", "all remote reads are done, successfully or not: complete, with their data or their error",
-             ShareAnswer.DATA,
-             lambda s: Read.PENDING not in s.reads),
-        Case("B942", "otherwise, if this is not the timeout: wait, and keep the fetch locks",
-             ShareAnswer.WAITS_LOCKED,
-             lambda s: not s.timed_out and not s.gone),
-        Case("B943", "the request timed out or a partition was removed, and the remote read timeout is longer than "
-             "the request's: complete; answer once, when the reads are done or the remote read timeout ends",
-             ShareAnswer.LATER,
-             lambda s: s.patient),
-        Case("B944", "otherwise complete with the reads that are done, and cancel the others", ShareAnswer.DATA),
+        Case("B941", ShareAnswer.DATA, lambda s: Read.PENDING not in s.reads),
+        Case("B942", ShareAnswer.WAITS_LOCKED, lambda s: not s.timed_out and not s.gone),
+        Case("B943", ShareAnswer.LATER, lambda s: s.patient),
+        Case("B944", ShareAnswer.DATA),
     ),
 )  # fmt: skip
