@@ -24,6 +24,7 @@ from pipeline.drawn_run import (
     expect,
     sampled,
 )
+from purgatorio_spec.clause import declaration
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding, Part
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.fast_path import operations, paged
@@ -203,7 +204,9 @@ def test_a_clause_without_a_rule_is_judged_by_its_function(
     many: list[Expecting], judged: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A new clause needs nothing of the fast path."""
-    new = Clause("N1", "nothing begins at every third event", formula="", records=())
+    said_of_it = {"promise": "nothing begins at every third event", "formula": ""}
+    monkeypatch.setattr(declaration, "SAID", {"N1": said_of_it})
+    new = Clause("N1")
 
     def at_a_third(run: Run, part: Part) -> Finding:
         calls = part.calls() if isinstance(part, OperationHistory) else [part]
