@@ -227,7 +227,9 @@ def _shown(folded: Folded, result: CheckResult) -> Judged:
         for key, count, violation, events in folded.examples():
             with surviving(f"showing {key.clause} of {key.file}", failures):
                 example = counterexample(key.file, key.run, violation, events, count)
-                examples[key] = replace(example, stderr=_stderr_of(Path(key.file), key.run))
+                examples[key] = replace(
+                    example, stderr=_stderr_of(Path(key.file), key.run), profile=folded.result.profile
+                )
     with surviving(f"measuring {folded.result.file}", failures):
         late, read = pictures(folded)
     return Judged(

@@ -11,8 +11,11 @@ _DAY: Final = ("d", 86_400_000_000_000, 0)
 
 
 def milliseconds(duration_ns: int) -> str:
-    """Nanoseconds as milliseconds with three decimals, exactly rounded down: `-0.001`, `8027.735`."""
+    """Nanoseconds as milliseconds with three decimals, exactly rounded down: `-0.001`, `8027.735`. What is less than a
+    microsecond has six, as a table of such times would be all zeros: `0.000060`."""
     sign, size = ("-", -duration_ns) if duration_ns < 0 else ("", duration_ns)
+    if 0 < size < 1_000:
+        return f"{sign}0.{size:06}"
     return f"{sign}{size // _NS_PER_MS}.{size % _NS_PER_MS // 1000:03}"
 
 

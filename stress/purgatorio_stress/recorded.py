@@ -10,7 +10,7 @@ for each thread.
 
 import threading
 from collections.abc import Mapping
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from purgatorio import LOCKED, PENDING_FLAG, THREADS, DelayedOperation, Purgatory, Sync, Timer, TimerTask
 from purgatorio.clock import Clock
@@ -175,15 +175,16 @@ class RecordedPurgatory:
         self.inner = purgatory
         self._recording = recording
 
-    def register(self, operation: RecordedOperation) -> bool:
-        """`try_complete_else_watch` under the operation's keys."""
+    def register(self, operation: RecordedOperation, given: Any = None) -> bool:
+        """`try_complete_else_watch` under the operation's keys; `given`: the collection that has them, if no tuple."""
         c = self._recording.call(
             "try_complete_else_watch",
             operation.id,
             keys=operation.keys,
             delay_ns=_in_range(operation.delay_ms * NS_PER_MS),
         )
-        done = self.inner.try_complete_else_watch(operation, operation.keys)
+        keys = operation.keys if given is None else given
+        done = self.inner.try_complete_else_watch(operation, keys)
         self._recording.ret("try_complete_else_watch", c, operation.id, out=int(done))
         return done
 

@@ -122,6 +122,16 @@ def test_a_lost_return_makes_no_overlap(dropped: int, verdict: Verdict) -> None:
     assert made.judge(dropped=dropped).clauses["O6"].verdict == verdict
 
 
+@pytest.mark.parametrize(("dropped", "verdict"), [(1, Verdict.UNKNOWN), (0, Verdict.VIOLATED)])
+@pytest.mark.parametrize("acts", ["register ready check", "ready register"])
+def test_a_completion_whose_record_is_lost_accuses_no_call(acts: str, dropped: int, verdict: Verdict) -> None:
+    """O4: what returned without it may have seen it; where nothing was dropped, there was none."""
+    made = Trace()
+    for act in acts.split():
+        getattr(made, act)("k" if act == "check" else "a")
+    assert made.judge(dropped=dropped).clauses["O4"].verdict == verdict
+
+
 def test_a_cancel_of_a_task_that_ran_is_told_as_such() -> None:
     """Not as one that came so long before its deadline."""
     (told,) = (one for one in TWINS if str(one) == "t4_cancelled_after_it_ran-asyncio")

@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from purgatorio_pipeline.command.check import command as check
 from purgatorio_pipeline.command.convert import command
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult, without_silent_pass
@@ -153,9 +155,10 @@ def events(*more: Row) -> list[Row]:
 
 @pytest.mark.parametrize("name", FORMS)
 def test_an_event_answers_what_waits_under_its_key(name: str, tmp_path: Path) -> None:
-    """O4: b is left to its time-out; not if it is answered, nor where the event came too late to be answered."""
-    left = judged(tmp_path, events(long("late", 1_103, "b")), LONG, name)
-    assert broken(left) == {"O4": ["b"]}
+    """O4: b is left to its time-out, or answered too late; not if it is answered in time, nor where its time-out comes
+    before the event must have answered it."""
+    for end in (long("late", 1_103, "b"), long("out", 601, "b")):
+        assert broken(judged(tmp_path, events(end), LONG, name)) == {"O4": ["b"]}
     answered = judged(tmp_path, events(long("out", 590, "b")), LONG, name)
     assert broken(answered) == {}
     assert answered.clauses["O4"].occasions == 2
@@ -163,6 +166,24 @@ def test_an_event_answers_what_waits_under_its_key(name: str, tmp_path: Path) ->
         row if row["w"] != "ev" else long("ev", 1_050, k="k1") for row in events(long("late", 1_103, "b"))
     ]
     assert broken(judged(tmp_path, beside, LONG, name)) == {}
+
+
+def test_a_log_without_time_outs_shows_late_answers(tmp_path: Path) -> None:
+    """What has no end in it may have timed out before the event: that is nobody's fault."""
+    mapping = [
+        one for one in LONG if not one.startswith(("words.timed_out", "timeout", "promises.e", "promises.l"))
+    ]
+    for answered, found in ((600, {}), (601, {"O4": ["b"]})):
+        rows = [*events(long("out", answered, "b")), long("in", 300, "d", "k1")]
+        assert broken(judged(tmp_path, rows, mapping)) == found
+
+
+@pytest.mark.parametrize("name", ["log.jsonl", "log.parquet"])
+def test_a_column_may_be_a_field_of_an_object(name: str, tmp_path: Path) -> None:
+    """`a.b` is the field `b` of `a`, if no column is called so; what is nowhere is refused by its whole name."""
+    rows = [{**row, "r": {"id": row["r"], "of": {"k.k": row["k"]}}, "w.w": row["w"]} for row in events()]
+    mapping = ["id=r.id", "key=k", "what=w.w", *(one for one in LONG[2:] if one != "what=w")]
+    assert broken(judged(tmp_path, rows, mapping, name)) == {"O4": ["b"], "O5": ["b"]}
 
 
 def test_an_event_before_the_request_owes_nothing(tmp_path: Path) -> None:
@@ -216,7 +237,7 @@ def test_a_clause_whose_column_is_lacking_is_skipped_by_its_name(gone: str, tmp_
     run = judged(tmp_path, rows, mapping)
     lacking = {name for name, one in run.clauses.items() if gone in one.reason}
     assert lacking == {
-        "completed": {"O4", "O5"}, "timed_out": {"O4", "O5", "T1", "T2"}, "timeout": {"O5", "T1", "T2"},
+        "completed": {"O4", "O5"}, "timed_out": {"O5", "T1", "T2"}, "timeout": {"O5", "T1", "T2"},
         "promises.early_ms": {"T1"}, "promises.late_ms": {"O5", "T2"},
     }[gone]  # fmt: skip
     assert all(run.clauses[name].verdict is Verdict.SKIPPED for name in lacking)
@@ -526,3 +547,8 @@ def test_a_counterexample_says_the_rows_of_the_log(tmp_path: Path) -> None:
         "row 2: enqueued, key orders, time-out 2 s", "row 4: an event of its key", "row 6: timed out",
     ]  # fmt: skip
     assert (example.illegal_row, example.left_out) == (2, 0)
+    of_log = replace(example, profile=run.profile)
+    assert of_log.promise == "each request is answered in time by an event of its key"
+    checked = CliRunner().invoke(check, [str(tmp_path / "t.jsonl")])
+    assert of_log.promise in checked.output
+    assert "force_complete" not in checked.output

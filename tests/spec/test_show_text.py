@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from golden import Golden
+from purgatorio_spec.durations import milliseconds
 from purgatorio_spec.show.text import WIDTH, render
 from spec.shown_trace import (
     completed_twice,
@@ -64,3 +65,9 @@ def test_many_threads_take_a_column_of_names() -> None:
     text = render(made.example("O1"))
     assert "\n  line     ms  thread\n" in text
     assert all(f"worker-{number}" in text for number in range(7))
+
+
+def test_times_below_a_microsecond_are_not_all_zeros() -> None:
+    assert [milliseconds(ns) for ns in (0, 5, -60, 999, 1_000, 1_999, 2_500_000)] == [
+        "0.000", "0.000005", "-0.000060", "0.000999", "0.001", "0.001", "2.500",
+    ]  # fmt: skip

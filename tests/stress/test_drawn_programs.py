@@ -33,7 +33,7 @@ from purgatorio_stress.scenario.contract import ScenarioProgram
 
 PROGRAMS = 250
 FOUND = [
-    tuple(part.strip() for part in line.split(" | "))
+    tuple(part.strip() for part in line.split(" | ", 2))
     for line in Path(__file__).with_name("found_programs.txt").read_text("utf-8").splitlines()
     if line and not line.startswith("#")
 ]

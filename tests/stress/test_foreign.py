@@ -150,6 +150,9 @@ def test_what_cannot_be_controlled_is_named(name: str, package: str, named: str)
         ("OutlivesAll", Verdict.PASS, ""),
         ("WaitsAgainForEver", Verdict.VIOLATED, "waits for WaitsAgainForEver.lock"),
         ("TakesLong", Verdict.UNKNOWN, "more than 50,000 steps"),
+        ("FailsBesideWhatTakesLong", Verdict.VIOLATED, "ValueError: failed"),
+        ("RenewsForEver", Verdict.PASS, ""),
+        ("RenewsBehindAFailure", Verdict.VIOLATED, "ValueError: 3"),
     ],
 )
 def test_code_that_exits_or_does_not_end(name: str, verdict: Verdict, said: str) -> None:
@@ -180,6 +183,26 @@ def test_the_standard_library_holds(name: str, package: str, outcomes: set[str] 
     explored = _explored(f"standard:{name}", package)
     assert explored.verdict is Verdict.PASS
     assert outcomes is None or set(explored.outcomes) == outcomes
+
+
+def test_the_table_of_a_deadlock_ends_with_the_lines_that_wait() -> None:
+    """Each thread that waits for ever, at its own line, and with the lock."""
+    text = table(_explored("planted:Crossed")).split("Lines of")[0]
+    last = [line.strip() for line in text.splitlines() if line][-6:]
+    assert [line.lstrip("1234 ") for line in last] == [
+        "104: with self.there, self.here:".lstrip("1234 "), "acquire Crossed.here", "waits for ever",
+        "100: with self.here, self.there:".lstrip("1234 "), "acquire Crossed.there", "waits for ever",
+    ]  # fmt: skip
+
+
+def test_the_table_of_many_threads_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends with the exception: what others did after it explains nothing."""
+    monkeypatch.setenv("COLUMNS", "80")
+    text = table(_explored("ending:RenewsBehindAFailure", "ending"))
+    lines = text.split("Replay it:")[0].split("The lines that are cut")[0].splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "ThreadPool… Thread-2 " in lines[2]
+    assert "end of the program" not in text
 
 
 def test_a_pool_whose_work_never_ends_is_a_deadlock() -> None:

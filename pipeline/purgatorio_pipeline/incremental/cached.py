@@ -98,15 +98,15 @@ def assemble(cached: Sequence[CachedResult]) -> Judged:
     held = {
         (one.run.file, example.clause, example.cause): example for one in cached for example in one.examples
     }
+    profiles = {one.run.file: one.run.profile for one in cached}
     failures: list[Failure] = []
     examples: dict[CauseKey, Counterexample] = {}
     for key, _, count, violation in islice(causes(result), MAX_CAUSES):
         example = held.get((key.file, key.clause, key.cause))
         if example is not None:
             with surviving(f"showing {key.clause} of {key.file}", failures):
-                examples[key] = counterexample(
-                    key.file, key.run, violation, example.events, count, example.unfetched
-                )
+                shown = counterexample(key.file, key.run, violation, example.events, count, example.unfetched)
+                examples[key] = replace(shown, profile=profiles[key.file])
     measured = [one.gauges for one in cached if one.run.clauses][:RUNS_MEASURED]
     return Judged(
         result,

@@ -42,11 +42,13 @@ def once(run: Run, history: OperationHistory) -> Finding:
         return NO_OCCASION
     completes, winners = history.completes, history.winners
     if len(completes) > 1:
+        of_log = run.profile.answered_in_time
+        started = f"it started {len(completes)} times, on {_threads(completes)}"
         return Broken(
             "completed-twice",
             [done.call_i for done in completes],
-            "on_complete starts at most once",
-            f"it started {len(completes)} times, on {_threads(completes)}",
+            "a request is answered, or times out, once" if of_log else "on_complete starts at most once",
+            f"it ended {len(completes)} times" if of_log else started,
             stands=True,
         )
     if len(winners) > 1:

@@ -64,13 +64,14 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
     `cancel_for_key` has returned the operation, the operation is not watched under this key, and checks of the key are
     not judged. If a `try_complete` of the operation raised an exception, the exception may have prevented the
     completion. So registrations and checks that began before the end of this `try_complete` are not judged. With the
-    profiles `pending-flag` and `request-log`, the expiry may complete the operation in two cases. The first case: the
-    expiry claimed the operation before the check returned. The second case: at the claim, a `try_complete` of the
-    operation was running, had begun after the start of the check, or was about to begin. (In two cases, a
-    `try_complete` may have been about to begin. First, its thread recorded no event from before the return of the
-    check until the `try_complete`. Second, the claim came after the end of a `try_complete` and before the next event
-    of its thread.) A check that ended with an exception is not judged, because in Kafka the exception of one operation
-    ends the check. (O8 forbids this for the reference.)"""
+    profile `pending-flag`, the expiry may complete the operation in two cases. The first case: the expiry claimed the
+    operation before the check returned. The second case: at the claim, a `try_complete` of the operation was running,
+    had begun after the start of the check, or was about to begin. (In two cases, a `try_complete` may have been about
+    to begin. First, its thread recorded no event from before the return of the check until the `try_complete`.
+    Second, the claim came after the end of a `try_complete` and before the next event of its thread.) With the
+    profile `request-log`, the check of an event lasts for the time within which the event must answer. A check that
+    ended with an exception is not judged, because in Kafka the exception of one operation ends the check. (O8 forbids
+    this for the reference.)"""
     registration, ready = history.registration, history.ready
     if ready is None or registration is None or registration.ret_i is None or registration.err is not None:
         return NO_OCCASION
@@ -78,6 +79,7 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
     ready_at_registration = ready.i < registration.call_i and raised_i < 0
     if ready_at_registration and not _claimed_before(history, registration.ret_i):
         return _unless_open(
+            run,
             history,
             registration.ret_i,
             Broken(
@@ -112,8 +114,11 @@ def _claimed_before(history: OperationHistory, i: int) -> bool:
     return history.claim is not None and history.claim.call_i < i
 
 
-def _unless_open(history: OperationHistory, i: int, broken: Broken) -> Finding:
-    """An open `force_complete` that started before that position may be the claim."""
+def _unless_open(run: Run, history: OperationHistory, i: int, broken: Broken) -> Finding:
+    """An open `force_complete` that started before that position may be the claim, and so may one whose record is
+    lost."""
+    if history.claim is None and not run.whole:
+        return WANT_OF_RECORDS
     return STILL_OPEN if any(force.call_i < i for force in history.may_have_claimed) else broken
 
 
@@ -129,12 +134,28 @@ def _first_to_return(history: OperationHistory, after_i: int) -> Check | None:
     )
 
 
-def _claimed_on_return(_run: Run, history: OperationHistory, ready_i: int, check: Check) -> Finding:
-    """`locked`: when both the check and the registration have returned, completion has been claimed."""
+def _claimed_on_return(run: Run, history: OperationHistory, ready_i: int, check: Check) -> Finding:
+    """`locked`: when both the check and the registration have returned, completion has been claimed. `request-log`: the
+    check returns when the time of the event is over."""
     registered_i = history.registration.end_i if history.registration is not None else NEVER
     both_i = max(check.ret_i, registered_i)
     if _claimed_before(history, both_i):
         return KEPT
+    if run.profile.answered_in_time:
+        claim = history.claim
+        ended = "never answered" if claim is None else "timed out" if history.fire_of(claim) else "answered"
+        after = (
+            ""
+            if claim is None or history.ready is None
+            else f", {exact(claim.call_t - history.ready.t)} after it"
+        )
+        broken = Broken(
+            "not-answered-by-its-event",
+            (ready_i, check.call_i, both_i if claim is None else claim.call_i),
+            f"answered within promises.answer_ms of the event of {check.key}",
+            ended + after,
+        )
+        return _unless_open(run, history, both_i, broken)
     broken = Broken(
         "unclaimed-on-return",
         (ready_i, check.call_i, both_i),
@@ -142,7 +163,7 @@ def _claimed_on_return(_run: Run, history: OperationHistory, ready_i: int, check
         "(the check started after the operation was ready)",
         _how_it_ended(history),
     )
-    return _unless_open(history, both_i, broken)
+    return _unless_open(run, history, both_i, broken)
 
 
 def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int, check: Check) -> Finding:

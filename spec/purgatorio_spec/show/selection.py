@@ -20,6 +20,8 @@ from purgatorio_spec.clause.declaration import READING
 from purgatorio_spec.clause.registry import CLAUSES, PROMISES_BY_PROFILE
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.show.visible import counted
+from purgatorio_spec.trace.from_log import LOG_CLAUSES
+from purgatorio_spec.trace.from_log import PROFILE as LOG_PROFILE
 from purgatorio_spec.verdict import Violation
 
 Kind = Literal["operation", "check", "reading"]
@@ -111,7 +113,7 @@ def noun(clause: str, cause: str, count: int, profile: str = "") -> str:
     of_wire = profile in PROMISES_BY_PROFILE
     of_reading = not of_wire and READING in CLAUSES[clause].judges
     one = (
-        "request" if of_wire or profile == "request-log" else
+        "request" if of_wire or profile == LOG_PROFILE else
         "reading" if of_reading else "check" if cause == "check-miscounted"
         else "task" if clause.startswith("T") else "operation"
     )  # fmt: skip
@@ -184,4 +186,7 @@ def promises(profiles: Iterable[str]) -> dict[str, str]:
 
 
 def promise_of(clause: str, profile: str) -> str:
+    """The sentence of a clause, in the words of the requests of a log if the run is one."""
+    if profile == LOG_PROFILE and clause in LOG_CLAUSES:
+        return f"each request is {LOG_CLAUSES[clause]}"
     return promises([profile])[clause]

@@ -8,7 +8,7 @@ events of keys. The trace has the profile `request-log`:
 - An event of a key becomes a `check_and_complete` that returns after the promised `answer_ms`. Each request that waits
   on the key is `ready` from the time of the event.
 
-So the clause O1 finds requests that were answered twice, and O4 finds requests that timed out although an event came.
+So the clause O1 finds requests that were answered twice, and O4 finds requests that an event did not answer in time.
 O5 finds requests that were never answered, T1 finds early time-outs, and T2 finds late time-outs or answers. If the
 log lacks data for a clause, the clause is SKIPPED, and the result names the missing data.
 
@@ -44,7 +44,7 @@ from purgatorio_spec.trace.writer import TraceWriter
 PROFILE: Final = "request-log"
 LOG_CLAUSES: Final[Mapping[str, str]] = {
     "O1": "answered once",
-    "O4": "not left to the time-out though an event of its key came",
+    "O4": "answered in time by an event of its key",
     "O5": "answered or timed out in the end",
     "T1": "not timed out too early",
     "T2": "not timed out, or answered, too late",
@@ -179,7 +179,7 @@ def lacking(mapping: LogMapping) -> dict[str, list[str]]:
         "promises.answer_ms": mapping.answer_ns is not None,
     }
     needs = {
-        "O4": ("completed", "timed_out", "event", "promises.answer_ms"),
+        "O4": ("completed", "event", "promises.answer_ms"),
         "O5": ("completed", "timed_out", "timeout", "promises.late_ms"),
         "T1": ("timed_out", "timeout", "promises.early_ms"),
         "T2": ("timed_out", "timeout", "promises.late_ms"),
@@ -254,13 +254,34 @@ def _rows_with(columns: Sequence[str], source: Path, reading: Any, keep_going: b
     rows = rows if keep_going else map(partial(_required, source), rows)
     first = list(islice(rows, _FIRST_ROWS))
     there = header or list(dict.fromkeys(name for row in first if isinstance(row, dict) for name in row))
-    for column in columns:
-        if column not in there:
+    paths = {column: _path(column, there) for column in columns}
+    for column, (root, _) in paths.items():
+        if root not in there:
             more = ", ..." if len(there) > _SHOWN_COLUMNS else ""
             names = ", ".join(_printable(name) for name in there[:_SHOWN_COLUMNS])
             raise CannotConvert(f"{source} has no column {column!r}; it has {names}{more}")
     for row in chain(first, rows):
-        yield {name: row.get(name) for name in columns} if isinstance(row, dict) else row
+        if isinstance(row, dict):
+            yield {name: _inside(row.get(root), fields) for name, (root, fields) in paths.items()}
+        else:
+            yield row
+
+
+def _path(column: str, there: Sequence[str]) -> tuple[str, list[str]]:
+    """The name of a column, and of the fields inside: `a.b` is the field `b` of the objects in `a`, if no column has
+    this name."""
+    parts = column.split(".")
+    for length in range(len(parts), 0, -1):
+        if (root := ".".join(parts[:length])) in there:
+            return root, parts[length:]
+    return column, []
+
+
+def _inside(text: str | None, fields: Sequence[str]) -> str | None:
+    if text is None or not fields:
+        return text
+    row = _object(text)
+    return None if row is None else _inside(row.get(fields[0]), fields[1:])
 
 
 def _required(source: Path, row: Row | str) -> Row | str:
@@ -288,13 +309,22 @@ def _parquet(source: Path, columns: Sequence[str], reading: Any) -> tuple[list[s
         reading.execute("SET TimeZone = 'UTC'")
         described = reading.execute("DESCRIBE SELECT * FROM read_parquet(?)", place).fetchall()
         names = [str(row[0]) for row in described]
-        quoted = (name.replace('"', '""') for name in columns if name in names)
-        chosen = ", ".join(f'CAST("{name}" AS VARCHAR) AS "{name}"' for name in quoted) or "NULL"
+        paths = [_path(column, names) for column in columns]
+        roots = {root: bool(fields) for root, fields in paths if root in names}
+        chosen = (
+            ", ".join(_as_text(root.replace('"', '""'), inner) for root, inner in roots.items()) or "NULL"
+        )
         rows = reading.execute(f"SELECT {chosen} FROM read_parquet(?)", place).to_arrow_reader(_BATCH_ROWS)
     except _duckdb().Error as bad:
         why = _printable(str(bad).split("\n", 1)[0].rstrip())
         raise CannotConvert(f"{source} cannot be read: {why}: mend the file") from None
     return names, (row for batch in rows for row in batch.to_pylist())
+
+
+def _as_text(name: str, inner: bool) -> str:
+    """The SQL of a column; of one that has objects, as JSON."""
+    value = f'to_json("{name}")' if inner else f'"{name}"'
+    return f'CAST({value} AS VARCHAR) AS "{name}"'
 
 
 def _csv(source: Path) -> tuple[list[str], Iterator[Row | str]]:
@@ -504,6 +534,13 @@ def _sound(database: Any, mapping: LogMapping, read: _Read) -> list[str]:
     )
     notes += _without_doubles(database, mapping)
     _leave_out_ended_first(database, read)
+    if not mapping.shows("timed_out"):
+        # What has no end may have timed out before an event: no event of a key owes it an answer.
+        _rows(
+            database,
+            "UPDATE points SET keys = NULL WHERE what = 'enqueued'"
+            " AND id NOT IN (SELECT id FROM points WHERE what = 'completed')",
+        )
     if read.left_out:
         shown = sum(count for _, count in read.why_left_out.values())
         notes.append(

@@ -105,6 +105,7 @@ class Execution:
         "_leaving",
         "_main",
         "_none",
+        "_starting",
         "_until",
         "block_kinds",
         "block_oids",
@@ -176,6 +177,7 @@ class Execution:
         self._main = greenlet.getcurrent()
         self._leaving = 0
         self._idle: list[greenlet.greenlet] = []
+        self._starting: list[greenlet.greenlet] = []
         self._kept: tuple[int, int, int, dict[int, tuple[object, object]]] = (0, 0, 0, {})
         self._none = Task(0, "set-up", lambda: None, True, 0)
         self._none.finished = True
@@ -198,13 +200,16 @@ class Execution:
     def _worker(self) -> "greenlet.greenlet":
         """A greenlet for a task. A start costs as much as twenty switches, so finished greenlets are reused.
 
-        A greenlet inherits the recursion depth at its start. So greenlets for reuse are started here, at a small depth,
-        not at the first switch to them.
+        It takes its depth of calls from where it is started: so each is started at the bottom, and not where the first
+        switch to it happens to be. (Else a timer whose thread starts the next one comes to the limit of recursion.)
         """
         if self._idle:
             return self._idle.pop()
         worker = type(self._main)(self._work, self._main)
-        if not self.live:
+        if self.live:
+            self._starting.append(worker)
+            self._main.switch()
+        else:
             worker.switch()
         return worker
 
@@ -247,6 +252,9 @@ class Execution:
         if first is not None and first.greenlet is not None:
             self.current = first
             first.greenlet.switch()
+            while self._starting:
+                self._starting.pop().switch()
+                self.current.greenlet.switch()  # type: ignore[union-attr]  # the task that started it goes on
         self.steps = self.depth
         self.live = False
         self._until = _FOR_EVER
@@ -388,16 +396,18 @@ class Execution:
         busy = any(not task.daemon for task in going)
         waiting = [task for task in going if task.wake_ms is not None]
         wakes = [task.wake_ms for task in waiting if task.wake_ms is not None]
+        # Who has work to do of its own: the end of the program ends idle workers, and no timer of a daemon puts it off.
+        own = any(task.born < 0 or (task.wake_ms is not None and not task.daemon) for task in going)
+        if busy and self.exits and not own:
+            acts, self.exits = self.exits, []
+            # After all that was: its first step follows the one that lets time pass.
+            self.spawn("the end of the program", lambda: [act() for act in acts]).born = self.depth
+            return True
         if wakes and (busy or min(wakes) <= self.horizon_ms):
             self.now_ms = max(self.now_ms, min(wakes))
             for task in waiting:
                 task.loops.clear()
             self._wake()
-            return True
-        if busy and self.exits and all(task.born >= 0 for task in going):
-            acts, self.exits = self.exits, []
-            # The steps of this task are ordered after all earlier steps, because time passes before them.
-            self.spawn("the end of the program", lambda: [act() for act in acts]).born = self.depth
             return True
         if busy:
             self.stop = ExecutionEnd("deadlock", self._who_waits())
@@ -441,8 +451,7 @@ class Execution:
         """Run the body of one task after the other, in one greenlet."""
         from greenlet import GreenletExit
 
-        if not self.live:
-            self._main.switch()
+        self._main.switch()
         while True:
             task = self.current
             task.begun = True

@@ -18,7 +18,7 @@ from purgatorio_stress.explorer.bounded import explore_bounded
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu, ends_the_run, process_kept
 from purgatorio_stress.explorer.minimise import minimise
-from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.explorer.program import PROGRESS, Broken
 from purgatorio_stress.explorer.replay import BadToken, Token, replay
 from purgatorio_stress.explorer.result import BrokenExecution, Exploration, Limits
 from purgatorio_stress.explorer.run import MAX_STEPS, Execution
@@ -156,7 +156,6 @@ class _Program:
         ]
         if run.stop.kind == "steps":
             world.too_long = True
-            return []
         if run.stop.kind == "end":
             for look in ("check", "outcome"):
                 if not hasattr(self._adapter, look):
@@ -336,10 +335,13 @@ def _replayed(
 ) -> tuple[tuple[Row, ...], tuple[str, ...], tuple[Broken, ...]]:
     world = program.world
     world.rows = []
+    world.next_rows.clear()
     try:
         with _quiet():
             run = replay(program, schedule)
-        return tuple(world.rows), run.tasks, run.broken
+        stuck = any(one.clause == PROGRESS for one in run.broken)
+        waiting = [replace(row, outcome=_FOR_EVER) for row in world.next_rows.values()] if stuck else []
+        return (*world.rows, *waiting), run.tasks, run.broken
     finally:
         world.rows = None
 
@@ -371,7 +373,7 @@ def table(explored: AdapterResult, *, verbose: bool = False) -> str:
     if found is None:
         return ""
     lines = [f"{one.subject}: {one.seen}" for one in found.broken]
-    rows = _shared(explored.rows)
+    rows = _shared(_to_the_end(explored, found.broken))
     if not verbose:
         rows = _one_line_a_call(rows)
     tasks = sorted({row.task for row in rows if row.task})
@@ -394,28 +396,30 @@ def table(explored: AdapterResult, *, verbose: bool = False) -> str:
         last[row.task] = row.where
         before = row.task
     names = [explored.names[task - 1] for task in tasks]
-    widths = _widths(
-        [
-            max(len(name), *(len(text) for one, _, text in cells if one == task))
-            for task, name in zip(tasks, names, strict=True)
-        ]
-    )
-    starts = {task: sum(widths[:at]) for at, task in enumerate(tasks)}
-    lines += [
-        "",
-        "    " + "".join(f"{name:<{width}}" for name, width in zip(names, widths, strict=True)).rstrip(),
+    longest = [
+        max(len(name), *(len(text) for one, _, text in cells if one == task))
+        for task, name in zip(tasks, names, strict=True)
     ]
+    places = dict(zip(tasks, _places(longest), strict=True))
+    heading = ""
+    for name, (start, _), (end, _) in zip(
+        names, places.values(), [*places.values(), (1 << 20, 0)][1:], strict=True
+    ):
+        heading = f"{heading:<{start}}{_fitted(name, end - start - 1)}"
+    lines += ["", f"    {heading}".rstrip()]
     cut: dict[str, None] = {}
     for task, label, text in cells:
-        shown = _fitted(text, widths[tasks.index(task)] - 2) if task else text
+        start, width = places[task] if task else (0, len(text))
+        shown = _fitted(text, width)
         if shown.endswith("…") and not label:
             cut[text] = None
-        lines.append(f"{label:>3} {' ' * starts.get(task, 0)}{shown}".rstrip())
+        lines.append(f"{label:>3} {' ' * start}{shown}".rstrip())
     if cut:
         lines += ["", "The lines that are cut above:", *(f"  {text}" for text in cut)]
+    made = sum(row.outcome != _FOR_EVER for row in explored.rows)
     lines += [
         "",
-        f"Lines of {', '.join(files)}. {len(explored.rows)} steps, {counted(found.preemptions, 'preemption')}; "
+        f"Lines of {', '.join(files)}. {made} steps, {counted(found.preemptions, 'preemption')}; "
         "shown are those on what two threads use.",
         "Replay it:",
         f"  purgatorio explore --replay {explored.token}",
@@ -423,17 +427,35 @@ def table(explored: AdapterResult, *, verbose: bool = False) -> str:
     return "\n".join(lines)
 
 
+_FOR_EVER: Final = "waits for ever"
+
 _NARROWEST: Final = 26
-"""The minimum width of a column, even if the table is then wider than the terminal."""
+"""No column becomes narrower."""
 
 
-def _widths(longest: Sequence[int]) -> list[int]:
-    """The width of each column: that of its text. If the terminal is too narrow, the widest columns are reduced."""
+def _places(longest: Sequence[int]) -> list[tuple[int, int]]:
+    """Where each column begins, and how wide its text is: the widest less where the terminal is too narrow for all. A
+    line has the text of one thread, so the columns of many threads begin closer to each other, and overlap."""
     widths = [length + 2 for length in longest]
     room = shutil.get_terminal_size().columns - 4
     while sum(widths) > room and max(widths) > _NARROWEST:
         widths[widths.index(max(widths))] -= 1
-    return widths
+    starts = [sum(widths[:at]) for at in range(len(widths))]
+    if sum(widths) > room + 2:
+        step = max(4, (room - _NARROWEST) // (len(widths) - 1)) if len(widths) > 1 else 0
+        starts = [at * step for at in range(len(widths))]
+        widths = [max(_NARROWEST, room - start) + 2 for start in starts]
+    return [(start, width - 2) for start, width in zip(starts, widths, strict=True)]
+
+
+def _to_the_end(explored: AdapterResult, broken: Sequence[Broken]) -> Sequence[Row]:
+    """The steps up to the exception that ended a thread, if nothing else is broken."""
+    if any(one.clause != "EXCEPTION" for one in broken):
+        return explored.rows
+    subjects = {one.subject for one in broken}
+    ended = {number for number, name in enumerate(explored.names, 1) if name in subjects}
+    last = max((at for at, row in enumerate(explored.rows) if row.task in ended), default=len(explored.rows))
+    return explored.rows[: last + 1]
 
 
 def _one_line_a_call(rows: Sequence[Row]) -> list[Row]:
@@ -464,7 +486,10 @@ def _shared(rows: Sequence[Row]) -> list[Row]:
         users.setdefault(row.number, set()).add(row.task)
         if row.kind != READ:
             changed.add(row.number)
-    shared = [not row.task or (len(users[row.number]) > 1 and row.number in changed) for row in rows]
+    shared = [
+        not row.task or row.outcome == _FOR_EVER or (len(users[row.number]) > 1 and row.number in changed)
+        for row in rows
+    ]
     calls = {row.call for row, is_shared in zip(rows, shared, strict=True) if is_shared and row.call}
     return [row for row, is_shared in zip(rows, shared, strict=True) if is_shared or row.call in calls]
 

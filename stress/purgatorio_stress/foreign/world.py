@@ -72,6 +72,8 @@ class World:
         """The races of all runs. `run_races` has the races of the last run."""
         self.run_races: set[Race] = set()
         self.rows: list[Row] | None = None
+        self.next_rows: dict[int, Row] = {}
+        """Of a replay: by task, the step that it is about to make."""
         self.failure: Exception | None = None
         """An error of Purgatorio. See `fail`."""
         self.spins: set[str] = set()
@@ -293,11 +295,13 @@ class World:
         frame = self._user_frame(sys._getframe(1))
         where, source = self._user_line(frame)
         call, said = self._library_call(sys._getframe(1), frame)
+        task = run.current.index
+        self.next_rows[task] = Row(task, where, source, what, number, kind, call, said)
         run.point(number, kind, gate)
         if run.now_ms != self._time_shown:
             self._time_shown = run.now_ms
             self.rows.append(Row(0, "", "", f"time passes to {run.now_ms / 1e9:g} s"))
-        self.rows.append(Row(run.current.index, where, source, what, number, kind, call, said))
+        self.rows.append(self.next_rows.pop(task))
 
     def outcome(self, text: str) -> None:
         """Set the outcome of the last row of a replay."""

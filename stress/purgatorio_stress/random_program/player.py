@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -55,6 +55,12 @@ class Player:
         self.exits = {"raised": 0, "told": 0}
         """The number of planned exits that callbacks raised, and that callers received (`told`)."""
         self.calls_back_on_callers = True
+        self.planned: list[Planned] = []
+        """The planned exceptions that callbacks raised."""
+        self.told: list[BaseException | None] = []
+        """Those that a caller received."""
+        self.tells_the_first = False
+        """True if a caller receives only the first exception of several."""
 
     def is_live(self) -> bool:
         """Whether the threads run. False in the set-up and at the end."""
@@ -82,6 +88,12 @@ class Player:
             yield
         except PlannedExit:
             self.exits["told"] += 1
+
+    def must_refuse(self, call: Callable[[], object], error: type[Exception], what: str) -> None:
+        """A wrong argument is refused with this error; another one ends the thread (O8)."""
+        with suppress(error):
+            call()
+            self.breaks("CHECK", what, f"a wrong argument was taken: {call}")
 
     def run_until_empty(self, run_all: Callable[[], object]) -> None:
         """Call `run_all` again after each planned exit, because the exit leaves the other actions in the queue."""
@@ -133,17 +145,24 @@ class Player:
                 self.take(callback.act)
 
     def do_raise(self) -> None:
-        raise Planned("planned")
+        self.planned.append(Planned("planned"))
+        raise self.planned[-1]
 
     def do_exit(self) -> None:
         self.exits["raised"] += 1
         raise PlannedExit
 
     def uncontained(self) -> Iterator[Broken]:
-        """A violation for each contained exception that the program did not plan: the reference raised it."""
-        for error in self.world.contained.caught_errors:
+        """Contained exceptions that the program did not plan, which the reference raised itself; and planned ones that
+        neither the fault policy nor a caller got."""
+        contained = self.world.contained.caught_errors
+        for error in contained:
             if not isinstance(error, Planned):
                 yield Broken("O8", "faults", f"{type(error).__name__}: {error}")
+        dropped = [one for one in self.planned if not any(one is error for error in (*contained, *self.told))]
+        if dropped and not (self.tells_the_first and len(dropped) < len(self.planned)):
+            seen = f"{len(dropped)} of {len(self.planned)} exceptions of callbacks were dropped"
+            yield Broken("O8", "faults", f"{seen}: neither the fault policy nor a caller got them")
 
     def final(self) -> Iterator[Broken]:
         """The violations of the run, at its end."""

@@ -11,11 +11,13 @@ has watched the operation, because the first try takes no lock.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
-from purgatorio import ActionQueue, DelayedOperation, Purgatory, QueuedExecutor, SystemTimer
+from purgatorio import ActionQueue, DelayedOperation, Purgatory, QueuedExecutor, ReaperTimer, SystemTimer
 from purgatorio.delayed.gauges import GaugeRegistry
 from purgatorio.sync import Executor, ExecutorClosed
 from purgatorio.timer import IntrusiveTimer
@@ -37,10 +39,24 @@ from purgatorio_stress.scenario.world import FOREVER_MS, Operation, World
 
 _KEYS: Final = (("a",), ("a", "b"), ("b", "a"), ("b",), ("a", "a"), ("a", "b", "c"))
 _KEY_NAMES: Final = ("a", "b", "c")
+_FORMS: Final[tuple[Callable[[tuple[str, ...]], Any], ...]] = (
+    list,
+    lambda keys: dict.fromkeys(keys).keys(),
+    lambda keys: {keys[0]},
+    deque,
+)
+"""What keys may be given as, besides a tuple. (A set of several has an order of its own in each process.)"""
+_NO_KEYS: Final[tuple[Callable[[], Any], ...]] = (tuple, list, set, deque, lambda: {}.keys())
+_WRONG_KEYS: Final[tuple[Callable[[], Any], ...]] = (
+    *(partial(of, "ab") for of in (str, iter, dict.fromkeys, str.encode)),
+    *(lambda: "", lambda: bytearray(b"ab"), lambda: (key for key in "ab"), lambda: None, lambda: 1),
+    *(lambda: ["a", []], lambda: ({}, "a")),
+)
+"""Refused with ValueError, and with TypeError; made anew each time, as an iterator is used up."""
 _FOREVER: Final = -1
 _HORIZON_MS: Final = 40
 _OWN: Final = 0
-_REGISTERS: Final = ("register", "enter")
+_REGISTERS: Final = ("register", "enter", "give")
 
 
 class _Operation(Operation):
@@ -149,14 +165,15 @@ class PurgatoryPlayer(Player):
 
     # The verbs.
 
-    def do_register(self, number: int) -> None:
-        """`try_complete_else_watch`. An exception of the first try reaches the caller, and nothing is registered. An
-        exit of a later try leaves the operation registered."""
+    def do_register(self, number: int, given: Any = None) -> None:
+        """`try_complete_else_watch`. What leaves its first try is the caller's, and nothing is registered then. An exit
+        of a later try leaves the operation registered."""
         self.registered.add(number)
         self.arriving[number] = self.thread()
         try:
-            self.purgatory.register(self.operations[number])
-        except Planned:
+            self.purgatory.register(self.operations[number], given)
+        except Planned as error:
+            self.told.append(error)
             self.registered.discard(number)
         except PlannedExit:
             if number in self.arriving:
@@ -166,14 +183,34 @@ class PurgatoryPlayer(Player):
             if self.completes or not self.shut:
                 raise
 
+    def do_give(self, form: int, number: int) -> None:
+        """Register, with the keys in another collection."""
+        operation = self.operations[number]
+        given = _FORMS[form](operation.keys)
+        operation.keys = tuple(given)
+        self.do_register(number, given)
+
     def do_misuse(self) -> None:
-        """Register with invalid keys: an empty list, a string, an unhashable key."""
+        """What is to be refused: keys, an operation, and what a purgatory is made of. Nothing is registered."""
+        inner, sync = self.purgatory.inner, self.world.sync
         wrong = self.world.operation(f"op-wrong-{len(self.churned)}", "a")
-        keys: list[Any] = [[], "ab", ["a", []]]
-        for one in keys:
-            with suppress(TypeError, ValueError):
-                self.purgatory.inner.try_complete_else_watch(wrong, one)
-                self.breaks("CHECK", "purgatory", f"keys {one!r} were not refused")
+        make: Callable[..., object] = partial(Purgatory, name="made", reaper=False, sync=sync)
+        before = inner.watched()
+        register: Callable[..., object] = inner.try_complete_else_watch
+        for keys in _NO_KEYS:
+            self.must_refuse(partial(register, wrong, keys()), ValueError, "no key")
+        for keys in _WRONG_KEYS:
+            self.must_refuse(partial(register, wrong, keys()), TypeError, "keys")
+        self.must_refuse(partial(register, object(), ["a"]), TypeError, "an operation")
+        made_of: list[dict[str, Any]] = [{"shards": 0}, {"purge_interval": -1}]
+        made_of += [{"timer": ReaperTimer.__new__(ReaperTimer), "reaper": True}]
+        for given in made_of:
+            self.must_refuse(partial(make, **given), ValueError, "a part")
+        for name in ("timer", "faults", "registry"):
+            self.must_refuse(partial(make, **{name: object()}), TypeError, "a part")
+        self.must_refuse(partial(make, name=1), TypeError, "a name")
+        if self.alone and inner.watched() != before:
+            self.breaks("CHECK", "purgatory", f"{inner.watched() - before} more are watched after refusals")
 
     def do_ready(self, number: int) -> None:
         """Make the condition true, without a check of a key."""
@@ -195,7 +232,8 @@ class PurgatoryPlayer(Player):
         """`safe_try_complete`, which a check of one of its keys also calls."""
         try:
             self.operations[number].safe_try_complete()
-        except Planned:
+        except Planned as error:
+            self.told.append(error)
             if number not in self.fails_to_try:
                 raise
 
@@ -372,7 +410,13 @@ class PurgatoryPlayer(Player):
                 yield Broken("O5", operation.id, "its time-out has passed, and it is not completed")
 
 
-_DOMAINS: Final = {"key": (0, 0, 0, 1, 2), "pass": (1, 1, 2, 3, 5), "group": (0, 0, 0, 1), "churn": (1, 3)}
+_DOMAINS: Final = {
+    "key": (0, 0, 0, 1, 2),
+    "pass": (1, 1, 2, 3, 5),
+    "group": (0, 0, 0, 1),
+    "churn": (1, 3),
+    "form": (0, 1, 2, 3),
+}
 
 _VERBS: Final = (
     Verb("register", ("thing",), weight=8),
@@ -391,6 +435,7 @@ _VERBS: Final = (
     Verb("enter", ("group", "thing"), THREAD, weight=2),
     Verb("hold", ("group",), THREAD + CALLBACK, weight=4),
     Verb("queue", ("key",), CALLBACK, weight=2),
+    Verb("give", ("form", "thing"), BEFORE + THREAD, weight=2),
     Verb("misuse", where=BEFORE + THREAD, weight=1),
     Verb("spoil", where=THREAD + CALLBACK, weight=1),
     Verb("churn", ("churn",), BEFORE + THREAD, weight=1),

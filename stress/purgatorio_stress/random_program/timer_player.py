@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Final, TypeVar, cast
 
 from purgatorio import (
+    ActionTask,
     DirectExecutor,
     HashedWheel,
     HeapTimer,
@@ -305,7 +306,7 @@ class TimerPlayer(Player):
             else QueuedExecutor(faults=world.faults, sync=world.sync)
         )
         self.queued = isinstance(inner, QueuedExecutor)
-        self.raising = threaded == RAISING
+        self.raising = self.tells_the_first = threaded == RAISING
         self.calls_back_on_callers = not kind.rules.driven and threaded != 1
         self.found: set[int] = set()
         """The rows of drains that returned True."""
@@ -468,31 +469,37 @@ class TimerPlayer(Player):
             self.line.end(at)
 
     def do_misuse(self) -> None:
-        """Check that invalid arguments raise TypeError or ValueError: no function, half a millisecond, period 0."""
+        """What is to be refused: no function, a coroutine function, half a millisecond, no period, no task."""
         timer = self._calls_functions()
-        none, half = cast(Any, None), cast(Any, 1.5)
-        wrong: list[Callable[[], object]] = [
-            lambda: timer.call_later(1, none),
-            lambda: timer.call_later(half, self.do_raise),
-            lambda: timer.call_every(1, none),
-            lambda: timer.call_every(0, self.do_raise),
-        ]
-        if isinstance(timer, IntrusiveTimer):
-            wrong += [lambda: timer.call_at(1, none), lambda: timer.call_at(half, self.do_raise)]
-        for call in wrong:
-            with suppress(TypeError, ValueError, TimerClosed):
-                call()
-                self.breaks("CHECK", "timer", "a call with a wrong argument was not refused")
-        if not self.kind.moves_clock and not self.kind.rules.driven:
-            self._mismade()
+        none, half, no_task = cast(Any, None), cast(Any, 1.5), cast(Any, object())
 
-    def _mismade(self) -> None:
-        """Check that a tick of 0 ms and a size of 0 slots raise ValueError."""
-        sizes = [] if isinstance(self.timers[0], HeapTimer) else [(1, 0)]
-        for tick_ms, size in ((0, 2), *sizes):
-            with suppress(ValueError):
-                self.kind.make(self, tick_ms, size, len(self.timers))
-                self.breaks("CHECK", "timer", f"made with a tick of {tick_ms} ms and {size} slots")
+        async def coroutine() -> None: ...
+
+        functions: list[Any] = [none, coroutine, partial(coroutine)]
+        for one in functions:
+            self._refused(partial(timer.call_later, 1, one))
+            self._refused(partial(timer.call_every, 1, one))
+        delays: list[Any] = [half, "1", none]
+        for delay in delays:
+            self._refused(partial(timer.call_later, delay, self.do_raise))
+        self._refused(partial(timer.call_every, 0, self.do_raise), ValueError)
+        self._refused(partial(timer.cancel, no_task))
+        self._refused(partial(timer.add, no_task))
+        self.must_refuse(partial(ActionTask, half, self.do_raise), TypeError, "a delay")
+        self.must_refuse(partial(ActionTask, 1, coroutine), TypeError, "a function")
+        if isinstance(timer, IntrusiveTimer):
+            self._refused(partial(timer.call_at, 1, none))
+            self._refused(partial(timer.call_at, half, self.do_raise))
+        if not self.kind.moves_clock and not self.kind.rules.driven:
+            sizes = [] if isinstance(timer, HeapTimer) else [(1, 0)]
+            for tick_ms, size in ((0, 2), *sizes):
+                make = partial(self.kind.make, self, tick_ms, size, len(self.timers))
+                self.must_refuse(make, ValueError, "a tick or slots")
+
+    def _refused(self, call: Callable[[], object], error: type[Exception] = TypeError) -> None:
+        """Also by a timer that is closed, which may say this first."""
+        with suppress(TimerClosed):
+            self.must_refuse(call, error, "timer")
 
     def do_next_due(self) -> None:
         """`IntrusiveTimer.next_due_ms`: not later than the earliest due task, and not None while a task waits."""
@@ -849,9 +856,10 @@ class TimerPlayer(Player):
             return "closed"
         except ExecutorClosed:
             return "refused"
-        except Planned:
+        except Planned as error:
             if not self.kind.moves_clock and not self.raising:
                 raise
+            self.told.append(error)
             self.cut_short[0] += 1
         except PlannedExit:
             self.exits["told"] += 1

@@ -5,8 +5,10 @@ import posix
 import signal
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from queue import Queue
+from time import sleep
 
 
 class CountsToTwo:
@@ -122,3 +124,49 @@ class TakesLong(CountsToTwo):
     def thread_a(self) -> None:
         for _ in range(25_000):
             self.count += 1
+
+
+class RenewsForEver:
+    """Each timer starts the next one, so deep that calls must not be nested; only daemons and an idle worker are left
+    at the end, which do not put it off."""
+
+    seconds = 2_000
+
+    def __init__(self) -> None:
+        self.pool = ThreadPoolExecutor(1)
+        self.renewed = 0
+
+    def renew(self) -> None:
+        self.renewed += 1
+        timer = threading.Timer(10, self.renew)
+        timer.daemon = True
+        timer.start()
+
+    def thread_a(self) -> None:
+        self.pool.submit(self.renew).result()
+        sleep(self.seconds)
+        self.end()
+
+    def end(self) -> None:
+        """The last line of its thread."""
+
+    def check(self) -> None:
+        assert self.renewed >= self.seconds // 10, self.renewed
+
+
+class RenewsBehindAFailure(RenewsForEver):
+    seconds = 25
+
+    def end(self) -> None:
+        raise ValueError(self.renewed)
+
+
+class FailsBesideWhatTakesLong(TakesLong):
+    """What ended a thread has happened, however the run goes on."""
+
+    def thread_a(self) -> None:
+        raise ValueError("failed")
+
+    def thread_b(self) -> None:
+        super().thread_a()
+        super().thread_a()
