@@ -109,6 +109,11 @@ CHANGES = [
         "        for key in keys if many[java(keys[0]) % 512] < 32 else ():",
         "import json": "import collections\nimport json",
     } | HASHES),
+    ("toy_purgatory", "T2", {
+        "            self.armed.remove(op)\n": "            self.armed.remove(op)\n"
+        "            if 100 < 2 * len(self.armed) < len(self.timeouts):\n"
+        "                self.timeouts = [due for due in self.timeouts if due[1] in self.armed]\n",
+    }),
     ("toy_purgatory", "T4", {"        for op in given_back:": "        for op in given_back[:64]:"}),
     ("toy_purgatory", "P1", {
         PURGE: LOST.format("len(self.completed) % 1000 > 10") + PURGE,
@@ -146,7 +151,8 @@ CHANGES = [
 ]  # fmt: skip
 """A level that is lost, one of days, tasks after an idle gap, the first of a level that comes late, those that wait
 over a tick whose number ends with 31 zero bits; one that is counted twice when it is added again; a check that gives
-up, a last key that is forgotten, a key for which there is no room beside those of its hash; a key that gives back
+up, a last key that is forgotten, a key for which there is no room beside those of its hash; a heap that is
+cleared of what was taken back, and is none after that; a key that gives back
 more than it disarms; a purge that comes too late, one whose estimate it lowers by entries, one that waits for
 something live, one whose estimate each key lowers by what it gives back, one that counts what was delayed a turn ago,
 one that takes a thousand entries at most, one that does not count operations of one key, one that leaves out what was

@@ -245,7 +245,9 @@ def _shortened(
             )
             if found is not None:
                 return judge(found[0].recording(program.name)), found[1]
-    return whole, program
+        # A shorter script may fail where this one went on.
+        kept = judge_file(path, program.name, whole.broken_off)
+        return replace(kept, write=partial(_written, trace)), program
 
 
 def play(program: LongRun, under: Under) -> Judged:

@@ -1,10 +1,10 @@
 """Explores Python code of others with an adapter: the search, the result, and a counterexample with the user's own
 lines."""
 
+import difflib
 import importlib
 import logging
 import re
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +13,7 @@ from itertools import groupby
 from types import FrameType
 from typing import Final, Protocol
 
+from purgatorio_spec.show.lanes import LANE_MOST, Lanes
 from purgatorio_spec.show.visible import counted
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.bounded import explore_bounded
@@ -26,6 +27,7 @@ from purgatorio_stress.explorer.run import MAX_STEPS, Execution
 from purgatorio_stress.explorer.sampling import explore_pct, explore_random
 from purgatorio_stress.explorer.schedule import interruptions_of
 from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE
+from purgatorio_stress.explorer.table import WIDTH, wrapped
 from purgatorio_stress.foreign.load import CannotLoad, Loader
 from purgatorio_stress.foreign.threads import text_of
 from purgatorio_stress.foreign.world import MAX_TURNS, Row, World
@@ -106,7 +108,8 @@ class _Program:
                 f"{error}; it is searched for in this directory and where Python looks"
             ) from error
         if not hasattr(self.loader.adapter(), made_by):
-            raise CannotLoad(f"{module} has no {made_by}")
+            near = difflib.get_close_matches(made_by, vars(self.loader.adapter()), 1)
+            raise CannotLoad(f"{module} has no {made_by}" + "".join(f"; did you mean {one}?" for one in near))
         made = getattr(self.loader.adapter(), made_by)
         if not any(name == "threads" or name.startswith(_THREAD) for name in dir(made)):
             raise CannotLoad(f"{adapter} has neither threads() nor a method whose name begins with {_THREAD}")
@@ -372,7 +375,7 @@ def table(explored: AdapterResult, *, verbose: bool = False) -> str:
     found = explored.counterexample
     if found is None:
         return ""
-    lines = [f"{one.subject}: {one.seen}" for one in found.broken]
+    lines = [line for one in found.broken for line in wrapped(f"{one.subject}: {one.seen}")]
     rows = _shared(explored.rows)
     if not verbose:
         rows = _one_line_a_call(rows)
@@ -390,52 +393,35 @@ def table(explored: AdapterResult, *, verbose: bool = False) -> str:
         if last.get(row.task) != row.where or before != row.task:
             where = row.where.rpartition(":")[2] if len(files) == 1 else row.where
             cells.append((row.task, "", f"{where}: {row.source}" if where else ""))
-        what, *more = row.what.split(", ") if len(row.what) > _NARROWEST - 4 else [row.what]
+        # A long name goes without its class.
+        what = row.what if len(row.what) <= LANE_MOST else re.sub(r"^(\w+ )\w+\.", r"\1", row.what)
         cells.append((row.task, str(number), f"  {what}"))
-        cells += [(row.task, "", f"    {text}") for text in more]
         last[row.task] = row.where
         before = row.task
-    names = [explored.names[task - 1] for task in tasks]
-    widths = _widths(
-        [
-            max(len(name), *(len(text) for one, _, text in cells if one == task))
-            for task, name in zip(tasks, names, strict=True)
-        ]
-    )
-    starts = {task: sum(widths[:at]) for at, task in enumerate(tasks)}
-    lines += [
-        "",
-        "    " + "".join(f"{name:<{width}}" for name, width in zip(names, widths, strict=True)).rstrip(),
-    ]
-    cut: dict[str, None] = {}
+    # Threads may have one function, and so one name.
+    named = {
+        task: name if explored.names.count(name) == 1 else f"{name} {task}"
+        for task, name in enumerate(explored.names, 1)
+        if task in tasks
+    }
+    texts = {name: [text for one, _, text in cells if one == task] for task, name in named.items()}
+    lanes = Lanes.of(texts, WIDTH - 4)
+    lines += ["", f"    {lanes.heads()}".rstrip()]
     for task, label, text in cells:
-        shown = _fitted(text, widths[tasks.index(task)] - 2) if task else text
-        if shown.endswith("…") and not label:
-            cut[text] = None
-        lines.append(f"{label:>3} {' ' * starts.get(task, 0)}{shown}".rstrip())
-    if cut:
-        lines += ["", "The lines that are cut above:", *(f"  {text}" for text in cut)]
+        inset = len(text) - len(text.lstrip())
+        for part in lanes.cells(named[task], text, inset) if task else [text]:
+            lines.append(f"{label:>3} {part}".rstrip())
+            label = ""
     lines += [
         "",
-        f"Lines of {', '.join(files)}. {len(explored.rows)} steps, {counted(found.preemptions, 'preemption')}; "
-        "shown are those on what two threads use.",
+        *wrapped(
+            f"Lines of {', '.join(files)}. {len(explored.rows)} steps, {counted(found.preemptions, 'preemption')}; "
+            "shown: what threads share."
+        ),
         "Replay it:",
         f"  purgatorio explore --replay {explored.token}",
     ]
     return "\n".join(lines)
-
-
-_NARROWEST: Final = 26
-"""No column becomes narrower, even where the table is then wider than the terminal."""
-
-
-def _widths(longest: Sequence[int]) -> list[int]:
-    """Of the columns: as wide as their text, the widest less where the terminal is too narrow for all."""
-    widths = [length + 2 for length in longest]
-    room = shutil.get_terminal_size().columns - 4
-    while sum(widths) > room and max(widths) > _NARROWEST:
-        widths[widths.index(max(widths))] -= 1
-    return widths
 
 
 def _one_line_a_call(rows: Sequence[Row]) -> list[Row]:
@@ -469,13 +455,6 @@ def _shared(rows: Sequence[Row]) -> list[Row]:
     shared = [not row.task or (len(users[row.number]) > 1 and row.number in changed) for row in rows]
     calls = {row.call for row, is_shared in zip(rows, shared, strict=True) if is_shared and row.call}
     return [row for row, is_shared in zip(rows, shared, strict=True) if is_shared or row.call in calls]
-
-
-def _fitted(text: str, width: int) -> str:
-    """The text in `width` columns: first without the class of an attribute, then cut."""
-    if len(text) > width and text.startswith(" "):
-        text = re.sub(r"(^ +\w+ )\w+\.", r"\1", text)
-    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 @contextmanager
