@@ -62,10 +62,10 @@ another purgatory call that is itself inside the check |
 in the timer) and `keys` (keys that have a list). A `quiesce` is recorded when no work is in progress |
 | at rest | at a `quiesce`; or at a `gauge`, if no other call is open and no other event was recorded in the 200 ms \
 before |
-| overdue at the end | the trace ends after (deadline + `late_ns`), or a `quiesce` came at least 200 ms after the \
-deadline (at least `late_ns`, if `late_ns` is less). If the header has no `late_ns`, only a `quiesce` counts, at least \
-two ticks after the deadline. If there is no such `quiesce`, and the trace ends more than 10 ms after the deadline, a \
-clause that uses these words is UNKNOWN |
+| overdue at the end | If the header has `late_ns`: the trace ends after (deadline + `late_ns`), or a `quiesce` came \
+at or after (deadline + the smaller of `late_ns` and 200 ms). If the header has no `late_ns`: a `quiesce` came at \
+least two ticks after the deadline. If this `quiesce` is missing, and the trace ends more than 10 ms after the \
+deadline, a clause that uses these words is UNKNOWN |
 
 [A state machine](models.md#the-operation-as-a-state-machine) shows the calls that O1, O2, O3 and O6 allow in each
 state. Two groups of clauses are judged without a trace: the [clauses of the code](#clauses-of-the-code) and the

@@ -59,7 +59,7 @@ SETUPS: Final[Mapping[str, Setup]] = {
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A public issue that explains why releases below `mended` break clauses in these ways (`G3 told-otherwise`)."""
+    """A public issue that explains why releases below `mended` break clauses in these ways (`G3 other-answer`)."""
 
     issue: str
     mended: str
@@ -69,18 +69,18 @@ class Known:
 KNOWN: Final = (
     Known(
         "KAFKA-10134", "2.7",
-        ("G3 told-otherwise", "G3 told-for-nothing", "G5 refused", "G7 early", "G6 nobody-rejoined"),
+        ("G3 other-answer", "G3 rebalance-without-cause", "G5 refused", "G7 early", "G6 no-member-rejoined"),
     ),
-    Known("KAFKA-12890", "2.8.1", ("G5 waits-for-no-leader", "G5 waits-for-a-sync")),
-    Known("KAFKA-9150", "2.4", ("G13 told-otherwise",)),
+    Known("KAFKA-12890", "2.8.1", ("G5 waits-for-no-leader", "G5 waits-for-missing-sync")),
+    Known("KAFKA-9150", "2.4", ("G13 other-answer",)),
     Known("KAFKA-10284", "2.7", ("G11 other-protocol",)),
     Known("KIP-460", "2.4", ("E1 other-error",)),
     Known("KIP-541", "2.5", ("F7 waits-though-ready", "F3 not-woken")),
-    Known("KAFKA-8487", "2.4", ("G9 told-of-a-rebalance",)),
+    Known("KAFKA-8487", "2.4", ("G9 refused-as-rebalancing",)),
     Known("KAFKA-8571", "2.4", ("F8 waits-for-deleted",)),
     Known(
         "KAFKA-7190", "2.4",
-        ("R1 early", "R1 undecided-shown", "R4 last-stable-offset", "R4 listed", "R4 high-watermark"),
+        ("R1 early", "R1 open-transaction-shown", "R4 last-stable-offset", "R4 listed", "R4 high-watermark"),
     ),
 )  # fmt: skip
 """KAFKA-10134: until then a heartbeat while the assignments are awaited is told of a rebalance. KAFKA-12890: nobody's

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from purgatorio_pipeline.judging import Judged
-from purgatorio_spec.judge.result import ClauseResult, RunResult
+from purgatorio_spec.judge.result import ClauseResult, RunResult, no_silent_pass
 from purgatorio_spec.lateness import Lateness
 from purgatorio_spec.show.selection import promises
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
@@ -103,7 +103,8 @@ class RunPair:
 
     @property
     def clauses(self) -> list[ClauseChange]:
-        """Every clause, in the order of the registry. Those of an invalid trace are nothing to go by."""
+        """Every clause, in the order of the registry. A clause without an occasion is UNKNOWN, as `check` prints it. An
+        invalid trace has no clauses."""
         before, after = _clauses(self.before), _clauses(self.after)
         return [
             ClauseChange(name, before.get(name), after.get(name))
@@ -129,7 +130,7 @@ class RunPair:
 
 
 def _clauses(run: RunResult) -> Mapping[str, ClauseResult]:
-    return {} if run.verdict is Verdict.INVALID_TRACE else run.clauses
+    return {} if run.verdict is Verdict.INVALID_TRACE else no_silent_pass(run).clauses
 
 
 def _run_json(run: RunResult) -> Json:

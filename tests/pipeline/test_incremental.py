@@ -142,7 +142,7 @@ def test_what_makes_another_checker(tmp_path: Path) -> None:
     assert fingerprint_of([two], full=False) == before
     (two / "below" / "b.py").write_text("two = 3\n")
     changed = fingerprint_of([two], full=False)
-    (two / "below" / "c.py").write_text("")
+    (two / "below" / "c.toml").write_text("")
     assert len({before, changed, fingerprint_of([two], full=False), fingerprint_of([one], full=True)}) == 4
 
 

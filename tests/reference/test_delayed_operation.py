@@ -157,16 +157,6 @@ def test_many_threads_complete_every_request(dialect: Dialect) -> None:
     assert [request.log.count("complete") for request in requests] == [1] * 50
 
 
-@both
-def test_a_ready_request_never_waits(dialect: Dialect) -> None:
-    """Measured on Kafka: one evaluation, not watched, no timer."""
-    _, purgatory = quiet_world()
-    request = Request(dialect=dialect, ready=True)
-    assert purgatory.try_complete_else_watch(request, ["a", "b"])
-    assert request.log == ["try", "complete"]
-    assert (purgatory.watched(), purgatory.num_delayed()) == (0, 0)
-
-
 def test_a_completed_request_is_tried_twice_and_not_watched() -> None:
     """Measured on Kafka 4.1: passed again, it answers False after two evaluations; nothing is left behind."""
     _, purgatory = quiet_world()
@@ -187,28 +177,6 @@ def test_a_key_named_twice_is_watched_twice_and_counted_once(dialect: Dialect) -
     request.ready = True
     assert purgatory.check_and_complete("a") == 1
     assert purgatory.watched() == 1
-
-
-@both
-def test_completed_while_watching_stops_the_watching(dialect: Dialect) -> None:
-    """KAFKA-18027: once somebody has completed it, its remaining keys get no entry."""
-    keys: list[str] = []
-    request = Request(dialect=dialect)
-
-    def watch(key: object, operation: object) -> None:
-        keys.append(str(key))
-        request.force_complete()
-
-    assert not dialect.register(request, ["a", "b", "c"], watch, lambda: None)
-    assert keys == ["a"]
-
-
-@both
-def test_force_complete_is_true_for_one_thread(dialect: Dialect) -> None:
-    """O1: of eight threads exactly one wins, and `on_complete` runs once."""
-    request = Request(dialect=dialect)
-    assert sorted(together([request.force_complete] * 8)) == [False] * 7 + [True]
-    assert request.log == ["complete"]
 
 
 @both
@@ -273,45 +241,6 @@ class TestPendingFlag:
         go_on.set()
         first.join()
         assert request.is_completed()
-
-
-class TestLocked:
-    """What the dialect of Kafka 4.1 adds."""
-
-    def test_an_event_waits_for_the_evaluation_and_then_completes(self) -> None:
-        """The same meeting as above: here B's check itself returns with the request completed."""
-        _, purgatory = quiet_world()
-        request = Request(dialect=LOCKED)
-        purgatory.try_complete_else_watch(request, ["key"])
-        inside, go_on = pausing(request)
-        first = threading.Thread(target=purgatory.check_and_complete, args=("key",))
-        first.start()
-        assert inside.wait(30)
-        request.ready = True
-        answers: list[int] = []
-        second = threading.Thread(target=lambda: answers.append(purgatory.check_and_complete("key")))
-        second.start()
-        go_on.set()
-        first.join()
-        second.join()
-        assert answers == [1]
-
-    def test_an_expiry_waits_for_an_evaluation(self) -> None:
-        """O6 (KAFKA-19312): the time-out cannot complete a request that somebody is evaluating."""
-        request = Request(dialect=LOCKED)
-        expiry = threading.Thread(target=request.run)
-        ended: list[bool] = []
-
-        def meanwhile() -> None:
-            request.during_try = None
-            expiry.start()
-            ended.append("complete" in request.log)
-
-        request.during_try = meanwhile
-        request.safe_try_complete()
-        expiry.join()
-        assert ended == [False]
-        assert request.log == ["try", "complete", "expire"]
 
 
 def test_real_threads_expire_and_complete() -> None:

@@ -5,7 +5,6 @@ import threading
 import pytest
 
 from purgatorio import (
-    CONTAIN,
     LOCKED,
     PROPAGATE,
     ActionQueue,
@@ -24,20 +23,6 @@ both = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.
 
 def burst() -> None:
     raise LookupError("the callback's own bug")
-
-
-@both
-def test_one_exception_does_not_end_the_pass(dialect: Dialect) -> None:
-    """O8: the request behind the broken one on the same key is still completed by the event."""
-    reports = Reports()
-    purgatory: Purgatory[Request] = Purgatory("t", VirtualTime().timer, reaper=False, faults=reports)
-    broken, sound = Request(dialect=dialect), Request(dialect=dialect)
-    for request in (broken, sound):
-        purgatory.try_complete_else_watch(request, ["key"])
-    broken.during_try = burst
-    sound.ready = True
-    assert purgatory.check_and_complete("key") == 1
-    assert reports.caught_at == ["try_complete"]
 
 
 @both
@@ -199,29 +184,6 @@ def test_the_gauges_as_openmetrics() -> None:
     assert registry.openmetrics() == openmetrics([])
 
 
-@both
-def test_shutdown_completes_what_waits(dialect: Dialect) -> None:
-    """O5 by default: nobody is left waiting for ever; a second shutdown finds nothing to do."""
-    _, purgatory = quiet_world()
-    requests = [Request(dialect=dialect) for _ in range(3)]
-    for request in requests:
-        purgatory.try_complete_else_watch(request, ["a", "b"])
-    assert purgatory.close() == 3
-    assert [request.log[-1] for request in requests] == ["complete"] * 3
-    assert purgatory.close() == 0
-
-
-@both
-def test_a_late_comer_is_completed_by_its_own_registration(dialect: Dialect) -> None:
-    """O5: registered after shutdown, it would never be looked at again. The answer says that this call completed it."""
-    _, purgatory = quiet_world()
-    purgatory.close()
-    for delay_ms in (-10, 10):
-        request = Request(delay_ms, dialect)
-        assert purgatory.try_complete_else_watch(request, ["key"])
-        assert request.log[-1] == "complete"
-
-
 def test_the_faithful_shutdown_leaves_requests_pending() -> None:
     """The twin, as in Kafka: pending ones stay, a late one waits for ever, an expired one is rejected."""
     world = VirtualTime()
@@ -246,20 +208,6 @@ def test_shutdown_from_a_callback_returns() -> None:
 
     purgatory.try_complete_else_watch(Request(1, during_complete=stop), ["key"])
     assert done.wait(30)
-
-
-def test_actions_run_once_and_one_bad_one_loses_none() -> None:
-    """The queue of what must wait until no lock is held; what an action adds waits for the next call."""
-    queue = ActionQueue(faults=CONTAIN)
-    ran: list[str] = []
-    queue.add(lambda: ran.append("first"))
-    queue.add(burst)
-    queue.add(lambda: queue.add(lambda: ran.append("later")))
-    assert queue.run_all() == 3
-    assert ran == ["first"]
-    assert queue.run_all() == 1
-    assert ran == ["first", "later"]
-    assert queue.size() == 0
 
 
 def test_a_long_chain_of_events_needs_no_deep_stack() -> None:

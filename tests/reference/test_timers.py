@@ -114,38 +114,6 @@ def test_boundary_delays(kind: str, start_ms: int) -> None:
 
 
 @every_kind
-def test_a_cancelled_task_leaves_at_once_and_can_come_back(kind: str) -> None:
-    """T4, T5: cancel unlinks; cancelled twice is cancelled; added again it runs once; after it ran, again."""
-    world = World(kind)
-    note = world.add(10, "it")
-    assert (world.timer.size(), note.is_cancelled()) == (1, False)
-    note.cancel()
-    world.timer.cancel(note)
-    assert (world.timer.size(), note.is_cancelled()) == (0, True)
-    world.advance(20)
-    assert world.notes == []
-    world.timer.add(note)
-    world.advance(10)
-    world.timer.add(note)
-    world.advance(10)
-    assert world.notes == [("it", 30), ("it", 40)]
-
-
-@every_kind
-def test_adding_a_waiting_task_moves_it(kind: str) -> None:
-    """Its size stays 1, it runs once, and at the new time."""
-    world = World(kind)
-    note = world.add(10, "it")
-    world.advance(5)
-    world.timer.add(note)
-    assert world.timer.size() == 1
-    world.advance(9)
-    assert world.notes == []
-    world.advance(1)
-    assert world.notes == [("it", 15)]
-
-
-@every_kind
 def test_an_exception_in_a_task_is_contained(kind: str) -> None:
     """O8: the task behind it in the same drain runs."""
     world = World(kind)

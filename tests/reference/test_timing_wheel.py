@@ -137,45 +137,6 @@ def test_the_delay_of_a_bucket_is_what_is_left() -> None:
     assert [bucket.delay_ms(now) for now in (0, 5_000, 10_000, 12_000)] == [10_000, 5_000, 0, 0]
 
 
-def test_only_the_change_of_the_expiration_is_news() -> None:
-    """Who changes it offers the bucket, so a second adder must not; after a flush it is news again."""
-    bucket = TimerTaskList(THREADS.atomic_int(), THREADS)
-    assert bucket.set_expiration(100)
-    assert not bucket.set_expiration(100)
-    bucket.flush(lambda entry: None)
-    assert bucket.set_expiration(100)
-
-
-def test_a_flush_takes_every_entry_also_one_put_back() -> None:
-    """KAFKA and Go timingwheel #25: re-inserting under the flush, into the same bucket even, neither deadlocks nor
-    loses."""
-    bucket = TimerTaskList(THREADS.atomic_int(), THREADS)
-    bucket.set_expiration(0)
-    for _ in range(3):
-        bucket.add(entry_at(0))
-    flushed: list[TimerTaskEntry] = []
-
-    def reinsert(entry: TimerTaskEntry) -> None:
-        flushed.append(entry)
-        if len(flushed) == 2:
-            bucket.add(entry)
-
-    bucket.flush(reinsert)
-    assert len(flushed) == 4
-    assert bucket.entries() == []
-
-
-def test_removing_from_a_bucket_that_it_is_not_in_does_nothing() -> None:
-    """KAFKA-2226: a remove that comes too late must not touch the list where the entry is now, nor the counter."""
-    counter = THREADS.atomic_int()
-    first, second = TimerTaskList(counter, THREADS), TimerTaskList(counter, THREADS)
-    entry = entry_at(0)
-    first.add(entry)
-    second.add(entry)
-    first.remove(entry)
-    assert (len(second.entries()), counter.get()) == (1, 1)
-
-
 def test_the_check_sees_a_deadline_in_the_wrong_bucket() -> None:
     """The checks are checked: a bucket of tick 100 that holds a deadline of tick 110 is reported with both."""
     level = Level()

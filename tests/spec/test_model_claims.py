@@ -58,6 +58,7 @@ def test_symmetry_does_not_change_a_verdict(dialect: variant.Variant, threads: i
     assert flawed.trace is not None
     assert full.trace is not None
     assert len(flawed.trace.steps) == len(full.trace.steps)
+    assert reduced.states < check(completion(dialect, Scene(threads))).states
 
 
 def test_retry_once_is_invisible_with_two_threads() -> None:

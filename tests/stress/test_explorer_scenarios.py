@@ -15,6 +15,7 @@ from mutants.reference import MUTANTS
 from purgatorio import DelayedOperation
 from purgatorio.delayed.watchers import WatcherList
 from purgatorio.sync import Sync
+from purgatorio.threads import THREADS
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
 from purgatorio_spec.verdict import Verdict
@@ -25,10 +26,14 @@ from purgatorio_stress.explorer.program import Broken, Program
 from purgatorio_stress.explorer.result import Exploration, Limits
 from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.exploring import explore
+from purgatorio_stress.harness.stage import RoundTime, SilentLog, ThreadStage
 from purgatorio_stress.mutant.patch import Bug, Patch
+from purgatorio_stress.scenario import registry
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.lock_order import out_of_order
+from purgatorio_stress.scenario.player import play
 from purgatorio_stress.scenario.registry import SCENARIOS
+from purgatorio_stress.scenario.world import World
 from stress.small_programs import Small
 
 LONG = {
@@ -205,6 +210,15 @@ def test_locks_out_of_order_are_reported() -> None:
         == []
     )
     assert out_of_order({("bucket", "watcher-list"): "T1"}) == ["T1 takes watcher-list while it holds bucket"]
+
+
+def test_a_word_of_the_table_that_nobody_reads_is_refused() -> None:
+    """A mistyped one would leave a bound out, or a look at the end."""
+    with pytest.raises(ValueError, match="odd: nobody reads tuns"):
+        registry._scenario("odd", {"about": "", "clauses": "P3", "reach": {}, "tuns": 2})
+    said = {"reach": {}, "tasks": {}, "finally": "lost op"}
+    with pytest.raises(AttributeError, match="do_lost"):
+        list(play(said, World(ThreadStage(THREADS, time := RoundTime(0), SilentLog(time)), "locked"))())
 
 
 def test_a_mark_that_is_not_reached_is_no_pass() -> None:

@@ -62,7 +62,8 @@ class Story:
             "name": name, "num_partitions": partitions, "replication_factor": replicas,
             "configs": [{"name": key.replace("_", "."), "value": value} for key, value in configs.items()],
         }  # fmt: skip
-        self.ask(0, "create_topics", {"topics": [asked]}, 1, {"topics": [{"name": name, "error_code": 0}]})
+        made = {"name": name, "error_code": 0, "topic_id": "id" if name == "t" else f"id of {name}"}
+        self.ask(0, "create_topics", {"topics": [asked]}, 1, {"topics": [made]})
         for number in range(partitions):
             self.fetch(2, 3, [(name, number, 0, [])], wait=0, least=0)
 

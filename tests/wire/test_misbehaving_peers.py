@@ -130,7 +130,7 @@ def honest() -> Iterator[Running]:
     ("spoil", "clause", "cause"),
     [
         (twice, "X1", "answered-twice"),
-        (unasked, "X1", "not-asked-for"),
+        (unasked, "X1", "without-a-request"),
         (cut_short, "X3", "undecodable"),
         (longer, "X3", "bytes-left"),
         (not_frames, "X3", "no-frame"),
@@ -150,7 +150,7 @@ def test_what_is_broken_is_said_once_when_its_scene_is_over(honest: Running, tmp
         drive(server.port, tmp_path / "wire.jsonl", "acks", seconds=60.0, found=found.append)
     (told,) = (line for line in found if line.startswith("X3 "))
     assert told.startswith("X3 VIOLATED so far: ")
-    assert "2 bytes after the answer" in told
+    assert "2 bytes after the end of the response" in told
 
 
 def test_a_scene_is_judged_when_all_is_measured_that_it_met(honest: Running) -> None:

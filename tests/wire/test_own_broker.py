@@ -196,11 +196,15 @@ def test_what_a_scene_did_not_decide_is_asked_again(
         await play.delete_records(conn, [(topic, 0, -2 if now or breaks_off else 0)]).within(8)
         must(now or not breaks_off, "it rains")
 
-    asks = SceneSpec("late", "topics", ("D1 below-zero",), late)
+    asks = SceneSpec("late", "topics", ("D1 negative-offset",), late)
     result = played(tmp_path, asks)
     assert result.clauses["D1"].verdict is verdict
     if verdict is Verdict.UNKNOWN:
-        why = "did not come to its end: it rains" if breaks_off else "asks (below-zero) was decided in no row"
+        why = (
+            "did not come to its end: it rains"
+            if breaks_off
+            else "asks (negative-offset) was decided in no row"
+        )
         assert why in result.clauses["D1"].reason
         assert result.clauses["D1"].reason.endswith("--only D1")
 
@@ -213,7 +217,7 @@ def test_what_looks_forgotten_is_asked_again_whatever_was_decided_beside_it(
 
     def doubtful(self: PlanRun, recorder: Recorder, name: str) -> list[Row]:
         repetitions.add(name)
-        doubt = undecided("D1", "answered late", "below-zero", gaps=1.0)
+        doubt = undecided("D1", "answered late", "negative-offset", gaps=1.0)
         return [*judged(self, recorder, name), *([doubt] if name.endswith("#1") else [])]
 
     async def below_zero(play: Play) -> None:
@@ -223,7 +227,7 @@ def test_what_looks_forgotten_is_asked_again_whatever_was_decided_beside_it(
             await play.delete_records(conn, [(topic, 0, -2)]).within(8)
 
     monkeypatch.setattr(PlanRun, "_rows", doubtful)
-    played(tmp_path, SceneSpec("few", "topics", ("D1 below-zero",), below_zero))
+    played(tmp_path, SceneSpec("few", "topics", ("D1 negative-offset",), below_zero))
     assert {"few#1", "few#2"} <= repetitions
 
 

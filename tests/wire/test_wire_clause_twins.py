@@ -115,9 +115,9 @@ def test_what_a_broker_forgets_now_and_then_accuses_nobody(known: int, counts: b
     """As where topics are deleted all the time; it is no broker that forgets one of few."""
     tallied = Tallied()
     for t in (10, 20):
-        tallied.add("joins", Row("G0", RowStatus.LATE, "id-not-known", late=(t, t + 1), gaps=0.0))
+        tallied.add("joins", Row("G0", RowStatus.LATE, "new-id-unknown", late=(t, t + 1), gaps=0.0))
     for _ in range(known):
-        tallied.add("joins", kept("G0", "id-not-known"))
+        tallied.add("joins", kept("G0", "new-id-unknown"))
     assert bool(tallied.violations()) is counts
 
 

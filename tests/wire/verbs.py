@@ -359,12 +359,13 @@ def offset_held(s: Story, at: int) -> None:
 
 def consumer(
     s: Story, t: float, member: str, epoch: int, now: int, told: str | None = None, owned: str | None = None,
-    error: int = 0,
+    error: int = 0, instance: str | None = None,
 ) -> None:  # fmt: skip
     """A heartbeat of KIP-848; partitions are digits, and None where they have not changed."""
     body = {
         "group_id": "g", "member_id": member, "member_epoch": epoch, "rebalance_timeout_ms": -1 if epoch else 3000,
         "subscribed_topic_names": None if epoch else ["t"], "topic_partitions": _of_topic(owned),
+        "instance_id": instance,
     }  # fmt: skip
     given = None if told is None else {"topic_partitions": _of_topic(told)}
     got = {"error_code": error, "member_epoch": now, "heartbeat_interval_ms": 5000, "assignment": given}

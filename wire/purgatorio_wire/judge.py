@@ -1,25 +1,29 @@
 """Turns a recorded wire trace into one verdict for each clause.
 
-A *row* is the judgment of one response by one clause. A row says that the promise was kept, that the promise was
-broken, that the response was late, or that the row is undecided. If a row is late or undecided, the scene is repeated
+A *row* is the judgment of one response by one clause. A row says one of four things: the promise was kept, the promise
+was broken, the response was late, or the row is undecided. If a row is late or undecided, the scene is repeated
 (`name#2`). The *cause* of a row is the way in which the promise was broken, or could have been broken. The *gap* of a
-row is the time by which a broken broker would be late, such as the rest of the time-out.
+row is the lateness that a broken broker would have. Example: a broker that forgets a request answers it at its
+time-out. So the gap is the time from the moment when the answer was due to the time-out.
 
 One broken row makes the clause VIOLATED. One late row makes the clause UNKNOWN. Two late rows make the clause VIOLATED
 if they have one scene and one cause. A repetition counts as the same scene. If two late rows overlap in time, one pause
 of the machine may explain both, so the two rows count as one.
 
-A busy processor may cause slightly late rows: they are late by less than a quarter of the gap. Slightly late rows count
-only if the late rows of one scene and cause are at least a tenth of the decided rows of this cause in all scenes. To
-make the clause UNKNOWN, they must be at least a quarter. If one row of a cause shows that the broker is busy
+A late row is *slightly late* if the response was late by less than a quarter of the gap. A busy processor may cause
+slightly late rows, so these rows count only if late rows are frequent. To decide this, the judge compares two numbers:
+all late rows of one scene and cause, and the decided rows of this cause in all scenes. If the late rows are less than a
+tenth of the decided rows, the slightly late rows do not count at all. If the late rows are less than a quarter, the
+slightly late rows can make the clause VIOLATED, but not UNKNOWN. If one row of a cause shows that the broker is busy
 (`Row.busy`), late rows of this cause never make the clause VIOLATED.
 
 A clause is also UNKNOWN in these cases:
 
 * All rows of a cause are undecided, or a scene of the clause did not end.
 * A scene declares that the scene tests the clause (`Scene.asked`), and no row of this scene is decided.
-* In one scene, more rows of a cause are *forgotten* than decided. A row is forgotten if it is undecided, and its
-  response was late by nearly the whole gap (`LOST_GAPS`), as if the broker had forgotten the request.
+* In one scene, more rows of a cause are *forgotten* than decided. A forgotten row is an undecided row with an answer
+  that came nearly the whole gap (`LOST_GAPS`) after it was due, as if the broker had forgotten the request. The row is
+  undecided because the machine was so slow that this answer may still be in time.
 """
 
 from __future__ import annotations
@@ -159,7 +163,7 @@ JUDGES: Final[tuple[tuple[str, Judge], ...]] = (
     ("G3 G8 G9 G10 G12 R7", _of_groups(standings)),
     ("G4 G7 G8 G11", _of_groups(static_members)),
     ("G13", _of_groups(described)),
-    ("G14 G15", _of_topics(consumer_groups)),
+    ("G11 G14 G15", _of_topics(consumer_groups)),
     ("G0 G9", _of_bounds(refused_at_sight)),
     ("G8 G10", lambda wire, scene, topics: coordinator_away(scene)),
     ("G4 G5 G8 G10 G12 G13 R7", lambda wire, scene, topics: failed(scene)),

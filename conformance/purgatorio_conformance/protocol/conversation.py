@@ -7,7 +7,7 @@ before its line is written. The return is recorded after the answer is read. So 
 interval.
 
 The module `message` defines how an event of a subject is recorded. If the field `during` of the event names a call, the
-thread of the event is the thread of this call (the first client thread is `caller-0`). If the event has `th`, its
+thread of the event is the thread of this call, such as `caller-0`. If the event has `th`, its
 thread has this name. If the event has neither field, its thread is the thread of the only open call (in virtual time)
 or `subject` (in real time).
 

@@ -2,9 +2,9 @@
 
 A program begins in a start state. A start state has up to two tasks (or operations), and one more task that no call
 uses. Then one or two callers make up to three calls in total. A move of the clock is a call. One of the calls may come
-from inside a callback, or a callback may raise an exception. There is one exception: inside its callback, a task may
-cancel itself and then add another task. These two calls count as one call. At the end, each waiting operation gets its
-event or its time-out.
+from inside a callback, or a callback may raise an exception. Two calls come from inside one callback in only one case:
+a task cancels itself, and then adds another task. These two calls count as one call. At the end, each waiting
+operation gets its event or its time-out.
 
 The size of a program is the number of its calls after the start, including calls from inside callbacks. If two
 programs differ only in names, the scope has only one of the two.

@@ -12,55 +12,36 @@ import click
 from purgatorio_broker.network.running import Running
 from purgatorio_broker.network.settings import Settings
 from purgatorio_pipeline.command.bug import bug_asked, mutant_option
+from purgatorio_pipeline.command.options import flag, number
 
 _DEFAULT = Settings()
 
 
 @click.command("broker", epilog="Exit status: 0 stopped by a signal, 2 wrong usage, or the address is taken.")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=_DEFAULT.port,
-    show_default=True,
-    help="Port to listen on; 0 chooses a free port.",
-)
+@number("--port", "Port to listen on; 0 chooses a free port.", _DEFAULT.port, least=0, most=65535)
 @click.option("--host", default=_DEFAULT.host, show_default=True, help="Address to listen on.")
 @click.option(
     "--follow",
     metavar="HOST:PORT",
     help="Run as a second broker that replicates from the broker at this address.",
 )
-@click.option(
+@number(
     "--replica-lag-ms",
-    type=click.IntRange(100),
-    default=_DEFAULT.replica_lag_ms,
-    show_default=True,
-    help="A follower without a fetch for this time is out of sync.",
+    "A follower without a fetch for this time is out of sync.",
+    _DEFAULT.replica_lag_ms,
+    least=100,
 )
-@click.option(
-    "--share-lock-ms", type=click.IntRange(1), default=_DEFAULT.share_lock_ms, show_default=True,
-    help="Acquisition lock duration of share groups.",
-)  # fmt: skip
-@click.option("--allow-remote", is_flag=True, help="Allow an address that other machines can reach.")
-@click.option(
-    "--initial-delay-ms", type=click.IntRange(0), default=_DEFAULT.initial_delay_ms, show_default=True,
-    help="Initial rebalance delay of an empty group.",
-)  # fmt: skip
+@number("--share-lock-ms", "Acquisition lock duration of share groups.", _DEFAULT.share_lock_ms, least=1)
+@flag("--allow-remote", "Allow an address that other machines can reach.")
+@number(
+    "--initial-delay-ms", "Initial rebalance delay of an empty group.", _DEFAULT.initial_delay_ms, least=0
+)
 @click.option(
     "--session-bounds-ms", type=click.IntRange(1), nargs=2, default=_DEFAULT.session_bounds_ms,
     show_default=True, help="Minimum and maximum session timeout of a member.",
 )  # fmt: skip
-@click.option(
-    "--min-in-sync", type=click.IntRange(1), default=_DEFAULT.min_in_sync, show_default=True,
-    help="Default of min.insync.replicas.",
-)  # fmt: skip
-@click.option(
-    "--partitions",
-    type=click.IntRange(1, 1000),
-    default=1,
-    show_default=True,
-    help="Default number of partitions of a new topic.",
-)
+@number("--min-in-sync", "Default of min.insync.replicas.", _DEFAULT.min_in_sync, least=1)
+@number("--partitions", "Default number of partitions of a new topic.", 1, least=1, most=1000)
 @click.option(
     "--auto-create/--no-auto-create",
     default=True,
@@ -120,8 +101,8 @@ def _serve(settings: Settings, follow: tuple[str, int] | None, mutant: str | Non
     def stopped(number: int, frame: FrameType | None) -> None:
         stop.set()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stopped)
+    for which in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(which, stopped)
     try:
         running = Running(settings, follow)
     except OSError as error:

@@ -11,6 +11,7 @@ import click
 from purgatorio_pipeline.campaign.job import Job, NoJob, plan
 from purgatorio_pipeline.campaign.outcome import JobOutcome, causes
 from purgatorio_pipeline.command.bug import bug_asked, mutant_option
+from purgatorio_pipeline.command.options import as_json, flag, folder, number
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
@@ -32,12 +33,7 @@ Exit status: 0 pass, 1 violated, 2 wrong usage, 3 unknown (samples, failures, jo
 
 @click.command(epilog=EPILOG)
 @click.argument("scenarios", nargs=-1, metavar="[SCENARIO[/DIALECT]]...")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    required=True,
-    help="Folder for verdicts and traces.",
-)
+@folder("--out", "Folder for verdicts and traces.", required=True)
 @click.option(
     "--strategy",
     "strategies",
@@ -51,20 +47,8 @@ Exit status: 0 pass, 1 violated, 2 wrong usage, 3 unknown (samples, failures, jo
     show_default=True,
     help="Range of seeds, FIRST-LAST, for `pct`, `random` and stress jobs.",
 )
-@click.option(
-    "--schedules",
-    type=click.IntRange(1),
-    default=1000,
-    show_default=True,
-    help="Largest number of schedules in an explorer job.",
-)
-@click.option(
-    "--preemptions",
-    type=click.IntRange(0, 10),
-    default=2,
-    show_default=True,
-    help="Largest number of preemptions in a schedule, for `bounded`.",
-)
+@number("--schedules", "Largest number of schedules in an explorer job.", 1000, least=1)
+@number("--preemptions", "Largest number of preemptions in a schedule, for `bounded`.", 2, least=0, most=10)
 @click.option(
     "--stress-rounds",
     type=click.IntRange(0),
@@ -72,19 +56,12 @@ Exit status: 0 pass, 1 violated, 2 wrong usage, 3 unknown (samples, failures, jo
     help="Also run stress jobs, each with this number of rounds.",
 )
 @mutant_option
-@click.option("--limit", "limit_s", default=300.0, show_default=True, help="Time limit of a job, in seconds.")
-@click.option(
-    "--budget", type=click.IntRange(1), help="End after this number of schedules and rounds in total."
-)
+@number("--limit limit_s", "Time limit of a job, in seconds.", 300.0)
+@number("--budget", "End after this number of schedules and rounds in total.", least=1)
 @click.option("--minutes", type=float, help="End after this number of minutes.")
-@click.option("--first", is_flag=True, help="End at the first violation.")
-@click.option(
-    "--jobs",
-    "workers",
-    type=click.IntRange(1),
-    help="Number of processes at a time. Default: the number of cores.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@flag("--first", "End at the first violation.")
+@number("--jobs workers", "Number of processes at a time. Default: the number of cores.", least=1)
+@as_json
 def command(
     scenarios: tuple[str, ...],
     out: Path,

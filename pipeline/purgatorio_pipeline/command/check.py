@@ -11,6 +11,7 @@ from dataclasses import replace
 import click
 
 from purgatorio_pipeline.command.clause_id import clause_out_of
+from purgatorio_pipeline.command.options import flag
 from purgatorio_pipeline.command.output import CheckOutput, EngineAsked, GroupedCommand, engine_options, show
 from purgatorio_pipeline.hadoop import is_uri
 from purgatorio_pipeline.judging import Engine, Focus
@@ -46,13 +47,12 @@ Exit status: 0 pass, 1 violated, 2 invalid input, 3 unknown.
     help="Show only this clause, such as O4.",
 )
 @click.option("--operation", help="Judge only this operation or task. Sets --engine process.")
-@click.option(
+@flag(
     "--allow-idle",
-    is_flag=True,
-    help="Ignore clauses that had no chance to fail. By default such a clause makes the run UNKNOWN.",
+    "Ignore clauses that had no chance to fail. By default such a clause makes the run UNKNOWN.",
 )
-@click.option("--profiles", is_flag=True, help="List the profiles.")
-@click.option("--clauses", is_flag=True, help="List the clauses.")
+@flag("--profiles", "List the profiles.")
+@flag("--clauses", "List the clauses.")
 def command(
     traces: Sequence[str],
     engine: EngineAsked,

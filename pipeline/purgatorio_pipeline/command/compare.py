@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from purgatorio_pipeline.command.options import as_json
 from purgatorio_pipeline.command.out_file import file
 from purgatorio_pipeline.command.output import CheckOutput, EngineAsked
 from purgatorio_pipeline.comparison import Change, Comparison, compare
@@ -64,7 +65,7 @@ invalid, 3 a verdict that was known is UNKNOWN now.
 )
 @click.option("--master", help="Spark master, such as spark://host:7077.")
 @click.option("--markdown", type=file, help="Write the comparison in Markdown.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@as_json
 def command(
     before: str, after: str, engine: str, master: str | None, markdown: Path | None, as_json: bool
 ) -> None:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from purgatorio_pipeline.command.bug import bug_asked, mutant_option
 from purgatorio_pipeline.command.explore_foreign import run_foreign, run_foreign_token
 from purgatorio_pipeline.command.line import echo_line
+from purgatorio_pipeline.command.options import as_json, flag, number
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict, worst
@@ -31,43 +32,24 @@ from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
 
 @click.command("explore", epilog="Exit status: 0 all hold, 1 violated, 2 wrong usage, 3 unknown.")
 @click.argument("scenarios", nargs=-1, metavar="[SCENARIO[/DIALECT]]...")
-@click.option("--list", "show_list", is_flag=True, help="List the scenarios.")
+@flag("--list show_list", "List the scenarios.")
 @click.option(
     "--strategy",
     type=click.Choice(STRATEGIES),
     help="Search strategy. Default: a strategy that can explore the scenario completely.",
 )
-@click.option(
-    "--preemptions",
-    type=click.IntRange(0, 10),
-    default=2,
-    show_default=True,
-    help="Largest number of preemptions in a schedule, for `bounded`.",
-)
-@click.option(
-    "--schedules",
-    type=click.IntRange(1),
-    default=200_000,
-    show_default=True,
-    help="Largest number of schedules.",
-)
-@click.option(
+@number("--preemptions", "Largest number of preemptions in a schedule, for `bounded`.", 2, least=0, most=10)
+@number("--schedules", "Largest number of schedules.", 200_000, least=1)
+@number(
     "--seconds",
-    type=click.FloatRange(0),
-    default=300.0,
-    show_default=True,
-    help="Time limit in CPU seconds for each scenario. With --drawn: CPU seconds for all programs. With --package: "
+    "Time limit in CPU seconds for each scenario. With --drawn: CPU seconds for all programs. With --package: "
     "elapsed seconds.",
+    300.0,
+    least=0,
 )
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="Random seed, for `pct`, `random` and --drawn."
-)
+@number("--seed", "Random seed, for `pct`, `random` and --drawn.", 0)
 @mutant_option
-@click.option(
-    "--drawn",
-    is_flag=True,
-    help="Run random programs. With --drawn, SCENARIO names the class to test, such as `hashed`.",
-)
+@flag("--drawn", "Run random programs. With --drawn, SCENARIO names the class to test, such as `hashed`.")
 @click.option(
     "--package",
     "packages",
@@ -86,16 +68,12 @@ from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
     default=0,
     help="For --package: number of time-outs of each thread that may pass while other threads can still run.",
 )
-@click.option("--races", is_flag=True, help="Count data races of plain variables as violations.")
+@flag("--races", "Count data races of plain variables as violations.")
 @click.option(
     "--replay", "token", metavar="TOKEN", help="Repeat one execution. A counterexample prints the TOKEN."
 )
-@click.option(
-    "--verbose",
-    is_flag=True,
-    help="For --package: show each step inside calls of `threading` and `queue`.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@flag("--verbose", "For --package: show each step inside calls of `threading` and `queue`.")
+@as_json
 def command(
     scenarios: tuple[str, ...],
     show_list: bool,

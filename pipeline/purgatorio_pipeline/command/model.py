@@ -11,6 +11,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 import click
 
 from purgatorio_pipeline.command.claim_table import collect, finish
+from purgatorio_pipeline.command.options import as_json, flag
 from purgatorio_pipeline.stopping import begin_worker
 from purgatorio_spec.campaign import chosen, judge_claim
 from purgatorio_spec.claim_result import ClaimResult
@@ -21,14 +22,12 @@ USUAL_PROCESSES = min(2, os.cpu_count() or 1)
 
 @click.command("model", epilog="Exit status: 0 all hold, 1 violated, 2 wrong usage, 3 unknown.")
 @click.argument("claims", nargs=-1, metavar="[CLAIM]...")
-@click.option("--deep", is_flag=True, help="Check larger bounds too (several minutes more).")
-@click.option(
-    "--stories", is_flag=True, help="Print the shortest path of every mistake, with a column for each thread."
-)
+@flag("--deep", "Check larger bounds too (several minutes more).")
+@flag("--stories", "Print the shortest path of every mistake, with a column for each thread.")
 @click.option(
     "--processes", type=click.IntRange(1, 64), default=USUAL_PROCESSES, help="Number of searches at a time."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@as_json
 def command(claims: tuple[str, ...], deep: bool, stories: bool, processes: int, as_json: bool) -> None:
     """Check every state of small models of the purgatory and of the wheel, within the printed bounds.
 

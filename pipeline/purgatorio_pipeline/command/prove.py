@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import click
 
 from purgatorio_pipeline.command.claim_table import collect, finish
+from purgatorio_pipeline.command.options import as_json, flag, number
 from purgatorio_spec.campaign import judge_contract, judge_lemma
 from purgatorio_spec.claim_result import ClaimResult
 from purgatorio_spec.proof.contracts import CONTRACTS
@@ -19,16 +20,10 @@ from purgatorio_spec.proof.lemmas import LEMMAS
 @click.option(
     "--budget-s", type=click.FloatRange(min=0.1), help="CPU seconds for each condition. [10; deep 60]"
 )
-@click.option("--deep", is_flag=True, help="Use more time for the contracts.")
-@click.option("--stories", is_flag=True, help="Print the integers that refute every mistake.")
-@click.option(
-    "--workers",
-    type=click.IntRange(1, 64),
-    default=2,
-    show_default=True,
-    help="Number of contract searches at a time.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@flag("--deep", "Use more time for the contracts.")
+@flag("--stories", "Print the integers that refute every mistake.")
+@number("--workers", "Number of contract searches at a time.", 2, least=1, most=64)
+@as_json
 def command(budget_s: float | None, deep: bool, stories: bool, workers: int, as_json: bool) -> None:
     """Prove the arithmetic of the wheels for all integers (z3), and search for inputs that break a contract
     (CrossHair).

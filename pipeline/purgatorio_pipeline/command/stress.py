@@ -11,6 +11,7 @@ import click
 
 from purgatorio_pipeline.command.bug import bug_asked, mutant_option
 from purgatorio_pipeline.command.line import echo_line
+from purgatorio_pipeline.command.options import as_json, flag, folder, number
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_spec.show.visible import counted, visible
@@ -46,27 +47,12 @@ _SIGN = {Grade.ACCEPTABLE: "ok", Grade.INTERESTING: "!", Grade.FORBIDDEN: "X", G
     metavar="NAME[/DIALECT]",
     help="Run only this scenario. Default: all scenarios.",
 )
-@click.option("--list", "listing", is_flag=True, help="List the scenarios.")
-@click.option(
-    "--rounds", type=click.IntRange(1), default=2_000, show_default=True, help="Rounds of each scenario."
-)
+@flag("--list listing", "List the scenarios.")
+@number("--rounds", "Rounds of each scenario.", 2_000, least=1)
 @click.option("--minutes", type=click.FloatRange(0), help="Soak test: run for this time instead of --rounds.")
-@click.option(
-    "--threads",
-    type=click.IntRange(2, 64),
-    default=8,
-    show_default=True,
-    help="Maximum number of concurrent threads.",
-)
-@click.option(
-    "--seed",
-    default=1,
-    show_default=True,
-    help="Seed of the random choices. A seed does not repeat the scheduling of the machine.",
-)
-@click.option(
-    "--batch", type=click.IntRange(0), help="Repeat only the batch with this number. A report has the number."
-)
+@number("--threads", "Maximum number of concurrent threads.", 8, least=2, most=64)
+@number("--seed", "Seed of the random choices. A seed does not repeat the scheduling of the machine.", 1)
+@number("--batch", "Repeat only the batch with this number. A report has the number.", least=0)
 @click.option(
     "--yields",
     type=click.Choice(list(YIELDS)),
@@ -74,18 +60,10 @@ _SIGN = {Grade.ACCEPTABLE: "ok", Grade.INTERESTING: "!", Grade.FORBIDDEN: "X", G
     show_default=True,
     help="Short sleeps before uses of locks and atomics.",
 )
-@click.option(
-    "--record-every",
-    type=click.IntRange(0),
-    default=RECORD_EVERY,
-    show_default=True,
-    help="Record every n-th batch; 0 records none.",
-)
-@click.option(
-    "--traces", type=click.Path(path_type=Path, file_okay=False), help="Write recorded rounds to this folder."
-)
+@number("--record-every", "Record every n-th batch; 0 records none.", RECORD_EVERY, least=0)
+@folder("--traces", "Write recorded rounds to this folder.")
 @mutant_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@as_json
 def command(
     subject: str,
     scenarios: Sequence[str],

@@ -14,6 +14,7 @@ import click
 
 from purgatorio_conformance.java_home import JavaNotFound, find_java
 from purgatorio_conformance.subjects import FOREIGN, subjects_named
+from purgatorio_pipeline.command.options import as_json, flag, folder, number
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.report.provenance import machine
@@ -28,21 +29,11 @@ from purgatorio_spec.verdict import EXIT_STATUS, worst
     epilog="Exit status: 0 all that could be driven pass, 1 one is violated, 2 wrong usage, 3 one misbehaved.",
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--list", "listing", is_flag=True, help="List the names of the timers.")
-@click.option(
-    "--operations",
-    type=click.IntRange(1),
-    default=2_000,
-    show_default=True,
-    help="Maximum number of timers in each run.",
-)
-@click.option("--seed", default=1, show_default=True, help="Seed of the random calls.")
-@click.option(
-    "--traces",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Keep the recorded traces in this folder.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@flag("--list listing", "List the names of the timers.")
+@number("--operations", "Maximum number of timers in each run.", 2_000, least=1)
+@number("--seed", "Seed of the random calls.", 1)
+@folder("--traces", "Keep the recorded traces in this folder.")
+@as_json
 def command(
     names: Sequence[str], listing: bool, operations: int, seed: int, traces: Path | None, as_json: bool
 ) -> None:

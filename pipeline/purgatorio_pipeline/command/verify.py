@@ -27,6 +27,7 @@ from purgatorio_pipeline.command.driving import (
     subjects_of_commands,
     to_show,
 )
+from purgatorio_pipeline.command.options import flag, number
 from purgatorio_pipeline.command.output import CheckOutput, EngineAsked, GroupedCommand, engine_options, show
 from purgatorio_pipeline.command.progress import Progress, progress
 from purgatorio_pipeline.judging import Engine, Focus, Judged, judge_in_process, together
@@ -43,16 +44,10 @@ RECORDERS = 8
     epilog="Exit status: 0 pass, 1 violated, 2 wrong usage or an invalid trace, 3 unknown.",
 )
 @click.argument("subjects", nargs=-1)
-@click.option("--seed", default=1, show_default=True, help="Seed of the random calls.")
-@click.option(
-    "--operations",
-    type=click.IntRange(1),
-    default=2_000,
-    show_default=True,
-    help="Number of tasks or operations in each run.",
-)
+@number("--seed", "Seed of the random calls.", 1)
+@number("--operations", "Number of tasks or operations in each run.", 2_000, least=1)
 @click.option("--traces", type=click.Path(path_type=Path), help="Keep the recorded traces in this folder.")
-@click.option("--list", "listing", is_flag=True, help="List the subjects.")
+@flag("--list listing", "List the subjects.")
 @click.option(
     "--command",
     "commands",

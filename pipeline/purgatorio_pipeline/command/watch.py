@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException, PySparkRuntimeError, StreamingQuery
 from rich.console import Console
 
 from purgatorio_pipeline.command.failed import told_status
+from purgatorio_pipeline.command.options import flag, number
 from purgatorio_pipeline.command.out_file import file
 from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.lake import Lake
@@ -67,22 +68,9 @@ def name_value(value: str) -> tuple[str, str]:
     required=True,
     help="Folder for tables, state and checkpoints.",
 )
-@click.option("--once", is_flag=True, help="Judge the existing files, then exit.")
-@click.option(
-    "--every",
-    "every_s",
-    type=click.FloatRange(min=0),
-    default=5.0,
-    show_default=True,
-    help="Seconds between two reads of the folder.",
-)
-@click.option(
-    "--files",
-    type=click.IntRange(1),
-    default=64,
-    show_default=True,
-    help="Largest number of files in a batch.",
-)
+@flag("--once", "Judge the existing files, then exit.")
+@number("--every every_s", "Seconds between two reads of the folder.", 5.0, least=0)
+@number("--files", "Largest number of files in a batch.", 64, least=1)
 @click.option("--kafka", metavar="SERVERS", help="Bootstrap servers of Kafka, instead of FOLDER.")
 @click.option("--topic", "topics", multiple=True, help="Topic of Kafka; may be repeated.")
 @click.option(
@@ -93,26 +81,19 @@ def name_value(value: str) -> tuple[str, str]:
     multiple=True,
     help="Option of Spark's Kafka source, such as kafka.security.protocol=SSL; may be repeated.",
 )
-@click.option(
-    "--messages",
-    type=click.IntRange(1),
-    default=100_000,
-    show_default=True,
-    help="Largest number of messages in a batch.",
-)
+@number("--messages", "Largest number of messages in a batch.", 100_000, least=1)
 @click.option(
     "--packages", help="Maven coordinates of Spark's Kafka connector. Spark downloads the connector."
 )
 @click.option("--jars", help="Paths of jars for Spark, separated by commas.")
 @click.option("--metrics", type=file, help="Write Prometheus text to this file after each batch.")
-@click.option(
+@flag(
     "--allow-idle",
-    is_flag=True,
-    help="Ignore clauses that had no chance to fail. By default such a clause makes a closed run UNKNOWN.",
+    "Ignore clauses that had no chance to fail. By default such a clause makes a closed run UNKNOWN.",
 )
 @click.option("--master", help="Spark master. Default: local[*], or the master that spark-submit sets.")
 @click.option("--memory", help="Heap of the Spark driver, such as 3g.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end and nothing else.")
+@flag("--json as_json", "Print one JSON object at the end and nothing else.")
 def command(
     folder: Path | None,
     out: Path,

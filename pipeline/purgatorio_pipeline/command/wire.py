@@ -22,6 +22,7 @@ from typing import Final
 import click
 
 from purgatorio_pipeline.command.line import echo_line
+from purgatorio_pipeline.command.options import flag, number
 from purgatorio_pipeline.command.out_file import file
 from purgatorio_pipeline.command.output import CheckOutput, EngineAsked, GroupedCommand, output_options, show
 from purgatorio_pipeline.command.progress import progress
@@ -109,22 +110,22 @@ class _Unreachable(click.ClickException):
     metavar="HOST:PORT",
     help="Second broker of the cluster. The clauses M4, M5, M6 and F9 need two brokers.",
 )
-@click.option(
+@number(
     "--second-pid",
-    type=click.IntRange(1),
-    help="Process id of the second broker. `purgatorio wire` stops and resumes this process.",
+    "Process id of the second broker. `purgatorio wire` stops and resumes this process.",
+    least=1,
 )
 @click.option("--stop-command", help="Command line that stops the second broker, instead of --second-pid.")
 @click.option("--continue-command", help="Command line that resumes the second broker.")
-@click.option(
+@number(
     "--pid",
-    type=click.IntRange(1),
-    help="Process id of the broker. With this id, `purgatorio wire` counts open files of the broker, for clause C1.",
+    "Process id of the broker. With this id, `purgatorio wire` counts open files of the broker, for clause C1.",
+    least=1,
 )
-@click.option("--allow-remote", is_flag=True, help="Allow a broker on another machine.")
-@click.option("--tls", is_flag=True, help="Connect with TLS.")
+@flag("--allow-remote", "Allow a broker on another machine.")
+@flag("--tls", "Connect with TLS.")
 @click.option("--tls-ca", type=click.Path(path_type=Path, dir_okay=False), help="CA certificates for --tls.")
-@click.option("--scenes", is_flag=True, help="List the scenes.")
+@flag("--scenes", "List the scenes.")
 @output_options
 def command(
     broker: str | None,

@@ -61,5 +61,5 @@ def _code(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
     for one in folder.iterdir():
         if one.is_dir():
             yield from _code(one, f"{name}/{one.name}")
-        elif one.name.endswith(".py"):
+        elif one.name.endswith((".py", ".toml")):
             yield f"{name}/{one.name}", one.read_bytes()

@@ -41,7 +41,7 @@ def side(clause: ClauseResult | None) -> str:
         return "not judged"
     if clause.violations:
         return f"{clause.verdict} {clause.violations:,} of {clause.occasions:,}"
-    return f"{clause.verdict} {clause.occasions:,}"
+    return f"{clause.verdict} {clause.occasions:,}" if clause.occasions else f"{clause.verdict}"
 
 
 def _lateness(pairs: tuple[RunPair, ...]) -> str:

@@ -13,16 +13,7 @@ from purgatorio_spec.history.part import CheckCall
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.verdict import KEPT, NO_OCCASION
 
-O7 = Clause(
-    "O7",
-    "try_complete and try_complete_else_watch return true if and only if this call completed the operation; "
-    "check_and_complete returns exactly the number of operations that it completed",
-    formula="registration.out = 1 iff the registration contains the claim;  "
-    "try.out = 1 iff the try contains the claim;  "
-    "check.out = |tries with out = 1 directly under the check|",
-    records=("try_complete_else_watch", "check_and_complete", "try_complete", "force_complete"),
-    asks=("try_complete_else_watch",),
-)
+O7 = Clause("O7")
 
 
 @O7.of_operation

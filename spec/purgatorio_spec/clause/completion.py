@@ -27,16 +27,7 @@ from purgatorio_spec.history.operation import NEVER, Call, GivenBack, OperationH
 from purgatorio_spec.history.run import KeyCancel, Run
 from purgatorio_spec.verdict import KEPT, NO_OCCASION, WANT_OF_RECORDS
 
-O1 = Clause(
-    "O1",
-    "at most one force_complete call of an operation returns true, and only this call runs on_complete, once; "
-    "force_complete returns false only if another call has begun to complete the operation",
-    formula="|done| <= 1;  |force.out = 1| <= 1;  force.out = 1 iff the force contains the done;  "
-    "registration.out = 0, registration.ret < force.call, force.out = 0 => a claim exists, and the try or expiry that "
-    "contains the claim (if any) began before force.ret",
-    records=("force_complete", "on_complete"),
-    asks=("try_complete_else_watch",),
-)
+O1 = Clause("O1")
 
 
 @O1.of_operation
@@ -118,37 +109,25 @@ def _lost_to_nobody(run: Run, history: OperationHistory) -> Broken | None:
     return None
 
 
-O2 = Clause(
-    "O2",
-    "every completion has a cause: on_complete runs only inside a force_complete call; try_complete "
-    "returns true only if the operation became ready before the return of try_complete; after "
-    "cancel_for_key(key) has returned an operation, no check of this key completes the operation; "
-    "cancel_for_key(key) returns every operation that waits under the key, and no later "
-    "cancel_for_key(key) returns the operation again",
-    formula="every done in a force;  try.out = 1 => ready.t_call <= try.ret.t;  "
-    "try.out = 1 under check(k) => no cancel_for_key(k) returned it before check(k).call;  "
-    "cancel_for_key(k) returned it => k in its keys, and no cancel_for_key(k) did before;  "
-    "it waited under k during all of c = cancel_for_key(k) => some cancel_for_key(k) with call < c.ret returned it",
-    records=("force_complete", "on_complete"),
-    asks=("try_complete_else_watch",),
-)
+O2 = Clause("O2")
 
 
 @O2.of_operation
 def caused(run: Run, history: OperationHistory) -> Finding:
     """An occasion is an operation for which `on_complete` ran, or a `try_complete` returned true. Another occasion is
     an operation that a `cancel_for_key` returned. For each operation that a `cancel_for_key` returned, the trace has a
-    `cancelled` event. This event may list several keys. The rule about checks after a `cancel_for_key` applies to each
-    of these keys. The rule is judged only if the registration had returned before the `cancel_for_key` began, because a
-    registration that still runs may watch the key again. If an operation was registered several times under one key,
-    one `cancel_for_key` call may return the operation several times. For each key, the rule that `cancel_for_key`
-    returns every waiting operation is judged for one call: the first `cancel_for_key` after the registration returned
-    false. Four conditions must hold. When the `cancel_for_key` returned, the time-out had not passed. During the
-    `cancel_for_key`, no call of the operation was open. Before the `cancel_for_key`, the operation had no calls other
-    than the registration, adds, and `try_complete` calls that returned false. If the operation was completed, the
-    `try_complete` or expiry that completed it began after the return of the `cancel_for_key`. Instead of this
-    `cancel_for_key`, another `cancel_for_key` that began before the return may return the operation. If the trace was
-    cut off, this rule is not judged."""
+    `cancelled` event. If the call removed the operation from several keys, the event lists all of these keys, and the
+    rule about checks after a `cancel_for_key` applies to each of them. The rule is judged only if the registration had
+    returned before the `cancel_for_key` began, because a registration that still runs may watch the key again. If an
+    operation was registered several times under one key, one `cancel_for_key` call may return the operation several
+    times. For each key, the rule that `cancel_for_key` returns every waiting operation is judged for one call: the
+    first `cancel_for_key` after the registration returned false. Four conditions must hold. When the `cancel_for_key`
+    returned, the time-out had not passed. During the `cancel_for_key`, no call of the operation was open. Before the
+    `cancel_for_key`, the operation had no calls other than the registration, adds, and `try_complete` calls that
+    returned false. If the operation was completed, the `try_complete` or expiry that completed it began after the
+    return of the `cancel_for_key`. The clause also allows that another `cancel_for_key` of the same key returns the
+    operation, if this other call began before the judged call returned. If the trace was cut off, this rule is not
+    judged."""
     if (broken := _not_given_back(run, history)) is not None:
         return broken
     truths = [attempt for attempt in history.tries if attempt.out == 1]
@@ -290,15 +269,7 @@ def _under_a_lost_key(history: OperationHistory, truths: list[Call]) -> Broken |
     return None
 
 
-O3 = Clause(
-    "O3",
-    "if the expiry completes the operation, on_expiration runs once, after on_complete; otherwise on_expiration "
-    "never runs",
-    formula="|on_expiration| <= 1;  on_expiration => one fire contains the done and, after it, the on_expiration;  "
-    "a fire that contains the claim and returned => |on_expiration| = 1",
-    records=("on_expiration", "on_complete", "force_complete"),
-    asks=("try_complete_else_watch",),
-)
+O3 = Clause("O3")
 
 
 @O3.of_operation
@@ -348,14 +319,7 @@ def _same_expiry(run: Run, history: OperationHistory, done: Call, expired: Call)
     return any(fire.contains(done) and fire.contains(expired) for fire in history.fires)
 
 
-O6 = Clause(
-    "O6",
-    "two try_complete calls of one operation never overlap; if on_complete runs under the operation's "
-    "lock, try_complete and on_complete never overlap either",
-    formula="two tries on two threads do not overlap;  a try and a done on two threads do not overlap  (locked)",
-    records=("try_complete", "on_complete"),
-    asks=("try_complete_else_watch",),
-)
+O6 = Clause("O6")
 
 
 @O6.of_operation

@@ -1,6 +1,6 @@
-"""`Clause`: the text of a promise, with the functions that judge it.
+"""`Clause`: a promise, with the functions that judge it. `clauses.toml` has its words and its needs.
 
-    O3 = Clause("O3", "on_expiration at most once, ...", formula="...", records=("on_expiration", ...))
+    O3 = Clause("O3")
 
     @O3.of_operation
     def expiration_after_completion(run: Run, history: OperationHistory) -> Finding: ...
@@ -10,9 +10,11 @@ returns whether the clause was kept, was broken, had no occasion (no chance to f
 then adds which operation broke the clause. If records were dropped, some violations become UNKNOWN here.
 """
 
-from collections.abc import Callable, Iterable
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from importlib.resources import files
+from typing import Any, Final, TypeAlias
 
 from purgatorio_spec.history.operation import OperationHistory
 from purgatorio_spec.history.part import CheckCall, Reading
@@ -46,6 +48,14 @@ CHECK: Final = "check"
 READING: Final = "reading"
 
 
+SAID: Final[Mapping[str, Any]] = tomllib.loads(files(__package__).joinpath("clauses.toml").read_text("utf-8"))
+"""By clause what it says and needs; under `code` those that no trace shows."""
+
+
+def _several(said: Mapping[str, str], name: str) -> tuple[str, ...]:
+    return tuple(said.get(name, "").split())
+
+
 class Clause:
     """A promise: public id, sentence, formula, needs, and the functions that judge it.
 
@@ -56,26 +66,16 @@ class Clause:
     not even SKIPPED.
     """
 
-    def __init__(
-        self,
-        name: str,
-        promise: str,
-        *,
-        formula: str,
-        records: tuple[str, ...],
-        constants: tuple[str, ...] = (),
-        needs_whole: bool = False,
-        asks: tuple[str, ...] = (),
-        asked_by: tuple[str, ...] = (),
-    ) -> None:
+    def __init__(self, name: str) -> None:
+        said = SAID[name]
         self.id: Final = name
-        self.promise: Final = promise
-        self.formula: Final = formula
-        self.records: Final = records
-        self.constants: Final = constants
-        self.needs_whole: Final = needs_whole
-        self.asks: Final = asks
-        self.asked_by: Final = asked_by
+        self.promise: Final[str] = said["promise"]
+        self.formula: Final[str] = said["formula"]
+        self.records: Final = _several(said, "records")
+        self.constants: Final = _several(said, "constants")
+        self.needs_whole: Final[bool] = said.get("needs_whole", False)
+        self.asks: Final = _several(said, "asks")
+        self.asked_by: Final = _several(said, "asked_by")
         self._operation: OfOperation | None = None
         self._check: OfCheck | None = None
         self._reading: OfReading | None = None

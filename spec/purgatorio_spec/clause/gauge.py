@@ -36,16 +36,7 @@ from purgatorio_spec.history.part import Reading
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.verdict import KEPT, NO_OCCASION, STILL_OPEN
 
-P1 = Clause(
-    "P1",
-    "completed operations are removed: a purge removes their entries; when no call runs, only two kinds of such "
-    "entries are left: those of at most purge_interval operations, and those of operations that were not in the timer "
-    "at the last purge",
-    formula="at rest: watched <= waiting + most_entries(purge_interval) + unseen",
-    records=("gauge|quiesce", "try_complete_else_watch", "force_complete"),
-    constants=("purge_interval",),
-    needs_whole=True,
-)
+P1 = Clause("P1")
 
 
 @P1.of_reading
@@ -59,9 +50,10 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     watched operation is not in the timer in four cases: the time-out of the operation has passed, the operation has no
     time-out, its registration is not finished, or a `cancel_for_key` of another key has returned the operation.
     *unseen* counts the entries of such operations that were completed after the last purge. The time of the purge is
-    not recorded. So the clause uses the time that gives the largest *unseen*. In virtual time, at most n unfinished
-    registrations count for *unseen*. n is the largest number of registrations that were open together, or that other
-    threads had open or began during one `advance_clock`."""
+    not recorded. So the clause uses the time that gives the largest *unseen*. In virtual time, at most m unfinished
+    registrations count for *unseen*. m is the larger of two numbers. The first is the largest number of registrations
+    that were open at one time. The second is the largest number of registrations that were open or began during one
+    `advance_clock`, on other threads than this `advance_clock`."""
     if not reading.at_rest or reading.watched is None or run.purge_interval is None:
         return NO_OCCASION
     most = reading.waiting + reading.garbage_most
@@ -79,28 +71,22 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     )
 
 
-P2 = Clause(
-    "P2",
-    "the gauges `watched` (Kafka's PurgatorySize) and `delayed` (Kafka's NumDelayedOperations) stay within the bounds "
-    "that follow from the trace",
-    formula="watched_least <= watched <= watched_most;  at rest: delayed <= live + plain tasks + raced",
-    records=("gauge|quiesce", "try_complete_else_watch", "force_complete"),
-)
+P2 = Clause("P2")
 
 
 @P2.of_reading
 def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
     """The sizes are read at some time before the event is recorded. A reading (`gauge` or `quiesce`) is an occasion if
-    the earliest possible time is known. If a reading is recorded as a call and a return, the earliest time is the call.
-    If a reading is recorded as a single event, the earliest time is the previous event of its thread. If there is no
-    previous event, only a reading at rest is an occasion. `watched_least` is the number of entries of live operations
-    that no `cancel_for_key` has returned, and `watched_most` is the number of all entries ever made. `live` is the
-    number of live operations that no `cancel_for_key` has returned. *plain tasks* are the timer tasks that are not
-    operations. `delayed` may also count *raced* tasks. `raced` is the number of these tasks. (T5 uses this number too.
-    In profiles other than `locked` and `pending-flag`, it is 0.) A task is raced if its cancel began during an add of
-    the task, or if any thread recorded an event during the cancel. A raced task counts until the first `quiesce` that
-    comes after (deadline of the task + `late_ns` + 200 ms). The 200 ms are the period of Kafka's reaper. If the header
-    has no `late_ns`, the clause uses 1 s instead."""
+    the earliest possible time is known. If a reading is recorded as a call and a return, the earliest time is the
+    call. If a reading is recorded as a single event, the earliest time is the previous event of its thread. If there
+    is no previous event, only a reading at rest is an occasion. `watched_least` is the number of entries of live
+    operations that no `cancel_for_key` has returned, and `watched_most` is the number of all entries ever made. `live`
+    is the number of live operations that no `cancel_for_key` has returned. *plain tasks* are the timer tasks that are
+    not operations. `delayed` may also count *raced* tasks. `raced` is the number of these tasks. (T5 uses this number
+    too. In profiles other than `locked` and `pending-flag`, it is 0.) A task is raced if its cancel began during an
+    add of the task, or if any thread recorded an event during the cancel. A raced task counts until the first
+    `quiesce` that comes after (deadline of the task + `late_ns` + 200 ms). The 200 ms are the period of Kafka's
+    reaper. If the header has no `late_ns`, the clause uses 1 s in place of `late_ns`."""
     if not reading.bounded:
         return NO_OCCASION
     # What a key may have given back, and no event reported, is counted or not.
@@ -125,14 +111,7 @@ def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
     return KEPT
 
 
-P4 = Clause(
-    "P4",
-    "a key without entries has no list: when no call runs, the number of keys with a list is at most the "
-    "number of watched entries",
-    formula="at rest: keys <= watched",
-    records=("gauge|quiesce", "try_complete_else_watch"),
-    asked_by=("keys",),
-)
+P4 = Clause("P4")
 
 
 @P4.of_reading
@@ -152,14 +131,7 @@ def empty_lists_are_dropped(run: Run, reading: Reading) -> Finding:
     )
 
 
-T5 = Clause(
-    "T5",
-    "size() returns the number of pending tasks, and is never negative; if another call overlaps size(), "
-    "size() may count the task of this call or not",
-    formula="0 <= size();  tasks_least <= size() <= tasks_most + raced",
-    records=("timer_add", "timer_fire", "timer_cancel", "gauge|quiesce"),
-    constants=("tick_ns",),
-)
+T5 = Clause("T5")
 
 
 @T5.of_reading

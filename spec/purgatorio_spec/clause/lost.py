@@ -54,18 +54,7 @@ def at_the_end(run: Run, due_t: int) -> Due:
     return Due.UNBOUNDED if due_t + AT_THE_END_NS < facts.end_t else Due.NOT_YET
 
 
-O4 = Clause(
-    "O4",
-    "no lost completion: an operation that is ready when its registration starts is claimed before the registration "
-    "returns; an operation that is ready when a check of its key starts does not wait for its timeout; with the "
-    "profile locked, it is claimed before the later return of these two calls",
-    formula="ready < registration.call => claim.call < registration.ret;  "
-    "ready < check(k).call => claim.call < max(check(k).ret, registration.ret)  (locked);  "
-    "ready < check(k).call => a claim exists, and no expiry made the claim after check(k).ret, except if a try was "
-    "running, had begun after check(k).call, or was about to begin  (pending-flag, request-log)",
-    records=("ready", "check_and_complete", "try_complete_else_watch", "try_complete", "force_complete"),
-    asks=("try_complete_else_watch", "check_and_complete"),
-)
+O4 = Clause("O4")
 
 
 @O4.of_operation
@@ -77,10 +66,11 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
     completion. So registrations and checks that began before the end of this `try_complete` are not judged. With the
     profiles `pending-flag` and `request-log`, the expiry may complete the operation in two cases. The first case: the
     expiry claimed the operation before the check returned. The second case: at the claim, a `try_complete` of the
-    operation was running, had begun after the start of the check, or was about to begin. (A `try_complete` may have
-    been about to begin if its thread recorded no event just before the claim: since the return of the check, or since
-    the end of the previous `try_complete`.) A check that ended with an exception is not judged, because in Kafka the
-    exception of one operation ends the check. (O8 forbids this for the reference.)"""
+    operation was running, had begun after the start of the check, or was about to begin. (In two cases, a
+    `try_complete` may have been about to begin. First, its thread recorded no event from before the return of the
+    check until the `try_complete`. Second, the claim came after the end of a `try_complete` and before the next event
+    of its thread.) A check that ended with an exception is not judged, because in Kafka the exception of one operation
+    ends the check. (O8 forbids this for the reference.)"""
     registration, ready = history.registration, history.ready
     if ready is None or registration is None or registration.ret_i is None or registration.err is not None:
         return NO_OCCASION
@@ -233,19 +223,7 @@ def _how_it_ended(history: OperationHistory) -> str:
     return f"the completion was claimed only by {cause}, at i = {claim.call_i}"
 
 
-O5 = Clause(
-    "O5",
-    "no operation waits forever: every operation that is overdue at the end of the run is completed, unless "
-    "cancel_for_key or a shutdown removed it; in virtual time, an operation expires at most (timeout + late_ns) after "
-    "the later of its registration and its first add",
-    formula="registration.out = 0, overdue at the end, not returned by cancel_for_key, no shutdown => some force "
-    "claimed it;  "
-    "in virtual time, its expiry began at t <= max(registration.ret.t + delay_ns, latest deadline of the first add) + "
-    "late_ns",
-    records=("try_complete_else_watch", "force_complete"),
-    needs_whole=True,
-    asks=("try_complete_else_watch",),
-)
+O5 = Clause("O5")
 
 
 @O5.of_operation

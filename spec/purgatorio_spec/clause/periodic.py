@@ -174,20 +174,7 @@ def _played(task: _Task, history: OperationHistory) -> Iterator[tuple[Call, _Due
         task.answer(fire)
 
 
-T8 = Clause(
-    "T8",
-    "a periodic task runs at most once for each of its deadlines, and at most early_ns before this deadline; each "
-    "deadline is one period after the previous deadline (fixed rate), the start of the previous run (fixed rate with "
-    "catch_up restart) or the end of the previous run (fixed delay)",
-    formula="fixed delay: f(n).t >= f(n-1).ret.t + P - early_ns (in real time, minus late_ns too, because the "
-    "return of f(n-1) may be recorded late);  "
-    "fixed rate: f.t >= deadline_t + k * P - early_ns, where k is the slot of f, and no two fires share a slot  "
-    "(burst: the n-th fire has slot n; once: one fire has all late slots; skip: late slots have no fire);  "
-    "restart: f(n).t >= f(n-1).t + P - early_ns (in real time, minus late_ns too)",
-    records=(_ADDED, "timer_fire"),
-    constants=("early_ns",),
-    asked_by=PERIODIC_ADDS,
-)
+T8 = Clause("T8")
 
 
 @T8.of_operation
@@ -223,23 +210,14 @@ def _kind(task: _Task) -> str:
     return f"{rule}, period {exact(task.period_ns)}, first deadline {task.first_t}"
 
 
-T9 = Clause(
-    "T9",
-    "a periodic task neither drifts nor stops: each run starts at most late_ns after its deadline; the "
-    "header declares what happens to missed runs",
-    formula="fixed delay, restart: f(n).t <= f(n-1).ret.t + P + late_ns;  "
-    "fixed rate: f.t <= max(deadline_t + k * P, f(n-1).ret.t) + late_ns, where k is the next slot without a fire",
-    records=(_ADDED, "timer_fire", "timer_cancel"),
-    constants=("late_ns",),
-    needs_whole=True,
-    asked_by=PERIODIC_ADDS,
-)
+T9 = Clause("T9")
 
 
 @T9.of_operation
 def keeps_its_rate(run: Run, history: OperationHistory) -> Finding:
     """An occasion is a periodic task that ran, or that was overdue before its cancel or the end of the trace. The
-    duration of the previous run does not count as lateness."""
+    duration of the previous run does not count as lateness: with `restart`, the formula counts from the end of the
+    previous run."""
     task = _task(run, history)
     if task is None or run.late_ns is None or (run.virtual and not run.facts.advances):
         return NO_OCCASION
@@ -278,16 +256,7 @@ def keeps_its_rate(run: Run, history: OperationHistory) -> Finding:
     )
 
 
-T10 = Clause(
-    "T10",
-    "after a cancel, a periodic task does not run again, even if the task itself makes the cancel; one run that was "
-    "due before the cancel returned may still start, unless the cancel is a barrier or comes from the task itself",
-    formula="cancel.out != 0 => no fire starts after cancel.ret;  "
-    "except one fire that was due by cancel.ret.t, if the cancel is no barrier and is not inside a fire of the task",
-    records=(_ADDED, "timer_fire", "timer_cancel"),
-    constants=("early_ns",),
-    asked_by=PERIODIC_ADDS,
-)
+T10 = Clause("T10")
 
 
 @T10.of_operation

@@ -9,7 +9,7 @@ from typing import Final
 
 from purgatorio_spec.clause.answer import O7
 from purgatorio_spec.clause.completion import O1, O2, O3, O6
-from purgatorio_spec.clause.declaration import Clause
+from purgatorio_spec.clause.declaration import SAID, Clause
 from purgatorio_spec.clause.gauge import P1, P2, P4, T5
 from purgatorio_spec.clause.lost import O4, O5
 from purgatorio_spec.clause.periodic import T8, T9, T10
@@ -24,15 +24,7 @@ CLAUSES: Final[dict[str, Clause]] = {
 """The clauses of traces by id, in display order."""
 
 
-CODE_CLAUSES: Final[dict[str, str]] = {
-    "O8": "an exception in a callback of one operation loses no other operation and stops no thread",
-    "P3": "no deadlock and no livelock: every call returns; locks are acquired in the order of their ranks; a callback "
-    "runs under no lock of the purgatory except its operation's lock",
-    "T6": "within one advance of the clock, tasks fire in order of floor(deadline / tick); tasks of one tick have no "
-    "promised order",
-    "T7": "add and cancel touch a bounded number of list nodes; a task moves at most once per wheel level; the reaper "
-    "polls the timer a bounded number of times per unit of time",
-}
+CODE_CLAUSES: Final[dict[str, str]] = SAID["code"]
 """The clauses that the explorer, the models, and the tests of the structures judge."""
 
 

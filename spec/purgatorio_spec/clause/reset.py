@@ -15,19 +15,7 @@ from purgatorio_spec.history.operation import NEVER, OperationHistory
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.verdict import KEPT, NO_OCCASION
 
-T11 = Clause(
-    "T11",
-    "a reset moves the deadline: the task does not fire at the old deadline, and fires once at the new "
-    "deadline",
-    formula="reset.ret.t < d - early_ns => no fire belongs to the earlier deadline d;  "
-    "fire.t >= reset.deadline_t - early_ns, even after d, if the reset is a barrier and returned 1 on the thread of "
-    "the fire;  fire.t <= max(reset.deadline_t, reset.ret.t + delay_ns) + late_ns;  "
-    "|fires| <= |adds and resets that are causes of the fires|",
-    records=("timer_reset", "timer_add", "timer_fire", "timer_cancel"),
-    constants=("early_ns",),
-    needs_whole=True,
-    asked_by=("timer_reset",),
-)
+T11 = Clause("T11")
 
 _MOVED: Final = "a reset moves the deadline: "
 
@@ -35,9 +23,9 @@ _MOVED: Final = "a reset moves the deadline: "
 @T11.of_operation
 def reset_moves_the_deadline(run: Run, history: OperationHistory) -> Finding:
     """An occasion is a task with a reset, if the task fired, or is overdue at the end. If the header gives `late_ns`,
-    lateness is judged too. If a cancel that returned 1 is a barrier (T4), a reset that returned 1 is a barrier too.
-    After such a reset, no fire on the thread of the reset comes before the new deadline, even if the old deadline has
-    passed."""
+    lateness is judged too. In a profile in which a cancel that returned 1 is a barrier (T4), a reset that returned 1
+    is a barrier too. After such a reset, no fire on the thread of the reset comes before the new deadline, even if the
+    old deadline has passed."""
     if not history.resets or history.is_periodic:
         return NO_OCCASION
     armed = replace(history, resets=[])

@@ -28,14 +28,7 @@ from purgatorio_spec.history.operation import NEVER, Call, OperationHistory, lat
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.verdict import KEPT, NO_BOUND, NO_OCCASION, STILL_OPEN, WANT_OF_RECORDS
 
-T1 = Clause(
-    "T1",
-    "not early: a task fires at most early_ns (the declared early bound) before its deadline",
-    formula="each fire has its own add, with fire.t >= deadline_t - early_ns",
-    records=("timer_add", "timer_fire"),
-    constants=("early_ns",),
-    asks=("timer_add",),
-)
+T1 = Clause("T1")
 
 
 @T1.of_operation
@@ -67,14 +60,7 @@ def not_early(run: Run, history: OperationHistory) -> Finding:
     return KEPT if occasions else NO_OCCASION
 
 
-T2 = Clause(
-    "T2",
-    "not late: a task fires at most late_ns (the declared late bound) after its deadline",
-    formula="fire.t <= max(deadline_t, add.ret.t + delay_ns) + late_ns",
-    records=("timer_add", "timer_fire"),
-    constants=("late_ns",),
-    asks=("timer_add",),
-)
+T2 = Clause("T2")
 
 
 @T2.of_operation
@@ -126,16 +112,7 @@ def _answered_in_time(run: Run, history: OperationHistory, late_ns: int) -> Find
     )
 
 
-T3 = Clause(
-    "T3",
-    "for each add, a task fires at most once; after its last add, a task fires, unless it is cancelled or its "
-    "operation is completed",
-    formula="|fires| <= |causes of the fires|;  the last add is overdue at the end, and no cancel or completion came "
-    "after it => some fire came after it",
-    records=("timer_add", "timer_fire", "timer_cancel"),
-    needs_whole=True,
-    asks=("timer_add",),
-)
+T3 = Clause("T3")
 
 
 @T3.of_operation
@@ -202,18 +179,7 @@ def _taken_back(history: OperationHistory, add: Call) -> bool:
     return cancelled or bool(history.cancelled) or history.claim is not None
 
 
-T4 = Clause(
-    "T4",
-    "a task does not fire if one of these events happens before its deadline: the task is cancelled; "
-    "cancel_for_key returns its operation; a call other than the expiry completes its operation. If a "
-    "thread has run the task, a later cancel on this thread does not report success",
-    formula="stop.ret.t < deadline_t - early_ns => no fire of an earlier add starts after stop.call;  "
-    "cancel.out = 1 and the cancel is a barrier => no fire of the add;  "
-    "cancel.out = 1 => no fire of the add ended before cancel.call on its thread",
-    records=("timer_add", "timer_fire"),
-    constants=("early_ns",),
-    asks=("timer_add", "timer_cancel|force_complete|cancel_for_key"),
-)
+T4 = Clause("T4")
 
 
 class _Stop(NamedTuple):

@@ -1,5 +1,6 @@
-"""The rules of the fast check. The fast check makes a summary of each operation. The rules find most operations that
-cannot break a clause, by their summaries. Only the others (candidates) and a sample are judged event by event.
+"""The rules of the fast check. The fast check makes a summary of each operation. For most operations, the summary
+shows that the operation cannot break a clause. The rules find these operations. Only the other operations (candidates)
+and a sample are judged event by event.
 
 A rule selects the candidates of a clause, and counts the occasions (chances to fail) of the clause.
 

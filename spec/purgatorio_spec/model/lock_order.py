@@ -2,10 +2,13 @@
 
 `W` takes a write lock (reentrant by its owner). `R` takes a read lock. A waiting writer blocks new readers, as in
 Java's ReentrantReadWriteLock (the bug KAFKA-7697 needs this). `J` waits for the end of a thread. For each bug there
-are two models: the released order of the locks, and the repaired order.
+are two models: the released order of the locks, and the repaired order. `lock_orders.toml` has the lists.
 """
 
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Literal
 
 from purgatorio_spec.model.race import BLOCKED, Action, Race, Steps, Vars
@@ -23,57 +26,19 @@ class LockStory:
     not_reentrant: frozenset[str] = frozenset()
 
 
-def _scripts(**texts: str) -> dict[str, Script]:
-    """Threads by name (`_` means a hyphen), their actions separated by commas."""
-    return {name.replace("_", "-"): tuple(text.split(", ")) for name, text in texts.items()}
+def _scripts(texts: Mapping[str, str]) -> dict[str, Script]:
+    return {thread: tuple(text.split(", ")) for thread, text in texts.items()}
 
 
-_ROLLS = {"roll_1": "W part-1, - part-1", "roll_2": "W part-2, - part-2"}
-
-STORIES = (
+STORIES = tuple(
     LockStory(
-        6,
-        _scripts(check="W list, W shard, - shard, - list", register="W shard, W list, - list, - shard"),
-        _scripts(check="W list, - list, W shard, W list, - list, - shard",
-                 register="W shard, W list, - list, - shard"),
-    ),
-    LockStory(
-        7,
-        _scripts(check="W list, W group, - group, - list", request="W group, W list, - list, - group"),
-        _scripts(check="W list, - list, W group, - group", request="W group, W list, - list, - group"),
-    ),
-    LockStory(
-        9,
-        _scripts(group_1="W group-1, W group-2, - group-2, - group-1",
-                 group_2="W group-2, W group-1, - group-1, - group-2"),
-        _scripts(group_1="W group-1, - group-1, W group-2, - group-2",
-                 group_2="W group-2, - group-2, W group-1, - group-1"),
-    ),
-    LockStory(
-        10,
-        _scripts(check="W op, W group, - group, - op", request="W group, W op, - op, - group"),
-        _scripts(check="W group, W group, - group, - group", request="W group, W group, - group, - group"),
-    ),
-    LockStory(
-        17,
-        _scripts(event="W state, W op, - op, - state", check="W op, W state, - state, - op"),
-        _scripts(event="W state, - state, W op, - op", check="W op, W state, - state, - op"),
-    ),
-    LockStory(
-        18,
-        _scripts(fetch_1="R part-1, R part-2, - part-2, - part-1",
-                 fetch_2="R part-2, R part-1, - part-1, - part-2", **_ROLLS),
-        _scripts(fetch_1="R part-1, - part-1, R part-2, - part-2",
-                 fetch_2="R part-2, - part-2, R part-1, - part-1", **_ROLLS),
-    ),
-    LockStory(
-        57,
-        _scripts(drain="W bucket, W bucket, - bucket, - bucket", add="W bucket, - bucket"),
-        _scripts(drain="W monitor, W monitor, - monitor, - monitor", add="W monitor, - monitor"),
-        frozenset({"bucket"}),
-    ),
-    LockStory(94, _scripts(reaper="W op, J reaper, - op"), _scripts(reaper="W op, - op", owner="J reaper")),
-)  # fmt: skip
+        int(bug),
+        _scripts(said["broken"]),
+        _scripts(said["repaired"]),
+        frozenset(said.get("not_reentrant", "").split()),
+    )
+    for bug, said in tomllib.loads(files(__package__).joinpath("lock_orders.toml").read_text("utf-8")).items()
+)
 
 
 _WORDS = {"W": "lock", "R": "read-lock", "-": "unlock", "J": "join"}

@@ -1,8 +1,8 @@
-"""The shared memory of the completion model, and its atomic actions. Each action is a function of the packed state."""
+"""The shared memory of the completion model."""
 
 from dataclasses import dataclass
 
-from purgatorio_spec.model.packed import Bits, Layout, Place, StepFunction, instruction
+from purgatorio_spec.model.packed import Bits, Instruction, Layout, Place, StepFunction
 
 IDLE, ARMED, TAKEN, CANCELLED = range(4)  # of the operation's timer task
 
@@ -54,59 +54,19 @@ class Memory:
         return state
 
 
-@instruction
-def evaluate(at: Place, memory: Memory, if_ready: str, if_not: str) -> StepFunction:
-    mask, yes, no = memory.ready_mask, at.to(if_ready), at.to(if_not)
-    return lambda state: state + (yes if state & mask == mask else no)
-
-
-@instruction
-def win(at: Place, memory: Memory, if_lost: str, if_won: str) -> StepFunction:
-    """Set `completed` atomically if it is not set; the winner is counted."""
-    mask, one = memory.completed.mask, 1 << memory.wins.shift
-    lost, won = at.to(if_lost), at.to(if_won)
-    return lambda state: state + lost if state & mask else (state | mask) + one + won
-
-
-@instruction
-def claim(at: Place, memory: Memory, target: str) -> StepFunction:
-    """Set `completed` without looking again (the second half of a check-then-set)."""
-    mask, one, two = memory.completed.mask, 1 << memory.wins.shift, 2 << memory.wins.shift
-    move = at.to(target)
-    return lambda state: ((state | mask) if state & two else (state | mask) + one) + move
-
-
-@instruction
-def cancel_timer(at: Place, timer: Bits, target: str) -> StepFunction:
-    """Cancel the timer task; nothing happens to one that is not armed or already taken."""
-    armed, mask, cancelled = ARMED << timer.shift, timer.mask, CANCELLED << timer.shift
-    keep, move = ~mask, at.to(target)
-    return lambda state: ((state & keep) | cancelled if state & mask == armed else state) + move
-
-
-@instruction
-def arm_timer(at: Place, timer: Bits, target: str) -> StepFunction:
-    keep, armed, move = ~timer.mask, ARMED << timer.shift, at.to(target)
-    return lambda state: ((state & keep) | armed) + move
-
-
-@instruction
-def take_timer(at: Place, timer: Bits, target: str) -> StepFunction:
-    """The timer hands the task to its executor; blocked while the task is not armed."""
-    mask, armed, taken = timer.mask, ARMED << timer.shift, TAKEN << timer.shift
-    keep, move = ~mask, at.to(target)
-    return lambda state: ((state & keep) | taken) + move if state & mask == armed else None
-
-
-@instruction
 def look_up(
-    at: Place, memory: Memory, record: Record, key: int, if_watched: str, if_not: str
-) -> StepFunction:
+    label: str, text: str, memory: Memory, record: Record, key: int, if_watched: str, if_not: str
+) -> Instruction:
+    """Read a key's list; a check that starts when the operation is ready is obliged to complete it."""
     watched, obliged, ready = memory.watched[key].mask, record.obliged.mask, memory.ready_mask
-    yes, no = at.to(if_watched), at.to(if_not)
 
-    def step(state: int) -> int:
-        move = yes if state & watched else no
-        return (state | obliged if state & ready == ready else state) + move
+    def make(at: Place) -> StepFunction:
+        yes, no = at.to(if_watched), at.to(if_not)
 
-    return step
+        def step(state: int) -> int:
+            move = yes if state & watched else no
+            return (state | obliged if state & ready == ready else state) + move
+
+        return step
+
+    return Instruction(label, text, make)

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Concatenate, ParamSpec
 
 StepFunction = Callable[[int], int | None]  # None: blocked
-P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,61 +75,35 @@ class Instruction:
         return replace(self, outcomes=outcomes)
 
 
-def instruction(
-    make: Callable[Concatenate[Place, P], StepFunction],
-) -> Callable[Concatenate[str, str, P], Instruction]:
-    """Turns a function that makes an action at a label into one that makes the instruction; label and text come
-    first."""
+def act(
+    label: str,
+    text: str,
+    then: str,
+    *,
+    when: tuple[int, int] = (0, 0),
+    otherwise: str | None = None,
+    sets: Mapping[Bits, int] | None = None,
+    counts: Bits | None = None,
+) -> Instruction:
+    """If the bits of the first number of `when` are those of the second, sets fields, counts, and goes to `then`; if
+    not, it goes to `otherwise`, or is blocked. It counts to two and stays there: the properties ask only for more than
+    one."""
+    test, value = when
+    given = sets or {}
+    keep, put = ~sum(bits.mask for bits in given), sum(bits.put(0, number) for bits, number in given.items())
+    one, two = (0, 0) if counts is None else (1 << counts.shift, 2 << counts.shift)
 
-    def build(label: str, text: str, /, *args: P.args, **kwargs: P.kwargs) -> Instruction:
-        return Instruction(label, text, lambda at: make(at, *args, **kwargs))
+    def make(at: Place) -> StepFunction:
+        move, stay = at.to(then), None if otherwise is None else at.to(otherwise)
 
-    return build
+        def step(state: int) -> int | None:
+            if state & test != value:
+                return None if stay is None else state + stay
+            return (state & keep | put) + (move if state & two else move + one)
 
+        return step
 
-@instruction
-def goto(at: Place, target: str) -> StepFunction:
-    """An action that only jumps (a call or a return that another action waits for)."""
-    move = at.to(target)
-    return lambda state: state + move
-
-
-@instruction
-def raise_flag(at: Place, bit: Bits, target: str) -> StepFunction:
-    mask, move = bit.mask, at.to(target)
-    return lambda state: (state | mask) + move
-
-
-@instruction
-def clear_flag(at: Place, bit: Bits, target: str) -> StepFunction:
-    keep, move = ~bit.mask, at.to(target)
-    return lambda state: (state & keep) + move
-
-
-@instruction
-def branch(at: Place, bits: Bits, if_set: str, if_clear: str) -> StepFunction:
-    """Read a flag, or whether a field is not 0, and go where it says."""
-    mask, yes, no = bits.mask, at.to(if_set), at.to(if_clear)
-    return lambda state: state + (yes if state & mask else no)
-
-
-@instruction
-def test_and_set(at: Place, bit: Bits, if_set: str, if_clear: str) -> StepFunction:
-    mask, yes, no = bit.mask, at.to(if_set), at.to(if_clear)
-    return lambda state: state + yes if state & mask else (state | mask) + no
-
-
-@instruction
-def block(at: Place, lock: Bits, target: str) -> StepFunction:
-    mask, move = lock.mask, at.to(target)
-    return lambda state: None if state & mask else (state | mask) + move
-
-
-@instruction
-def bump(at: Place, counter: Bits, target: str) -> StepFunction:
-    """Count to two and stay there; the properties ask only for more than one."""
-    one, two, move = 1 << counter.shift, 2 << counter.shift, at.to(target)
-    return lambda state: (state if state & two else state + one) + move
+    return Instruction(label, text, make)
 
 
 END = "end"

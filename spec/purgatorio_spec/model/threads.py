@@ -1,30 +1,29 @@
 """The programs of the threads in the completion model: an event, the registration, the expiry, a lock holder."""
 
-from purgatorio_spec.model.memory import (
-    Memory,
-    Record,
-    arm_timer,
-    cancel_timer,
-    claim,
-    evaluate,
-    look_up,
-    take_timer,
-    win,
-)
-from purgatorio_spec.model.packed import (
-    END,
-    Instruction,
-    block,
-    branch,
-    bump,
-    clear_flag,
-    goto,
-    raise_flag,
-    test_and_set,
-)
+from functools import partial
+
+from purgatorio_spec.model.memory import ARMED, CANCELLED, TAKEN, Memory, Record, look_up
+from purgatorio_spec.model.packed import END, Bits, Instruction, act
 from purgatorio_spec.model.variant import Acquire, Force, Variant
 
 Instructions = list[Instruction]
+
+
+def is_at(bits: Bits, value: int) -> tuple[int, int]:
+    return bits.mask, bits.put(0, value)
+
+
+def branch(label: str, text: str, bit: Bits, if_set: str, if_clear: str) -> Instruction:
+    return act(label, text, if_set, when=is_at(bit, 1), otherwise=if_clear)
+
+
+def take(label: str, text: str, bit: Bits, target: str, *, held: str | None = None) -> Instruction:
+    """Set a flag, once it is clear; with `held`, go there if it is not."""
+    return act(label, text, target, when=is_at(bit, 0), otherwise=held, sets={bit: 1})
+
+
+def clear_flag(label: str, text: str, bit: Bits, target: str) -> Instruction:
+    return act(label, text, target, sets={bit: 0})
 
 
 class Threads:
@@ -38,7 +37,7 @@ class Threads:
         publish, check = f"make its part of the condition true (key k{key})", f"check_and_complete(k{key})"
         there = {"look": "the operation is there", END: "nothing watched"}
         return [
-            raise_flag("publish", publish, record.published, "look-up"),
+            act("publish", publish, "look-up", sets={record.published: 1}),
             look_up("look-up", f"{check}: read the list", self.memory, record, key, "look", END).says(there),
             self._completed("look", END, "lock"),
             *self._try("", END),
@@ -53,31 +52,46 @@ class Threads:
     def expiry(self) -> Instructions:
         memory, lost = self.memory, END if self.variant.expiry_needs_win else "expire"
         locks = self.variant.force is Force.UNDER_LOCK
-        take = take_timer("take", "the time-out is due", memory.timer, "peek" if locks else "force")
+        due = act(
+            "take", "the time-out is due", "peek" if locks else "force", when=is_at(memory.timer, ARMED),
+            sets={memory.timer: TAKEN},
+        )  # fmt: skip
         forces = self._force("", "won", lost)
         if locks:
             peek = branch("peek", "force_complete: completed?", memory.completed, lost, "lock")
             forces = [
                 peek.says({lost: "yes, lost", "lock": "no"}),
-                block("lock", "lock the operation", memory.lock, "force"),
+                take("lock", "lock the operation", memory.lock, "force"),
                 clear_flag("unlock-won", "unlock", memory.lock, "won"),
                 clear_flag("unlock-lost", "unlock", memory.lock, lost),
                 *self._force("", "unlock-won", "unlock-lost"),
             ]
         return [
-            take,
+            due,
             *forces,
-            raise_flag("won", "force_complete returns true", memory.expiry_won, "expire"),
-            bump("expire", "on_expiration", memory.expirations, END),
+            act("won", "force_complete returns true", "expire", sets={memory.expiry_won: 1}),
+            act("expire", "on_expiration", END, counts=memory.expirations),
         ]
 
     def holder(self) -> Instructions:
         """A thread that holds the operation's lock for its own business (KAFKA-8334), outside any check."""
         lock = self.memory.lock
         return [
-            block("hold", "lock the operation, for another purpose", lock, "release"),
+            take("hold", "lock the operation, for another purpose", lock, "release"),
             clear_flag("release", "unlock", lock, END),
         ]
+
+    def _cancel(self, label: str, target: str) -> Instruction:
+        """Nothing happens to a timer task that is not armed, or already taken."""
+        timer = self.memory.timer
+        return act(
+            label,
+            "cancel the timer task",
+            target,
+            when=is_at(timer, ARMED),
+            otherwise=target,
+            sets={timer: CANCELLED},
+        )
 
     def _completed(self, label: str, if_yes: str, if_no: str, text: str = "completed?") -> Instruction:
         return branch(label, text, self.memory.completed, if_yes, if_no).says({if_yes: "yes", if_no: "no"})
@@ -88,28 +102,33 @@ class Threads:
         force, claiming, cancel, begin, finish = (
             prefix + name for name in ("force", "claim", "cancel", "begin", "finish")
         )
+        completes = partial(act, sets={memory.completed: 1}, counts=memory.wins)
         if how in (Force.CHECK_THEN_SET, Force.AFTER_CALLBACK):
             sets_next = how is Force.CHECK_THEN_SET
             unset = claiming if sets_next else cancel
             look = branch(force, "force_complete: completed?", memory.completed, lost, unset)
             decide = [
                 look.says({lost: "lost", unset: "not completed"}),
-                claim(claiming, "set completed", memory, cancel if sets_next else won),
+                completes(claiming, "set completed", cancel if sets_next else won),
             ]
         else:
-            decide = [win(force, "force_complete", memory, lost, cancel).says({lost: "lost", cancel: "won"})]
+            wins = completes(force, "force_complete", cancel, when=is_at(memory.completed, 0), otherwise=lost)
+            decide = [wins.says({lost: "lost", cancel: "won"})]
         return [
             *decide,
-            cancel_timer(cancel, "cancel the timer task", memory.timer, begin),
-            bump(begin, "on_complete starts", memory.calls, finish),
-            goto(finish, "on_complete ends", claiming if how is Force.AFTER_CALLBACK else won),
+            self._cancel(cancel, begin),
+            act(begin, "on_complete starts", finish, counts=memory.calls),
+            act(finish, "on_complete ends", claiming if how is Force.AFTER_CALLBACK else won),
         ]
 
     def _evaluate(self, prefix: str, won: str, lost: str) -> Instructions:
         """`try_complete`: read the condition, and if it holds call `force_complete`; starts at `prefix`evaluate."""
         skips = self.variant.true_without_force
         ready = won if skips else prefix + "force"
-        read = evaluate(prefix + "evaluate", "try_complete reads the condition", self.memory, ready, lost)
+        mask = self.memory.ready_mask
+        read = act(
+            prefix + "evaluate", "try_complete reads the condition", ready, when=(mask, mask), otherwise=lost
+        )
         return [read.says({ready: "true", lost: "false"}), *([] if skips else self._force(prefix, won, lost))]
 
     def _try(self, prefix: str, leave: str) -> Instructions:
@@ -124,10 +143,10 @@ class Threads:
         lock, unlock = self.memory.lock, prefix + "unlock"
         unlocks = clear_flag(unlock, "unlock", lock, leave)
         return [
-            block(prefix + "lock", "lock the operation", lock, prefix + "held"),
+            take(prefix + "lock", "lock the operation", lock, prefix + "held"),
             self._completed(prefix + "held", unlock, prefix + "evaluate"),
             *self._evaluate(prefix, unlock, unlock),
-            unlocks if self.variant.unlocks else goto(unlock, "return without unlocking", leave),
+            unlocks if self.variant.unlocks else act(unlock, "return without unlocking", leave),
         ]
 
     def _maybe_try(self, prefix: str, leave: str, again: str) -> Instructions:
@@ -139,7 +158,7 @@ class Threads:
             prefix + name for name in ("unlock", "read-flag", "set-flag", "loop", "clear", "evaluate")
         )
         held, entered = leave if gives_up else set_flag, clear if clears else begin
-        taken = test_and_set(prefix + "lock", "try_lock", memory.lock, held, entered)
+        taken = take(prefix + "lock", "try_lock", memory.lock, entered, held=held)
         section = [
             taken.says({held: "held by another thread", entered: "taken"}),
             *([clear_flag(clear, "clear the pending flag", memory.pending, begin)] if clears else []),
@@ -151,7 +170,7 @@ class Threads:
         last = again == leave
         retry = leave if last else loop
         reads = branch(read, "read the pending flag", memory.pending, retry, leave)
-        sets = test_and_set(set_flag, "set the pending flag", memory.pending, leave, retry)
+        sets = take(set_flag, "set the pending flag", memory.pending, retry, held=leave)
         if last:
             return [*section, reads, sets]
         return [
@@ -165,7 +184,7 @@ class Threads:
         lock, rechecks = self.memory.lock, self.variant.recheck
         watched = "second-evaluate" if rechecks else "r-unlock"
         return [
-            block("r-lock", "lock the operation", lock, "first-evaluate"),
+            take("r-lock", "lock the operation", lock, "first-evaluate"),
             *self._evaluate("first-", "r-unlock", "see-0"),
             *(step for key, then in self._keys(watched) for step in self._watch(key, then, "r-unlock")),
             *(self._evaluate("second-", "r-unlock", "r-unlock") if rechecks else []),
@@ -194,18 +213,18 @@ class Threads:
         put, completed = f"watch-{key}", self.memory.completed
         return [
             branch(f"see-{key}", "completed?", completed, leave, put).says({leave: "yes, stop", put: "no"}),
-            raise_flag(put, f"watch under k{key}", self.memory.watched[key], following),
+            act(put, f"watch under k{key}", following, sets={self.memory.watched[key]: 1}),
         ]
 
     def _add_to_timer(self) -> Instructions:
         timer, looks_again = self.memory.timer, self.variant.cancel_after_late_add
         section = [
             self._completed("add-look", END, "add"),
-            arm_timer("add", "add to the timer", timer, "late-look" if looks_again else END),
+            act("add", "add to the timer", "late-look" if looks_again else END, sets={timer: ARMED}),
         ]
         if looks_again:
             section += [
                 self._completed("late-look", "late-cancel", END, "completed meanwhile?"),
-                cancel_timer("late-cancel", "cancel the timer task", timer, END),
+                self._cancel("late-cancel", END),
             ]
         return section

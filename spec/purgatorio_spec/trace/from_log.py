@@ -18,17 +18,17 @@ addition, only the requests that wait at one moment are in memory.
 
 import csv
 import io
+import json
 import os
 import re
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heappop, heappush
 from importlib import import_module
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -54,6 +54,8 @@ LOG_CLAUSES: Final[Mapping[str, str]] = {
 _BATCH_ROWS: Final = 20_000
 _MEMORY: Final = "512MB"
 _SHOWN_COLUMNS: Final = 12
+_FIRST_ROWS: Final = 100
+"""The names of these objects are the columns of JSON lines."""
 _UNKNOWN_WORDS: Final = 1_000
 """The column may hold free text: so many different ones are counted."""
 _LINE_MOST: Final = 16 << 20
@@ -62,7 +64,6 @@ _DELIMITERS: Final = ",;\t|"
 _ROW_LINES: Final = 100
 """A row of a CSV with line ends in its texts has so many lines at most: a quote that is not closed costs no more."""
 _MEND: Final = ": mend the file, or leave such lines out with --keep-going"
-_LINES_TOLD: Final = 10_000
 _LEFT_OUT_SHOWN: Final = 5
 _RANK: Final[Mapping[str, int]] = {"event": 0, "enqueued": 1, "completed": 2, "timed_out": 3}
 """Of one time: an event does not count for what is enqueued then."""
@@ -77,6 +78,12 @@ _LEFT_OUT: Final = "left out"
 
 Point = tuple[int, int, int, str, str | None, str | None, int | None]
 """t, rank, row, what, id, keys as JSON, time-out: a row of `_POINTS`."""
+
+Row = dict[str, str | None]
+
+
+class _BreaksOff(str):
+    """Stands for all that comes after the place at which a file is cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +111,6 @@ class _Read:
     left_out: int = 0
     why_left_out: dict[str, tuple[str, int]] = field(default_factory=dict)
     """By kind, the first in words, and how many."""
-    bad_lines: dict[int, str] = field(default_factory=dict)
-    """The first rows of a mended copy that stand for lines that are none, by number."""
     unknown: dict[str, int] = field(default_factory=dict)
     absent: list[tuple[str, str]] = field(default_factory=list)
     """Columns of an end that no request had, with that end."""
@@ -142,8 +147,7 @@ def convert_log(
             database.execute("SET TimeZone = 'UTC'")
             database.execute("SET preserve_insertion_order = true")
             read = _Read(keep_going)
-            readable = _mended(source, Path(scratch), read) if keep_going else source
-            _load(database, readable, source, mapping, read, progress)
+            _load(database, source, mapping, read, progress)
             notes = _sound(database, mapping, read)
             ends = _ends(database, mapping)
             header = _header(source, mapping)
@@ -192,50 +196,38 @@ def _duckdb() -> Any:
 
 
 def _load(
-    database: Any,
-    readable: Path,
-    source: Path,
-    mapping: LogMapping,
-    read: _Read,
-    progress: Callable[[int], None] | None,
+    database: Any, source: Path, mapping: LogMapping, read: _Read, progress: Callable[[int], None] | None
 ) -> None:
     database.execute(
         "CREATE TABLE points (t BIGINT, rank TINYINT, row BIGINT, what VARCHAR, id VARCHAR, keys VARCHAR,"
         " delay_ns BIGINT)"
     )
-    duckdb = _duckdb()
-    reading = database.cursor()
     given = dict.fromkeys(mapping.columns, 0)
     latest_t: int | None = None
-    try:
-        reading.execute("SET TimeZone = 'UTC'")
-        query, arguments = _query(reading, readable, source, mapping)
-        for batch in reading.sql(query, params=arguments).to_arrow_reader(_BATCH_ROWS):
-            columns = {name: batch.column(place).to_pylist() for place, name in enumerate(mapping.columns)}
-            points: list[Point] = []
-            for values in zip(*columns.values(), strict=True):
-                read.rows += 1
-                fields = dict(zip(columns, values, strict=True))
-                for name, value in fields.items():
-                    given[name] += value not in (None, "")
-                made = _points_of(fields, mapping, read)
-                if mapping.by_event and made:
-                    if latest_t is not None and made[0][0] < latest_t:
-                        read.backwards += 1
-                        read.backwards_row = read.backwards_row or read.rows
-                    latest_t = max(latest_t or made[0][0], made[0][0])
-                points += made
-            _insert(database, points)
-            if progress is not None:
-                progress(read.rows)
-    except (duckdb.Error, pa.ArrowInvalid) as bad:
-        line = _first_bad_line(source)
-        why = (
-            _printable(str(bad).split("\n", 1)[0].rstrip()) + ": mend the file"
-            if line is None
-            else line + _MEND
-        )
-        raise CannotConvert(f"{source} cannot be read: {why}") from None
+    rows = _rows_with(mapping.columns, source, database.cursor(), read.keep_going)
+    while some := list(islice(rows, _BATCH_ROWS)):
+        points: list[Point] = []
+        for row in some:
+            read.rows += not isinstance(row, _BreaksOff)
+            if isinstance(row, str):
+                read.leave_out(
+                    f"the file breaks off after row {read.rows:,} ({row})"
+                    if isinstance(row, _BreaksOff)
+                    else row
+                )
+                continue
+            for name, value in row.items():
+                given[name] += value not in (None, "")
+            made = _points_of(row, mapping, read)
+            if mapping.by_event and made:
+                if latest_t is not None and made[0][0] < latest_t:
+                    read.backwards += 1
+                    read.backwards_row = read.backwards_row or read.rows
+                latest_t = max(latest_t or made[0][0], made[0][0])
+            points += made
+        _insert(database, points)
+        if progress is not None:
+            progress(read.rows)
     if read.rows == 0:
         raise CannotConvert(f"{source} has no rows")
     ends = {mapping.completed: "was completed", mapping.timed_out: "timed out"}
@@ -249,38 +241,32 @@ def _load(
             )
 
 
-def _query(reading: Any, readable: Path, source: Path, mapping: LogMapping) -> tuple[str, list[str]]:
-    """What selects the mapping's columns as texts, in the order of the file. `readable`: `source`, or its mended
-    copy."""
-    chosen = ", ".join(f"CAST({_quoted(column)} AS VARCHAR)" for column in mapping.columns)
-    layout = _layout(source)
-    if layout == "lines":
-        there = _first_names(reading, readable)
-        types = "{" + ", ".join(f"{_text(column)}: 'VARCHAR'" for column in mapping.columns) + "}"
-        table, arguments = f"read_json(?, format = 'newline_delimited', columns = {types})", [str(readable)]
-    elif layout == "columns":
-        form = "" if readable is source else ", delim = ',', quote = '\"', escape = '\"'"
-        table, arguments = (
-            f"read_csv(?, all_varchar = true, header = true, null_padding = false{form})",
-            [str(readable)],
-        )
-        there = _described(reading, table, arguments)
-    elif source.name.lower().endswith(".parquet") or source.read_bytes()[:4] == b"PAR1":
-        table, arguments = "read_parquet(?)", [str(source)]
-        there = _described(reading, table, arguments)
-    else:
-        raise CannotConvert(
-            f"{source.name}: a log is .jsonl, .ndjson, .csv or .tsv (also .gz, .zst), or .parquet"
-        )
-    for column in mapping.columns:
+def _rows_with(columns: Sequence[str], source: Path, reading: Any, keep_going: bool) -> Iterator[Row | str]:
+    """The texts of these columns of each row, in the order of the file; of a line that is no row, why."""
+    form = _layout(source)
+    header, rows = (
+        ([], _objects(source))
+        if form == "lines"
+        else _csv(source)
+        if form == "columns"
+        else _parquet(source, columns, reading)
+    )
+    rows = rows if keep_going else map(partial(_required, source), rows)
+    first = list(islice(rows, _FIRST_ROWS))
+    there = header or list(dict.fromkeys(name for row in first if isinstance(row, dict) for name in row))
+    for column in columns:
         if column not in there:
-            bad = _first_bad_line(source, having=column) if layout == "columns" else None
-            if bad is not None:
-                raise CannotConvert(f"{source} cannot be read: {bad}{_MEND}")
             more = ", ..." if len(there) > _SHOWN_COLUMNS else ""
             names = ", ".join(_printable(name) for name in there[:_SHOWN_COLUMNS])
             raise CannotConvert(f"{source} has no column {column!r}; it has {names}{more}")
-    return f"SELECT {chosen} FROM {table}", arguments
+    for row in chain(first, rows):
+        yield {name: row.get(name) for name in columns} if isinstance(row, dict) else row
+
+
+def _required(source: Path, row: Row | str) -> Row | str:
+    if isinstance(row, str):
+        raise CannotConvert(f"{source} cannot be read: {row}{_MEND}")
+    return row
 
 
 def _layout(source: Path) -> Literal["lines", "columns"] | None:
@@ -291,102 +277,111 @@ def _layout(source: Path) -> Literal["lines", "columns"] | None:
     return "columns" if plain.endswith((".csv", ".tsv", ".txt")) else None
 
 
-def _described(reading: Any, table: str, arguments: list[str]) -> list[str]:
-    rows = reading.execute(f"DESCRIBE SELECT * FROM {table}", arguments).fetchall()
-    return [str(row[0]) for row in rows]
+def _parquet(source: Path, columns: Sequence[str], reading: Any) -> tuple[list[str], Iterator[Row | str]]:
+    """The names of all columns, and the rows, with these columns as texts."""
+    if not source.name.lower().endswith(".parquet") and source.read_bytes()[:4] != b"PAR1":
+        raise CannotConvert(
+            f"{source.name}: a log is .jsonl, .ndjson, .csv or .tsv (also .gz, .zst), or .parquet"
+        )
+    place = [str(source)]
+    try:
+        reading.execute("SET TimeZone = 'UTC'")
+        described = reading.execute("DESCRIBE SELECT * FROM read_parquet(?)", place).fetchall()
+        names = [str(row[0]) for row in described]
+        quoted = (name.replace('"', '""') for name in columns if name in names)
+        chosen = ", ".join(f'CAST("{name}" AS VARCHAR) AS "{name}"' for name in quoted) or "NULL"
+        rows = reading.execute(f"SELECT {chosen} FROM read_parquet(?)", place).to_arrow_reader(_BATCH_ROWS)
+    except _duckdb().Error as bad:
+        why = _printable(str(bad).split("\n", 1)[0].rstrip())
+        raise CannotConvert(f"{source} cannot be read: {why}: mend the file") from None
+    return names, (row for batch in rows for row in batch.to_pylist())
 
 
-def _first_names(reading: Any, source: Path) -> list[str]:
-    """The names of the first line's object; of later lines other names are read too."""
-    found = reading.execute(
-        "SELECT json_keys(json) FROM read_json_objects(?, format = 'newline_delimited') LIMIT 100",
-        [str(source)],
-    ).fetchall()
-    return list(dict.fromkeys(name for (names,) in found for name in names or ()))
+def _csv(source: Path) -> tuple[list[str], Iterator[Row | str]]:
+    """The header, and the rows."""
+    rows = _csv_rows(_lines(source))
+    header = next(rows, [])
+    if isinstance(header, str):
+        return [], iter((header,))
+    return header, (row if isinstance(row, str) else dict(zip(header, row, strict=True)) for row in rows)
 
 
-def _first_bad_line(source: Path, having: str = "") -> str | None:
-    """The first line of a text that is no row, in words: DuckDB names another line, or none. `having`: only if the
-    header of the CSV names this column."""
-    with suppress(OSError, pa.ArrowInvalid, csv.Error):
-        rows = _text_rows(source)
-        first = next(rows, None)
-        if first is not None and having and having not in first[0]:
-            return None
-        return next((why for _, why in chain([first] if first else [], rows) if why), None)
-    return None
-
-
-def _mended(source: Path, scratch: Path, read: _Read) -> Path:
-    """A copy of a text in which an empty row stands for each line that is no row, so that the rows keep their
-    numbers."""
-    layout = _layout(source)
-    if layout is None:
-        return source
-    copy = scratch / ("mended.jsonl" if layout == "lines" else "mended.csv")
-    number = 0
-    with copy.open("w", encoding="utf-8", newline="") as out:
-        rows = csv.writer(out, quoting=csv.QUOTE_ALL)
-        try:
-            for number, (row, why) in enumerate(_text_rows(source), layout == "lines"):
-                if why is not None and len(read.bad_lines) < _LINES_TOLD:
-                    read.bad_lines[number] = why
-                if layout == "lines":
-                    out.write(f"{'{}' if why else row[0].strip()}\n")
-                else:
-                    rows.writerow([""] * len(row) if why else row)
-        except (OSError, pa.ArrowInvalid) as cut:
-            read.leave_out(f"the file breaks off after row {number:,} ({_printable(str(cut))})")
-    return copy
-
-
-def _text_rows(source: Path) -> Iterator[tuple[list[str], str | None]]:
-    """The rows of a text, each in its columns (of JSON lines one, with all), and, where a line is no row, why. The
-    first row of a CSV is its header. Blank lines are left out."""
-    layout = _layout(source)
+def _lines(source: Path) -> Iterator[str]:
+    """The lines of a text; what breaks it off is the last one."""
     stream: Any = pa.input_stream(str(source), compression="detect")
-    with io.TextIOWrapper(stream, "utf-8-sig", errors="replace") as text:
-        lines = iter(partial(text.readline, _LINE_MOST), "")
-        if layout == "lines":
-            for number, line in enumerate(lines, 1):
-                if line.strip():
-                    yield [line], None if _is_object(line) else f"line {number:,} is no JSON object"
-        elif layout == "columns":
-            first = next(lines, "")
-            yield from _csv_rows(chain([first], lines), max(_DELIMITERS, key=first.count))
+    with io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape") as text:
+        try:
+            yield from iter(partial(text.readline, _LINE_MOST), "")
+        except (OSError, pa.ArrowInvalid) as cut:
+            yield _BreaksOff(_printable(str(cut)))
 
 
-def _csv_rows(lines: Iterator[str], delimiter: str) -> Iterator[tuple[list[str], str | None]]:
-    """A row whose quote is not closed within some lines is bad, and the lines after its first are rows again."""
-    width, number = 0, 0
+def _objects(source: Path) -> Iterator[Row | str]:
+    for number, line in enumerate(_lines(source), 1):
+        if isinstance(line, _BreaksOff):
+            yield line
+        elif line.strip():
+            row = _object(line)
+            yield f"line {number:,} is no JSON object" if row is None or not _is_utf8(line, row) else row
+
+
+def _object(line: str) -> Row | None:
+    """The members of an object as texts: numbers as they stand there."""
+    try:
+        found: object = json.loads(line, parse_float=str, parse_int=str, parse_constant=str)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    return {
+        name: value if value is None or isinstance(value, str) else json.dumps(value)
+        for name, value in found.items()
+    }
+
+
+def _is_utf8(line: str, row: Row) -> bool:
+    """Whether every text of it can be written."""
+    if line.isascii() and "\\u" not in line:
+        return True
+    try:
+        "".join(map(str, (*row, *row.values()))).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _csv_rows(lines: Iterator[str]) -> Iterator[list[str] | str]:
+    """The rows, the header first. A row whose quote is not closed within some lines is bad, and the lines after its
+    first are rows again."""
+    delimiter, width, number = "", 0, 0
     again: deque[str] = deque()
     for line in iter(lambda: again.popleft() if again else next(lines, ""), ""):
+        if isinstance(line, _BreaksOff):
+            yield line
+            return
+        delimiter = delimiter or max(_DELIMITERS, key=line.count)
         taken = [line]
         while sum(one.count('"') for one in taken) % 2 and len(taken) < _ROW_LINES:
             more = again.popleft() if again else next(lines, "")
             if not more:
                 break
             taken.append(more)
-        rows = [row for row in csv.reader(taken, delimiter=delimiter) if row]
         number += 1
+        try:
+            rows = [row for row in csv.reader(taken, delimiter=delimiter) if row]
+            "".join(taken).encode()
+        except (csv.Error, UnicodeEncodeError) as bad:
+            again.extendleft(reversed(taken[1:]))
+            yield f"line {number:,} cannot be read ({_printable(str(bad))})"
+            continue
         width = width or (len(rows[0]) if rows else 0)
         if len(rows) == 1 and len(rows[0]) == width:
             number += len(taken) - 1
-            yield rows[0], None
+            yield rows[0]
         elif rows:
             again.extendleft(reversed(taken[1:]))
             found = len(next(csv.reader([line], delimiter=delimiter)))
-            yield (
-                [""] * width,
-                f"line {number:,} has {found} column{'s' * (found > 1)}, and the first line has {width}",
-            )
-
-
-def _is_object(line: str) -> bool:
-    try:
-        return not line.strip() or isinstance(orjson.loads(line), dict)
-    except orjson.JSONDecodeError:
-        return False
+            yield f"line {number:,} has {found} column{'s' * (found > 1)}, and the first line has {width}"
 
 
 def _printable(text: str) -> str:
@@ -394,19 +389,11 @@ def _printable(text: str) -> str:
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _text(name: str) -> str:
-    return "'" + name.replace("'", "''") + "'"
-
-
 def _points_of(fields: Mapping[str, str | None], mapping: LogMapping, read: _Read) -> list[Point]:
     """The points of a row. One that is left out takes all others of its request with it."""
     try:
         if read.keep_going and not any(fields.values()):
-            raise CannotConvert(read.bad_lines.get(read.rows, f"row {read.rows:,}: no row, or an empty one"))
+            raise CannotConvert(f"row {read.rows:,} is empty")
         return list(_points(fields, mapping, read))
     except CannotConvert as bad:
         read.leave_out(str(bad))

@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 
 from purgatorio.sync import Worker
 from purgatorio_stress.explorer.controlled import ControlledSync, K
+from purgatorio_stress.explorer.order import Clock, Order
 from purgatorio_stress.explorer.primitives import (
     ControlledAtomic,
     ControlledCell,
@@ -34,71 +35,20 @@ RACE: Final = "data race"
 
 T = TypeVar("T")
 
-_Clock = dict[int, int]
 
-
-class Clocks:
-    """Who knows what, in one run. `found` is called with the text of each race."""
+class Clocks(Order[str]):
+    """`found` is called with the text of each race."""
 
     def __init__(self, run: Execution, found: Callable[[str], object]) -> None:
-        self._run = run
+        super().__init__(run)
         self._found = found
-        self._tasks: dict[int, _Clock] = {}
-        self._given: dict[tuple[int, str], _Clock] = {}
-        self._writes: dict[int, tuple[int, int, str]] = {}
-        self._reads: dict[int, dict[int, tuple[int, str]]] = {}
-
-    def mine(self) -> _Clock:
-        task = self._run.current.index
-        return self._tasks.setdefault(task, {task: 1})
-
-    def take(self, oid: int, side: str = "") -> None:
-        """What was given there comes before what follows."""
-        if self._run.live:
-            self.learn(self._given.get((oid, side), {}))
-
-    def learn(self, other: _Clock) -> None:
-        """All that `other` knows comes before what follows."""
-        mine = self.mine()
-        for task, count in other.items():
-            if mine.get(task, 0) < count:
-                mine[task] = count
-
-    def give(self, oid: int, side: str = "") -> None:
-        """What the task has done comes before what follows a `take` there."""
-        if self._run.live:
-            given = self._given.setdefault((oid, side), {})
-            for task, count in self.tell().items():
-                if given.get(task, 0) < count:
-                    given[task] = count
-
-    def tell(self) -> _Clock:
-        """A copy of what the task knows; what it does next is not in it."""
-        task, mine = self._run.current.index, self.mine()
-        told = dict(mine)
-        mine[task] += 1
-        return told
 
     def use(self, oid: int, name: str, *, writes: bool) -> None:
-        if not self._run.live:
-            return
-        task, mine, place = self._run.current.index, self.mine(), _place()
-        write = self._writes.get(oid)
-        if write is not None and write[0] != task and mine.get(write[0], 0) < write[1]:
-            self._race(name, write[2], place)
-        reads = self._reads.setdefault(oid, {})
-        if not writes:
-            reads[task] = mine[task], place
-            return
-        for other, (count, where) in reads.items():
-            if other != task and mine.get(other, 0) < count:
-                self._race(name, where, place)
-        reads.clear()
-        self._writes[oid] = task, mine[task], place
-
-    def _race(self, name: str, one: str, other: str) -> None:
-        first, second = sorted((one, other))
-        self._found(f"{RACE} on {name}: {first} and {second}")
+        if self.run.live:
+            place = _place()
+            for where in self.unordered(oid, place, writes=writes):
+                first, second = sorted((where, place))
+                self._found(f"{RACE} on {name}: {first} and {second}")
 
 
 def _place() -> str:
@@ -179,8 +129,7 @@ class _Atomic(ControlledAtomic[T]):
 
     def get_and_set(self, value: T, /) -> T:
         before = super().get_and_set(value)
-        self._clocks.take(self.oid)
-        self._clocks.give(self.oid)
+        self._clocks.exchange(self.oid)
         return before
 
     def compare_and_set(self, expected: T, value: T, /) -> bool:
@@ -192,8 +141,7 @@ class _Atomic(ControlledAtomic[T]):
 
     def add(self: _Atomic[int], delta: int, /) -> int:
         value = super().add(delta)
-        self._clocks.take(self.oid)
-        self._clocks.give(self.oid)
+        self._clocks.exchange(self.oid)
         return value
 
 
@@ -250,7 +198,7 @@ class _Cell(ControlledCell[T]):
 
 
 class _Worker:
-    def __init__(self, inner: Worker, clocks: Clocks, known: _Clock) -> None:
+    def __init__(self, inner: Worker, clocks: Clocks, known: Clock) -> None:
         self._inner = inner
         self._clocks = clocks
         self._known = known
@@ -287,7 +235,7 @@ class RacingSync(ControlledSync):
 
     def spawn(self, name: str, body: Callable[[], None]) -> Worker:
         clocks, told = self._clocks, self._clocks.tell()
-        known: _Clock = {}
+        known: Clock = {}
 
         def knowing() -> None:
             clocks.learn(told)

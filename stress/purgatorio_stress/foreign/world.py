@@ -12,16 +12,16 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from types import CodeType, FrameType
 from typing import Final, NoReturn
 
+from purgatorio_stress.explorer.order import Order
 from purgatorio_stress.explorer.run import Execution, Shared
 from purgatorio_stress.explorer.step import READ, WRITE
 from purgatorio_stress.explorer.task import ExecutionEnd, Gate, Task
 from purgatorio_stress.printed import Race
 
-_Clock = dict[int, int]
 _Place = tuple[CodeType, int]
 """The code, and the instruction in it: the line is found out where it is shown."""
 
@@ -55,14 +55,6 @@ class Row:
     outcome: str = ""
 
 
-@dataclass(slots=True)
-class _Memory:
-    """The last write of a plain location and the reads since."""
-
-    write: tuple[int, int, _Place] | None = None
-    reads: dict[int, tuple[int, _Place]] = field(default_factory=dict)
-
-
 class World:
     """See the module. One for each loaded program; `begin` starts a run."""
 
@@ -90,8 +82,6 @@ class World:
         """A schedule did not fit the code that it was made from: the code is not deterministic."""
         self.loading = True
         self.threads_made = 0
-        self.clocks: dict[int, _Clock] = {}
-        self.ends: dict[int, _Clock] = {}
         self.bodies: dict[Task, object] = {}
         self.act_thread: Callable[[Task], object] = _not_loaded
         self.names: dict[int, str] = {}
@@ -100,10 +90,9 @@ class World:
         self.numbers: dict[tuple[int, str], tuple[object, int]] = {}
         """By `id` and attribute of what has a location: itself, or a weak reference to it, and the number."""
         self._identities: dict[int, tuple[object, int]] = {}
-        self._memory: dict[int, _Memory] = {}
         self._unseen: set[_Place] = set()
-        self._sync: dict[int, _Clock] = {}
         self.run = Execution(_Nobody(), [])
+        self._order: Order[_Place] = Order(self.run)
         self.point: Callable[[int, int], None] = self.run.point
         self._real_threads = 0
         self._time_shown = 0
@@ -120,17 +109,16 @@ class World:
         run.current.made = max((shared.oid for shared in self.kept), default=0)
         run.exits = self.exits
         self.run = run
+        self._order = Order(run)
+        self.synchronise = self._order.exchange
         self.point = run.point if self.rows is None else self._record
         for shared in self.kept:
             shared.run = run
         self.threads_made = 0
-        self.clocks = {0: {0: 1}}
         self.bodies.clear()
         self.numbers.clear()
         self.generators.clear()
-        self._memory.clear()
         self.run_races.clear()
-        self._sync.clear()
         self.names.clear()
         self._early_used.clear()
         self._calls.clear()
@@ -251,31 +239,11 @@ class World:
             self.diverged = True
             run.finish(ExecutionEnd("cut"))
 
-    def synchronise(self, number: int) -> None:
-        """An operation on something that orders: all before it here comes before all after the next one there."""
-        task = self.run.current.index
-        mine = self.clocks.get(task)
-        if mine is None:
-            mine = self.clocks[task] = {task: 1}
-        theirs = self._sync.get(number)
-        if theirs is not None:
-            for other, clock in theirs.items():
-                if mine.get(other, 0) < clock:
-                    mine[other] = clock
-        self._sync[number] = mine.copy()
-        mine[task] = mine.get(task, 0) + 1
-
     def started(self, child: Task) -> None:
-        """What the present task has done comes before all that `child` does."""
-        task = self.run.current.index
-        mine = self.clocks.setdefault(task, {task: 1})
-        self.clocks[child.index] = {**mine, child.index: 1}
-        mine[task] += 1
+        self._order.begin(child.index)
 
     def ended(self, child: Task) -> None:
-        """What `child` did comes before what the present task does next."""
-        task = self.run.current.index
-        _join(self.clocks.setdefault(task, {task: 1}), self.clocks.get(child.index, {}))
+        self._order.end(child.index)
 
     def plain(
         self, number: int, kind: int, thing: object, name: str, frame: FrameType, *, unseen: bool = False
@@ -286,27 +254,11 @@ class World:
         """
         if not self.run.live:
             return
-        task = self.run.current.index
-        mine = self.clocks.get(task)
-        if mine is None:
-            mine = self.clocks[task] = {task: 1}
         place = frame.f_code, frame.f_lasti
         if unseen:
             self._unseen.add(place)
-        memory = self._memory.get(number)
-        if memory is None:
-            memory = self._memory[number] = _Memory()
-        write = memory.write
-        if write is not None and write[0] != task and mine.get(write[0], 0) < write[1]:
-            self._race(thing, name, write[2], place)
-        if kind == READ:
-            memory.reads[task] = mine[task], place
-            return
-        for other, (clock, where) in memory.reads.items():
-            if other != task and mine.get(other, 0) < clock:
-                self._race(thing, name, where, place)
-        memory.reads.clear()
-        memory.write = task, mine[task], place
+        for where in self._order.unordered(number, place, writes=kind != READ):
+            self._race(thing, name, where, place)
 
     def _race(self, thing: object, name: str, first: _Place, second: _Place) -> None:
         one, two = sorted(f"{_file(code.co_filename)}:{_line(code, at)}" for code, at in (first, second))
@@ -427,12 +379,6 @@ def _line(code: CodeType, instruction: int) -> int:
 
 def _file(filename: str) -> str:
     return filename.replace("\\", "/").rsplit("/", 1)[-1]
-
-
-def _join(mine: _Clock, theirs: _Clock) -> None:
-    for task, clock in theirs.items():
-        if mine.get(task, 0) < clock:
-            mine[task] = clock
 
 
 def _not_loaded(task: Task) -> object:

@@ -16,7 +16,7 @@ from purgatorio_stress.recorded import RECORDED
 from purgatorio_stress.scenario.world import ExplorerStage, World
 
 BOTH: Final = ("pending-flag", "locked")
-ONE: Final = ("pending-flag",)
+
 """The dialects of a scenario that is about timers, or about what both do alike."""
 
 Final_ = Callable[[], Iterable[Broken]]

@@ -2,7 +2,7 @@
 
 `OneThreadSync` is the default `Sync`, except for calls that need a second thread. If the holder of a lock takes the
 lock again, this is a deadlock (P3). A timed wait moves the clock to the end of the wait. A wait without a time-out
-never ends (P3). A spawned thread makes one turn of its loop on request.
+never ends (P3).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 from purgatorio import ManualClock, QueuedExecutor
 from purgatorio.faults import ContainFaults
-from purgatorio.sync import Condition, Lock, Worker
+from purgatorio.sync import Condition, Lock
 from purgatorio.threads import ThreadingSync
 from purgatorio_spec.oracle.timer_set import Disagreement
 
@@ -137,56 +137,8 @@ class _LeapingCondition:
         return None
 
 
-class _Pause(BaseException):
-    """Leaves the loop of a stepped worker between two turns; no `except Exception` sees it."""
-
-
-class SteppedWorker:
-    """A thread that runs one turn of its loop at a time. `ended`: its body has returned."""
-
-    def __init__(self, sync: OneThreadSync, name: str, body: Callable[[], None]) -> None:
-        self.name = name
-        self.ended = False
-        self._sync = sync
-        self._body = body
-        self._loop: Hashable = None
-        self._turns = 0
-
-    def turn(self) -> None:
-        """From the head of its loop to the head of the next turn; nothing where it has ended."""
-        if self.ended:
-            return
-        self._loop, self._turns = None, 0
-        outer, self._sync.worker = self._sync.worker, self
-        try:
-            self._body()
-            self.ended = True
-        except _Pause:
-            return
-        finally:
-            self._sync.worker = outer
-
-    def at_loop_head(self, loop: Hashable) -> None:
-        if self._turns == 0:
-            self._loop = loop
-        if loop is self._loop:
-            self._turns += 1
-            if self._turns > 1:
-                raise _Pause
-
-    def join(self, timeout_ms: int | None = None) -> bool:
-        """Give it a turn to end in."""
-        self.turn()
-        if not self.ended and timeout_ms is None:
-            raise Disagreement(f"P3: {self.name} does not end, and is waited for")
-        return self.ended
-
-    def is_current(self) -> bool:
-        return self._sync.worker is self
-
-
 class OneThreadSync(ThreadingSync):
-    """See the module. `clock` is moved by timed waits, if given. `workers` are the spawned threads.
+    """See the module. `clock` is moved by timed waits, if given.
 
     `when_released` is called with the name of each lock that was just released: at this moment another thread may
     run.
@@ -196,8 +148,6 @@ class OneThreadSync(ThreadingSync):
         super().__init__()
         self.meter = meter
         self.clock = clock
-        self.workers: list[SteppedWorker] = []
-        self.worker: SteppedWorker | None = None
         self.when_released: Callable[[str], None] | None = None
 
     def lock(self, name: str = "") -> Lock:
@@ -211,15 +161,8 @@ class OneThreadSync(ThreadingSync):
             raise TypeError(f"a condition needs a lock of the same Sync, not {lock!r}")
         return _LeapingCondition(self, lock, name)
 
-    def spawn(self, name: str, body: Callable[[], None]) -> Worker:
-        worker = SteppedWorker(self, name, body)
-        self.workers.append(worker)
-        return worker
-
     def loop_head(self, loop: Hashable = None) -> None:
         self.meter.tick()
-        if self.worker is not None:
-            self.worker.at_loop_head(loop)
 
     def leap(self, by_ms: int) -> None:
         """A wait of so long has passed."""

@@ -72,6 +72,8 @@ MUTANTS: Final = (
     felt("first-group-described", "who asks about several groups is told of the first", "G13",
          handled(group_requests.describe_groups, "_described(node, name, request.version) for",
                  '{**_described(node, request.fields.texts("groups")[0], request.version), "group_id": name} for')),
+    felt("groups-of-any-state-listed", "who asks for the groups in some states is told of all", "G13",
+         handled(group_requests.list_groups, "if not wanted or", "if True or")),
     felt("first-coordinator-told", "who asks for the coordinators of several groups is told of the first", "X4 G13",
          handled(group_requests.find_coordinator, 'texts("coordinator_keys")', 'texts("coordinator_keys")[:1]')),
     felt("note-kept", "a commit of the offset that stands keeps the note that stands beside it", "G12",

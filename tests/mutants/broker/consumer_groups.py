@@ -1,4 +1,4 @@
-"""Bugs of the consumer groups of KIP-848: who has which partitions, and who is a member (G14, G15)."""
+"""Bugs of the consumer groups of KIP-848: who has which partitions, and who is a member (G11, G14, G15)."""
 
 from typing import Final
 
@@ -22,6 +22,15 @@ MUTANTS: Final = (
          edited(_Member, "over", "return late or", "return")),
     felt("any-epoch", "a heartbeat may name any epoch", "G15",
          edited(_Member, "takes", "return epoch", "return epoch > 0 or epoch")),
+    felt("instance-id-in-use-taken", "a client takes the place of a static member that is there", "G11",
+         edited(Consumers, "beat", "or not group.members[holder].away", "")),
+    felt("away-is-gone", "the partitions of a static member that is to come back go to others", "G11",
+         edited(Consumers, "beat", "epoch == AWAY and", "False and")),
+    felt("former-instance-stays", "who has lost its place to another with its instance id is no member",
+         "G11",
+         edited(Consumers, "beat", "ErrorCode.fenced_instance_id if", "ErrorCode.unknown_member_id if")),
+    felt("any-epoch-commits", "a commit may name any epoch", "G15",
+         edited(Consumers, "refuses_commit", "if member.epoch == epoch", "if member.epoch")),
     felt("former-epoch-fenced", "who lost a response with its new epoch is fenced", "G15",
          edited(_Member, "takes", "epoch == self.former and", "False and")),
 )  # fmt: skip

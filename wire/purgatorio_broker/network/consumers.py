@@ -7,7 +7,7 @@
 A member that is silent for its session time-out, or has not revoked by its rebalance time-out, is removed at the next
 heartbeat of its group.
 
-Not here: static members, regular expressions, assignors of a name, commits by a member's epoch.
+Not here: regular expressions, assignors of a name.
 """
 
 import threading
@@ -18,10 +18,12 @@ from typing import Final
 
 from kio.schema.errors import ErrorCode
 
+from purgatorio_broker.error import Error
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.network.cluster import Cluster
 from purgatorio_broker.network.shares import Beat
 
+AWAY: Final = -2
 CONSUMER_SESSION_MS: Final = 9000
 MOST_GROUPS: Final = 2000
 MOST_MEMBERS: Final = 100
@@ -30,11 +32,13 @@ Owned = frozenset[TopicPartition]
 
 @dataclass(slots=True)
 class _Member:
-    """`revoking`: what it has and is to revoke, since when."""
+    """`revoking`: what it has and is to revoke, since when. `away`: a static one that may come back."""
 
     subscribed: list[str]
     rebalance_ms: int
     heard_s: float
+    instance: str = ""
+    away: bool = False
     epoch: int = 0
     former: int = 0
     target: Owned = frozenset()
@@ -67,9 +71,10 @@ class Consumers:
 
     def beat(
         self, name: str, member_id: str, epoch: int, subscribed: Sequence[str] | None, owned: Owned | None,
-        rebalance_ms: int,
+        rebalance_ms: int, instance: str = "",
     ) -> Beat:  # fmt: skip
-        """A member joins (epoch 0), is there, or leaves (-1). `owned`: None where that has not changed."""
+        """A member joins (epoch 0), is there, or leaves (-1), a static one for a while (-2). `owned`: None where that
+        has not changed."""
         now_s = monotonic()
         with self._lock:
             if epoch == 0 and len(self._groups) < MOST_GROUPS:
@@ -80,11 +85,20 @@ class Consumers:
                 return Beat(ErrorCode.group_id_not_found)
             self._expire(group, now_s)
             member = group.members.get(member_id)
-            if epoch == 0 and len(group.members) < MOST_MEMBERS:
-                member = _Member([], rebalance_ms, now_s)
+            holders = (x for x, one in group.members.items() if instance and one.instance == instance)
+            if (holder := next(holders, member_id)) != member_id:
+                if epoch != 0 or not group.members[holder].away:
+                    return Beat(ErrorCode.fenced_instance_id if epoch else ErrorCode.unreleased_instance_id)
+                member = group.members[member_id] = group.members.pop(holder)
+                member.away, member.epoch = False, 0
+            elif epoch == 0 and len(group.members) < MOST_MEMBERS:
+                member = _Member([], rebalance_ms, now_s, instance)
                 group.members[member_id] = member
             elif member is None:
                 return Beat(ErrorCode.unknown_member_id)
+            elif epoch == AWAY and member.instance:
+                member.away, member.revoking = True, frozenset()
+                return Beat(epoch=epoch)
             elif epoch < 0:
                 del group.members[member_id]
                 self._change(group)
@@ -101,6 +115,17 @@ class Consumers:
             self._reconcile(group, member, owned, now_s)
             news = epoch != member.epoch or before != member.assigned
             return Beat(epoch=member.epoch, assigned=sorted(member.assigned) if news else None)
+
+    def refuses_commit(self, name: str, member_id: str, epoch: int) -> Error | None:
+        """Why a commit by this epoch is refused; None of a group that is not here."""
+        with self._lock:
+            group = self._groups.get(name)
+            if group is None:
+                return None
+            member = group.members.get(member_id)
+            if member is None:
+                return Error.UNKNOWN_MEMBER_ID
+            return Error.NONE if member.epoch == epoch else Error.STALE_MEMBER_EPOCH
 
     def _expire(self, group: _Group, now_s: float) -> None:
         over = [member_id for member_id, member in group.members.items() if member.over(now_s)]

@@ -46,7 +46,7 @@ def consumer_group_heartbeat(node: Node, request: Request) -> None:
     ) if fields.has("topic_partitions") else None  # fmt: skip
     beat = node.consumers.beat(
         fields.text("group_id"), fields.text("member_id"), fields.number("member_epoch"), subscribed, owned,
-        fields.ms("rebalance_timeout"),
+        fields.ms("rebalance_timeout"), fields.text("instance_id"),
     )  # fmt: skip
     answer_beat(node, request, beat)
 
@@ -181,12 +181,14 @@ def offset_commit(node: Node, request: Request) -> None:
     wanted = {TopicPartition(name or "", at): entry for name, _, entries in asked for at, entry in entries}
     offsets = {p: entry.number("committed_offset") for p, entry in wanted.items() if node.cluster.has(p)}
     generation = fields.number("generation_id_or_member_epoch", -1)
-    error = _refuses(node, fields, makes=generation < 0)
-    group_id = fields.text("group_id")
-    if error is Error.UNKNOWN_MEMBER_ID:
+    group_id, member = fields.text("group_id"), fields.text("member_id")
+    error = node.consumers.refuses_commit(group_id, member, generation)
+    if error is not None:
+        generation, member = -1, ""
+    elif (error := _refuses(node, fields, makes=generation < 0)) is Error.UNKNOWN_MEMBER_ID:
         error = Error.ILLEGAL_GENERATION  # of a group that is not there
     if error is Error.NONE:
-        member, instance = fields.text("member_id"), fields.text("group_instance_id")
+        instance = fields.text("group_instance_id")
         with node.groups.group(group_id).lock:
             error = node.groups.commit(group_id, generation, member, offsets, instance=instance)
             if error is Error.NONE:
@@ -282,6 +284,14 @@ def _described(node: Node, group_id: str, version: int) -> Values:
             "members": [_member(group, member, stable=stable) for member in group.members()],
             "authorized_operations": -(2**31),
         }
+
+
+def list_groups(node: Node, request: Request) -> None:
+    """Kafka's ListGroups, 0 to 4, of the classic groups."""
+    wanted = {state.lower() for state in request.fields.texts("states_filter")}
+    found = [_described(node, group.id, request.version) for group in node.groups.groups()]
+    listed = [one for one in found if not wanted or str(one["group_state"]).lower() in wanted]
+    request.answer(error_code=0, groups=listed)
 
 
 def _member(group: Group, member: Member, *, stable: bool) -> Values:

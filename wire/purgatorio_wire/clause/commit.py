@@ -35,8 +35,9 @@ UNSTABLE: Final = 88
 
 
 class _Commit(NamedTuple):
-    """Of one partition: what was committed, sent and answered when, and whether it surely was taken. It is computed
-    from `told_t` on at the earliest, and from `surely_t` on if nothing was written after it."""
+    """A committed offset of one partition: the times of the request (`t`) and of its response (`done_t`), the offset
+    with its metadata (`what`), and whether the broker certainly accepted the commit (`surely`). OffsetFetch may return
+    the offset from `told_t` on. It returns the offset from `surely_t` on, unless a later commit replaced it."""
 
     t: int
     done_t: int
@@ -47,7 +48,7 @@ class _Commit(NamedTuple):
 
     @classmethod
     def at_once(cls, t: int, done_t: int, what: tuple[int, str], *, surely: bool) -> Self:
-        """One that takes effect between its sending and its answer."""
+        """A commit that takes effect between its request and its response."""
         return cls(t, done_t, what, surely, t, done_t)
 
 
@@ -58,7 +59,9 @@ def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
         told = _told(one)
         for part, asked in parts(one.body, OTHERS[0]):
             if len(text(asked, "committed_metadata")) > (most or 0) and told.get(part) in (0, TOO_LONG):
-                yield answered_with("G12", "note", one, told[part], TOO_LONG, f": more than {most} bytes")
+                yield answered_with(
+                    "G12", "long-metadata-accepted", one, told[part], TOO_LONG, f": more than {most} bytes"
+                )
     for one in scene.of("offset_fetch"):
         until = one.answer_t
         if until is None or one.unread or one.throttled_ms:
@@ -68,12 +71,13 @@ def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 continue  # the coordinator is loading, or another broker's
             name, answers = text(asked, "group_id"), dict(parts(answer, OTHERS[1]))
             if asked.get("topics") is None:
-                # Who asks of all is told of what was committed, and of nothing else.
+                # An OffsetFetch without topics returns every committed partition, and no other partition.
                 answers = {**{part: {} for part in _parts_of(scene, name)}, **answers}
             for part, said in answers.items():
                 seen = (integer(said, "committed_offset", -1), text(said, "metadata"))
-                error, gone = integer(said, "error_code"), _deletion(bounds, topics.topics.get(part.topic))
-                within = [*_within(bounds, topics, scene, name, part)]
+                error = integer(said, "error_code")
+                gone = _deletion(bounds, topics.topics.get(part.topic), until)
+                within = [*_within(bounds, topics, scene, name, part, until)]
                 plain = [*_commits(scene, name, part)]
                 if error == UNSTABLE or (one.body.get("require_stable") and within):
                     yield from _stable(one, error, within, plain)
@@ -87,11 +91,11 @@ def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 may = _may_be(made, one)
                 cause: Way = "committed"
                 if gone and gone[0].t <= until:
-                    # It may take a while, and who asks of what is not there may be told so.
+                    # The deletion may take a while. For a deleted topic, an error is a correct answer too.
                     if error or (seen in may and seen != NOTHING):
                         continue
                     if any(x.what != NOTHING and x.done_t <= gone[0].t for x in made):
-                        cause = "forgotten"
+                        cause = "lost-by-a-deletion"
                 if not error and seen in may:
                     yield kept(clause, cause)
                 elif error not in BUSY:
@@ -101,8 +105,8 @@ def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 
 class _Within(NamedTuple):
-    """What a transaction commits for one partition: sent and answered when, whether it surely was taken, and `late_t`,
-    by when it surely is there for who does not ask for what is stable."""
+    """An offset that a transaction commits for one partition; the fields are those of `_Commit`. From `late_t` on, an
+    OffsetFetch without require_stable certainly returns the offset, if the transaction committed."""
 
     t: int
     done_t: int
@@ -116,13 +120,15 @@ class _Within(NamedTuple):
         return self.each.commits is False
 
     def commit(self, *, stable: bool) -> _Commit:
-        """A commit as any other: written at its own time, visible when the transaction has ended."""
+        """The commit in the form of a plain commit: written at its own time, visible when the transaction has ended."""
         surely = self.surely and bool(self.each.commits)
         surely_t = self.each.ended_t if stable else self.late_t
         return _Commit(self.t, self.done_t, self.what, surely, self.each.may_end_t, surely_t)
 
 
-def _within(bounds: Bounds, topics: Topics, scene: Scene, group: str, part: Part) -> Iterator[_Within]:
+def _within(
+    bounds: Bounds, topics: Topics, scene: Scene, group: str, part: Part, until: int
+) -> Iterator[_Within]:  # fmt: skip
     for one in scene.of("txn_offset_commit"):
         asked = dict(parts(one.body, OTHERS[0])).get(part)
         error = _told(one).get(part, 0)
@@ -133,14 +139,14 @@ def _within(bounds: Bounds, topics: Topics, scene: Scene, group: str, part: Part
         if begun:
             what = integer(asked, "committed_offset"), text(asked, "committed_metadata")
             ended_t = begun[-1].ended_t
-            late_ns = bounds.declared.late_topics_ms * MS + bounds.added_ns(ended_t)
+            late_ns = bounds.declared.late_topics_ms * MS + bounds.added_ns(ended_t, until)
             surely = one.got is not None and not error
             yield _Within(one.t, one.ended_t, what, surely, begun[-1], ended_t + late_ns)
 
 
 def _stable(one: Exchange, error: int, within: list[_Within], plain: list[_Commit]) -> Rows:
-    """R7, of who asks for what is stable. A commit without a transaction that is under way is not stable yet either, as
-    up to Kafka 3.9 (hasPendingOffsetCommitsForTopicPartition)."""
+    """R7, for an OffsetFetch with require_stable. An OffsetCommit without a transaction that has no response yet is not
+    stable either, as in Kafka up to 3.9 (hasPendingOffsetCommitsForTopicPartition)."""
     until = one.ended_t
     surely = any(x.surely and x.done_t <= one.t and until < x.each.may_end_t for x in within)
     may_be = any(x.t <= until and one.t < x.late_t for x in within)
@@ -149,7 +155,9 @@ def _stable(one: Exchange, error: int, within: list[_Within], plain: list[_Commi
         right = error == UNSTABLE
         yield checked("R7", "unstable", one, right, named(UNSTABLE), named(error))
     elif error == UNSTABLE and not (may_be and one.body.get("require_stable")):
-        yield broken("R7", "unstable", one, "how far it has read: nothing is under way for it", named(error))
+        yield broken(
+            "R7", "unstable", one, "an offset, because no commit of this partition is in progress", named(error),
+        )  # fmt: skip
 
 
 def _parts_of(scene: Scene, group: str) -> list[Part]:
@@ -157,18 +165,18 @@ def _parts_of(scene: Scene, group: str) -> list[Part]:
     return [part for one in commits for part, _ in parts(one.body, OTHERS[0])]
 
 
-def _deletion(bounds: Bounds, topic: Topic | None) -> list[_Commit]:
-    """That of the topic, which is done when it is late certainly."""
+def _deletion(bounds: Bounds, topic: Topic | None, until: int) -> list[_Commit]:
+    """That of the topic, which is done when it is late certainly, as far as the machine was late until then."""
     if topic is None or topic.delete_t is None:
         return []
     done_t = topic.deleted_t or END_OF_TIME
-    late_ns = PATIENCE_TIMES * bounds.declared.late_topics_ms * MS + bounds.added_ns(done_t)
+    late_ns = PATIENCE_TIMES * bounds.declared.late_topics_ms * MS + bounds.added_ns(done_t, until)
     surely = topic.deleted_t is not None
     return [_Commit.at_once(topic.delete_t, done_t + late_ns, NOTHING, surely=surely)]
 
 
 def _may_be(made: list[_Commit], one: Exchange) -> set[tuple[int, str]]:
-    """What was committed last when this was taken up, or may have been."""
+    """The offsets that may have been the last committed offset when the broker handled this request."""
     before = [x for x in made if x.surely and x.surely_t <= one.t]
     return {
         x.what for x in made

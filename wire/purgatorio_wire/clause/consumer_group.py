@@ -1,8 +1,10 @@
-"""G14, G15: the consumer groups of KIP-848. The broker assigns the partitions, and members send only heartbeats.
+"""G11, G14, G15: the consumer groups of KIP-848. The broker assigns the partitions, and members send only heartbeats
+and commits.
 
-A member has an epoch, which it names in each heartbeat. It owns what it was assigned last, and what it was assigned
-before until a heartbeat of it reports that it has revoked it. The heartbeats about a group follow one another in a
-scene, so each finds the group as those before it left it.
+A member sends its epoch in each heartbeat. A member owns the partitions of its last assignment. It also owns the
+partitions of former assignments, until one of its heartbeats reports their revocation. In a scene, the requests of a
+group follow one another. So the state of the group at each request is known. A static member that leaves for a while
+keeps its place for the next client with its instance id.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from itertools import pairwise
 from typing import Final
 
 from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Timed
-from purgatorio_wire.history.finding import Rows, broken, checked, kept, named, timed
+from purgatorio_wire.history.finding import Rows, answered_with, broken, checked, kept, named, timed
 from purgatorio_wire.history.history import (
     END_OF_TIME,
     EXCUSED,
@@ -27,17 +29,18 @@ from purgatorio_wire.history.history import (
     text,
     texts,
 )
-from purgatorio_wire.history.log import Topics
+from purgatorio_wire.history.log import OTHERS, Topics, parts
 from purgatorio_wire.trace.record import Body
 
 BEAT: Final = "consumer_group_heartbeat"
-JOINS: Final = 0
-"""The epoch by which a member joins; it leaves by one below."""
-UNKNOWN_MEMBER, NO_GROUP, FENCED_EPOCH, OFF = 25, 69, 110, 35
+COMMIT: Final = "offset_commit"
+JOINS, AWAY = 0, -2
+"""The epochs for a join, and for a static member that leaves for a while; the epoch between them is for a leave."""
+UNKNOWN_MEMBER, NO_GROUP, FENCED_ID, FENCED_EPOCH, IN_USE, STALE, OFF = 25, 69, 82, 110, 111, 113, 35
 GAP_NS: Final = 20_000 * MS
-"""By how much is late what never comes: a scene waits so long."""
+"""The gap of an assignment or removal that never comes: a scene waits for this time."""
 IDLE_NS: Final = 1000 * MS
-"""Who is not heard of for longer is not waited for."""
+"""The clause does not wait for a member without a heartbeat for this time."""
 
 Owned = frozenset[tuple[str, int]]
 """Partitions by topic id and number."""
@@ -53,24 +56,25 @@ def owned(body: Body | None, name: str = "topic_partitions") -> Owned:
 
 
 def assignment(body: Body | None) -> Owned | None:
-    """What a response assigns; None where that has not changed."""
+    """The partitions that a response assigns; None if the response has no new assignment."""
     found = None if body is None else body.get("assignment")
     return owned(found) if isinstance(found, dict) else None
 
 
 def consumer_groups(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     found: dict[str, list[Exchange]] = defaultdict(list)
-    for one in scene.of(BEAT):
+    for one in scene.of(BEAT, COMMIT):
         found[text(one.body, "group_id")].append(one)
-    for beats in found.values():
-        begins = integer(beats[0].body, "member_epoch") == JOINS
-        if begins and all(first.ended_t <= then.t for first, then in pairwise(beats)):
-            yield from _Group(bounds, topics).judged(beats)
+    for asked in found.values():
+        begins = asked[0].api == BEAT and integer(asked[0].body, "member_epoch") == JOINS
+        if begins and all(first.ended_t <= then.t for first, then in pairwise(asked)):
+            yield from _Group(bounds, topics).judged(asked)
 
 
 @dataclass(slots=True)
 class _Member:
-    """`told`: its last assignment; `held`: what it may own; `revokes`: since when it is to revoke some of that."""
+    """`told`: the last assignment of the member; `held`: the partitions that it may own; `revokes`: the heartbeat since
+    which it must revoke some of them."""
 
     heard: Exchange
     rebalance_ns: int
@@ -79,6 +83,8 @@ class _Member:
     told: Owned = frozenset()
     held: Owned = frozenset()
     revokes: Exchange | None = None
+    instance: str = ""
+    away: bool = False
     retold: bool = False
     """Whether its assignment has changed in its epoch: Kafka takes no former epoch then."""
     overdue: bool = False
@@ -92,20 +98,20 @@ class _Group:
     members: dict[str, _Member] = field(default_factory=dict)
     subscribed: set[tuple[str, ...]] = field(default_factory=set)
     change: Exchange | None = None
-    """By what somebody last came or went, until all members have what follows from it."""
+    """The last request by which a member joined or left, until all members have their new assignments."""
     since_t: int = 0
-    """Since when nothing but the broker delays that."""
+    """The time since which only the broker delays the new assignments."""
     least_epoch: int = 0
     """The highest one before."""
     beat_ms: int = 0
 
-    def judged(self, beats: Iterable[Exchange]) -> Rows:
+    def judged(self, asked: Iterable[Exchange]) -> Rows:
         until_t = 0
-        for one in beats:
+        for one in asked:
             if one.got is None or one.error in (*LOADING, OFF) or one.error in EXCUSED:
-                break  # what became of it is not known
+                break  # its effect is unknown
             yield from self._overdue(one.t)
-            yield from self._told(one)
+            yield from (self._told if one.api == BEAT else self._committed)(one)
             until_t = one.ended_t
         yield from self._overdue(until_t)
         yield from self._given(None, until_t)
@@ -113,46 +119,116 @@ class _Group:
     def _told(self, one: Exchange) -> Rows:
         self.beat_ms = integer(one.got, "heartbeat_interval_ms") or self.beat_ms
         name, epoch, error = text(one.body, "member_id"), integer(one.body, "member_epoch"), one.error
-        member = self.members.get(name)
+        member, holder = self.members.get(name), self._holder(name, text(one.body, "instance_id"))
+        if holder is not None:
+            yield from self._of_another(one, epoch, *holder)
+            return
         if member is not None and 0 < epoch < member.epoch and member.retold and error == FENCED_EPOCH:
             return
         if member is None and epoch != JOINS:
             right = error == UNKNOWN_MEMBER or (error == NO_GROUP and not self.members)
             yield checked(
-                "G15", "stranger", one, right, f"{named(UNKNOWN_MEMBER)}: it is no member", named(error)
-            )
+                "G15", "unknown-member", one, right, f"{named(UNKNOWN_MEMBER)}: the client is no member",
+                named(error),
+            )  # fmt: skip
         elif member is not None and error == UNKNOWN_MEMBER and one.ended_t >= self._outs(member)[0]:
-            yield kept("G15", "not-put-out")
+            yield kept("G15", "not-removed")
             yield from self._gone(name, one)
         elif member is not None and epoch > 0 and not _names_epoch(member, one):
-            allowed = f"{named(FENCED_EPOCH)}: its epoch is {member.epoch}"
-            yield checked("G15", "taken-though-wrong", one, error == FENCED_EPOCH, allowed, named(error))
+            allowed = f"{named(FENCED_EPOCH)}: the epoch of the member is {member.epoch}"
+            yield checked("G15", "wrong-argument-accepted", one, error == FENCED_EPOCH, allowed, named(error))
         elif error:
             why = (
-                "it joins" if member is None else f"its epoch is {member.epoch}, and it was heard of in time"
+                "the member joins"
+                if member is None
+                else f"the epoch is {member.epoch}, and the last heartbeat was in time"
             )
-            yield broken("G15", "put-out", one, f"no error: {why}", named(error))
+            yield broken("G15", "removed-too-early", one, f"no error: {why}", named(error))
         else:
-            yield kept("G15", "again" if member is not None and 0 < epoch < member.epoch else "put-out")
+            yield kept(
+                "G15",
+                "repeated-heartbeat"
+                if member is not None and 0 < epoch < member.epoch
+                else "removed-too-early",
+            )
             yield from self._taken(name, epoch, one)
 
-    def _taken(self, name: str, epoch: int, one: Exchange) -> Rows:
+    def _holder(self, name: str, instance: str) -> tuple[str, _Member] | None:
+        """Another member with this instance id."""
+        held = (x for x in self.members.items() if instance and x[1].instance == instance and x[0] != name)
+        return next(held, None)
+
+    def _of_another(self, one: Exchange, epoch: int, name: str, holder: _Member) -> Rows:
+        """G11, for a client with the instance id of another member: it takes the place of this member only if
+        the member has left for a while."""
+        if one.ended_t >= self._outs(holder)[0]:
+            if not one.error:  # the other was removed
+                yield from self._gone(name, one)
+                yield from self._taken(text(one.body, "member_id"), epoch, one)
+        elif epoch != JOINS:
+            yield answered_with("G11", "not-fenced", one, one.error, FENCED_ID)
+        elif not holder.away:
+            yield answered_with("G11", "not-refused", one, one.error, IN_USE, f": {name} has the instance id")
+        elif one.error:
+            yield answered_with("G11", "instance-id-refused", one, one.error, 0, f": {name} is away")
+        else:
+            settled = self.change is None and holder.held == holder.told
+            del self.members[name]
+            yield from self._taken(text(one.body, "member_id"), epoch, one, returns=True)
+            told, now = assignment(one.got), integer(one.got, "member_epoch")
+            if settled:
+                right = told == holder.told and now == holder.epoch
+                allowed = f"the {len(holder.told)} partitions of {name}, and epoch {holder.epoch}"
+                seen = f"{len(told or ())} partitions, epoch {now}"
+                yield checked("G11", "other-assignment", one, right, allowed, seen)
+
+    def _committed(self, one: Exchange) -> Rows:
+        """G15, for an OffsetCommit. From 4.3 on, an earlier epoch may commit the partitions that the member has owned
+        since (KIP-1251)."""
+        member, epoch, error = self.members.get(one.member), one.number, one.error
+        if member is None:
+            yield answered_with(
+                "G15", "unknown-member", one, error, UNKNOWN_MEMBER, ": the client is no member"
+            )
+        elif epoch < 0 or member.away or one.ended_t >= self._outs(member)[0]:
+            return
+        elif epoch == member.epoch:
+            yield answered_with("G15", "refused", one, error, 0, ": this is the epoch of the member")
+        else:
+            known = self.topics.topics
+            asked = {(known[x.topic].id, x.number) for x, _ in parts(one.body, OTHERS[0]) if x.topic in known}
+            if epoch > member.epoch or not asked & member.held:
+                yield answered_with(
+                    "G15",
+                    "wrong-argument-accepted",
+                    one,
+                    error,
+                    STALE,
+                    f": the epoch of the member is {member.epoch}",
+                )
+
+    def _taken(self, name: str, epoch: int, one: Exchange, *, returns: bool = False) -> Rows:
+        if epoch == AWAY and (goes := self.members[name]).instance:
+            goes.away, goes.held, goes.revokes = True, goes.told, None
+            return
         if epoch < 0:
             yield from self._gone(name, one)
             return
         if epoch == JOINS:
             self.subscribed.add(tuple(sorted(texts(one.body, "subscribed_topic_names"))))
-            if name not in self.members:
+            if name not in self.members and not returns:
                 yield from self._changes(one)
-            self.members[name] = _Member(one, integer(one.body, "rebalance_timeout_ms") * MS)
+            rebalance_ns = integer(one.body, "rebalance_timeout_ms") * MS
+            self.members[name] = _Member(one, rebalance_ns, instance=text(one.body, "instance_id"))
         member, now = self.members[name], integer(one.got, "member_epoch")
         member.heard = one
         if isinstance(one.body.get("topic_partitions"), list):
             member.held = member.told | (member.held & owned(one.body))
         yield from self._assigned(member, one)
         yield checked(
-            "G14", "epoch", one, now >= member.epoch, f"an epoch from {member.epoch} on", f"epoch {now}"
-        )
+            "G14", "epoch-goes-back", one, now >= member.epoch, f"an epoch of at least {member.epoch}",
+            f"epoch {now}",
+        )  # fmt: skip
         member.retold = now == member.epoch and (member.retold or assignment(one.got) is not None)
         if now != member.epoch:
             member.former, member.epoch = member.epoch, now
@@ -167,7 +243,9 @@ class _Group:
                 if common and one.ended_t < self._outs(other)[0]:
                     seen = f"{len(common)} partitions that another member owns and has not revoked"
                     events = other.heard.events
-                    yield broken("G14", "two-owners", one, "partitions that no other owns", seen, *events)
+                    yield broken(
+                        "G14", "two-owners", one, "only partitions that no other member owns", seen, *events
+                    )
                 elif common:
                     yield from self._put_out(other, self._out_by(other, one.answer_t, one.ended_t))
                     yield from self._gone(name, one)
@@ -196,11 +274,11 @@ class _Group:
 
     def _put_out(self, member: _Member, by: Timed) -> Rows:
         since = member.revokes or member.heard
-        promise = "its removal, at its session or rebalance time-out,"
-        yield timed("G15", "not-put-out", since, by, promise, since.t, what="removed")
+        promise = "the member is removed at its session or rebalance timeout,"
+        yield timed("G15", "not-removed", since, by, promise, since.t, what="removed")
 
     def _overdue(self, t: int) -> Rows:
-        """Who is a member for longer than it may be, and nobody has noticed that it is out."""
+        """Report each member that the broker has kept beyond its session or rebalance timeout, once."""
         for member in self.members.values():
             by = self._out_by(member, None, t)
             if t > by.limit_t and not member.overdue:
@@ -217,7 +295,8 @@ class _Group:
         self.least_epoch = max((member.epoch for member in self.members.values()), default=0)
 
     def _given(self, one: Exchange | None, t: int) -> Rows:
-        """Whether all members have their partitions after the last change. `one`: what was answered just now."""
+        """Whether all members have their partitions after the last change. `one`: the heartbeat that was answered
+        last."""
         names = next(iter(self.subscribed), ())
         size = sum(self.topics.topics[name].partitions for name in names if name in self.topics.topics)
         if self.change is None or not self.members or not size or len(self.subscribed) > 1:
@@ -233,13 +312,13 @@ class _Group:
         by = self._by(self.since_t, self.since_t, None if one is None else t, t)
         if one is not None or t > by.limit_t:
             change, self.change = self.change, None
-            promise = "all partitions assigned, and a new epoch for each member,"
-            yield timed("G14", "not-given", change, by, promise, self.since_t, what="assigned")
+            promise = "every partition is assigned, and each member has a new epoch,"
+            yield timed("G14", "not-assigned-in-time", change, by, promise, self.since_t, what="assigned")
 
 
 def _names_epoch(member: _Member, one: Exchange) -> bool:
-    """Whether it names the epoch of the member; or the former one, as if the response with the new one was lost, with
-    partitions that the member has."""
+    """Whether the heartbeat names the epoch of the member. The former epoch is accepted too, if the heartbeat names
+    only partitions of the member: the response with the new epoch may have been lost."""
     epoch, said = integer(one.body, "member_epoch"), one.body.get("topic_partitions")
     lost = epoch == member.former and isinstance(said, list) and owned(one.body) <= member.told
     return epoch == member.epoch or lost

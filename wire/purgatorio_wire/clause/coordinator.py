@@ -65,7 +65,9 @@ def _told(one: Exchange, before: Sequence[Exchange]) -> Rows:
         return
     by, now = producer_of(one.body), producer_of(made[-1].got) if made else None
     if not inits:
-        yield _refused("R6", "stranger", one, error, {UNKNOWN_ID}, ": no producer has that id")
+        yield _refused(
+            "R6", "unknown-producer", one, error, {UNKNOWN_ID}, ": no producer has the transactional id"
+        )
     elif now is not None and by != now:
         if error == CONCURRENT or one.api == "produce":
             return  # Kafka 4 looks first whether something is being written of the id (KAFKA-18660)
@@ -74,9 +76,9 @@ def _told(one: Exchange, before: Sequence[Exchange]) -> Rows:
             yield from _ended_again(one, error, made[-1], since)
             return
         known = any(by == producer_of(x.got) for x in made)
-        why = ": another has its id now" if known else ": it is no producer id"
+        why = ": a newer producer has the transactional id" if known else ": no producer got this producer id"
         yield _refused(
-            "R5" if known else "R6", "not-fenced" if known else "stranger", one, error, FENCED, why
+            "R5" if known else "R6", "not-fenced" if known else "unknown-producer", one, error, FENCED, why
         )
     elif made and not any(x.t > made[-1].t and (x.api == INIT or x.got is None) for x in before):
         since = [x for x in before if x.t > made[-1].t and x.api != INIT and producer_of(x.body) == by]
@@ -86,27 +88,30 @@ def _told(one: Exchange, before: Sequence[Exchange]) -> Rows:
 
 
 def _begun_t(since: Sequence[Exchange], one: Exchange) -> int:
-    """When the transaction that is open may have begun at the earliest: after the last end that was taken."""
+    """The earliest time at which the open transaction may have begun: after the last accepted EndTxn."""
     ended = [at for at, x in enumerate(since) if x.api == END and went_well(x)]
     return min((x.t for x in since[ended[-1] + 1 if ended else 0 :]), default=one.t)
 
 
 def _initialized(one: Exchange, error: int, former: Sequence[Producer]) -> Rows:
-    """R5, of who asks for an id. Kafka 3.1 to 3.3 has a broker wait for new ones from the controller, and time out."""
+    """R5, for InitProducerId. In Kafka 3.1 to 3.3, a broker may wait for new producer ids from the controller, and time
+    out."""
     if error in (CONCURRENT, TOO_LONG, *BUSY):
         return
     if error:
-        yield broken("R5", "init-refused", one, "a producer's id and epoch", named(error))
+        yield broken("R5", "init-refused", one, "a producer id and an epoch", named(error))
         return
     made = producer_of(one.got)
     if made.id < 0 or made.epoch < 0:
-        yield broken("R5", "init-refused", one, "a producer's id and epoch", f"{made.id} and {made.epoch}")
+        yield broken(
+            "R5", "init-refused", one, "a producer id and an epoch", f"producer id {made.id}, epoch {made.epoch}",
+        )  # fmt: skip
     elif not former:
         yield kept("R5", "init-refused")
     else:
         most = max((x.epoch for x in former if x.id == made.id), default=-1)
-        allowed, seen = f"an epoch above {most}, or another id", f"epoch {made.epoch}"
-        yield checked("R5", "epoch", one, made.epoch > most, allowed, seen)
+        allowed, seen = f"an epoch above {most}, or another producer id", f"epoch {made.epoch}"
+        yield checked("R5", "not-a-new-epoch", one, made.epoch > most, allowed, seen)
 
 
 def _mine(one: Exchange, error: int, since: Sequence[Exchange]) -> Rows:
@@ -118,17 +123,19 @@ def _mine(one: Exchange, error: int, since: Sequence[Exchange]) -> Rows:
     if begins(one):
         if error != CONCURRENT and error not in NO_SUCH_PART:
             right = not error
-            yield checked("R6", "begins", one, right, "no error", named(error))
+            yield checked("R6", "begin-refused", one, right, "no error", named(error))
     elif done and begins(done[-1]):
         if error != CONCURRENT:
             right = not error
-            yield checked("R6", "ends", one, right, "no error", named(error))
+            yield checked("R6", "end-refused", one, right, "no error", named(error))
     elif not done:
-        yield _refused("R6", "of-none", one, error, {INVALID_STATE}, ": there is no transaction")
+        yield _refused(
+            "R6", "without-a-transaction", one, error, {INVALID_STATE}, ": there is no transaction"
+        )
     elif error != CONCURRENT:
         same = done[-1].body.get("committed") == one.body.get("committed")
-        why = " again" if same else ": it has ended otherwise"
-        yield _refused("R6", "ended", one, error, {0} if same else {INVALID_STATE}, why)
+        why = ", as for the first EndTxn" if same else ": the transaction has ended in the other way"
+        yield _refused("R6", "end-after-end", one, error, {0} if same else {INVALID_STATE}, why)
 
 
 def _renewed(one: Exchange, error: int, since: Sequence[Exchange]) -> Rows:
@@ -137,29 +144,39 @@ def _renewed(one: Exchange, error: int, since: Sequence[Exchange]) -> Rows:
     if error == CONCURRENT:
         return
     if one.api == "produce":
-        allowed = "no error: it begins a transaction"
-        yield checked("R8", "begins", one, error not in NOT_THEIRS, allowed, named(error))
+        allowed = "no error: the append begins a transaction"
+        yield checked("R8", "begin-refused", one, error not in NOT_THEIRS, allowed, named(error))
     elif any(map(went_well, since)):
         now, by = producer_of(one.got), producer_of(one.body)
         right = not error and (now.epoch > by.epoch or now.id not in (by.id, -1))
-        allowed = f"no error, and an epoch above {by.epoch} or another id"
-        yield checked("R8", "epoch", one, right, allowed, f"{named(error)}, epoch {now.epoch}")
+        allowed = f"no error, and an epoch above {by.epoch} or another producer id"
+        yield checked("R8", "not-a-new-epoch", one, right, allowed, f"{named(error)}, epoch {now.epoch}")
     elif not since and one.body.get("committed"):
-        yield _refused("R8", "of-none", one, error, {INVALID_STATE}, ": there is no transaction")
+        yield _refused(
+            "R8", "without-a-transaction", one, error, {INVALID_STATE}, ": there is no transaction"
+        )
 
 
 def _ended_again(one: Exchange, error: int, ended: Exchange, since: Sequence[Exchange]) -> Rows:
-    """R8, of an end that is sent again with the epoch that it ended. `since`: by what the next transaction began."""
+    """R8, for an EndTxn that is sent again with its former epoch. `since`: the requests that began the next
+    transaction."""
     if any(map(went_well, since)):
-        yield _refused("R8", "not-fenced", one, error, FENCED, ": its producer has begun the next one")
+        yield _refused(
+            "R8", "not-fenced", one, error, FENCED, ": the producer has begun its next transaction"
+        )
     elif since:
-        return  # what was refused may have begun it
+        return  # a refused request may have begun the next transaction
     elif ended.body.get("committed") == one.body.get("committed"):
         now, seen = producer_of(ended.got), producer_of(one.got)
-        allowed, told = f"{named(0)} again, and epoch {now.epoch}", f"{named(error)}, epoch {seen.epoch}"
-        yield checked("R8", "again", one, not error and seen == now, allowed, told, *ended.events)
+        allowed, told = (
+            f"{named(0)} and epoch {now.epoch}, as for the first EndTxn",
+            f"{named(error)}, epoch {seen.epoch}",
+        )
+        yield checked("R8", "repeated-end", one, not error and seen == now, allowed, told, *ended.events)
     else:
-        yield _refused("R8", "ended", one, error, {INVALID_STATE}, ": it has ended otherwise")
+        yield _refused(
+            "R8", "end-after-end", one, error, {INVALID_STATE}, ": the transaction has ended in the other way"
+        )
 
 
 def _refused(
@@ -184,11 +201,14 @@ def _ends(bounds: Bounds, scene: Scene, each: Transaction) -> Rows:
     ended_t = each.ended_t if each.ended_t < END_OF_TIME else None
     if ended_t is None and not later:
         return
-    if ended_t is not None:  # or before, where nobody asked: it had not when somebody was told so last
+    if ended_t is not None:
+        # The transaction may have ended earlier: count from the last CONCURRENT_TRANSACTIONS.
         told = [x.answer_t or 0 for x in asked if x.t >= since_t and error_of(x) == CONCURRENT]
         ended_t = max((t for t in told if t <= ended_t), default=since_t)
     by = bounds.by(
         since_t, since_t, ended_t, gap_ns=ENDS_GAP_NS, watched_t=max(later, default=since_t),
         late_ms=bounds.declared.late_topics_ms,
     )  # fmt: skip
-    yield timed("R2", "never-ended", ending, by, "its end, after the answer,", since_t, what="ended")
+    yield timed(
+        "R2", "never-ended", ending, by, "the transaction ends after the response,", since_t, what="ended",
+    )  # fmt: skip

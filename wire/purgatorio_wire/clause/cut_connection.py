@@ -28,13 +28,15 @@ def unread_answers(bounds: Bounds, scene: Scene) -> Rows:
                 continue
             late_ns, _ = bounds.machine(one.t, until)
             if one.answer_t is not None and one.answer_t < until:
-                yield kept("C1", "held-up")
+                yield kept("C1", "delayed-by-another")
             elif until - one.t < HELD_UP_NS + late_ns:
-                yield undecided("C1", "asked just before the other was closed", "held-up")
+                yield undecided(
+                    "C1", "the request was sent just before the other connection was closed", "delayed-by-another",
+                )  # fmt: skip
             else:
                 allowed = f"an answer at once, although {lane.name} does not read its responses"
-                seen = f"none in {after(until, one.t)}, until that was closed"
-                yield late_row("C1", "held-up", one, allowed, seen, (one.t, until))
+                seen = f"no answer in {after(until, one.t)}, until that connection was closed"
+                yield late_row("C1", "delayed-by-another", one, allowed, seen, (one.t, until))
 
 
 def cut_connections(bounds: Bounds, scene: Scene) -> Rows:
@@ -52,8 +54,8 @@ def cut_connections(bounds: Bounds, scene: Scene) -> Rows:
     for lane in scene.lanes.values():
         for one in lane.requests:
             if one.t > last_t and one.wait_ms == 0 and one.owed:
-                promise = f"an answer at once after {len(cut)} cuts,"
-                yield in_time(bounds, "C1", "does-not-go-on", one, one.t, GAP_NS, promise)
+                promise = f"an answer at once after {len(cut)} closed connections,"
+                yield in_time(bounds, "C1", "other-clients-wait", one, one.t, GAP_NS, promise)
     counts = [
         (event, integer(event.body, "files", -1) - integer(event.body, "ours"))
         for event in scene.stimuli
@@ -72,7 +74,7 @@ def cut_connections(bounds: Bounds, scene: Scene) -> Rows:
             yield kept("C1")
         else:
             allowed = (
-                f"at most {most} other connections after max_wait ({max(before)} before, {len(cut)} cut)"
+                f"at most {most} other connections after max_wait ({max(before)} before, {len(cut)} closed)"
             )
-            seen = f"{files} other than ours"
+            seen = f"{files} connections of other clients"
             yield Row("C1", RowStatus.BROKEN, "files-stay-open", "open files", (event.i,), allowed, seen)

@@ -66,20 +66,20 @@ def _once(bounds: Bounds, scene: Scene, lane: Lane, one: Exchange) -> Row | None
     if closed is not None and closed.by == "peer" and closed.t <= one.watched_t:
         if any(not other.owed for other in lane.requests):
             # A broker tells the error of an acks 0 produce by closing the connection.
-            return undecided("X1", "the connection was closed after an acks 0 produce")
+            return undecided("X1", "the connection was closed after a Produce with acks=0")
         seen = f"the broker closed the connection after {after(closed.t, one.t)}"
-        return broken("X1", "closed", one, "one answer, and the connection stays", seen, closed.i)
+        return broken("X1", "closed", one, "one answer, and the connection stays open", seen, closed.i)
     if closed is not None and closed.err:
-        return undecided("X1", "the connection could not be read any further")
+        return undecided("X1", "the client could not read from the connection any longer")
     limit = _patience_ends(scene, one)
     if one.watched_t < limit or not scene.name:
         # It was cut or given up before anything can be said. So is a request beside the scenes: at the end of a run the
         # broker deletes a hundred topics at once, and its groups wait for the replicas that do the same.
         return None
     if one.watched_t < limit + bounds.added_ns(one.t, one.watched_t):
-        seen = f"no answer in {after(one.watched_t, one.t)}, on a machine that is late"
+        seen = f"no answer in {after(one.watched_t, one.t)}, while the machine was overloaded"
         return undecided("X1", seen, "never-answered")
-    return broken("X1", "never-answered", one, "one answer", f"none in {after(one.watched_t, one.t)}")
+    return broken("X1", "never-answered", one, "one answer", f"no answer in {after(one.watched_t, one.t)}")
 
 
 def _patience_ends(scene: Scene, one: Exchange) -> int:
@@ -97,8 +97,8 @@ def _unasked(lane: Lane) -> Rows:
     for answer in lane.answers:
         if answer.c is None and (answer.corr or 0) not in by_corr:
             yield Row(
-                "X1", RowStatus.BROKEN, "not-asked-for", f"connection {lane.name}", (answer.i,),
-                "answers to requests only", f"an answer with correlation {answer.corr}, which no request has",
+                "X1", RowStatus.BROKEN, "without-a-request", f"connection {lane.name}", (answer.i,),
+                "only responses to requests", f"a response with correlation id {answer.corr}, which no request has",
             )  # fmt: skip
 
 
@@ -120,7 +120,7 @@ def in_order(scene: Scene) -> Rows:
             if passed:
                 first = passed[0]
                 yield broken(
-                    "X2", "overtaken", one, f"the answer to {first.api} #{first.corr} first",
+                    "X2", "answered-out-of-order", one, f"the answer to {first.api} #{first.corr} first",
                     f"answered before {first.api} #{first.corr}, which was sent earlier", *first.events,
                 )  # fmt: skip
             else:
@@ -142,14 +142,15 @@ def one_at_a_time(scene: Scene, topics: Topics) -> Rows:
                 for part, _, said in produced(append):
                     topic, base = topics.topics.get(part.topic), integer(said, "base_offset", -1)
                     if topic is None or topic.replicas > 1 or topic.delete_t is not None:
-                        continue  # else what is there may be what was there before
+                        continue  # otherwise the offset may belong to a record that was deleted
                     if part not in came or base < 0:
                         continue
                     ahead = any(integer(x, "base") <= base <= integer(x, "last") for x in came[part])
-                    allowed = f"an answer without the record {base}, which was sent after it"
-                    yield (
-                        checked("X2", "handled-ahead", one, not ahead, allowed, "one with it", *append.events)
-                    )
+                    allowed = f"an answer without record {base}, which was sent after the Fetch"
+                    yield checked(
+                        "X2", "handled-out-of-order", one, not ahead, allowed, "an answer with this record",
+                        *append.events,
+                    )  # fmt: skip
 
 
 def decodes(scene: Scene, answered: frozenset[tuple[str, int]], offered: dict[str, tuple[int, int]]) -> Rows:
@@ -160,10 +161,10 @@ def decodes(scene: Scene, answered: frozenset[tuple[str, int]], offered: dict[st
             if err.startswith("newer:"):
                 yield undecided("X3", f"{one.api} v{one.version}: {err}")
             elif err:
-                yield broken("X3", "undecodable", one, f"an answer of version {one.version}", err)
+                yield broken("X3", "undecodable", one, f"a response of version {one.version}", err)
             elif one.answer.left:
-                seen = f"{one.answer.left} bytes after the answer"
-                yield broken("X3", "bytes-left", one, f"an answer of version {one.version}", seen)
+                seen = f"{one.answer.left} bytes after the end of the response"
+                yield broken("X3", "bytes-left", one, f"a response of version {one.version}", seen)
             else:
                 yield kept("X3")
             continue
@@ -172,13 +173,13 @@ def decodes(scene: Scene, answered: frozenset[tuple[str, int]], offered: dict[st
             continue
         if one.closed is not None and one.closed.by == "peer":
             seen = f"the broker closed the connection after {after(one.closed.t, one.t)}"
-        elif one.watched_t >= _patience_ends(scene, one):
-            seen = f"never answered, here or elsewhere, in {after(one.watched_t, one.t)}"
+        elif scene.name and one.watched_t >= _patience_ends(scene, one):  # see `_once`
+            seen = f"no request of this version was answered, in {after(one.watched_t, one.t)}"
         else:
             continue
         yield broken(
-            "X3", "offered-not-answered", one, f"ApiVersions offers {one.api} v{first} to v{last}", seen
-        )
+            "X3", "listed-version-refused", one, f"an answer: ApiVersions lists {one.api} v{first} to v{last}", seen,
+        )  # fmt: skip
     for lane in scene.lanes.values():
         if lane.closed is not None and lane.closed.err.startswith("no frames") and lane.closed.by == "us":
             yield Row(
@@ -195,12 +196,12 @@ def about_all(_: Bounds, scene: Scene, topics: Topics) -> Rows:
         for bodies in asked_and_told(one):
             asked, told = (list(parts(*each)) for each in zip(bodies, NAMED[one.api], strict=True))
             if not asked or integer(bodies[1], "error_code"):
-                continue  # who asks about all names nothing, as old versions do that are about one
+                continue  # a request about all topics names none; nor do old versions that are about one group
             right = sorted(part for part, _ in asked) == sorted(part for part, _ in told)
             allowed, seen = (", ".join(_words(one, part) for part, _ in held) for held in (asked, told))
-            seen = f"one about {seen or 'nothing'}"
-            yield checked("X4", "not-all-named", one, right, f"an answer about {allowed}", seen)
-            if scene.name:  # what is done next to the scenes is about their topics
+            seen = f"an answer that contains {seen or 'nothing'}"
+            yield checked("X4", "partition-missing", one, right, f"an answer that contains {allowed}", seen)
+            if scene.name:  # requests outside of scenes name topics of scenes
                 yield from _not_there(one, told, topics)
 
 
@@ -218,7 +219,9 @@ def _not_there(one: Exchange, told: list[tuple[Part, Body]], topics: Topics) -> 
         if topic is not None and (partitions is None or part.number < partitions):
             continue
         wanted = unknown_topic(one) if topic is None else UNKNOWN_TOPIC
-        yield answered_with("X4", "not-there", one, error, wanted, f" for {_words(one, part)}")
+        yield answered_with(
+            "X4", "unknown-partition-other-error", one, error, wanted, f" for {_words(one, part)}"
+        )
 
 
 def _words(one: Exchange, part: Part) -> str:

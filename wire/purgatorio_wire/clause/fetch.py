@@ -47,15 +47,15 @@ from purgatorio_wire.trace.record import Body, WireEvent
 
 OUT_OF_RANGE, UNKNOWN_EPOCH = 1, 75
 COMMITTED: Final = 1
-"""The isolation of who reads what is committed alone."""
+"""The isolation level read_committed."""
 OF_TRANSACTIONS: Final[Mapping[str, str]] = {
     "F1": "R1", **dict.fromkeys(("F3", "F7"), "R2"), **dict.fromkeys(("F4", "F5"), "R3"),
 }  # fmt: skip
-"""The clauses of fetches, and what they are where who reads what is committed is asked about transactions."""
+"""The clauses of a fetch, and the clauses that replace them for a read_committed fetch of a log with transactions."""
 NO_WAIT_GAP_NS: Final = 2000 * MS
-"""What a fetch with max_wait 0 has for a gap: a broker that made it wait would make it wait about so long."""
+"""The gap of a fetch with max_wait_ms=0: about the time that a broker would wait if it let the fetch wait."""
 FORGOTTEN_NS: Final = 1000 * MS
-"""The least gap of a fetch that waits: a broker that forgets a short one makes it wait longer than its max_wait."""
+"""The smallest gap of a waiting fetch: a broker that forgets a short fetch answers it long after max_wait_ms."""
 SESSION_STAYS_NS: Final = 100_000 * MS
 """Kafka evicts no session of a consumer in its first 120 s for another consumer's (KIP-227)."""
 _UNKNOWN_TOPIC: Final[tuple[Way, Way]] = "unknown-topic-waits", "unknown-topic-other-error"
@@ -63,7 +63,7 @@ _OUT_OF_RANGE: Final[tuple[Way, Way]] = "out-of-range-waits", "out-of-range-othe
 _DELETED_RECORDS: Final[tuple[Way, Way]] = "deleted-records-waits", "deleted-records-other-error"
 _UNKNOWN_EPOCH: Final[tuple[Way, Way]] = "unknown-epoch-waits", "unknown-epoch-other-error"
 EPOCH_FAR: Final = 50
-"""An epoch so far above the known one has not come by itself."""
+"""An epoch that is greater than the known epoch by this number cannot be a real epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +102,10 @@ class _Asked:
         return integer(self.what, "partition_max_bytes", 1 << 31)
 
     def adds(self, t: int, surely: bool) -> int | None:
-        """What the table of waiting fetches says of it at `t`: the bytes that it surely adds, or can add."""
+        """The bytes that the partition certainly adds to the fetch at `t`, or can add, by the decision table of
+        fetches."""
         here = self.log.least(t, self.offset) if surely else self.log.most(t, self.offset)
-        # Of what is too large for its room the first batch comes whole.
+        # A first batch that is larger than max_bytes of the partition is returned whole.
         room = self.room if surely else max(self.room, self.log.largest(self.offset))
         distance = Distance.SAME_SEGMENT if here else Distance.AT_END
         epoch = Epoch.NOT_SAID if self.epoch < 0 else Epoch.CURRENT
@@ -115,7 +116,7 @@ class _Asked:
 
     @property
     def whole(self) -> Log:
-        """The log to the high watermark, whatever is committed."""
+        """The log up to the high watermark, with records of open transactions."""
         return self.log.whole if isinstance(self.log, CommittedLog) else self.log
 
     @property
@@ -139,14 +140,14 @@ def stopped_spans(stimuli: Iterable[WireEvent], end_t: int) -> list[tuple[int, i
 
 
 def continued_t(stimuli: Iterable[WireEvent], end: int) -> int:
-    """When a replica that was stopped until `end` surely continues: what lets it may be a command that takes its
-    time."""
+    """The time at which a replica that was stopped until `end` certainly runs again. The command that resumes it may
+    take some time."""
     said = [x.t for x in stimuli if x.t >= end and (x.body or {}).get("what") == "continued"]
     return min(said, default=end)
 
 
 def deleted(bounds: Bounds, one: Exchange, topic: Topic, cause: Way, due: int, told: bool) -> Rows:
-    """F8, for a request that waited, until `due` at the latest, when its topic was deleted. `told`: answered with an
+    """F8, for a request that waited when its topic was deleted, and whose wait ends at `due`. `told`: the answer had an
     error."""
     asked_t, deleted_t = topic.delete_t or END_OF_TIME, topic.deleted_t
     if deleted_t is None or not one.t < asked_t < deleted_t < due:
@@ -154,7 +155,7 @@ def deleted(bounds: Bounds, one: Exchange, topic: Topic, cause: Way, due: int, t
     if one.answer_t is not None and one.answer_t < asked_t:
         return
     row = in_time(
-        bounds, "F8", cause, one, deleted_t, due - deleted_t, "an error, as its topic is deleted,",
+        bounds, "F8", cause, one, deleted_t, due - deleted_t, "an error, because the topic is deleted,",
         late_ms=bounds.declared.late_topics_ms,
     )  # fmt: skip
     yield row.but(told, "deleted-without-error", one, "an error", "no error")
@@ -167,17 +168,20 @@ def fetches(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 
 def sessions(bounds: Bounds, scene: Scene) -> Rows:
-    """F6, of fetch sessions: one that is not there, and a request of one that is not its next, are refused at once; the
-    next one is not."""
+    """F6, for fetch sessions. An unknown session, or a session epoch that is not the next, is refused at once. The next
+    epoch is accepted."""
     for one in scene.of("fetch"):
         if one.session and one.answer_t is not None and one.error in (0, NOT_THE_NEXT):
-            yield answered_with("F6", "next-refused", one, one.error, 0, ": the next request of its session")
+            yield answered_with("F6", "next-refused", one, one.error, 0, ": the next request of the session")
         if one.session and one.answer_t is not None and one.error == NO_SESSION:
             age_ns = one.answer_t - one.session_t
             if age_ns < SESSION_STAYS_NS:  # or the session of a follower has taken its place
-                allowed, seen = "its session, which stays for two minutes", f"none after {age_ns // MS} ms"
+                allowed, seen = (
+                    "the session, because a session stays for two minutes",
+                    f"no session after {age_ns // MS} ms",
+                )
                 late = one.session_t, one.answer_t
-                yield late_row("F6", "forgotten", one, allowed, seen, late)
+                yield late_row("F6", "session-evicted", one, allowed, seen, late)
         if not one.session_error or one.behind or one.unread or one.throttled_ms:
             continue
         promise, gap = f"{named(one.session_error)} at once:", one.wait_ms * MS or NO_WAIT_GAP_NS
@@ -186,7 +190,7 @@ def sessions(bounds: Bounds, scene: Scene) -> Rows:
         if (
             row.held is RowStatus.KEPT and one.error != NO_SESSION
         ):  # there may be no room for the session any more
-            yield answered_with("F6", "session-taken", one, one.error, one.session_error)
+            yield answered_with("F6", "session-accepted", one, one.error, one.session_error)
 
 
 def turns(scene: Scene, topics: Topics) -> Rows:
@@ -205,17 +209,22 @@ def turns(scene: Scene, topics: Topics) -> Rows:
                 continue
             turn = passed[one.session].pop(a.part, 0)
             if a.batches and turn:
-                yield kept("F7", "starved")
+                yield kept("F7", "partition-starved")
             elif brought and not a.batches and not a.error and a.log.least(one.t, a.offset):
                 passed[one.session][a.part] = turn + 1
                 if turn + 1 >= len(asked):
-                    allowed = f"records of {a.part}, before another has its second turn"
-                    yield broken("F7", "starved", one, allowed, f"none in {turn + 1} answers with others'")
+                    allowed = (
+                        f"records of {a.part}, before another partition returns records for the second time"
+                    )
+                    yield broken(
+                        "F7", "partition-starved", one, allowed,
+                        f"no records of it in {turn + 1} answers with records of other partitions",
+                    )  # fmt: skip
 
 
 def at_followers(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """F3, of a consumer's fetch that waits at a follower (KIP-392): it is woken by what is replicated. A follower hears
-    of the high watermark by its next fetch, which may wait: half of what is left is a bound that it keeps."""
+    """F3, for a consumer's fetch that waits at a follower (KIP-392): replicated records answer it. A follower gets the
+    new high watermark with its next fetch, which may wait. So the bound is half of the remaining wait."""
     spans = stopped_spans(scene.stimuli, scene.end_t)
     for one in scene.of("fetch"):
         asked = [_Asked(part, what, topics.logs[part], said) for part, what, said in fetched(one)]
@@ -230,7 +239,7 @@ def at_followers(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
         if one.t < ready_by < deadline and not any(begin <= until and one.t <= end for begin, end in spans):
             half, promise = (
                 (deadline - ready_by) // 2,
-                "an answer with the replicated records, long before max_wait,",
+                "an answer with the replicated records, long before max_wait_ms,",
             )
             yield in_time(bounds, "F3", "at-follower", one, ready_by + half, half, promise)
 
@@ -373,7 +382,7 @@ class Fetching:
         """Whether the right response for this partition is unknown."""
         if a.offset > a.log.least_end(self.one.t):
             return True
-        # Below what was asked to be deleted at about that time.
+        # The offset is below a DeleteRecords that ran at about this time.
         low = max((low for _, low in a.log.low), default=END_OF_TIME)
         if any(t <= self.until for t in a.log.deletes_t) and a.offset < low:
             return True
@@ -387,7 +396,7 @@ class Fetching:
 
     def _diverges(self, a: _Asked) -> Row:
         """At once and without an error, with where the epoch ends: its reader is beyond that (KIP-595)."""
-        one, promise = self.one, "the end of its epoch at once:"
+        one, promise = self.one, "the end offset of last_fetched_epoch at once:"
         row = in_time(self.bounds, "F6", "diverging-waits", one, one.t, self.gap, promise)
         if row.held is not RowStatus.KEPT:
             return row
@@ -396,8 +405,8 @@ class Fetching:
         least, most = a.log.least_end(one.t), a.log.most_end(self.until)
         if not a.error and least <= end <= most:
             return self._mark("F6", a, one.t) or row
-        allowed = f"no error, and the end of its epoch at {least} to {most}"
-        return broken("F6", "diverging-otherwise", one, allowed, f"{named(a.error)}, {end}")
+        allowed = f"no error, and an end offset of last_fetched_epoch from {least} to {most}"
+        return broken("F6", "diverging-other-end", one, allowed, f"{named(a.error)}, {end}")
 
     def _error(self, clause: str, ways: tuple[Way, Way], a: _Asked, error: int) -> Row:
         """At once, with that error. `ways`: it waits, or gets another."""
@@ -420,7 +429,10 @@ class Fetching:
             return
         for a in self.asked:
             if a.offset < a.log.low_at(read_t):
-                allowed, right = f"{named(OUT_OF_RANGE)}: deleted meanwhile", a.error == OUT_OF_RANGE
+                allowed, right = (
+                    f"{named(OUT_OF_RANGE)}: the records were deleted while the fetch waited",
+                    a.error == OUT_OF_RANGE,
+                )
                 yield (checked("D1", "deleted-while-it-waits", self.one, right, allowed, named(a.error)))
 
     def _deleted(self) -> Rows:
@@ -465,14 +477,18 @@ class Fetching:
         ready_from, ready_by = self._ready_from(), self._ready_by()
         errors = [a.error for a in self.asked if a.error]
         if errors:
-            clause, allowed = ("M1", "the records") if ready_by <= one.t else ("F1", "no error, and a wait")
+            clause, allowed = (
+                ("M1", "the records") if ready_by <= one.t else ("F1", "no error, and the fetch waits")
+            )
             yield broken(self._clause(clause), "error-without-reason", one, allowed, named(errors[0]))
             return
         if any(integer(batch, "base") < 0 for a in self.asked for batch in a.batches):
-            yield broken("F7", "part-of-a-batch", one, "whole batches, or nothing", "a part of one, alone")
+            yield broken("F7", "part-of-a-batch", one, "whole batches, or no batch", "a part of one batch")
             return
         if any(corrupt(a.batches) for a in self.asked):
-            yield broken("M1", "corrupt", one, "records as they were taken", "another checksum than theirs")
+            yield broken(
+                "M1", "other-checksum", one, "the records as they were appended", "records with another checksum",
+            )  # fmt: skip
             return
         yield from self._bounded()
         yield from self._decided()
@@ -489,8 +505,9 @@ class Fetching:
             yield from self._there(self._clause("F5"), "empty-at-max-wait", deadline - EARLY_NS)
 
     def _bounded(self) -> Rows:
-        """F7, of what has no room for all that is there: no partition brings more than it has room for, nor do they all
-        together, but for one batch that is too large (KIP-74): that comes, whatever is empty before it."""
+        """F7, for a fetch whose limits are less than the available records. No partition returns more than its limit,
+        and the response returns no more than max_bytes. The exception is one batch that is too large (KIP-74): the
+        first batch is always returned."""
         most = integer(self.one.body, "max_bytes", 1 << 31)
         there = [a.log.least(self.one.t, a.offset) for a in self.asked]
         if sum(there) <= most and all(here <= a.room for here, a in zip(there, self.asked, strict=True)):
@@ -503,15 +520,16 @@ class Fetching:
         if not batches:
             if self.one.answer is not None and self.one.version > 2:
                 yield broken(
-                    "F7", "no-batch", self.one, "one batch of the available records, however large", "none"
+                    "F7", "no-batch", self.one, "one batch of the available records, of any size", "none"
                 )
         elif len(large) <= 1 and all(len(held) == 1 for held in large) and (total <= most or batches == 1):
             yield kept("F7", "too-much")
         else:
             seen = f"{batches} batches of {total} bytes"
             yield broken(
-                "F7", "too-much", self.one, f"{most} bytes, or one batch, and each partition's own", seen
-            )
+                "F7", "too-much", self.one, f"{most} bytes, or one batch, and at most max_bytes of each partition",
+                seen,
+            )  # fmt: skip
 
     def _in_order(self) -> Rows:
         """F7: if there is no room for all, the first requested partition with records returns them (KIP-74), unless
@@ -519,10 +537,12 @@ class Fetching:
         one = self.one
         for a in self.asked if one.answer is not None and not one.session else ():
             if a.log.least(one.t, a.offset):
-                allowed = f"records of {a.part}, which the request names before the others"
+                allowed = f"records of {a.part}, the first partition of the request that has records"
                 brought = any(other.batches for other in self.asked)
                 if a.batches or brought:
-                    yield (checked("F7", "out-of-order", one, a.batches, allowed, "others' alone"))
+                    yield checked(
+                        "F7", "out-of-order", one, a.batches, allowed, "only records of other partitions"
+                    )
                 return
             if a.log.most(self.until, a.offset):
                 return
@@ -535,11 +555,11 @@ class Fetching:
             return kept(self._clause("F1"), "early")
         least = integer(one.body, "min_bytes")
         there = sum(a.log.most(one.answer_t, a.offset) for a in self.asked)
-        what = "max_wait" if earliest == self.deadline else "what makes it ready"
+        what = "max_wait" if earliest == self.deadline else "the event that satisfies the fetch"
         return broken(
             self._clause("F1"), "early", one,
             f"not before {what}, {after(earliest, one.t)} after the request (less {EARLY_NS // MS} ms)",
-            f"answered after {after(one.answer_t, one.t)}, with at most {there} of {least} bytes to be had",
+            f"answered after {after(one.answer_t, one.t)}, with at most {there} of {least} bytes available",
             *self._appends(END_OF_TIME),
         )  # fmt: skip
 
@@ -547,7 +567,7 @@ class Fetching:
         """F4, or F7 where it takes all partitions together."""
         one = self.one
         clause = self._clause("F7" if self._over_parts and one.wait_ms > 0 else "F4")
-        promise = f"an answer at once with {'max_wait 0' if one.wait_ms <= 0 else 'enough there'},"
+        promise = f"an answer at once with {'max_wait 0' if one.wait_ms <= 0 else 'min_bytes available'},"
         yield in_time(
             self.bounds, clause, "waits-though-ready", one, one.t, self.gap, promise, *self._appends(one.t)
         )
@@ -564,7 +584,7 @@ class Fetching:
 
     def _woken_in_time(self, clause: str, ready_by: int) -> Row:
         one = self.one
-        promise = f"an answer {after(ready_by, one.t)} after the request, when the awaited event has come,"
+        promise = f"an answer {after(ready_by, one.t)} after the request, when the fetch is satisfied,"
         gap = self.deadline - ready_by
         return in_time(
             self.bounds, clause, "not-woken", one, ready_by, gap, promise, *self._appends(ready_by)
@@ -576,14 +596,17 @@ class Fetching:
         return in_time(self.bounds, "F2", "late", one, self.deadline, gap, promise)
 
     def _enough(self, clause: str) -> Row:
-        """What was woken has as much as it waited for. Which records is open: others may have come meanwhile."""
+        """An answer before max_wait_ms has at least min_bytes. The records may differ, because other records may have
+        been appended since."""
         if self.had_enough:
             return kept(clause)
         allowed = f"at least {integer(self.one.body, 'min_bytes')} bytes"
-        return broken(clause, "woken-without-it", self.one, allowed, "fewer", *self._appends(END_OF_TIME))
+        return broken(
+            clause, "answered-with-too-little", self.one, allowed, "fewer", *self._appends(END_OF_TIME)
+        )
 
     def _there(self, clause: str, cause: Way, t: int) -> Rows:
-        """What was there at `t` is in the answer. No occasion where nothing was."""
+        """The records that were available at `t` are in the answer. Without such records there is no occasion."""
         one = self.one
         missing = []
         there = 0
@@ -594,17 +617,17 @@ class Fetching:
                 return
             there += max(end - a.offset, 0)
             if end > a.offset and a.end < end:
-                missing.append(f"{a.part} up to {end}, not {a.end}")
+                missing.append(f"{a.part} up to offset {end}, not {a.end}")
         if not there or sum(a.log.most(self.until, a.offset) for a in self.asked) > self._room:
             return
         if missing:
             allowed = f"records of {'; '.join(missing)}"
-            yield broken(clause, cause, one, allowed, "not there", *self._appends(t))
+            yield broken(clause, cause, one, allowed, "no records", *self._appends(t))
         else:
             yield kept(clause)
 
     def _mark(self, clause: str, a: _Asked, t: int) -> Row | None:
-        """A row where the answer tells of a start or an end that the log cannot have had since `t`."""
+        """A row if the answer has a start or an end that the log cannot have had since `t`."""
         marks: Mapping[Way, tuple[int, int]] = {
             "high-watermark": (a.whole.least_end(t), a.whole.most_end(self.until)),
             "last-stable-offset": self._stable(a, t), "log-start-offset": a.log.start(t, self.until),
@@ -613,13 +636,13 @@ class Fetching:
             name = way.replace("-", "_")
             mark = integer(a.answer, name, -1)
             if mark >= 0 and not low <= mark <= high:
-                allowed = f"{name} {low} at least, where all is acknowledged, and {high} at most"
+                allowed = f"{name} from {low} (all acknowledged records) to {high}"
                 clause = "R4" if a.log.transactions and name == "last_stable_offset" else clause
                 return broken(clause, way, self.one, allowed, f"{mark}", *self._appends(t))
         return None
 
     def _stable(self, a: _Asked, t: int) -> tuple[int, int]:
-        """The last stable offset, at least and at most, of who asked at `t`."""
+        """The bounds of the last stable offset for a fetch that was sent at `t`."""
         log = CommittedLog.of(a.whole)
         return log.least_end(t), log.most_end(self.until)
 
@@ -634,10 +657,15 @@ class Fetching:
             if isinstance(a.log, CommittedLog):
                 limit = a.log.most_end(self.until)
                 if a.end > limit:
-                    allowed, seen = f"nothing from {limit} on, where a transaction is open", f"up to {a.end}"
-                    yield broken("R1", "undecided-shown", self.one, allowed, seen, *self._appends(self.until))
+                    allowed, seen = (
+                        f"no record from offset {limit} on, where a transaction is open",
+                        f"records up to offset {a.end}",
+                    )
+                    yield broken(
+                        "R1", "open-transaction-shown", self.one, allowed, seen, *self._appends(self.until)
+                    )
                 elif limit < a.whole.least_end(self.one.t):
-                    yield kept("R1", "undecided-shown")
+                    yield kept("R1", "open-transaction-shown")
                 yield from self._listed(a)
 
     def _listed(self, a: _Asked) -> Rows:
@@ -655,8 +683,9 @@ class Fetching:
                 continue
             listed = (one.producer.id, first) in said
             cause: Way = "listed" if one.commits else "not-listed"
-            allowed = f"producer {one.producer.id} {'not ' * one.commits}among the aborted, from {first} on"
-            seen = f"aborted: {sorted(said)}"
+            place = f"in the list of aborted transactions, from offset {first} on"
+            allowed = f"producer {one.producer.id} {'not ' * one.commits}{place}"
+            seen = f"aborted transactions: {sorted(said)}"
             yield (checked("R3", cause, self.one, listed is not one.commits, allowed, seen))
 
     @property
@@ -677,15 +706,19 @@ class Fetching:
                 if integer(x, "last") + 1 != integer(y, "base")
             ]  # fmt: skip
             if not first <= a.offset <= integer(a.batches[0], "last") or (begins and first != a.offset):
-                yield broken("M1", "elsewhere", self.one, f"a batch at {a.offset}", f"one at {first}")
+                yield broken(
+                    "M1", "other-offset", self.one, f"a batch at offset {a.offset}", f"a batch at offset {first}",
+                )  # fmt: skip
             elif holes:
-                yield broken("M1", "left-out", self.one, f"a batch at {holes[0]}", "none, but later ones")
+                yield broken(
+                    "M1", "batch-missing", self.one, f"a batch at offset {holes[0]}", "only later batches"
+                )
             else:
                 yield kept("M1")
 
     def _replicated(self, spans: list[tuple[int, int]]) -> Rows:
-        """F9, of a fetch inside a span in which a replica that is in sync was stopped; and F1 where it asks
-        for what came after, so that nothing can answer it before max_wait."""
+        """F9, for a fetch while an in-sync replica was stopped. F1 too, if the fetch asks for records that came after
+        the stop: then no event can answer it before max_wait_ms."""
         one = self.one
         yield from self._woken_by_replicas()
         if one.answer_t is None:
@@ -704,8 +737,10 @@ class Fetching:
                 if a.end <= first:
                     yield kept("F9")
                 else:
-                    seen = f"records up to {a.end} while a replica in sync was stopped"
-                    yield broken("F9", "above-high-watermark", one, f"records below {first} only", seen)
+                    seen = f"records up to offset {a.end}, while an in-sync replica was stopped"
+                    yield broken(
+                        "F9", "above-high-watermark", one, f"only records below offset {first}", seen
+                    )
                 if (
                     len(self.asked) == 1
                     and not a.error

@@ -1,4 +1,4 @@
-"""G13: DescribeGroups returns the group as its members see it.
+"""G13: DescribeGroups and ListGroups return the group as its members see it.
 
 A response is judged if the members' own requests allow only one state of the group: stable, a rebalance that waits for
 a member, or empty. There is no occasion in three cases: a static member has returned, a static member stays although
@@ -7,13 +7,13 @@ it is not in the generation, or the group is new (Kafka 4 describes a group from
 
 from typing import Final
 
-from purgatorio_wire.history.finding import Rows, answered_with, broken, kept
+from purgatorio_wire.history.finding import Rows, answered_with, broken, checked, kept
 from purgatorio_wire.history.group import (
     NO_SUCH_GROUP,
     Generation,
     Group,
 )
-from purgatorio_wire.history.history import ABOUT_GROUPS, Exchange, items, text
+from purgatorio_wire.history.history import ABOUT_GROUPS, LIST, Exchange, integer, items, text, texts
 from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
@@ -23,10 +23,11 @@ PREPARING: Final = "PreparingRebalance"
 COMPLETING: Final = "CompletingRebalance"
 STABLE: Final = "Stable"
 EMPTY: Final = "Empty"
+STATES: Final = (PREPARING, COMPLETING, STABLE, EMPTY)
 
 
 def described(group: Group) -> Rows:
-    """The occasions are DescribeGroups and DeleteGroups."""
+    """The occasions are DescribeGroups, ListGroups and DeleteGroups."""
     for one in group.heard:
         if one.api not in ABOUT_GROUPS or one.answer_t is None:
             continue
@@ -36,17 +37,22 @@ def described(group: Group) -> Rows:
         name, least, most = state
         said = next(items(one.got, ABOUT_GROUPS[one.api]), {})
         if name == EMPTY and (one.error == NO_SUCH_GROUP or text(said, "group_state") == DEAD):
-            continue  # who has no members and no offsets is cleaned up now and then
+            continue  # a group without members and offsets may be removed at any time
         if one.api == "delete_groups":
-            cause: Way = "deleted" if name != EMPTY else "not-deleted"
+            cause: Way = "deleted-with-members" if name != EMPTY else "empty-not-deleted"
             wanted = NON_EMPTY if name != EMPTY else 0
             yield answered_with("G13", cause, one, one.error, wanted, f" for {len(least)} members at least")
+            continue
+        if one.api == LIST:
+            yield from _listed(one, name, said)
             continue
         told = {text(member, "member_id") for member in items(said, "members")}
         if text(said, "group_state") == name and least <= told <= most:
             current = group.current(one)
             other = _said_otherwise(current, said) if name == STABLE and current is not None else ""
-            row = broken("G13", "told-otherwise", one, "what its members have given", other)
+            row = broken(
+                "G13", "other-answer", one, "the metadata and assignments that the members sent", other
+            )
             yield row if other else kept("G13", name)
         else:
             allowed = f"{name}, with {', '.join(sorted(least)) or 'no member'}"
@@ -54,8 +60,20 @@ def described(group: Group) -> Rows:
             yield broken("G13", name, one, allowed, seen)
 
 
+def _listed(one: Exchange, state: Way, said: Body) -> Rows:
+    """A list of all groups, or of those in some states, by their present state."""
+    wanted = {name.lower() for name in texts(one.body, "states_filter")}
+    if integer(one.got, "error_code") or (state == EMPTY and not said):
+        return
+    right = not wanted or state.lower() in wanted
+    allowed = f"listed as {state}" if right else f"not listed: it is {state}"
+    seen = f"listed as {text(said, 'group_state')}" if said else "not listed"
+    yield checked("G13", "listed", one, seen == allowed or (not right and not said), allowed, seen)
+
+
 def _state(group: Group, one: Exchange, until: int) -> tuple[Way, set[str], set[str]] | None:
-    """The state that the group has certainly while this is asked, and who is a member at least and at most."""
+    """The state that the group certainly has during the request, the members that it certainly has, and the members
+    that it may have."""
     issued = {*group.issued()}
     shared = any(sync.answered and (sync.answer_t or until) < one.t for sync in group.syncs)
     if not shared or any(join.answer is None and not join.member for join in group.joins):

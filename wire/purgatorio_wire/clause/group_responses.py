@@ -31,18 +31,18 @@ from purgatorio_wire.history.history import END_OF_TIME, LOADING, OF_2_0, Exchan
 INVALID_GROUP, INVALID_SESSION = 24, 26
 
 FAILED: Final = -1
-"""UNKNOWN_SERVER_ERROR: what a broker says of what it did not foresee."""
+"""UNKNOWN_SERVER_ERROR: an error that the broker did not expect."""
 _PROMISED: Final = {
     "join_group": "G4", "sync_group": "G5", "heartbeat": "G10", "leave_group": "G8", "offset_commit": "G12",
     "txn_offset_commit": "R7",
 }  # fmt: skip
-"""Whose promise each request is."""
+"""The clause of each request."""
 _LOADING: Final = {"heartbeat": 0, "sync_group": REBALANCING}
-"""What Kafka answers while a group is loading, where it is not an error that says so."""
+"""Answers of Kafka while a group is loading, other than the error COORDINATOR_LOAD_IN_PROGRESS."""
 _THERE: Final = frozenset({0, REBALANCING, MEMBER_ID_REQUIRED})
-"""What else is answered by a coordinator that has the group."""
+"""Other answers of a coordinator that has the group."""
 _OF_A_MEMBER: Final = {"heartbeat": "G10", "leave_group": "G8"}
-"""What writes nothing, and so never fails for the log that the coordinator writes to."""
+"""Requests that write nothing, so an unavailable log of the coordinator is no reason to refuse them."""
 
 
 def refused_at_sight(bounds: Bounds, scene: Scene) -> Rows:
@@ -53,7 +53,7 @@ def refused_at_sight(bounds: Bounds, scene: Scene) -> Rows:
         if one.unread or one.throttled_ms or one.error in LOADING or one.error in {29, 30, 31}:
             continue
         if one.body.get("group_id") == "" and one.version < OF_2_0[one.api]:
-            continue  # Kafka before 2.0 takes that for a name
+            continue  # Kafka before 2.0 accepts an empty group id
         if one.body.get("group_id") == "":
             yield refused(bounds, one, INVALID_GROUP)
         elif bounds.declared.refuses_session(one.session_asked_ms):
@@ -76,19 +76,20 @@ def coordinator_away(scene: Scene) -> Rows:
                 (x.answer_t for x in there if x.answer_t and x.t >= (one.answer_t or 0)), default=None
             )
             if since is not None and until is not None:
-                allowed = "an answer, as others of the group had one before and after"
+                allowed = "an answer: the coordinator answered other requests of the group before and after"
                 clause, late = _OF_A_MEMBER[one.api], (since, until)
-                yield late_row(clause, "away", one, allowed, named(one.error), late)
+                yield late_row(clause, "coordinator-unavailable", one, allowed, named(one.error), late)
 
 
 def failed(scene: Scene) -> Rows:
-    """No request about a group fails for the coordinator's own reasons, with a part of it done. Once is no proof."""
+    """No request about a group gets UNKNOWN_SERVER_ERROR, by which it may be done in part. One such answer is no
+    proof."""
     for held in scene.by_group().values() if scene.name else ():
         for one in held:
             if one.error == FAILED and one.answer_t is not None:
                 clause, late = _PROMISED.get(one.api, "G13"), (one.t, one.answer_t)
-                allowed = "an answer, or why there is none"
-                yield late_row(clause, "failed", one, allowed, named(FAILED), late)
+                allowed = "an answer, or an error that names the cause"
+                yield late_row(clause, "unknown-server-error", one, allowed, named(FAILED), late)
 
 
 def standings(group: Group) -> Rows:
@@ -127,7 +128,7 @@ def _gone(group: Group) -> Iterator[tuple[str, int]]:
 
 
 def _of_who_is_there(group: Group, one: Exchange) -> Rows:
-    """A heartbeat, a sync or a commit of who was given an id, or of a member."""
+    """A Heartbeat, SyncGroup or OffsetCommit of a member, or of a client that got a member id."""
     member, until = one.member, one.until_t
     issued = group.issued().get(member)
     asked = [x for x in group.joins if x.member == member and x.t <= until]
@@ -139,27 +140,29 @@ def _of_who_is_there(group: Group, one: Exchange) -> Rows:
     if current is None or member not in current.members or one.number != current.number:
         return
     if asked and asked[-1] is not current.members[member]:
-        return  # it rejoins, or has
+        return  # the member rejoins, or has rejoined
     if not group.steady(member, current, one) or one.error == UNKNOWN_MEMBER:
         return  # the latter is G10's
     if one.api == "txn_offset_commit":
-        yield answered_with("R7", "refused", one, one.error, 0, ": a member commits in its generation")
+        yield answered_with(
+            "R7", "refused", one, one.error, 0, ": a member commits in the current generation"
+        )
     elif current.other_protocol(one.body):
         yield refused(group.bounds, one, OTHER_PROTOCOL)
     elif group.rebalances(current, one):
-        about = ", as a rebalance waits for it"
+        about = ": a rebalance waits for this member"
         if one.api == "offset_commit":
             yield answered_with("G12", "refused", one, one.error, 0, about)
         else:
-            yield answered_with("G3", "told-otherwise", one, one.error, REBALANCING, about)
+            yield answered_with("G3", "other-answer", one, one.error, REBALANCING, about)
     elif one.api == "heartbeat":
         right = one.error in (0, REBALANCING)
-        yield (checked("G10", "refused", one, right, "the request of a member is accepted", named(one.error)))
+        yield (checked("G10", "refused", one, right, "no error: the client is a member", named(one.error)))
     elif one.api == "offset_commit" and any(
         sync.member == current.leader and sync.answered and (sync.answer_t or 0) <= one.t
         for sync in current.syncs
     ):
-        yield answered_with("G12", "refused", one, one.error, 0, ": a member with its share commits")
+        yield answered_with("G12", "refused", one, one.error, 0, ": a member that has its assignment commits")
 
 
 def _leaving(group: Group, one: Exchange, gone: dict[str, int]) -> Rows:
@@ -171,10 +174,10 @@ def _leaving(group: Group, one: Exchange, gone: dict[str, int]) -> Rows:
         issued = group.issued().get(member)
         if one.t >= gone.get(member, END_OF_TIME):
             yield answered_with(
-                "G9", "left-twice", one, error, UNKNOWN_MEMBER, f" for {member}, a member that has left"
-            )
+                "G9", "second-leave-accepted", one, error, UNKNOWN_MEMBER, f" for {member}, a member that has left",
+            )  # fmt: skip
         elif issued is None and member and not group.static:
-            yield answered_with("G9", "leaves-unknown", one, error, UNKNOWN_MEMBER, f" for {member}")
+            yield answered_with("G9", "leave-of-unknown-member", one, error, UNKNOWN_MEMBER, f" for {member}")
         elif issued is None or group.static or _other_leave(group, one, member):
             continue
         elif any(x.member == member and x.t <= one.answer_t for x in group.joins) or not issued.error:
@@ -182,17 +185,17 @@ def _leaving(group: Group, one: Exchange, gone: dict[str, int]) -> Rows:
                 yield answered_with("G8", "leave-refused", one, error, 0, f" for {member}, a member")
         elif issued.ended_t <= one.t and one.answer_t < issued.id_over_t() - EARLY_NS:
             yield answered_with(
-                "G8", "leave-refused", one, error, 0, f" for {member}, a client that has an id"
+                "G8", "leave-refused", one, error, 0, f" for {member}, a client that got a member id"
             )
 
 
 def _other_leave(group: Group, one: Exchange, member: str) -> bool:
-    """Whether another client requested this leaving, by the time of the response."""
+    """Whether another LeaveGroup named this member before the response."""
     return any(x is not one and x.t <= (one.answer_t or 0) and member in x.left_with for x in group.leaves)
 
 
 def _protocols(group: Group) -> Rows:
-    """G9: who joins without a protocol, or without saying what it is."""
+    """G9: a JoinGroup without a protocol, or without a protocol type, is refused."""
     for one in group.joins:
         if not one.member and one.names_no_protocol:
             yield refused(group.bounds, one, OTHER_PROTOCOL)
@@ -208,12 +211,15 @@ def _before_anybody(group: Group) -> Rows:
 
 
 def _of_nobody(group: Group) -> Rows:
-    """G12: a commit without a generation is taken where there are no members: as tools move a group's offsets. All who
-    were given an id must have left: else somebody is one, or a rebalance continues that waits for it."""
+    """G12: a group without members accepts a commit without a generation, so that tools can reset offsets. All clients
+    that got a member id must have left. Otherwise such a client may be a member, or a rebalance may wait for it."""
     for one in group.nobodys:
         until = one.ended_t
         asked = [x for x in group.joins if x.t <= until and x.error in (0, MEMBER_ID_REQUIRED)]
         if group.static or one.error not in (0, UNKNOWN_MEMBER, ILLEGAL_GENERATION):
             continue
         if all(x.answer is not None and group.gone_by(x.given, one.t) for x in asked):
-            yield answered_with("G12", "of-nobody", one, one.error, 0, ": the group has no members")
+            yield answered_with(
+                "G12", "empty-group-refused", one, one.error, 0,
+                ": the group has no members, so any client can commit",
+            )  # fmt: skip

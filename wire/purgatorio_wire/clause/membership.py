@@ -34,7 +34,7 @@ from purgatorio_wire.history.violation_kind import Way
 
 
 def memberships(group: Group) -> Rows:
-    """All rows of the members of a group; where some are static, of who leaves or falls silent alone."""
+    """All rows of the members of a group. If a member is static, only leaving members and silent members are judged."""
     yield from _leaving(group)
     yield from _sessions(group)
     yield from _still_there(group)
@@ -46,8 +46,8 @@ def memberships(group: Group) -> Rows:
 
 
 def _member_ids(group: Group) -> Rows:
-    """G0, and G9 of joins: an id is given out at once, and one that was not given out is refused, as is who has no
-    protocol that the members have."""
+    """G0, and G9 for JoinGroup: a client without an id gets one at once. An id that the broker did not issue is
+    refused, and so is a client that supports no protocol of the members."""
     issued = group.issued()
     for one in group.joins:
         member = one.member
@@ -60,22 +60,22 @@ def _member_ids(group: Group) -> Rows:
             if current and any(current.members[x] in other for x in group.staying(current, until)):
                 yield refused(group.bounds, one, OTHER_PROTOCOL)
         elif not {*one.protocols}.intersection(*(x.protocols for x in earlier)):
-            continue  # one is needed that all members have, and not all of these need be members
+            continue  # a common protocol of all members is needed, and not all of these joins need be members
         elif not member and one.version >= 4:
             promise = f"{named(MEMBER_ID_REQUIRED)} at once:"
-            row = in_time(group.bounds, "G0", "waits", one, one.t, JOIN_GAP_NS, promise)
+            row = in_time(group.bounds, "G0", "id-required-late", one, one.t, JOIN_GAP_NS, promise)
             right, seen = one.error == MEMBER_ID_REQUIRED and one.given, f"member id {one.given!r}"
-            allowed = f"{named(MEMBER_ID_REQUIRED)} and an id"
+            allowed = f"{named(MEMBER_ID_REQUIRED)} and a member id"
             yield row.but(right, "no-member-id", one, allowed, f"{named(one.error)}, {seen}")
         elif member and member not in issued:
             yield refused(group.bounds, one, UNKNOWN_MEMBER)
         elif member and one is group.contacts(member)[0] and one.answer_t is not None:
-            # Who is new and waits in its join is a member, for longer than its session.
+            # A new client that waits in its JoinGroup is a member, even beyond its session timeout.
             taken_t = min(one.answer_t, one.t + group.bounds.allowed_ns(one.t, one.answer_t))
             lives = taken_t < issued[member].id_over_t() - EARLY_NS
-            allowed = "the id that it was given is known"
+            allowed = "the member id that the client got is known"
             if lives and group.left(member, one.answer_t) is None:
-                known = kept("G0", "id-not-known")
+                known = kept("G0", "new-id-unknown")
                 yield known if one.error != UNKNOWN_MEMBER else _forgotten(group, one, allowed)
             # Its session may end late, as a broker has pauses of its own.
             late_ns = group.session_ms(member) * MS // 4 + group.bounds.allowed_ns(one.t, one.answer_t)
@@ -99,7 +99,7 @@ def _forgotten(group: Group, one: Exchange, allowed: str) -> Row:
     whenever a topic is deleted, later versions every ten minutes, and a client with only an id is no member. So an
     occasional case is no proof, however often topics are deleted."""
     current = group.current(one)
-    row = broken("G0", "id-not-known", one, allowed, named(one.error))
+    row = broken("G0", "new-id-unknown", one, allowed, named(one.error))
     there = current is not None and group.staying(current, one.until_t)
     return row if there else now_and_then(row, one)
 
@@ -136,17 +136,19 @@ def _heartbeats(group: Group) -> Rows:
             if beat.api != "sync_group" or beat.error != REBALANCING:
                 yield refused(group.bounds, beat, ILLEGAL_GENERATION)
         elif beat.error == UNKNOWN_MEMBER:
-            why = "although it sent a request in time, before the rebalance timeout"
-            yield broken("G10", "put-out", beat, "it stays a member", f"{named(UNKNOWN_MEMBER)}, {why}")
+            why = "although the member sent a request in time"
+            yield broken(
+                "G10", "removed-too-early", beat, "the client stays a member", f"{named(UNKNOWN_MEMBER)}, {why}",
+            )  # fmt: skip
         elif beat.api == "heartbeat":
             yield from _beat(group, current, member, beat)
 
 
 def _undisturbed(group: Group, current: Generation, one: Exchange) -> Rows:
-    """Of what is asked while no rebalance can have begun. Commits are for when everybody has its share."""
+    """Requests while no rebalance can have begun. Before the leader's SyncGroup, an OffsetCommit is refused."""
     if one.api == "heartbeat":
         told = one.error != 0
-        yield (checked("G3", "told-for-nothing", one, not told, "no rebalance", named(one.error)))
+        yield (checked("G3", "rebalance-without-cause", one, not told, "no rebalance", named(one.error)))
     until = one.until_t
     if one.api == "offset_commit" and all(x.member != current.leader or x.t > until for x in current.syncs):
         yield refused(group.bounds, one, REBALANCING)
@@ -165,15 +167,15 @@ def _beat(group: Group, current: Generation, member: str, beat: Exchange) -> Row
         and join.watched_t > beat.answer_t
     ]  # fmt: skip
     if waiting and beat.error != REBALANCING:
-        allowed = f"{named(REBALANCING)}: a join waits since {after(beat.t, waiting[0].t)}"
+        allowed = f"{named(REBALANCING)}: a JoinGroup has waited for {after(beat.t, waiting[0].t)}"
         late = (waiting[0].t, beat.answer_t)
         seen = named(beat.error)
-        yield late_row("G3", "rebalance-not-told", beat, allowed, seen, late, *waiting[0].events)
+        yield late_row("G3", "rebalance-not-reported", beat, allowed, seen, late, *waiting[0].events)
         return
     if waiting:
-        yield kept("G3", "rebalance-not-told")
+        yield kept("G3", "rebalance-not-reported")
     if outlived and (waiting or not group.triggers(current, beat.answer_t)):
-        yield kept("G10", "put-out")
+        yield kept("G10", "removed-too-early")
 
 
 def _sessions(group: Group) -> Rows:
@@ -188,7 +190,7 @@ def _sessions(group: Group) -> Rows:
             others = group.beats(one, {*members} - {member}, one.last_t)
             others = [x for x in others if (x.answer_t or 0) < joined_t]
             told_t = min((x.t for x in others if x.error == REBALANCING), default=END_OF_TIME)
-            # What is refused is not heard.
+            # A refused request does not renew the session.
             heard = [
                 x for x in group.contacts(member)
                 if members[member].t <= x.t < told_t and x.error != ILLEGAL_GENERATION
@@ -196,7 +198,7 @@ def _sessions(group: Group) -> Rows:
             if not heard:
                 continue
             behind = [x.t for x in heard[1:]] + [END_OF_TIME]
-            # Who waits for the generation is a member all the time, however long its join takes.
+            # A client that waits in its JoinGroup stays a member, for any duration of the join.
             last = next(
                 x
                 for x, t in zip(heard, behind, strict=True)
@@ -223,7 +225,7 @@ def _still_there(group: Group) -> Rows:
     UNKNOWN_MEMBER_ID."""
     for member, join in group.issued().items():
         contacts, name = group.contacts(member), join.instance
-        # Who comes back with another session may continue with the one that its name had before.
+        # A static member that returns with another session timeout may keep the former session timeout.
         asked = (x for x in group.joins if member in (x.member, x.given) or (name and x.instance == name))
         session_ns = max(x.session_asked_ms or 0 for x in asked) * MS
         for at, (last, beat) in enumerate(pairwise(contacts), 1):
@@ -239,15 +241,16 @@ def _still_there(group: Group) -> Rows:
                 continue
             late = (last_t + session_ns, beat.answer_t)
             seen = f"{named(beat.error)} {after(beat.t, last_t)} after the member's last request"
-            allowed = f"{named(UNKNOWN_MEMBER)}, after its session time-out of {session_ns // MS} ms"
-            row = late_row("G7", "stays-though-silent", beat, allowed, seen, late)
-            # Its name may have gone to somebody else.
+            allowed = f"{named(UNKNOWN_MEMBER)}, because its session timed out after {session_ns // MS} ms"
+            row = late_row("G7", "silent-member-kept", beat, allowed, seen, late)
+            # Another client may have its instance id now.
             right = beat.error == UNKNOWN_MEMBER or (name and beat.error == FENCED)
-            yield kept("G7", "stays-though-silent") if right else row
+            yield kept("G7", "silent-member-kept") if right else row
 
 
 def _silent(group: Group, one: Generation, member: str, beats: list[Exchange]) -> bool:
-    """Whether somebody else than `member` may have been out by its session as well, or who did not sync is."""
+    """Whether the session of another member than `member` may have expired too, or a member without a SyncGroup was
+    removed."""
     if group.out_unsynced(one, beats[-1].t):
         return True
     for other in set(group.held_by(one)) - {member}:
@@ -264,13 +267,14 @@ def _silence(group: Group, last: Exchange, earliest: int, others: list[Exchange]
     if first is not None and first.answer_t is not None and first.answer_t < earliest - EARLY_NS:
         seen = f"a rebalance was announced {after(first.answer_t, last.t)} after the member's last request"
         yield broken(
-            "G7", "early", first, f"not before its session time-out of {session_ms} ms", seen, *last.events
-        )
+            "G7", "early", first, f"not before its session times out, after {session_ms} ms", seen, *last.events,
+        )  # fmt: skip
         return
-    promise = f"a rebalance at its session time-out, {session_ms} ms,"
+    promise = f"a rebalance when its session times out, after {session_ms} ms,"
     begins_t = last.answer_t + session_ms * MS
-    if first is not None or others[-1].t >= begins_t:  # else nobody asked when it was over
-        yield _told(group, "G7", "not-put-out", last, begins_t, others, session_ms, promise)
+    # Otherwise no heartbeat was sent after the session timeout.
+    if first is not None or others[-1].t >= begins_t:
+        yield _told(group, "G7", "not-removed", last, begins_t, others, session_ms, promise)
 
 
 def _told(
@@ -306,4 +310,6 @@ def _leaving(group: Group) -> Rows:
         if beats and all(group.alive_at(member, leave.t) for member in stay):
             session_ms = min(group.session_ms(member) for member in stay)
             promise = "a rebalance at once,"
-            yield _told(group, "G8", "not-told", leave, leave.answer_t, beats, session_ms, promise)
+            yield _told(
+                group, "G8", "leave-without-rebalance", leave, leave.answer_t, beats, session_ms, promise
+            )

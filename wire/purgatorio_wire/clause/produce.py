@@ -47,18 +47,20 @@ from purgatorio_wire.trace.record import BY_NOBODY, SEQUENCES, Body, Written
 CORRUPT, TIMED_OUT, NOT_ENOUGH, INVALID_ACKS = 2, 7, 19, 21
 OUT_OF_ORDER: Final = 45
 LOOKED_NS: Final = 1000 * MS
-"""To find the end of a connection, the client waits at least this long."""
+"""The client waits at least this long for the broker to close a connection."""
 ENDS_GAP_NS: Final = 4000 * MS
 BACK_NS: Final = 40_000 * MS
-"""A replica that continues has caught up by then with the little that a scene writes; its node may have to be let in
-again first."""
+"""A resumed replica catches up within this time with the few records of a scene. Its node may first have to register
+again."""
 REMEMBERED: Final = 5
 FEW: Final = frozenset({NOT_ENOUGH, 20})
-BEGUN_BY_A_REPEAT: Final = "the transaction began with a batch of an earlier one, sent again (KIP-890)"
+BEGUN_BY_A_REPEAT: Final = "the transaction began with a repeated batch of an earlier transaction (KIP-890)"
 FOLLOWS_TIMES: Final = 5
-"""So many times the lateness of topics after its creation a replica follows; one that was stopped before comes late."""
+"""A replica follows within this number of times `late_topics_ms` after the creation of a topic. A replica that was
+stopped before is slower."""
 UNHEARD: Final = frozenset({*LOADING, 13, NOT_ENOUGH, CONCURRENT})
-"""Errors of an append whose partition's leader could not ask of its transaction (KIP-890): it is to be sent again."""
+"""Errors of an append for which the leader could not verify the transaction (KIP-890): the client must send it
+again."""
 
 
 def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -85,8 +87,8 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             elif corrupt(batches):
                 if answer is not None:
                     error = integer(answer, "error_code")
-                    about = " for what is corrupt"
-                    yield answered_with("M1", "corrupt-taken", one, error, CORRUPT, about, excused=EXCUSED)
+                    about = " for a corrupt batch"
+                    yield answered_with("M1", "corrupt-accepted", one, error, CORRUPT, about, excused=EXCUSED)
             elif transactional(batches):
                 if answer is not None and topic.replicas == 1:
                     written = written_by(batches)
@@ -136,8 +138,8 @@ def _told_by_the_end(bounds: Bounds, one: Exchange, topics: Topics) -> Rows:
     if not absent or (ended_t is None and one.watched_t < one.t + LOOKED_NS):
         return
     by = bounds.by(one.t, one.t, ended_t, gap_ns=ENDS_GAP_NS, watched_t=one.watched_t)
-    promise = "the end of its connection, as it is refused,"
-    yield timed("M2", "error-untold", one, by, promise, one.t, what="closed")
+    promise = "the broker closes the connection, because the append is refused,"
+    yield timed("M2", "refused-but-open", one, by, promise, one.t, what="closed")
 
 
 def _wrong_acks(bounds: Bounds, one: Exchange, answer: Body | None) -> Row:
@@ -147,7 +149,7 @@ def _wrong_acks(bounds: Bounds, one: Exchange, answer: Body | None) -> Row:
     if error == INVALID_ACKS:
         return kept("M3")
     acks = integer(one.body, "acks")
-    return broken("M3", "acks-taken", one, f"{named(INVALID_ACKS)} for acks {acks}", named(error))
+    return broken("M3", "invalid-acks-accepted", one, f"{named(INVALID_ACKS)} for acks {acks}", named(error))
 
 
 def _in_transaction(
@@ -174,24 +176,26 @@ def _in_transaction(
             yield from _out_of_order(one, written, count, answer, before)
     elif fenced and within.ended_t <= one.t:
         right = bool(error)
-        yield (checked("R5", "appends-on", one, right, "an error: it is fenced", "it is taken"))
+        yield checked(
+            "R5", "fenced-producer-appends", one, right, "an error: the producer is fenced", "the append is accepted",
+        )  # fmt: skip
 
 
 def _begins_with_a_repeat(one: Exchange, within: Transaction, log: Log) -> bool:
-    """Whether all that its transaction had sent before was there from an earlier one."""
+    """Whether all earlier batches of the transaction repeat batches of an earlier transaction."""
     begun = [x for x in log.appends if x.within is within and x.may_be_there and x.t < one.t]
     return not begun and any(x.within is within and x.t < one.t for x in log.repeats)
 
 
 def _before(one: Exchange, written: Written, log: Log) -> list[Append]:
-    """What the same producer has in the log, or may have, that was sent before, in its order."""
+    """The earlier batches of the same producer that are, or may be, in the log, in their order."""
     mine = (x for x in log.appends if x.written[:2] == written[:2])
     return [x for x in mine if x.may_be_there and x.t < one.t]
 
 
 def _sent_since(one: Exchange, written: Written, log: Log, spans: Iterable[tuple[int, int]]) -> bool:
-    """Whether what is sent, perhaps again, was first sent while the replica was stopped as it is now: that has none of
-    it."""
+    """Whether the batch was first sent during the present stop of the replica: then the replica does not have the
+    batch."""
     first_t = min((x.t for x in log.appends if x.written == written), default=one.t)
     return any(begin <= first_t and one.t <= end for begin, end in spans)
 
@@ -201,7 +205,7 @@ def _all_taken(before: Iterable[Append], t: int) -> bool:
 
 
 def _is_next(one: Exchange, written: Written, before: Sequence[Append]) -> bool:
-    """Whether it has the next sequence number after the accepted ones; the first of an epoch has 0."""
+    """Whether the batch has the next sequence number after the accepted batches. The first batch of an epoch has 0."""
     return _all_taken(before, one.t) and written.base_sequence == _next(before)
 
 
@@ -224,7 +228,7 @@ def _out_of_order(
         yield undecided("M7", f"{named(error)}: {EXCUSED[error]}")
     elif same is not None:
         right, seen = not error and base == same.base, f"{named(error)}, base offset {base}"
-        allowed = f"no error, and base offset {same.base}, where it is"
+        allowed = f"no error, and base offset {same.base}, where the batch is"
         yield checked("M7", "sent-again", one, right, allowed, seen)
     elif begins_so or ahead:
         about = f" for {count} records from sequence number {written.base_sequence} on"
@@ -242,27 +246,29 @@ def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, to
     elif error in FEW and integer(one.body, "acks") == -1:
         # A minimum of the broker's own, above the topic's one replica: older brokers do not cap it.
         yield undecided(
-            "M1", f"{named(error)}: the broker wants more replicas than there are", "few-replicas"
+            "M1", f"{named(error)}: min.insync.replicas is more than the number of replicas", "few-replicas"
         )
     elif error == TIMED_OUT and not too_soon:
         # There is no other replica to wait for; a broker that cannot write for so long does not do so again.
         late = (one.t, one.answer_t or one.t)
-        yield late_row("M1", "timed-out", one, "taken by the one replica", named(error), late)
+        yield late_row("M1", "timed-out", one, "the only replica accepts the append", named(error), late)
     elif error:
-        yield broken("M1", "refused", one, "the append is taken", named(error))
+        yield broken("M1", "refused", one, "no error: the append is accepted", named(error))
     else:
         log = topics.logs[part]
         end, own = log.least_end(one.t), log.own_end(one)
         later = log.most_end(one.answer_t or one.t)
         if own > end:
             seen = f"base offset {base}"
-            allowed = f"{own} at least, after the records that this connection appended with acks=0"
-            yield checked("M2", "lost", one, base >= own, allowed, seen)
+            allowed = f"a base offset of at least {own}, after the records that this connection appended with acks=0"
+            yield checked("M2", "acks-0-records-lost", one, base >= own, allowed, seen)
         start, (least, most) = (
             integer(answer, "log_start_offset", -1), log.start(one.t, one.answer_t or one.t),
         )  # fmt: skip
         if start >= 0 and not least <= start <= most:
-            yield broken("M1", "log-start", one, f"a log that starts at {least} to {most}", f"at {start}")
+            yield broken(
+                "M1", "log-start", one, f"a log start offset from {least} to {most}", f"log start offset {start}",
+            )  # fmt: skip
         elif end <= base and base + count <= later:
             yield kept("M1", "offsets-do-not-grow")
         else:
@@ -284,14 +290,14 @@ def _stopped(
     spans = stopped_spans(scene.stimuli, scene.end_t)
     stays_away = any(begin <= one.t and until <= end for begin, end in spans)
     if acks == -1 and answer is not None and needed == topic.replicas and stays_away:
-        allowed = "an error, as it takes all replicas and one is stopped"
-        yield checked("M4", "too-few-have-it", one, error, allowed, named(error))
+        allowed = "an error, because all replicas must be in sync and one is stopped"
+        yield checked("M4", "too-few-in-sync", one, error, allowed, named(error))
     if in_sync is not None and in_sync < needed:
         if acks == 1 and answer is not None:
-            yield checked("M4", "acks-1-refused", one, error == 0, "taken", named(error))
+            yield checked("M4", "acks-1-refused", one, error == 0, "no error", named(error))
         elif acks == -1:
             gap = max(one.wait_ms * MS, 1)
-            row = in_time(bounds, "M4", "refusal-waits", one, one.t, gap, f"{named(NOT_ENOUGH)} at once:")
+            row = in_time(bounds, "M4", "refused-late", one, one.t, gap, f"{named(NOT_ENOUGH)} at once:")
             yield row.but(error == NOT_ENOUGH, "below-min-insync", one, named(NOT_ENOUGH), named(error))
         return
     if acks != -1 or error in EXCUSED:
@@ -325,10 +331,10 @@ def _all_healthy(bounds: Bounds, one: Exchange, error: int, follows: bool) -> Ro
         return kept("M1", cause) if not error else undecided("M1", named(error), cause)
     t = one.until_t
     if 2 * bounds.allowed_ns(one.t, t) >= max(one.wait_ms * MS, 1):
-        return undecided("M1", f"{named(error)} on a machine that is late", cause)
+        return undecided("M1", f"{named(error)}, while the machine was overloaded", cause)
     if not follows:
-        return undecided("M1", f"{named(error)}: a replica of the new topic may not know of it yet", cause)
-    return late_row("M1", cause, one, "taken, as no replica was stopped", named(error), (one.t, t))
+        return undecided("M1", f"{named(error)}: a replica may not know the new topic yet", cause)
+    return late_row("M1", cause, one, "no error, because no replica was stopped", named(error), (one.t, t))
 
 
 def back_in_sync(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -346,8 +352,8 @@ def back_in_sync(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 yield kept("M4", "in-sync-again")
             elif later and later[-1][0].t > on_t + BACK_NS + bounds.added_ns(on_t, later[-1][0].t):
                 last, count = later[-1]
-                allowed = f"{topic.replicas} in sync by {BACK_NS // MS} ms after it continues"
-                seen, late = f"{count} after {after(last.t, on_t)}", (on_t, last.t)
+                allowed = f"{topic.replicas} replicas in sync, {BACK_NS // MS} ms after the replica resumed"
+                seen, late = f"{count} replicas in sync after {after(last.t, on_t)}", (on_t, last.t)
                 yield late_row("M4", "in-sync-again", last, allowed, seen, late)
 
 
@@ -364,19 +370,19 @@ def _in_sync(one: Exchange, name: str) -> int | None:
 def _times_out(bounds: Bounds, one: Exchange, error: int, due: int) -> Rows:
     if one.answer_t is not None and one.answer_t < due - EARLY_NS:
         seen = f"{named(error)} after {after(one.answer_t, one.t)}"
-        yield broken("M5", "early", one, f"not before its time-out, {one.wait_ms} ms", seen)
+        yield broken("M5", "early", one, f"no answer before timeout_ms, {one.wait_ms} ms", seen)
         return
     gap = max(one.wait_ms * MS, FORGOTTEN_NS)
-    row = in_time(bounds, "M5", "late", one, due, gap, f"{named(TIMED_OUT)} at its time-out,")
+    row = in_time(bounds, "M5", "late", one, due, gap, f"{named(TIMED_OUT)} at timeout_ms,")
     yield row.but(error == TIMED_OUT, "other-error", one, named(TIMED_OUT), named(error))
 
 
 def _goes_on(bounds: Bounds, one: Exchange, error: int, end: int, on_t: int, due: int) -> Row:
-    late_ms, promise = bounds.declared.late_topics_ms, "an answer as the replica continues,"
-    row = in_time(bounds, "M6", "waits-on", one, on_t, due - on_t, promise, late_ms=late_ms)
+    late_ms, promise = bounds.declared.late_topics_ms, "an answer when the replica resumes,"
+    row = in_time(bounds, "M6", "waits-though-resumed", one, on_t, due - on_t, promise, late_ms=late_ms)
     if one.answer_t is not None and one.answer_t < end - EARLY_NS:
-        seen = f"answered {after(end, one.answer_t)} before the replica continued"
-        return broken("M6", "before-the-replica", one, "not before the replica continues", seen)
+        seen = f"answered {after(end, one.answer_t)} before the replica resumed"
+        return broken("M6", "before-the-replica-resumes", one, "no answer before the replica resumes", seen)
     return row.but(not error, "other-error", one, "no error", named(error))
 
 
@@ -386,6 +392,9 @@ def _given_up(bounds: Bounds, one: Exchange, error: int, told_t: int) -> Row:
     due, late_ms = one.t + one.wait_ms * MS, bounds.declared.late_topics_ms
     promise = "an answer when the replica leaves the in-sync set,"
     row = in_time(
-        bounds, "M6", "given-up", one, told_t, due - told_t, promise, late_ms=late_ms, since_t=told_t
+        bounds, "M6", "waits-though-replica-left", one, told_t, due - told_t, promise, late_ms=late_ms,
+        since_t=told_t,
+    )  # fmt: skip
+    return row.but(
+        not error, "other-error", one, "no error, because enough replicas have the records", named(error)
     )
-    return row.but(not error, "other-error", one, "no error, as enough replicas have it", named(error))

@@ -30,32 +30,34 @@ def _told(lane: Lane, since_t: int, bytes_per_s: int) -> Rows:
     told = any(one.throttled_ms for one in asked)
     most = TIMES * bytes_per_s * (WINDOW_S + (asked[-1].t - since_t) / 1e9) if asked else 0
     if asked and (told or size > most):
-        allowed = f"a throttle time, at {bytes_per_s} bytes a second"
-        yield checked("Q1", "not-throttled", asked[-1], told, allowed, f"none for {size} bytes")
+        allowed = f"a throttle time: the quota is {bytes_per_s} bytes a second"
+        yield checked("Q1", "not-throttled", asked[-1], told, allowed, f"no throttle time for {size} bytes")
 
 
 def _bytes(one: Exchange) -> int:
-    """What a quota counts: the records that were sent, or that came."""
+    """The bytes that a quota counts: the records that the client sent or received."""
     sent = sum(summed(batches, "bytes") for _, batches, _ in produced(one))
     return sent + sum(summed(items(said, "records"), "bytes") for _, _, said in fetched(one))
 
 
 def _held_up(bounds: Bounds, one: Exchange, behind: Exchange) -> Rows:
-    """Of what was asked while its connection was held up: that began when the answer was sent, which was not before the
-    request, and ends so long after the answer at the latest."""
+    """A request during the throttle time of its connection. The throttle time begins when the broker sends the
+    response, so not before the request, and ends no later than the throttle time after the response was received."""
     held_ns = one.throttled_ms * MS
     if one.answer_t is None or behind.wait_ms or (held_ns and behind.t >= one.answer_t + held_ns // 2):
         return
     if not held_ns:
         promise = "an answer at once, because no throttle time was returned,"
-        yield in_time(bounds, "Q1", "held-up", behind, behind.t, LEAST_GAP_NS, promise, *one.events)
+        yield in_time(
+            bounds, "Q1", "delayed-by-another", behind, behind.t, LEAST_GAP_NS, promise, *one.events
+        )
         return
-    promise = f"an answer when the throttle time of {one.throttled_ms} ms is over,"
+    promise = f"an answer after the throttle time of {one.throttled_ms} ms,"
     if behind.answer_t is not None and behind.answer_t < one.t + held_ns - EARLY_NS:
         seen = (
             f"answered {after(behind.answer_t, one.t)} after the request whose response had the throttle time"
         )
-        yield broken("Q1", "early", behind, f"not before the throttle time is over: {promise}", seen)
+        yield broken("Q1", "early", behind, f"no answer before the end of the throttle time: {promise}", seen)
         return
     gap = max(held_ns, LEAST_GAP_NS)
     yield in_time(bounds, "Q1", "late", behind, one.answer_t + held_ns, gap, promise, *one.events)

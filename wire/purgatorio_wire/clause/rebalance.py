@@ -34,11 +34,12 @@ from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.table.group import JOIN, Join, Joining
 
 _OF_ALL: Final[tuple[str, Way]] = "G4", "waits-though-complete"
-_OF_THE_SILENT: Final[tuple[str, Way]] = "G7", "waits-for-the-silent"
+_OF_THE_SILENT: Final[tuple[str, Way]] = "G7", "waits-for-silent-member"
 
 
 def rebalances(group: Group) -> Rows:
-    """All rows of a group's generations; where members are static, of who leads, leaves and joins again alone."""
+    """All rows of the generations of a group. If a member is static, only the leader, leaving members and repeated
+    joins are judged."""
     yield from _leaves_waiting(group)
     for before, one in zip([None, *group.generations], group.generations, strict=False):
         yield from _one_leader(group, before, one)
@@ -52,7 +53,7 @@ def rebalances(group: Group) -> Rows:
         yield from _nobody_rejoined(group, one)
         if before is not None:
             yield from _numbered(group, before, one)
-        # Else one of nobody came between, and an initial delay after it.
+        # Otherwise a generation without members may have come between, with an initial delay after it.
         next_to = before is not None and (
             one.number == before.number + 1 or bool({*one.members} & {*before.members})
         )
@@ -68,10 +69,10 @@ def _one_leader(group: Group, before: Generation | None, one: Generation) -> Row
         return  # the leader's own answer was not waited for
     leaders = {join.leader for join in one.joins}
     if len(leaders) != 1 or not leaders <= set(members):
-        allowed = "one leader, a member of it"
-        seen = f"leaders {', '.join(sorted(leaders))} of {len(members)} members"
+        allowed = "one leader, which is a member of the generation"
+        seen = f"leaders {', '.join(sorted(leaders))}, of {len(members)} members"
         if len(leaders) > 1 or all(sync.member != one.leader for sync in one.syncs):
-            yield broken("G2", "leaders", one.joins[0], allowed, seen, *_numbers(one.joins))
+            yield broken("G2", "several-leaders", one.joins[0], allowed, seen, *_numbers(one.joins))
         return
     common = sorted(set.intersection(*(set(join.protocols) for join in one.joins)))
     for join in one.joins:
@@ -84,21 +85,28 @@ def _one_leader(group: Group, before: Generation | None, one: Generation) -> Row
             and text(x, "group_instance_id") != asked.instance
         ]  # fmt: skip
         if me == one.leader and not set(members) <= set(told):
-            seen = f"{len(told)} of at least {len(members)}"
-            yield broken("G2", "leader-not-told", join, "the leader receives all members", seen)
+            seen = f"{len(told)} of at least {len(members)} members"
+            yield broken("G2", "members-missing", join, "the leader receives all members", seen)
         elif me != one.leader and told:
-            yield broken("G2", "follower-told", join, "only the leader receives them", f"{len(told)} members")
+            yield broken(
+                "G2", "members-to-a-follower", join, "no members: only the leader receives the members",
+                f"{len(told)} members",
+            )  # fmt: skip
         elif chosen not in common:
-            allowed = f"one of {', '.join(common)}, which all members have"
-            yield broken("G2", "protocol", join, allowed, f"protocol {chosen!r}")
+            allowed = f"one of {', '.join(common)}, which all members support"
+            yield broken("G2", "unsupported-protocol", join, allowed, f"protocol {chosen!r}")
         elif one.other_protocol(join.got):
             seen = f"{text(join.got, 'protocol_type')} {chosen}"
-            yield broken("G2", "other-protocol", join, "one protocol for all, of their kind", seen)
+            yield broken(
+                "G2", "other-protocol", join, "one protocol of the group's protocol type for all members", seen,
+            )  # fmt: skip
         elif other:
-            allowed = "the subscription of each member, as it joined"
-            yield broken("G2", "other-subscription", join, allowed, f"another of {', '.join(other)}")
+            allowed = "the subscription that each member sent with its JoinGroup"
+            yield broken(
+                "G2", "other-subscription", join, allowed, f"another subscription of {', '.join(other)}"
+            )
         elif renamed:
-            seen = f"another of {text(renamed[0], 'member_id')}"
+            seen = f"another instance id of {text(renamed[0], 'member_id')}"
             yield broken("G2", "other-instance", join, "the instance id of each member", seen)
         else:
             yield kept("G2")
@@ -115,11 +123,11 @@ def _one_leader(group: Group, before: Generation | None, one: Generation) -> Row
     chosen = one.joins[0].protocol
     if common and (len(votes) == 1 or votes[0][1] > votes[1][1]):
         right, allowed = chosen == votes[0][0], f"{votes[0][0]}, which most members prefer"
-        yield checked("G2", "votes", one.joins[0], right, allowed, chosen)
+        yield checked("G2", "other-than-preferred", one.joins[0], right, allowed, chosen)
 
 
 def _numbered(group: Group, before: Generation, one: Generation) -> Rows:
-    """G3: somebody was a member all the time, so each rebalance between is one of these."""
+    """G3: one member stayed during both generations, so no generation came between them."""
     stayed = [m for m in one.members if m in before.members and _joins_answered(group, m, before, one)]
     if not stayed:
         return
@@ -136,10 +144,10 @@ def _stays(group: Group, one: Generation) -> Rows:
     for join in one.again:
         if join.given in {*one.members, *group.unheard(one)}:
             continue
-        # Of who is not heard of for long enough the session may be over as well.
+        # If the members have sent nothing for a long time, their sessions may have expired too.
         empty = not any(group.alive_at(member, join.t) for member in one.members)
-        seen = f"generation {one.number}, which had begun before it was asked"
-        row = broken("G3", "generation-stays", join, "a generation above", seen, *_numbers(one.joins))
+        seen = f"generation {one.number}, which had begun before the JoinGroup"
+        row = broken("G3", "generation-stays", join, "a greater generation", seen, *_numbers(one.joins))
         yield now_and_then(row, join) if empty else row
 
 
@@ -168,9 +176,9 @@ def _initial_delay(group: Group, before: Generation | None, one: Generation) -> 
     earliest = min([earliest, *(x.t + x.rebalance_ms * MS for x in gone)])
     if one.first_t < earliest - EARLY_NS:
         if group.pending(one, one.first_t):
-            return  # Kafka 4 ends the delay when the session of somebody ends who never joined
+            return  # Kafka 4 ends the delay when the session of a client expires that got an id and never joined
         seen = f"answered after {after(one.first_t, first.t)}"
-        twice = ", which restarts when a member joins in it" if delays > 1 else ""
+        twice = ", which restarts when a member joins during the delay" if delays > 1 else ""
         yield broken("G1", "early", first, f"not before the initial delay of {delay_ms} ms{twice}", seen)
         return
     if group.unheard(one):
@@ -181,7 +189,7 @@ def _initial_delay(group: Group, before: Generation | None, one: Generation) -> 
     cause: Way = "late"
     if capped_t < due:
         due = capped_t
-        cause = "put-off-again" if cap_ms > 2 * delay_ms else "beyond-the-time-out"
+        cause = "delayed-again" if cap_ms > 2 * delay_ms else "beyond-the-time-out"
     gap = max(one.rebalance_ms[1], delay_ms) * MS
     for join in one.joins:
         promise = f"an answer after the initial delay of {delay_ms} ms,"
@@ -199,12 +207,12 @@ def _leaves_waiting(group: Group) -> Rows:
             waited = join.t < leave.t < join.ended_t
             if not waited or leave.left_with.get(join.member) != 0 or join.answered:
                 continue
-            gap, promise = join.rebalance_ms * MS, f"{named(UNKNOWN_MEMBER)} as it leaves,"
+            gap, promise = join.rebalance_ms * MS, f"{named(UNKNOWN_MEMBER)} when the member leaves,"
             row = in_time(
-                group.bounds, "G8", "left-waiting", join, leave.answer_t, gap, promise, *leave.events
+                group.bounds, "G8", "waits-though-left", join, leave.answer_t, gap, promise, *leave.events
             )
             right = join.error == UNKNOWN_MEMBER
-            yield row.but(right, "left-otherwise", join, named(UNKNOWN_MEMBER), named(join.error))
+            yield row.but(right, "leaves-with-other-error", join, named(UNKNOWN_MEMBER), named(join.error))
 
 
 def _surely_empty(group: Group, before: Generation, one: Generation) -> bool:
@@ -227,7 +235,7 @@ def _rebalance(group: Group, before: Generation, one: Generation) -> Rows:
         if x.error == REBALANCING and x.answer_t is not None
     ]  # fmt: skip
     if group.out_unsynced(before, min([*told, one.first_t])):
-        return  # who does not sync in time is out too, and begins a rebalance by it
+        return  # a member without a SyncGroup is removed too, which begins a rebalance
     start = min((x.t for x in group.triggers(before, one.first_t)), default=before.last_t)
     longest = max(join.rebalance_ms for join in (*before.joins, *one.joins))
     missing = [
@@ -248,10 +256,10 @@ def _rebalance(group: Group, before: Generation, one: Generation) -> Rows:
     shortest = min(join.rebalance_ms for join in (*before.joins, *one.joins))
     last_t = max(join.t for join in one.joins)
     if not silent and group.expected(one, last_t):
-        allowed = "not before the members with new ids have joined or left, or the rebalance timeout"
+        allowed = "no answer before the clients with new ids have joined or left, or the rebalance timeout has passed"
         seen = f"{after(one.first_t, start)} after the rebalance began"
         awaited = one.first_t >= start + shortest * MS - EARLY_NS
-        yield checked("G4", "expected-not-awaited", one.joins[0], awaited, allowed, seen)
+        yield checked("G4", "new-id-not-awaited", one.joins[0], awaited, allowed, seen)
 
 
 def _of_the_newcomer(group: Group, before: Generation, one: Generation) -> Iterator[int]:
@@ -271,15 +279,15 @@ def _without(
     late_joins = [x for x in group.joins if x.member in missing and x.t > before.members[x.member].t]
     clause = "G4" if late_joins else "G6"
     if one.first_t < earliest - EARLY_NS:
-        seen = f"answered after {after(one.first_t, join.t)} without {len(missing)} member(s) that had not rejoined"
-        allowed = "not before all have rejoined, or the rebalance time-out"
-        cause: Way = "did-not-wait" if late_joins else "before-the-time-out"
+        seen = f"answered after {after(one.first_t, join.t)} without {len(missing)} members that had not rejoined"
+        allowed = "no answer before all members have rejoined, or the rebalance timeout has passed"
+        cause: Way = "late-join-not-awaited" if late_joins else "before-the-time-out"
         yield broken(clause, cause, join, allowed, seen, *_numbers(late_joins))
         return
     yield kept(clause)
     if late_joins:
         return
-    promise = f"an answer at the rebalance time-out, {longest_ms} ms,"
+    promise = f"an answer at the rebalance timeout, {longest_ms} ms,"
     for x in one.joins:
         due = one.asked_t + longest_ms * MS
         yield in_time(group.bounds, "G6", "late", x, due, longest_ms * MS, promise, since_t=one.asked_t)
@@ -294,9 +302,12 @@ def _is_out(group: Group, member: str, one: Generation) -> Rows:
         if x.member == member and x.t > one.last_t + group.bounds.declared.late_ms * MS and x.answer is not None
     ]  # fmt: skip
     for x in told[:1]:
-        right, allowed = x.error == UNKNOWN_MEMBER, f"{named(UNKNOWN_MEMBER)}: it did not rejoin in time"
-        seen = f"{named(x.error)} {after(x.t, one.last_t)} after the others were answered"
-        yield checked("G6", "not-out", x, right, allowed, seen)
+        right, allowed = (
+            x.error == UNKNOWN_MEMBER,
+            f"{named(UNKNOWN_MEMBER)}: the member did not rejoin in time",
+        )
+        seen = f"{named(x.error)} {after(x.t, one.last_t)} after the JoinGroup responses of the other members"
+        yield checked("G6", "missed-rebalance-kept", x, right, allowed, seen)
 
 
 def _nobody_rejoined(group: Group, one: Generation) -> Rows:
@@ -313,7 +324,7 @@ def _nobody_rejoined(group: Group, one: Generation) -> Rows:
         x = next((x for x in beats if x.member == member and x.t >= over_t), None)
         if x is None or x.answer_t is None or group.left(member, x.answer_t) is not None:
             continue
-        # A newcomer that has left, with its join that was told so, awaits nothing.
+        # The JoinGroup of a new member that has left keeps no rebalance open.
         if any(join.t <= x.answer_t and not group.gone_by(join.member, told.answer_t + longest_ns // 4)
                for join in joins):  # fmt: skip
             continue
@@ -321,8 +332,8 @@ def _nobody_rejoined(group: Group, one: Generation) -> Rows:
             continue
         wanted = f"{named(UNKNOWN_MEMBER)}: no member has rejoined in time"
         out, late = x.error == UNKNOWN_MEMBER, (told.answer_t + longest_ns, x.answer_t)
-        row = late_row("G6", "nobody-rejoined", x, wanted, named(x.error), late, *told.events)
-        yield kept("G6", "nobody-rejoined") if out else row
+        row = late_row("G6", "no-member-rejoined", x, wanted, named(x.error), late, *told.events)
+        yield kept("G6", "no-member-rejoined") if out else row
 
 
 def _all_there(group: Group, before: Generation, one: Generation, longest_ms: int) -> Rows:
@@ -345,12 +356,12 @@ def _all_there(group: Group, before: Generation, one: Generation, longest_ms: in
     last_t = max([last_t, *over])
     gap = one.asked_t + longest_ms * MS - last_t
     if len(one.members) < len(one.joins) or (over and gap <= 0):
-        return  # somebody asked twice and was told the same generation again; or the time-out comes first
+        return  # a member joined twice and got the same generation again; or the rebalance timeout comes first
     for join in one.joins:
         if len(one.joins) > 1 or leaves:
             clause, cause = _OF_THE_SILENT if over else _OF_ALL
             what = "session has expired" if over else "member has rejoined or left"
-            promise = f"an answer when the last {what}, {after(last_t, join.t)} after,"
+            promise = f"an answer when the last {what}, {after(last_t, join.t)} after the request,"
             yield in_time(group.bounds, clause, cause, join, last_t, gap, promise, *_numbers(leaves))
     if not over and any(join.t < last_t for join in one.joins):
         yield kept("G4")
@@ -368,17 +379,17 @@ def _syncs(group: Group, one: Generation) -> Rows:
         if sync.member not in one.members:
             continue
         if sync.answer is not None and sync.error == 0 and (lead is None or (sync.answer_t or 0) < lead.t):
-            seen = "answered though the leader has not synced" if lead is None else (
-                f"answered {after(lead.t, sync.answer_t or 0)} before the leader's sync"
+            seen = "answered, although the leader has sent no SyncGroup" if lead is None else (
+                f"answered {after(lead.t, sync.answer_t or 0)} before the leader's SyncGroup"
             )  # fmt: skip
-            yield broken("G5", "before-the-leader", sync, "not before the leader's sync", seen)
+            yield broken("G5", "before-the-leader", sync, "not before the leader's SyncGroup", seen)
             continue
         if lead is None or (lead.answer is not None and lead.error):
             if sync is lead:
-                promise = "an answer at once, whatever it is,"
+                promise = "an answer at once, of any kind,"
                 yield in_time(group.bounds, "G5", "leader-waits", sync, sync.t, longest * MS, promise)
             if sync.answer_t is not None and sync.error and not group.disturbed(one, sync.answer_t):
-                allowed = "no refusal, as no rebalance has begun"
+                allowed = "no error, because no rebalance has begun"
                 yield broken("G5", "refused", sync, allowed, named(sync.error))
             elif lead is None or lead.t > sync.ended_t:
                 yield from _without_leader(group, one, sync)
@@ -389,15 +400,17 @@ def _syncs(group: Group, one: Generation) -> Rows:
         until = min(sync.watched_t if sync.answer_t is None else sync.answer_t, by.limit_t)
         if (sync.answer is None or sync.error) and group.disturbed(one, until):
             continue
-        promise = f"an answer with the leader's sync, {after(due, sync.t)} after,"
+        promise = f"an answer when the leader sends its SyncGroup, {after(due, sync.t)} after the request,"
         cause: Way = "leader-waits" if sync is lead else "waits-though-synced"
         row = timed("G5", cause, sync, by, promise, sync.t, *lead.events)
-        row = row.but(not sync.error, "refused", sync, "its assignment", named(sync.error))
+        row = row.but(not sync.error, "refused", sync, "the assignment of the member", named(sync.error))
         right = text(sync.got, "assignment") == given.get(sync.member, "")
-        row = row.but(right, "other-assignment", sync, "the assignment that the leader gave", "another")
+        row = row.but(
+            right, "other-assignment", sync, "the assignment that the leader sent", "another assignment"
+        )
         seen = f"{text(sync.got, 'protocol_type')} {text(sync.got, 'protocol_name')}"
         right = not one.other_protocol(sync.got)
-        yield row.but(right, "other-protocol", sync, "the protocol that was chosen", seen)
+        yield row.but(right, "other-protocol", sync, "the protocol that the JoinGroup response named", seen)
 
 
 def _without_leader(group: Group, one: Generation, sync: Exchange) -> Rows:
@@ -418,7 +431,7 @@ def _without_leader(group: Group, one: Generation, sync: Exchange) -> Rows:
         return  # its session, or the time to sync, may have been over when it came
     longest = one.rebalance_ms[1] * MS
     due = one.last_t + longest if begins is None else begins
-    why = "the rebalance time-out" if begins is None else "a newcomer's join, or a leaving"
+    why = "the rebalance timeout" if begins is None else "the JoinGroup of a new member, or a LeaveGroup"
     clause = "G5"
     cause: Way = "waits-for-no-leader" if begins is None else "waits-in-rebalance"
     gap = longest
@@ -427,7 +440,7 @@ def _without_leader(group: Group, one: Generation, sync: Exchange) -> Rows:
     if begins is None and soon and sync.error in (0, REBALANCING):
         due, gap, why = over, due - over, "the end of the leader's session"
         clause, cause = _OF_THE_SILENT
-    promise = f"{named(REBALANCING)} by {why}, {after(due, sync.t)} after,"
+    promise = f"{named(REBALANCING)} by {why}, {after(due, sync.t)} after the request,"
     row = in_time(group.bounds, clause, cause, sync, due, gap, promise)
     right, allowed = sync.error == REBALANCING, f"{named(REBALANCING)}: {why}"
     row = row.but(right, "other-error", sync, allowed, named(sync.error))
@@ -447,8 +460,8 @@ def _out_unsynced(group: Group, one: Generation, told_t: int) -> Rows:
         if not beats or not all(group.alive_at(x, told_t) for x in one.members):
             continue
         right, seen = beats[0].error == UNKNOWN_MEMBER, named(beats[0].error)
-        allowed = f"{named(UNKNOWN_MEMBER)}: it has not synced by the rebalance time-out"
-        yield checked("G5", "unsynced-stays", beats[0], right, allowed, seen)
+        allowed = f"{named(UNKNOWN_MEMBER)}: the member has sent no SyncGroup by the rebalance timeout"
+        yield checked("G5", "unsynced-member-kept", beats[0], right, allowed, seen)
 
 
 def _never_synced(group: Group, one: Generation) -> Rows:
@@ -466,10 +479,10 @@ def _never_synced(group: Group, one: Generation) -> Rows:
         return
     if told is None and until < one.last_t + longest + one.rebalance_ms[1] * MS // 2:
         return
-    promise = "a rebalance, because a member has not synced by the rebalance timeout,"
+    promise = "a rebalance, because a member has sent no SyncGroup by the rebalance timeout,"
     poll = max((b.t - a.t for a, b in pairwise(beats)), default=0)
     yield in_time(
-        group.bounds, "G5", "waits-for-a-sync", told or beats[-1], one.last_t + longest + poll, longest, promise,
+        group.bounds, "G5", "waits-for-missing-sync", told or beats[-1], one.last_t + longest + poll, longest, promise,
         since_t=one.last_t,
     )  # fmt: skip
     if told is not None and told.answer_t is not None:
@@ -485,8 +498,9 @@ def _by_their_ids(group: Group, one: Generation) -> bool:
 
 
 def _joins_again(group: Group, one: Generation) -> Rows:
-    """G3: who joins again as it was, in a stable group or one whose leader has not synced, is given the same generation
-    at once; the leader of a stable group, and who has another subscription, begin a rebalance."""
+    """G3: a member joins again without a change, and the group is stable, or its leader has sent no SyncGroup. Then the
+    member gets the same generation at once. The leader of a stable group, or a member with another subscription, begins
+    a rebalance instead."""
     for join in group.joins:
         if join.member not in one.members or join.t < one.last_t:
             continue
@@ -495,7 +509,7 @@ def _joins_again(group: Group, one: Generation) -> Rows:
         unsynced = all(sync.member != one.leader or sync.t > until for sync in one.syncs)
         if not unsynced and set(one.members) - one.synced(join.t):
             continue
-        # Another that was told the same again has begun no rebalance, and was answered as this one is to be.
+        # Another member that got the same generation again has begun no rebalance.
         others = [x for x in group.triggers(one, until) if x is not join and x not in one.again]
         if others or not all(group.alive_at(x, join.t) for x in one.members):
             continue
@@ -505,16 +519,16 @@ def _joins_again(group: Group, one: Generation) -> Rows:
         mine = one.members[join.member].protocols
         changed = join.protocols != mine
         if not changed and [*join.protocols] != [*mine]:
-            continue  # Kafka takes another order of what it prefers for a change, and nobody has promised that
+            continue  # Kafka treats another order of the protocols as a change, which no document promises
         if leads or changed:
             if join.answered:
-                allowed, seen = f"generation {one.number + 1}", f"{one.number} again"
-                unheard: Way = "leader-unheard" if leads else "change-unheard"
+                allowed, seen = f"generation {one.number + 1}", f"generation {one.number} again"
+                unheard: Way = "leader-rejoin-ignored" if leads else "change-ignored"
                 heard = integer(join.got, "generation_id") != one.number
                 yield checked("G3", unheard, join, heard, allowed, seen)
             continue
-        cause: Way = "joins-again-unsynced" if unsynced else "joins-again"
-        row = timed("G3", cause, join, by, f"generation {one.number} at once, as it was,", join.t)
+        cause: Way = "unsynced-rejoin-waits" if unsynced else "rejoin-waits"
+        row = timed("G3", cause, join, by, f"generation {one.number} at once, without a rebalance,", join.t)
         number = join.generation
         allowed, seen = f"generation {one.number}", f"{named(join.error)}, {number}"
         row = row.but(number == one.number, "rebalances", join, allowed, seen)
@@ -522,8 +536,8 @@ def _joins_again(group: Group, one: Generation) -> Rows:
         if row.held is RowStatus.KEPT and join.answer is not None:
             told = {text(x, "member_id") for x in items(join.got, "members")}
             right = {*one.members} <= told if join.member == one.leader else not told
-            allowed = "all members for the leader, none for others"
-            yield checked("G2", "told-again", join, right, allowed, f"{len(told)} members")
+            allowed = "all members for the leader, and no members for the others"
+            yield checked("G2", "members-after-rejoin", join, right, allowed, f"{len(told)} members")
 
 
 def _numbers(exchanges: list[Exchange]) -> Iterator[int]:

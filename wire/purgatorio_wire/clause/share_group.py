@@ -49,27 +49,27 @@ from purgatorio_wire.history.violation_kind import Way
 NO_WAIT_GAP_NS: Final = 2000 * MS
 LEAST_GAP_NS: Final = 1000 * MS
 MOST_LOOKED_AT: Final = 60
-"""So many records of an acquisition are checked, from its first on."""
+"""The clauses check this number of records of an acquisition, beginning with the first."""
 LOCK_PARTS: Final = 4
-"""What another gets when more than one of so many parts of the lock have ended, it gets since that was over too
-early."""
+"""Another member gets a locked record. If more than this fraction (1/4) of the lock time has passed, the lock ended too
+early (S7); before, two members hold the record (S3)."""
 FREED: Final = {"": "S2", RELEASED: "S5", SESSION: "S8", CUT: "S8", LOCK: "S7"}
 """The clause by which a record can be acquired, by the way in which it was freed; "" for one that was never
 delivered."""
 AT_REST_NS: Final = 100 * MS
-"""What is free for so long before max_wait is given then."""
+"""A record that has been free for this time before max_wait_ms is returned at max_wait_ms."""
 WRITTEN: Final = 5
-"""So many times the declared lateness, what a session held may not be free: that is written down first, and no answer
-waits for it."""
+"""The records of an ended session are free within this number of times the declared lateness: the broker first writes
+the change, and no response waits for this write."""
 REFUSED: Final = frozenset({7, 35, 42, 124, 133, *LOADING, *EXCUSED})
-"""What says nothing of a promise: share groups are off, sessions are as many as there may be, the persister or the
-leader is not there, or the client is not allowed to."""
+"""Errors that no clause judges: share groups are disabled, the limit of sessions is reached, the persister or the
+leader is not available, or the client is not authorized."""
 
 
 @dataclass(frozen=True, slots=True)
 class Freed:
-    """A record that can be acquired: perhaps from `t` on, surely from `sure_t` on. `clause` and `words`: why it is to
-    be given. `by`: whose events show it."""
+    """A record that can be acquired: perhaps from `t` on, certainly from `sure_t` on. `clause` and `words`: the reason.
+    `by`: the request with the events that show it."""
 
     part: Part
     offset: int
@@ -81,10 +81,10 @@ class Freed:
 
 
 def shared(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """The occasions are the share fetches and acknowledgements, and what makes records free."""
+    """The occasions are ShareFetch requests, acknowledgements, and events that free records."""
     for group in share_groups(scene, topics):
         if all(asked.epoch != OPENS for asked in group.asked):
-            continue  # nobody shares anything: whether all versions are answered is X3's
+            continue  # no session was opened; X3 judges whether all versions are answered
         judged = _Judged(bounds, group)
         for asked in group.asked:
             yield from judged.session(asked)
@@ -108,11 +108,13 @@ class _Judged:
             return
         if not asked.wanted:
             if error in (GONE, NOT_THE_NEXT):
-                yield broken("S9", "refused", one, "no error: it is the session's next request", named(error))
+                yield broken(
+                    "S9", "refused", one, "no error: the request has the next epoch of the session", named(error),
+                )  # fmt: skip
             elif one.got is not None and not error and asked.epoch != OPENS:
                 yield kept("S9", "refused")
             return
-        cause: Way = "unknown" if asked.wanted == GONE else "epoch"
+        cause: Way = "unknown-session" if asked.wanted == GONE else "epoch"
         if one.got is not None and error != asked.wanted:
             if error not in REFUSED:
                 yield broken("S9", cause, one, named(asked.wanted), named(error))
@@ -121,12 +123,12 @@ class _Judged:
         if not one.behind:
             gap = one.wait_ms * MS or NO_WAIT_GAP_NS
             promise = f"{named(asked.wanted)} at once,"
-            yield in_time(self.bounds, "S9", "refusal-waits", one, one.t, gap, promise)
+            yield in_time(self.bounds, "S9", "refused-late", one, one.t, gap, promise)
 
     # -- fetches
 
     def fetch(self, asked: Asked) -> Rows:
-        """S1 to S4 of one that is the next of its session."""
+        """S1 to S4, for a ShareFetch with the next epoch of its session."""
         one = asked.one
         if one.unread or one.behind:
             return
@@ -143,7 +145,7 @@ class _Judged:
         yield from self._times(asked)
 
     def _given(self, asked: Asked) -> Rows:
-        """S3, S4: of what it was given, and was not."""
+        """S3 and S4, for the records that the response has or lacks."""
         group, one = self.group, asked.one
         for part in sorted(asked.parts):
             mine = [held for held in group.acquired[part] if held.by is one]
@@ -168,18 +170,20 @@ class _Judged:
                         yield self._also(held, other, offset)
                         return
         if occasion:
-            yield kept("S3", "held")
+            yield kept("S3", "acquired-twice")
 
     def _also(self, held: Acquired, other: Acquired, offset: int) -> Row:
-        """Two have one record at a time."""
+        """Two members hold one record at the same time."""
         first, second = sorted((held, other), key=lambda one: one.answer_t)
         passed_ns = second.answer_t - first.answer_t
-        seen = f"the record {offset} of {held.part}, {after(second.answer_t, first.by.t)} after it"
+        seen = (
+            f"record {offset} of {held.part}, {after(second.answer_t, first.by.t)} after the first delivery"
+        )
         if first.lock_ns and passed_ns * LOCK_PARTS > first.lock_ns:
-            allowed = f"no record that is locked for {first.lock_ns // MS} ms, before the lock ends"
+            allowed = f"no locked record before its lock ends, after {first.lock_ns // MS} ms"
             return broken("S7", "early", second.by, allowed, seen, *first.by.events)
-        allowed = f"no record that {_member(first)} has acquired"
-        return broken("S3", "held", second.by, allowed, seen, *first.by.events)
+        allowed = f"no record that {_member(first)} holds"
+        return broken("S3", "acquired-twice", second.by, allowed, seen, *first.by.events)
 
     def _counted(self, held: Acquired) -> Rows:
         """S3. The end of a session may take the delivery back, for the record was perhaps not seen."""
@@ -188,7 +192,7 @@ class _Judged:
         before = [x for x in others if x.answer_t <= held.by.t]
         perhaps = [x for x in others if x.by.t <= held.answer_t]
         if (limit := self.bounds.declared.deliveries_most) is not None and held.count > limit:
-            allowed = f"at most {limit} deliveries of the record {offset}"
+            allowed = f"at most {limit} deliveries of record {offset}"
             yield broken("S3", "too-often", held.by, allowed, f"delivery {held.count}")
         if group.lost_t < held.answer_t:
             return
@@ -201,8 +205,10 @@ class _Judged:
             f"{least}" if least == most else f"{least} to {most}",
             (i for x in before for i in x.by.events),
         )
-        allowed, right = f"delivery count {counts} of the record {offset}", least <= held.count <= most
-        yield checked("S3", "count", held.by, right, allowed, f"{held.count}", *witnesses)
+        allowed, right = f"delivery count {counts} of record {offset}", least <= held.count <= most
+        yield checked(
+            "S3", "delivery-count", held.by, right, allowed, f"delivery count {held.count}", *witnesses
+        )
 
     def _with_records(self, held: Acquired) -> Row:
         batches = [
@@ -215,9 +221,9 @@ class _Judged:
         ]
         lacks = [x for x in (held.first, held.last) if not any(base <= x <= last for base, last in batches)]
         if not lacks:
-            return kept("S3", "with-records")
-        allowed = f"the records {held.first} to {held.last} with the acquired records"
-        return broken("S3", "with-records", held.by, allowed, f"not {lacks[0]}")
+            return kept("S3", "records-missing")
+        allowed = f"records {held.first} to {held.last}, which the response lists as acquired"
+        return broken("S3", "records-missing", held.by, allowed, f"a response without record {lacks[0]}")
 
     def _done(self, asked: Asked, part: Part, mine: list[Acquired]) -> Rows:
         group, one = self.group, asked.one
@@ -229,12 +235,12 @@ class _Judged:
         }
         again = sorted(offset for held in mine for offset in _some(held) if offset in done)
         if again:
-            allowed = f"nothing of {part} that was accepted or rejected"
+            allowed = f"no record of {part} that was accepted or rejected"
             said = [x.by for x in group.said if x.part == part and again[0] in x.types]
             witnesses = (i for by in said if by.answer_t <= one.t for i in by.one.events)
-            yield broken("S4", "again", one, allowed, f"the record {again[0]}", *witnesses)
+            yield broken("S4", "delivered-again", one, allowed, f"record {again[0]}", *witnesses)
         elif done:
-            yield kept("S4", "again")
+            yield kept("S4", "delivered-again")
 
     def _times(self, asked: Asked) -> Rows:
         """S1, S2: when it was answered, and with nothing where something was there."""
@@ -244,7 +250,7 @@ class _Judged:
         wait_ns = one.wait_ms * MS
         yield in_time(
             self.bounds, "S1", "late", one, one.t + wait_ns, max(wait_ns, LEAST_GAP_NS),
-            f"an answer at max_wait {one.wait_ms} ms,",
+            f"an answer at max_wait_ms, {one.wait_ms} ms,",
         )  # fmt: skip
         if group.lost_t < until_t:
             return
@@ -252,15 +258,15 @@ class _Judged:
         rest_t = min(asked.answer_t, one.t + wait_ns) - AT_REST_NS
         wants_any = integer(one.body, "min_bytes") <= 1
         if alone and wants_any and (ready := self._ready(asked, one.t)) is not None:
-            what = f"the record {ready.offset} of {ready.part}, which {ready.words}"
+            what = f"record {ready.offset} of {ready.part}, which {ready.words}"
             if one.got is not None and not gave:
-                yield late_row(ready.clause, "empty", one, what, "nothing", (one.t, asked.answer_t))
+                yield late_row(ready.clause, "empty", one, what, "no records", (one.t, asked.answer_t))
             else:
                 gap, promise = wait_ns or NO_WAIT_GAP_NS, f"an answer with {what}, at once,"
                 yield in_time(self.bounds, ready.clause, "waits-though-ready", one, one.t, gap, promise)
         elif not wait_ns:
             yield in_time(
-                self.bounds, "S2", "waits-though-told", one, one.t, NO_WAIT_GAP_NS, "an answer at once,"
+                self.bounds, "S2", "waits-without-max-wait", one, one.t, NO_WAIT_GAP_NS, "an answer at once,"
             )
         elif one.got is None:
             return
@@ -271,15 +277,17 @@ class _Judged:
             and not self._beside(asked, rest_t, until_t)
             and (ready := self._ready(asked, rest_t)) is not None
         ):
-            what = f"the record {ready.offset} of {ready.part}, which {ready.words}"
-            what, late = f"{what}, at max_wait at the latest", (one.t, asked.answer_t)
-            yield late_row(ready.clause, "not-given", one, what, "nothing", late, *ready.by.events)
+            what = f"record {ready.offset} of {ready.part}, which {ready.words}"
+            what, late = f"{what}, no later than max_wait_ms", (one.t, asked.answer_t)
+            yield late_row(ready.clause, "not-delivered", one, what, "no records", late, *ready.by.events)
         elif alone and not self._may_be_ready(asked, until_t):
             if asked.answer_t >= one.t + wait_ns - EARLY_NS:
                 yield kept("S1", "early")
             else:
-                allowed = f"an answer at max_wait {one.wait_ms} ms, or with records"
-                yield broken("S1", "early", one, allowed, f"nothing, after {after(asked.answer_t, one.t)}")
+                allowed = f"an answer at max_wait_ms, {one.wait_ms} ms, or an answer with records"
+                yield broken(
+                    "S1", "early", one, allowed, f"an answer without records after {after(asked.answer_t, one.t)}",
+                )  # fmt: skip
 
     def _given_while_it_waits(self, asked: Asked) -> Rows:
         """Records that were freed after it was sent, and not by the end of a lock."""
@@ -292,10 +300,10 @@ class _Judged:
                 over = self._frees(held, min(mine & {*_some(held)}))
                 locked_t = held.by.t + held.lock_ns
                 if over is not None and asked.one.t < over.t and asked.answer_t < locked_t - EARLY_NS:
-                    yield kept(FREED[over.frees], "not-given")
+                    yield kept(FREED[over.frees], "not-delivered")
 
     def _beside(self, asked: Asked, start_t: int, end_t: int) -> bool:
-        """Whether another fetch may have taken or held up what it is after."""
+        """Whether another ShareFetch may have acquired or delayed the same records."""
         return any(
             other is not asked
             and other.fetches
@@ -305,7 +313,7 @@ class _Judged:
         )
 
     def _ready(self, asked: Asked, t: int) -> Freed | None:
-        """A record that it surely can acquire at `t`, no other client being there."""
+        """A record that the ShareFetch can certainly acquire at `t`, if there is no other ShareFetch."""
         group = self.group
         for part in sorted(asked.parts):
             for append in self._sure_appends(part):
@@ -323,14 +331,15 @@ class _Judged:
                     free_t = self._freed_by(had[0], offset) if len(had) == 1 else None
                     over = self._frees(had[0], offset)
                     if free_t is not None and free_t <= t and over is not None:
-                        words = f"was {had[0].by.conn}'s"
+                        words = f"was acquired on connection {had[0].by.conn}"
                         return Freed(
                             part, offset, over.t, free_t, FREED[over.frees], words, over.by or had[0].by
                         )
         return None
 
     def _freed_by(self, held: Acquired, offset: int) -> int | None:
-        """By when an acquisition has surely freed the record; None where it is unknown, or it is done with."""
+        """The time by which the end of the acquisition has certainly freed the record. None if unknown, or if the
+        record is not available any more."""
         over = self._frees(held, offset)
         if over is None:
             return None
@@ -340,8 +349,8 @@ class _Judged:
         return over.sure_t + slow_ns + self.bounds.allowed_ns(over.sure_t, over.sure_t + 1000 * MS)
 
     def _frees(self, held: Acquired, offset: int) -> Over | None:
-        """What surely frees the record, before anything else may have ended the acquisition: the first delivery alone,
-        as a group may allow no more than two."""
+        """The event that certainly frees the record, before another event may have ended the acquisition. Only for the
+        first delivery, because a group may allow no more than two."""
         overs = self.group.overs(held, offset)
         first = min(overs, key=lambda over: over.sure_t)
         others = (over.t for over in overs if over is not first)
@@ -352,7 +361,7 @@ class _Judged:
         return first
 
     def _shares_batches(self, held: Acquired, end: Over) -> bool:
-        """Whether another may have had one of the partition next to it: a broker may then free none of the batch."""
+        """Whether another member may have had a neighboring record: then a broker may free no record of the batch."""
         group = self.group
         return any(
             min(over.sure_t for over in group.overs(x, offset)) > held.by.t
@@ -363,7 +372,7 @@ class _Judged:
         )
 
     def _may_be_ready(self, asked: Asked, end_t: int) -> bool:
-        """Whether there may have been something to acquire between its send and then."""
+        """Whether a record may have been available between the ShareFetch and `end_t`."""
         group, start_t = self.group, asked.one.t
         for part in asked.parts:
             first = min((held.first for held in group.acquired[part]), default=None)
@@ -387,35 +396,27 @@ class _Judged:
             return
         if said.error in REFUSED:
             yield undecided(
-                "S6", f"{named(said.error)}: {EXCUSED.get(said.error, 'it could not be written')}"
-            )
+                "S6", f"{named(said.error)}: {EXCUSED.get(said.error, 'the acknowledgement could not be stored')}",
+            )  # fmt: skip
             return
         holders = [
             group.holds(offset, said.part, one.t, said.by.answer_t, said.by)
             for offset in [*said.types][:MOST_LOOKED_AT]
         ]
-        what = f"of {min(said.types)} to {max(said.types)}"
+        what = f"{min(said.types)} to {max(said.types)}"
         if all(held is not None and held.asked.member == said.by.member for held in holders):
             yield checked(
-                "S6",
-                "refused",
-                one,
-                not said.error,
-                f"no error {what}, which it has acquired",
-                named(said.error),
-            )
+                "S6", "refused", one, not said.error,
+                f"no error for the records {what}, which the member has acquired", named(said.error),
+            )  # fmt: skip
             return
         strange = any(held is not None and held.asked.member != said.by.member for held in holders)
         if strange or any(self._is_free(offset, said) for offset in said.types):
-            whose = "which another has acquired" if strange else "which it has released"
+            whose = "which another member has acquired" if strange else "which the member has released"
             yield checked(
-                "S6",
-                "taken",
-                one,
-                said.error == NOT_HELD,
-                f"{named(NOT_HELD)} {what}, {whose}",
-                named(said.error),
-            )
+                "S6", "acknowledgement-accepted", one, said.error == NOT_HELD,
+                f"{named(NOT_HELD)} for the records {what}, {whose}", named(said.error),
+            )  # fmt: skip
 
     def _is_free(self, offset: int, said: Said) -> bool:
         """Whether the record was acquired once, and surely is free since."""
@@ -474,8 +475,9 @@ class _Judged:
             gap_ns=one.t + one.wait_ms * MS - freed.sure_t, watched_t=one.watched_t,
         )  # fmt: skip
         if taken_t > by.limit_t and (first_t <= by.limit_t or one.watched_t <= by.limit_t):
-            return None  # who waited was answered for something else, or given up
-        promise = f"the record {freed.offset} of {freed.part}, which {freed.words},"
+            # The waiting ShareFetch was answered for another reason, or the client stopped waiting.
+            return None
+        promise = f"record {freed.offset} of {freed.part}, which {freed.words},"
         return timed(freed.clause, "not-woken", one, by, promise, one.t, *freed.by.events)
 
     def _sure_appends(self, part: Part) -> Iterable[Append]:

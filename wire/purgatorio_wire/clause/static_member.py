@@ -59,18 +59,21 @@ def _let_in(one: Exchange, held: list[Exchange]) -> Rows:
     if one.error not in (0, UNKNOWN_MEMBER) or until - one.t >= asks_ms * MS:
         return
     if not one.error:
-        yield kept("G11", "let-in")
+        yield kept("G11", "instance-id-refused")
     elif not left:
-        yield broken("G11", "let-in", one, "a member by its name", named(UNKNOWN_MEMBER))
+        yield broken(
+            "G11", "instance-id-refused", one, "no error: the group has a member with this instance id",
+            named(UNKNOWN_MEMBER),
+        )  # fmt: skip
 
 
 def _awaited(group: Group) -> Rows:
     """G4: a rebalance waits for a static member with heartbeats in time that has not rejoined, until the rebalance
-    time-out. All joins are answered when the last has rejoined or left."""
+    time-out. All JoinGroup requests are answered when the last member has rejoined or left."""
     for before, one in pairwise(group.generations):
         held, until = group.held_by(before), one.first_t
         beats = group.beats(before, held, before.from_t)
-        # No rebalance had begun where that is what a heartbeat was told.
+        # A heartbeat without an error shows that no rebalance had begun.
         calm_t = max((x.t for x in beats if x.answered and x.t < until), default=before.from_t)
         asked = {x.instance for x in group.joins if before.first_t < x.t <= until and x not in before.again}
         asked |= {x.instance for x in one.joins}
@@ -81,10 +84,12 @@ def _awaited(group: Group) -> Rows:
             if not join.instance or join.instance in asked or not group.alive_at(member, until):
                 continue
             waits_ms = group.asks_ms(member)
-            allowed = f"not before {waits_ms} ms, its rebalance time-out, as {member} has not rejoined"
-            seen = f"a generation without it at most {after(until, calm_t)} after the rebalance began"
+            allowed = f"not before the rebalance timeout, {waits_ms} ms, because {member} has not rejoined"
+            seen = (
+                f"a generation without this member, at most {after(until, calm_t)} after the rebalance began"
+            )
             right = until >= calm_t + waits_ms * MS - EARLY_NS
-            yield checked("G4", "static-not-awaited", one.joins[0], right, allowed, seen)
+            yield checked("G4", "static-member-not-awaited", one.joins[0], right, allowed, seen)
 
 
 def _all_there(group: Group, before: Generation, one: Generation) -> Rows:
@@ -100,13 +105,16 @@ def _all_there(group: Group, before: Generation, one: Generation) -> Rows:
         return
     last_t = max([x.t for x in one.joins] + [x.answer_t or x.t for x in others])
     longest_ms = max(join.rebalance_ms for join in (*before.joins, *one.joins))
-    gap, promise = one.asked_t + longest_ms * MS - last_t, "an answer when the last has rejoined or left,"
+    gap, promise = (
+        one.asked_t + longest_ms * MS - last_t,
+        "an answer when the last member has rejoined or left,",
+    )
     for join in one.joins if gap > 0 else ():
         yield in_time(group.bounds, "G4", "waits-though-complete", join, last_t, gap, promise)
 
 
 def _newest(one: Exchange, instance: str, held: list[Exchange]) -> Rows:
-    """The id that an instance was given last in its group is no former one, the client that has that name elsewhere."""
+    """The newest member id of an instance is not fenced, even if a client has this instance id in another group."""
     until = one.until_t
     joins = [
         x for x in held
@@ -115,8 +123,8 @@ def _newest(one: Exchange, instance: str, held: list[Exchange]) -> Rows:
     if not joins or any(x.answer_t is None or x.answer_t > one.t or x.error for x in joins):
         return
     if joins[-1].given == one.member:
-        allowed, right = "an answer to its newest id", one.error != FENCED
-        yield checked("G11", "fenced", one, right, allowed, named(FENCED))
+        allowed, right = "no error: this is the newest id of the static member", one.error != FENCED
+        yield checked("G11", "newest-id-fenced", one, right, allowed, named(FENCED))
 
 
 def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) -> Rows:
@@ -129,20 +137,22 @@ def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) 
     if len(mine) == 1:
         yield from _unsynced(one, number, members, held)
         yield from _own_protocol(one, number, members[mine[0]])
-    # What it has not any more cannot be continued with: a rebalance chooses another.
+    # If the member no longer supports the protocol of the generation, a rebalance chooses another.
     if len(mine) != 1 or text(members[mine[0]].got, "protocol_name") not in one.protocols:
         return
     if not _quiet(held, members, one, until):
         return
     before = mine[0]
-    # One that begins a rebalance waits for the others, who are not told in time.
+    # A return that begins a rebalance waits for the other members, which do not learn of it in time.
     gap = max(JOIN_GAP_NS, one.rebalance_ms * MS)
-    row = in_time(bounds, "G11", "waits", one, one.t, gap, f"generation {number} at once, as it was,")
+    row = in_time(
+        bounds, "G11", "return-waits", one, one.t, gap, f"generation {number} at once, without a rebalance,"
+    )
     given = one.given
     its = one.generation
     right, seen = not one.error and its == number, f"{named(one.error)}, generation {its}"
     row = row.but(right, "rebalances", one, f"generation {number}", seen)
-    row = row.but(given != before, "same-id", one, "a new member id", "the one that it had")
+    row = row.but(given != before, "member-id-reused", one, "a new member id", "the former member id")
     yield row
     if row.held is RowStatus.KEPT and one.answer_t is not None:
         yield _leads_on(one, members, before, given)
@@ -158,13 +168,13 @@ def _own_protocol(one: Exchange, number: int, before: Exchange) -> Rows:
     stays = one.generation == number
     had = before.protocol
     right = chosen in one.protocols and (not stays or chosen == had)
-    allowed = f"a protocol that it has, in a generation above {number} if that is not {had!r}"
+    allowed = f"a protocol that the member supports; if it is not {had!r}, a generation above {number}"
     yield checked("G11", "other-protocol", one, right, allowed, f"protocol {chosen!r}")
 
 
 def _leads_on(one: Exchange, members: dict[str, Exchange], before: str, given: str) -> Row:
-    """A leader that returns gets the members, and is told to skip the assignment (KIP-814). Before version 9 it
-    cannot be told, and returns as a follower."""
+    """A leader that returns gets the members, and skip_assignment is true (KIP-814). JoinGroup before version 9 has no
+    such field, so the leader returns as a follower."""
     leads = one.version >= 9 and before == members[before].leader
     told = {text(member, "member_id") for member in items(one.got, "members")}
     instances = {x.instance or member for member, x in members.items()}
@@ -172,22 +182,23 @@ def _leads_on(one: Exchange, members: dict[str, Exchange], before: str, given: s
     wanted = len(instances) if leads else 0
     right = {given in told, bool(told), skips, one.leader == given} == {leads}
     if right and len(told - {before}) >= wanted:
-        return kept("G11", "leads-on")
-    allowed = f"{wanted} members, and {'to skip the assignment' if leads else 'another leader'}"
-    seen = f"{len(told)} members, leader {text(one.got, 'leader')}, {'to skip' if skips else 'not to skip'}"
-    return broken("G11", "leads-on", one, allowed, seen)
+        return kept("G11", "leader-returns")
+    allowed = f"{wanted} members, and {'skip_assignment' if leads else 'another leader'}"
+    skipped = "skip_assignment" if skips else "no skip_assignment"
+    seen = f"{len(told)} members, leader {text(one.got, 'leader')}, {skipped}"
+    return broken("G11", "leader-returns", one, allowed, seen)
 
 
 def _assigned(held: list[Exchange], number: int, before: str, given: str) -> Rows:
-    """What the leader gave to the former id is asked to the new one."""
+    """The new member id gets the assignment of the former member id."""
     syncs = [x for x in held if x.api == "sync_group" and x.number == number]
     shares = [share for x in syncs if not x.error for share in items(x.body, "assignments")]
     wanted = [text(share, "assignment") for share in shares if text(share, "member_id") == before]
     for sync in syncs:
         if sync.member == given and sync.answer is not None and not sync.error and wanted:
-            allowed = "the assignment that its former id got"
+            allowed = "the assignment of the former member id"
             right = text(sync.got, "assignment") == wanted[0]
-            yield checked("G11", "other-assignment", sync, right, allowed, "another")
+            yield checked("G11", "other-assignment", sync, right, allowed, "another assignment")
 
 
 def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
@@ -201,7 +212,7 @@ def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
     above = [x for x in joins if x.generation > number and (x.answer_t or 0) <= beat.t]
     if not mine or mine[-1].given != member or mine[-1] in above:
         return
-    # Who does not sync in time is out as well, static or not.
+    # A member without a SyncGroup in time is removed, static or not.
     begun_t = min(
         (x.ended_t if x in above else x.t for x in held if x.api == "join_group"
          and (x in above or x.t <= (beat.answer_t or 0) < x.ended_t)),
@@ -214,8 +225,11 @@ def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
     times = [mine[-1].answer_t or 0, *(x.t for x in heard)]
     session_ns = min(x.session_ms for x in mine) * MS
     if synced and not left and soon and all(b - a < session_ns // 2 for a, b in pairwise(times)):
-        allowed, right = f"{named(ILLEGAL_GENERATION)}: it stays a member", beat.error != UNKNOWN_MEMBER
-        yield (checked("G11", "put-out", beat, right, allowed, named(UNKNOWN_MEMBER)))
+        allowed, right = (
+            f"{named(ILLEGAL_GENERATION)}: the client stays a member",
+            beat.error != UNKNOWN_MEMBER,
+        )
+        yield (checked("G11", "removed-too-early", beat, right, allowed, named(UNKNOWN_MEMBER)))
 
 
 def _quiet(held: list[Exchange], members: dict[str, Exchange], one: Exchange, until: int) -> bool:
@@ -227,10 +241,10 @@ def _quiet(held: list[Exchange], members: dict[str, Exchange], one: Exchange, un
         if x is not one and x.api in ("join_group", "leave_group") and x.t <= until
         and x.ended_t > first_t and x not in members.values()
     ]  # fmt: skip
-    # A generation before says nothing: there one is told that the others join, and synced for that one alone.
+    # Only requests of this generation count, not those of a former generation.
     lately = [x for x in held if x.number == number and x.t <= one.t]
     synced = {x.member for x in lately if x.api == "sync_group" and x.error == 0 and x.ended_t <= one.t}
-    # Somebody was out already, by a session that had ended: then there is a rebalance.
+    # A member was already removed, because its session had expired: then there is a rebalance.
     told = any(
         x.api == "heartbeat" and x.error in (UNKNOWN_MEMBER, REBALANCING) and x.member in members
         for x in lately
@@ -263,7 +277,7 @@ def _afterwards(
         all_heard = _heard(held, {**others, back.given: back}, one.t)
         if one.number == number and one.member in others and all_heard:
             allowed = "no rebalance"
-            yield (checked("G11", "others-rebalance", one, one.error == 0, allowed, named(one.error)))
+            yield (checked("G11", "disturbs-the-others", one, one.error == 0, allowed, named(one.error)))
 
 
 def _fenced(one: Exchange, held: list[Exchange]) -> Rows:
@@ -280,7 +294,7 @@ def _fenced(one: Exchange, held: list[Exchange]) -> Rows:
             continue
         if not _lives(held, joins[-1], one.answer_t):
             continue
-        right, allowed = one.error == FENCED, f"{named(FENCED)} for its former id"
+        right, allowed = one.error == FENCED, f"{named(FENCED)} for the former member id"
         yield (
             checked("G11", "not-fenced", one, right, allowed, named(one.error))
         )  # fmt: skip
@@ -295,14 +309,14 @@ def _by_name(one: Exchange, held: list[Exchange]) -> Rows:
     if one.answer_t is None or not instance:
         return
     if not joins:
-        yield answered_with("G8", "leave-by-name", one, said[0], UNKNOWN_MEMBER, f" for {instance}")
+        yield answered_with("G8", "leave-by-instance-id", one, said[0], UNKNOWN_MEMBER, f" for {instance}")
         return
     joins = [x for x in joins if x.answer is None or not x.error]
     newest = joins[-1].given if joins else ""
     if not newest or (joins[-1].answer_t or END_OF_TIME) > one.t or one.leavers != [newest]:
         return
     if _lives([x for x in held if x is not one], joins[-1], one.answer_t):
-        yield answered_with("G8", "leave-by-name", one, said[0], 0, f" for {instance}, a member")
+        yield answered_with("G8", "leave-by-instance-id", one, said[0], 0, f" for {instance}, a member")
 
 
 def _lives(held: list[Exchange], join: Exchange, t: int) -> bool:
@@ -335,9 +349,12 @@ def _replaced(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]
         if x.answered and (synced or number != one.generation):
             continue  # it was answered before
         gap = max(JOIN_GAP_NS, one.rebalance_ms * MS)
-        promise = f"{named(FENCED)} as it is replaced,"
+        promise = f"{named(FENCED)} when the static member returns,"
         row = in_time(bounds, "G11", "waits-though-replaced", x, one.t, gap, promise, *one.events)
-        right, allowed = x.error == FENCED, f"{named(FENCED)}: it is replaced"
+        right, allowed = (
+            x.error == FENCED,
+            f"{named(FENCED)}: the static member has returned with a new member id",
+        )
         yield row.but(right, "not-fenced", x, allowed, named(x.error), *one.events)
 
 
@@ -355,5 +372,5 @@ def _unsynced(one: Exchange, number: int, members: dict[str, Exchange], held: li
     if one.answer_t is None or one.error or max(answers) > one.t or synced or moves:
         return
     right = one.generation > number
-    allowed = f"a generation above {number}, whose leader has not synced"
-    yield checked("G11", "unsynced", one, right, allowed, f"{number} again")
+    allowed = f"a generation above {number}, because the leader of {number} has sent no SyncGroup"
+    yield checked("G11", "returns-unsynced", one, right, allowed, f"generation {number} again")

@@ -52,31 +52,31 @@ NOT_PREFERRED: Final = 80
 INVALID_TOPIC, INVALID_PARTITIONS, INVALID_REPLICATION = 17, 37, 38
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 REFUSED: Final = frozenset({37, 38, 39, 40, 44})
-"""Of a creation: so many partitions, replicas, this place, such settings; by a policy."""
+"""Errors of CreateTopics: invalid number of partitions or replicas, invalid placement, invalid settings; a policy."""
 MOVES: Final = frozenset({5, 6})
 LATEST, EARLIEST, LARGEST_TIME = -1, -2, -3
 SINCE_EVER, EVER = 0, 1 << 61
-"""All records are later than the one time, and none is than the other."""
+"""Timestamps before and after the timestamp of every record."""
 ENDS: Final = {
-    LATEST: "the end", EARLIEST: "the start", SINCE_EVER: "the first record", EVER: "no record of that time",
-    LARGEST_TIME: "a record",
+    LATEST: "the end offset", EARLIEST: "the start offset", SINCE_EVER: "the offset of the first record",
+    EVER: "no offset, as no record has that time",
+    LARGEST_TIME: "the offset of a record",
 }  # fmt: skip
 _WAITS_FOR_NOBODY: Final = {
     "create_topics": "A1", "delete_topics": "A2", "create_partitions": "A3", "delete_records": "D1",
     "elect_leaders": "E1", "produce": "M1",
 }  # fmt: skip
-"""What one broker does by itself, for topics of one replica, and the clause that it is part of."""
+"""Requests that one broker handles alone, for topics with one replica, and their clauses."""
 LEAST_TIME_OUT_MS: Final = 2000
-"""A shorter time-out may be over before a broker that is busy comes to it."""
+"""A shorter timeout_ms may pass before a busy broker handles the request."""
 PATIENCE_TIMES: Final = 5
-"""A topic that is not there, or not gone, so many times later than declared is late certainly."""
+"""A creation or deletion of a topic that takes this number of times `late_topics_ms` is certainly late."""
 
 
 def done_in_time(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """A1 to A3, D1, E1, M1: what waits for no other broker is answered when it is done or refused, whatever stands
-    next to it in the request, and not at the request's time-out. A broker that is stopped may be a controller, without
-    which nothing is done, and another is elected then. What is made and deleted next to the scenes is a hundred topics
-    at a time."""
+    """A1 to A3, D1, E1, M1: a request that waits for no other broker is answered when it is done or refused, not at its
+    timeout_ms. A stopped broker may be the controller, so requests after a stop are not judged. Requests outside of
+    scenes are not judged, because they create or delete a hundred topics at once."""
     if not scene.name:
         return
     stopped_t = min((x.t for x in scene.stimuli if text(x.body, "what") == "stops"), default=END_OF_TIME)
@@ -91,10 +91,12 @@ def done_in_time(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
         errors = set(_errors_in(one))
         if TIMED_OUT in errors and (one.answer_t or 0) < one.t + one.wait_ms * MS - EARLY_NS:
             seen = f"{named(TIMED_OUT)} after {after(one.answer_t or 0, one.t)}"
-            allowed = f"not before its time-out, {one.wait_ms} ms"
+            allowed = f"no answer before timeout_ms, {one.wait_ms} ms"
             yield broken(clause, "timed-out-early", one, allowed, seen)
         if errors & BUSY - {TIMED_OUT}:
-            yield undecided(clause, "the controller was not asked, or refused", "left-to-its-time-out")
+            yield undecided(
+                clause, "the controller was not reached, or refused the request", "left-to-its-time-out"
+            )
             continue
         yield left_to_its_time_out(bounds, clause, one)
 
@@ -115,7 +117,7 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
         for made in items(one.got, "topics"):
             topic, error = topics.topics.get(text(made, "name")), integer(made, "error_code")
             if wanted := wrong.get(text(made, "name")):
-                yield answered_with("A1", "taken-though-wrong", one, error, wanted)
+                yield answered_with("A1", "wrong-argument-accepted", one, error, wanted)
             elif one.body.get("validate_only") and topic is None:
                 yield from _only_validated(scene, one, text(made, "name"))
             elif topic is not None:
@@ -129,14 +131,14 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             yield from _led(told)
             yield from _identified(scene, topic.name, told)
             asked = [(one, integer(said, "error_code")) for one, said in told]
-            yield from _seen(bounds, "A1", asked, topic.made_t, {0}, "the topic is there")
+            yield from _seen(bounds, "A1", asked, topic.made_t, {0}, "metadata that contains the topic")
         if topic.deleted_t is not None:
             told = list(_told(scene, topic.name, topic.deleted_t))
             asked = [(one, integer(said, "error_code")) for one, said in told]
-            yield from _seen(bounds, "A2", asked, topic.deleted_t, {UNKNOWN}, "the topic is gone")
+            yield from _seen(bounds, "A2", asked, topic.deleted_t, {UNKNOWN}, "metadata without the topic")
             yield from _seen(
                 bounds, "A2", [*_fetched_by_id(scene, topic)], topic.deleted_t,
-                GONE, "the topic of this id is gone", "served-by-its-id",
+                GONE, "an error: no topic has this id", "deleted-id-served",
             )  # fmt: skip
 
 
@@ -151,7 +153,7 @@ def _fetched_by_id(scene: Scene, topic: Topic) -> Iterator[tuple[Exchange, int]]
 
 
 def _wrong(asked: Body) -> int:
-    """What a creation is answered with that asks for what cannot be; 0 of others."""
+    """The error of a CreateTopics with invalid arguments; 0 if the arguments are valid."""
     if _NAME.fullmatch(text(asked, "name")) is None:
         return INVALID_TOPIC
     if any(items(asked, "assignments")):
@@ -162,13 +164,13 @@ def _wrong(asked: Body) -> int:
 
 
 def _only_validated(scene: Scene, one: Exchange, name: str) -> Rows:
-    """A1: what was to be validated, and was never to be made, is not there."""
+    """A1: a CreateTopics with validate_only creates no topic."""
     for asked, said in _told(scene, name, one.ended_t):
-        yield answered_with("A1", "made-though-validated", asked, integer(said, "error_code"), UNKNOWN)
+        yield answered_with("A1", "created-by-validation", asked, integer(said, "error_code"), UNKNOWN)
 
 
 def _told(scene: Scene, name: str, since_t: int, until: int = END_OF_TIME) -> Iterator[tuple[Exchange, Body]]:
-    """What metadata says of a topic, asked since the one moment and answered before the other."""
+    """The Metadata responses about a topic, for requests from `since_t` on that were answered before `until`."""
     for one in scene.of("metadata"):
         if one.t >= since_t and one.answer_t is not None and one.answer_t < until:
             yield from ((one, said) for said in items(one.got, "topics") if text(said, "name") == name)
@@ -182,7 +184,7 @@ def _led(told: list[tuple[Exchange, Body]]) -> Rows:
             leader = integer(part, "leader_id", -1)
             if len(nodes) == 1 and not integer(part, "error_code"):
                 right, seen = leader in nodes, f"leader {leader}"
-                yield checked("A1", "led", one, right, f"leader {nodes[0]}", seen)
+                yield checked("A1", "other-leader", one, right, f"leader {nodes[0]}", seen)
 
 
 def _identified(scene: Scene, name: str, told: list[tuple[Exchange, Body]]) -> Rows:
@@ -199,27 +201,27 @@ def _identified(scene: Scene, name: str, told: list[tuple[Exchange, Body]]) -> R
     for one, said in told:
         if shown := text(said, "topic_id"):
             right = shown == own
-            yield checked("A1", "other-id", one, right, f"the id {own} of {name}", shown)
+            yield checked("A1", "other-topic-id", one, right, f"topic id {own} of {name}", shown)
     for one, later in made[1:]:
         right = later != own
-        yield checked("A1", "id-again", one, right, "another id than before", own)
+        yield checked("A1", "topic-id-reused", one, right, "another topic id than before", own)
 
 
 def _second(bounds: Bounds, one: Exchange, topic: Topic, error: int) -> Rows:
     """Creating a topic that does not exist succeeds; creating one that exists, long enough after the first, does
     not."""
     if topic.made_t is None and topic.delete_t is None and error not in {0, *BUSY, *REFUSED}:
-        yield broken("A1", "refused", one, "a topic that does not exist yet", named(error))
+        yield broken("A1", "refused", one, "no error: the topic does not exist yet", named(error))
     if topic.made_t is None or one.answer_t == topic.made_t or one.t < topic.made_t:
         return
     if topic.delete_t is not None and (one.answer_t is None or one.answer_t >= topic.delete_t):
         return
-    yield answered_with("A1", "made-twice", one, error, EXISTS)
+    yield answered_with("A1", "created-twice", one, error, EXISTS)
 
 
 def _never_leads(bounds: Bounds, scene: Scene, topic: Topic, part: Part) -> Rows:
-    """A1: a partition of what was made can be fetched, by when it must be there. Of several brokers another may lead
-    it."""
+    """A1: a partition of a created topic can be fetched, `late_topics_ms` after the creation at the latest. If there
+    are several brokers, another broker may be its leader."""
     partitions = topic.partitions_at(topic.made_t or 0)
     if topic.made_t is None or topic.delete_t is not None or partitions is None or part.number >= partitions:
         return
@@ -231,12 +233,12 @@ def _never_leads(bounds: Bounds, scene: Scene, topic: Topic, part: Part) -> Rows
     ]
     alone = any(sum(1 for _ in items(one.got, "brokers")) == 1 for one in scene.of("metadata"))
     if not any(error in EXCUSED and not (alone and error in MOVES) for _, error in asked):
-        yield from _seen(bounds, "A1", asked, topic.made_t, {0}, "a partition that leads")
+        yield from _seen(bounds, "A1", asked, topic.made_t, {0}, "a partition with a leader")
 
 
 def _seen(
     bounds: Bounds, clause: str, asked: list[tuple[Exchange, int]], since_t: int, wanted: AbstractSet[int], what: str,
-    cause: Way = "never-seen",
+    cause: Way = "not-in-effect",
 ) -> Rows:  # fmt: skip
     """Metadata, or a fetch, says so at the latest `late_topics_ms` after the answer; once it does, the clause is
     kept."""
@@ -248,7 +250,7 @@ def _seen(
         return
     last, error = asked[-1]
     if last.t < since_t + PATIENCE_TIMES * late_ns + bounds.added_ns(since_t, last.answer_t or last.t):
-        seen = f"{named(error)} {after(last.t, since_t)} after the answer; not asked again later"
+        seen = f"{named(error)} {after(last.t, since_t)} after the response; no later request"
         yield undecided(clause, seen, cause)
     else:
         yield broken(clause, cause, last, what, f"{named(error)} after {after(last.t, since_t)}")
@@ -268,18 +270,21 @@ def topics_grow(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 continue
             wanted = 0 if count > had else INVALID_PARTITIONS
             if errors[name] in BUSY:
-                yield undecided("A3", f"{named(errors[name])}: the controller was not asked, or not in time")
+                yield undecided("A3", f"{named(errors[name])}: the controller was not reached in time")
             elif errors[name] != wanted:
-                allowed = f"{named(wanted)} for {count} partitions where {had} are"
-                yield broken("A3", "grows" if wanted else "does-not-grow", one, allowed, named(errors[name]))
+                allowed = f"{named(wanted)} for {count} partitions, where the topic has {had}"
+                yield broken(
+                    "A3", "partitions-not-added" if wanted else "not-refused-count", one, allowed,
+                    named(errors[name]),
+                )  # fmt: skip
             elif wanted or one.body.get("validate_only"):
-                yield kept("A3", "grows" if wanted else "does-not-grow")
+                yield kept("A3", "partitions-not-added" if wanted else "not-refused-count")
             else:
                 yield from _grown(bounds, scene, name, count, one.answer_t)
 
 
 def _grown(bounds: Bounds, scene: Scene, name: str, count: int, since_t: int) -> Rows:
-    """Metadata shows them at the latest `late_topics_ms` after the answer."""
+    """Metadata shows the partitions no later than `late_topics_ms` after the response."""
     asked = [
         (one, 0 if sum(1 for _ in items(said, "partitions")) >= count else UNKNOWN)
         for one, said in _told(scene, name, since_t)
@@ -309,7 +314,8 @@ def elections(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 
 def _elected(bounds: Bounds, scene: Scene, one: Exchange, topic: Topic, error: int, topics: Topics) -> Rows:
-    """Its preferred leader led, another does, and all are in sync: then it leads again, and who asked is told so."""
+    """The preferred replica was the leader, another replica is the leader now, and all replicas are in sync. Then the
+    preferred replica becomes the leader, and ElectLeaders returns no error."""
     part, preferred = Part(topic.name, 0), topic.preferred
     before = [node for t, node in topics.leaders[part] if t <= one.t]
     if preferred not in before or before[-1] in (preferred, -1) or one.answer_t is None:
@@ -319,10 +325,10 @@ def _elected(bounds: Bounds, scene: Scene, one: Exchange, topic: Topic, error: i
         return
     if error == TIMED_OUT and one.answer_t < one.t + one.wait_ms * MS - EARLY_NS:
         seen = f"{named(error)} after {after(one.answer_t, one.t)}"
-        yield broken("E1", "timed-out-early", one, f"not before its time-out, {one.wait_ms} ms", seen)
-    # It may have been elected meanwhile, or the controller has not heard of it.
-    excused, about = {NOT_NEEDED, NOT_PREFERRED, *BUSY}, ": its preferred leader is in sync"
-    yield answered_with("E1", "elected", one, error, 0, about, excused)
+        yield broken("E1", "timed-out-early", one, f"no answer before timeout_ms, {one.wait_ms} ms", seen)
+    # The preferred replica may be the leader already, or the controller may not know that it is in sync.
+    excused, about = {NOT_NEEDED, NOT_PREFERRED, *BUSY}, ": the preferred replica is in sync"
+    yield answered_with("E1", "not-elected", one, error, 0, about, excused)
     if error in (0, TIMED_OUT):
         yield left_to_its_time_out(bounds, "E1", one)
     if not error:
@@ -331,11 +337,11 @@ def _elected(bounds: Bounds, scene: Scene, one: Exchange, topic: Topic, error: i
             for asked, said in _told(scene, topic.name, one.answer_t)
             for partition in items(said, "partitions")
         ]
-        yield from _seen(bounds, "E1", told, one.answer_t, {0}, "its preferred leader leads")
+        yield from _seen(bounds, "E1", told, one.answer_t, {0}, "the preferred replica is the leader")
 
 
 def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """D1, of the request itself."""
+    """D1, for the response to DeleteRecords."""
     for one in scene.of("delete_records"):
         for part, asked, said in settled_parts(one, topics, replicated=True):
             yield from _with_replicas(bounds, scene, one, part, integer(asked, "offset"), said, topics)
@@ -352,14 +358,16 @@ def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 yield undecided("D1", f"{named(error)}: {EXCUSED.get(error, 'not answered')}")
             elif offset > log.most_end(one.answer_t):
                 right = error == OUT_OF_RANGE
-                allowed = f"{named(OUT_OF_RANGE)}: {offset} is beyond the end"
+                allowed = f"{named(OUT_OF_RANGE)}: offset {offset} is beyond the end of the log"
                 yield checked("D1", "beyond-the-end", one, right, allowed, named(error))
             elif offset < 0:
-                yield answered_with("D1", "below-zero", one, error, OUT_OF_RANGE, f": {offset} is no offset")
+                yield answered_with(
+                    "D1", "negative-offset", one, error, OUT_OF_RANGE, f": {offset} is not a valid offset"
+                )
             elif offset < log.low_at(one.t):  # it stays
                 least, most = log.start(one.t, one.answer_t)
                 right, seen = not error and least <= low <= most, f"{named(error)}, low watermark {low}"
-                yield (checked("D1", "low-moves", one, right, f"low watermark {least}", seen))
+                yield (checked("D1", "low-watermark-moves", one, right, f"low watermark {least}", seen))
             elif offset <= log.least_end(one.t):
                 right = error == 0 and low == offset
                 allowed = f"low watermark {offset}"
@@ -372,10 +380,12 @@ def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 def _with_replicas(
     bounds: Bounds, scene: Scene, one: Exchange, part: Part, offset: int, said: Body | None, topics: Topics
 ) -> Rows:
-    """D1 where there are replicas. One that is stopped cannot have deleted them. Else, or if it continues long before
-    the time-out, it does: it learns of it and tells by fetches, which may wait a while."""
+    """D1, for a topic with several replicas. A stopped replica cannot delete records, so the answer is
+    REQUEST_TIMED_OUT. If no replica is stopped, or if it resumes long before timeout_ms, all replicas delete the
+    records. They report this with their fetches, which may wait a while."""
     error, due, until = integer(said, "error_code"), one.t + one.wait_ms * MS, one.until_t
-    # What acks 1 acknowledged may lie above the high watermark, which does not move while the replica is stopped.
+    # Records that were acknowledged with acks=1 may be above the high watermark, which does not move while a replica is
+    # stopped.
     if error in (OUT_OF_RANGE, *EXCUSED) or not 0 < offset <= topics.logs[part].least_end(one.t):
         return
     spans = [span for span in stopped_spans(scene.stimuli, scene.end_t) if span[0] <= one.t <= span[1]]
@@ -390,15 +400,15 @@ def _with_replicas(
         return
     if not spans or due >= end:
         half = (due - (continued_t(scene.stimuli, end) if spans else one.t)) // 2
-        promise = "an answer as the replicas have deleted them, long before its time-out,"
+        promise = "an answer when the replicas have deleted the records, long before timeout_ms,"
         yield in_time(bounds, "D1", "left-to-its-time-out", one, due - half, half, promise)
         return
-    promise = f"{named(TIMED_OUT)} at its time-out,"
+    promise = f"{named(TIMED_OUT)} at timeout_ms,"
     gap = max(one.wait_ms * MS, FORGOTTEN_NS)
     row = in_time(bounds, "D1", "replica-stopped", one, due, gap, promise)
     right = error == TIMED_OUT and until >= due - EARLY_NS
     seen = f"{named(error)} after {after(until, one.t)}"
-    yield row.but(right, "replica-stopped", one, f"{named(TIMED_OUT)} at its time-out", seen)
+    yield row.but(right, "replica-stopped", one, f"{named(TIMED_OUT)} at timeout_ms", seen)
 
 
 def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -416,14 +426,14 @@ def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
             epoch = integer(asked, "current_leader_epoch", -1)
             known = epoch if epoch < 0 else topics.epoch(part, one.t)
             if known is not None and epoch > known + EPOCH_FAR:
-                yield answered_with("L1", "epoch", one, error, UNKNOWN_EPOCH, ": its epoch is unknown")
+                yield answered_with("L1", "epoch", one, error, UNKNOWN_EPOCH, ": the leader epoch is unknown")
             if epoch != known:
                 continue
             if which in ENDS:
                 yield _listed(one, which, log, said)
             elif which in told[part] and not log.deletes_t and not error:
                 last = told[part][which]  # or one before it has that time too
-                allowed = f"a record at {last} at most, which was reported with the time {which}"
+                allowed = f"a record at offset {last} or before, which was appended with timestamp {which}"
                 yield checked("L1", "by-time", one, 0 <= offset <= last, allowed, f"offset {offset}")
             if which in (SINCE_EVER, LARGEST_TIME) and not error and offset >= 0:
                 told[part].setdefault(integer(said, "timestamp", -1), offset)
@@ -433,7 +443,7 @@ def _listed(one: Exchange, which: int, log: Log, said: Body | None) -> Row:
     until = one.answer_t or one.t
     error = integer(said, "error_code")
     if said is None or error in EXCUSED:
-        return undecided("L1", EXCUSED.get(error, "the partition is not in the answer"))
+        return undecided("L1", EXCUSED.get(error, "the response does not contain the partition"))
     if error:
         return broken("L1", "refused", one, ENDS[which], named(error))
     least, most = log.least_end(one.t), log.most_end(until)
@@ -442,18 +452,19 @@ def _listed(one: Exchange, which: int, log: Log, said: Body | None) -> Row:
     elif which != LATEST:
         (least, most), end = log.start(one.t, until), least
         if which in (SINCE_EVER, LARGEST_TIME) and end <= most:
-            return undecided("L1", "there may be no record")
-        if which == LARGEST_TIME:  # Kafka does not look whether it is deleted
+            return undecided("L1", "the partition may have no record")
+        if which == LARGEST_TIME:  # Kafka returns it even if the record is deleted
             least, most = 0, log.most_end(until) - 1
     offset = integer(said, "offset", -1)
     if which == LATEST and isinstance(log, CommittedLog):
         allowed, right = f"the last stable offset, {least} to {most}", least <= offset <= most
         return checked("R4", "listed", one, right, allowed, f"offset {offset}")
     if not least <= offset <= most:
-        return broken("L1", "elsewhere", one, f"{ENDS[which]} at {least} to {most}", f"offset {offset}")
-    # What was searched for by its time has one, and is not earlier; else no time is told (-1).
+        allowed = ENDS[which] if which == EVER else f"{ENDS[which]}, from {least} to {most}"
+        return broken("L1", "other-offset", one, allowed, f"offset {offset}")
+    # The answer to a timestamp has a timestamp that is not earlier. Other answers have no timestamp (-1).
     since = max(which, 0) if which not in (LATEST, EARLIEST) and offset >= 0 else -1
     time_ms = integer(said, "timestamp", since)
     if time_ms < since:
-        return broken("L1", "other-time", one, f"the time {since}, or a later one", f"{time_ms}")
+        return broken("L1", "other-time", one, f"timestamp {since} or later", f"timestamp {time_ms}")
     return kept("L1")

@@ -25,7 +25,7 @@ ERRORS: Final = {
     71: "INVALID_FETCH_SESSION_EPOCH",
     74: "FENCED_LEADER_EPOCH", 80: "PREFERRED_LEADER_NOT_AVAILABLE",
     75: "UNKNOWN_LEADER_EPOCH", 79: "MEMBER_ID_REQUIRED", 82: "FENCED_INSTANCE_ID", 84: "ELECTION_NOT_NEEDED",
-    69: "GROUP_ID_NOT_FOUND", 110: "FENCED_MEMBER_EPOCH",
+    69: "GROUP_ID_NOT_FOUND", 110: "FENCED_MEMBER_EPOCH", 111: "UNRELEASED_INSTANCE_ID", 113: "STALE_MEMBER_EPOCH",
     100: "UNKNOWN_TOPIC_ID", 121: "INVALID_RECORD_STATE", 122: "SHARE_SESSION_NOT_FOUND",
     123: "INVALID_SHARE_SESSION_EPOCH",
 }  # fmt: skip
@@ -107,7 +107,10 @@ def timed(
     if by.held is RowStatus.UNDECIDED:
         gaps = 0.0 if by.came_t is None else by.gaps
         return undecided(
-            clause, f"{seen}; {allowed}, too wide a bound to judge, or not observed long enough", cause, gaps
+            clause,
+            f"{seen}; {allowed}; this bound is too late to decide, or the connection was not observed long enough",
+            cause,
+            gaps,
         )
     late = by.promised_t, by.came_t or by.limit_t
     return replace(late_row(clause, cause, one, allowed, seen, late, *witnesses), gaps=by.gaps)
@@ -144,11 +147,13 @@ def left_to_its_time_out(bounds: Bounds, clause: str, one: Exchange) -> Row:
     bound that a broker keeps unless it is busy: what it forgets is answered at the time-out, and what is answered
     between the two was not forgotten. The machine counts all the way, since what is done is several steps."""
     half = one.wait_ms * MS // 2
-    promise = f"an answer when it is done, long before its time-out of {one.wait_ms} ms,"
+    promise = f"an answer when the operation is done, long before timeout_ms, {one.wait_ms} ms,"
     cause: Way = "left-to-its-time-out"
     row = in_time(bounds, clause, cause, one, one.t + half, half, promise, through=True)
     if row.held is not RowStatus.KEPT and one.answer_t and one.answer_t < one.t + one.wait_ms * MS - EARLY_NS:
-        seen = f"the broker is busy: {said(one)} was done after {after(one.answer_t, one.t)}, before its time-out"
+        seen = (
+            f"the broker is busy: {said(one)} was done after {after(one.answer_t, one.t)}, before timeout_ms"
+        )
         return replace(undecided(clause, seen, cause, row.gaps), busy=True)
     return row
 
@@ -160,7 +165,7 @@ def answered_with(
     """Whether a request got this error. `about`: the subject in words. `excused`: unrelated errors; a controller may
     be busy."""
     if error in excused:
-        why = EXCUSED.get(error, "the controller was not asked, or not in time")
+        why = EXCUSED.get(error, "the controller was not reached in time")
         return undecided(clause, f"{named(error)}: {why}", cause)
     if error == wanted:
         return kept(clause, cause)

@@ -331,10 +331,14 @@ def refused(bounds: Bounds, one: Exchange, *errors: int) -> Row:
     """G9: refused at once, with that error, or one of these. A commit that gets REBALANCE_IN_PROGRESS has another
     cause."""
     wanted = " or ".join(named(error) for error in errors)
-    row = in_time(bounds, "G9", "refusal-waits", one, one.t, JOIN_GAP_NS, f"{wanted} at once:")
+    row = in_time(bounds, "G9", "refused-late", one, one.t, JOIN_GAP_NS, f"{wanted} at once:")
     told = one.error == REBALANCING and one.api in COMMITS
     return row.but(
-        one.error in errors, "told-of-a-rebalance" if told else "not-refused", one, wanted, named(one.error)
+        one.error in errors,
+        "refused-as-rebalancing" if told else "not-refused",
+        one,
+        wanted,
+        named(one.error),
     )
 
 
@@ -352,8 +356,11 @@ def no_member(group: Group, one: Exchange) -> Row:
 
 def groups(scene: Scene, bounds: Bounds) -> Iterator[Group]:
     """The groups of a scene of which all was heard, and nothing next to the question was answered."""
+    others = {text(one.body, "group_id") for one in scene.of("consumer_group_heartbeat")}
     # What is done next to the scenes is about the groups of all.
-    for exchanges in scene.by_group().values() if scene.name else ():
+    for name, exchanges in scene.by_group().items() if scene.name else ():
+        if name in others:
+            continue
         # What was asked before the coordinator was there had no effect.
         loading = [one.i for one in exchanges if one.error in LOADING]
         heard = [

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from purgatorio_wire.history.bound import MS
+from purgatorio_wire.history.violation_kind import WAYS
 from purgatorio_wire.trace.record import RENAMED, Body, WireEvent
 
 LOADING: Final = frozenset({14, 15, 16})
@@ -36,11 +37,14 @@ OF_2_0: Final[Mapping[str, int]] = {
 """The first versions of Kafka 2.0. What is asked in older ones may be answered by a broker that checks less."""
 COMMITS: Final = ("offset_commit", "txn_offset_commit")
 """By what a group says how far it has read: at once, or with a transaction."""
-ABOUT_GROUPS: Final[Mapping[str, str]] = {"describe_groups": "groups", "delete_groups": "results"}
+LIST: Final = "list_groups"
+ABOUT_GROUPS: Final[Mapping[str, str]] = {
+    "describe_groups": "groups", "delete_groups": "results", LIST: "groups",
+}  # fmt: skip
 """What is asked about groups, and where the answer says it of each."""
 _NAMES_GROUP: Final[Mapping[str, str]] = {
     **dict.fromkeys(("join_group", "sync_group", "heartbeat", "leave_group", *COMMITS), "group_id"),
-    "describe_groups": "groups", "delete_groups": "groups_names",
+    "describe_groups": "groups", "delete_groups": "groups_names", LIST: "",
 }  # fmt: skip
 """What is asked of a group, and the field that names it."""
 
@@ -309,13 +313,13 @@ class Scene:
 
     @property
     def asked(self) -> set[tuple[str, str]]:
-        """What it says that it asks: clauses, each with the way in which it may break, or "" for any. Nothing where no
-        coordinator came: the end record says why."""
+        """The clauses that the scene tests, each with a kind of violation, or "" for any kind. A kind of another
+        version of Purgatorio counts as any. Empty if no coordinator came: the end record says why."""
         if self.without_coordinator:
             return set()
         said = (text(one.body, "text") for one in self.stimuli if text(one.body, "what") == "asks")
         return {
-            (RENAMED.get(clause, clause), cause)
+            (RENAMED.get(clause, clause), cause if cause in WAYS else "")
             for clause, _, cause in (kind.partition(" ") for kind in said)
         }
 
@@ -340,7 +344,10 @@ class Scene:
         empty name, and asking for it is refused for that."""
         found: dict[str, list[Exchange]] = defaultdict(list)
         for one in self.exchanges:
-            if names := _NAMES_GROUP.get(one.api):
+            if one.api == LIST:
+                for group, exchanges in found.items():
+                    exchanges.append(_about(one, group))
+            elif names := _NAMES_GROUP.get(one.api):
                 asked = [text(one.body, names), *texts(one.body, names)]
                 said = [*filter(None, asked)]
                 for group in said:

@@ -7,11 +7,11 @@ that has changed. These members send heartbeats more often than they are asked t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
-from purgatorio_wire.clause.consumer_group import BEAT, OFF, UNKNOWN_MEMBER, Owned, assignment
+from purgatorio_wire.clause.consumer_group import AWAY, BEAT, OFF, UNKNOWN_MEMBER, Owned, assignment
 from purgatorio_wire.client.connection import Connection, Got
 from purgatorio_wire.history.history import integer
 from purgatorio_wire.scene.asker import codes
@@ -20,10 +20,14 @@ from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.spec import scene
 
 PARTITIONS: Final = 4
+MODERN_COMMITS: Final = 9
+"""The first version of OffsetCommit for these members."""
 POLL_MS: Final = 60
+GOES: Final = 0.5
+STEPS: Final = 80
+"""The number of random requests."""
 HELD_BEATS: Final = 8
 SETTLES_SECONDS: Final = 24.0
-BEATS: Final = int(SETTLES_SECONDS * 1000 / POLL_MS)
 REBALANCE_MS: Final = 3000
 MOST_SESSION_MS: Final = 50_000
 
@@ -43,6 +47,7 @@ class Consumer:
     assigned: Owned = frozenset()
     said: Owned = frozenset()
     revokes: bool = True
+    instance: str | None = None
 
     async def beat(
         self, epoch: int | None = None, owns: Owned | None = None, member: str | None = None
@@ -57,7 +62,7 @@ class Consumer:
         values = {
             "group_id": self.group, "member_id": member or self.id,
             "member_epoch": self.epoch if epoch is None else epoch,
-            "instance_id": None, "rack_id": None, "rebalance_timeout_ms": self.rebalance_ms if joins else -1,
+            "instance_id": self.instance, "rack_id": None, "rebalance_timeout_ms": self.rebalance_ms if joins else -1,
             "subscribed_topic_names": [self.topic] if joins else None, "subscribed_topic_regex": None,
             "server_assignor": None, "topic_partitions": None if owns is None else _named(owns),
         }  # fmt: skip
@@ -75,6 +80,24 @@ class Consumer:
     async def leave(self) -> None:
         await self.beat(-1)
         self.epoch, self.assigned = 0, frozenset()
+
+    async def commit(self, epoch: int, number: int, member: str | None = None) -> None:
+        """Commit an offset of a partition, with this epoch."""
+        if self.play.offers("offset_commit", least=MODERN_COMMITS):
+            await self.play.commit(
+                self.conn, self.group, member or self.id, epoch, [self.topic], numbers=(number,)
+            )
+
+    async def came_back(self) -> Consumer:
+        """Another client with its instance id is refused. Then the member leaves for a while, and the client takes its
+        place."""
+        back = replace(self, id=self.play.unique("c"), epoch=0, former=0, assigned=frozenset())
+        self.play.broker.made.beating[BEAT, self.group].add(back.id)
+        await back.beat()
+        await self.beat(AWAY)
+        await back.beat()
+        await self.beat()
+        return back
 
 
 def _named(owns: Owned) -> list[dict[str, object]]:
@@ -101,11 +124,18 @@ async def consumers(play: Play, count: int, rebalance_ms: int = 30_000) -> list[
     return made
 
 
+def _while(seconds: float) -> Iterator[None]:
+    """Iterations for this time."""
+    now = asyncio.get_running_loop().time
+    ends = now() + seconds
+    while now() < ends:
+        yield
+
+
 async def settled(members: Sequence[Consumer], above: int = 0) -> int:
     """Send heartbeats until the members have all partitions and one epoch, above that of before; returns the epoch."""
-    play, now = members[0].play, asyncio.get_running_loop().time
-    ends = now() + SETTLES_SECONDS
-    while now() < ends:
+    play = members[0].play
+    for _ in _while(SETTLES_SECONDS):
         for one in members:
             await one.beat()
         told = [number for one in members for number in one.assigned]
@@ -120,17 +150,20 @@ async def settled(members: Sequence[Consumer], above: int = 0) -> int:
 
 @scene(
     "groups",
-    "G14 two-owners, G14 not-given, G14 epoch, G15 taken-though-wrong, G15 again, G15 put-out, G15 stranger",
+    "G14 two-owners, G14 not-assigned-in-time, G14 epoch-goes-back, G15 wrong-argument-accepted, "
+    "G15 repeated-heartbeat, G15 removed-too-early, G15 unknown-member, "
+    "G11 not-refused, G11 not-fenced, G11 other-assignment",
     seconds=110,
 )
 async def reassigned(play: Play) -> None:
-    """Members join and leave. One that is to give up partitions keeps them for a while. Heartbeats name wrong epochs
-    and members, and, as if a response was lost, the former epoch."""
+    """Members join and leave. One that is to give up partitions keeps them for a while. Heartbeats and commits name
+    wrong epochs and members, and, as if a response was lost, the former epoch. A static member goes and comes back."""
     first, second, third = await consumers(play, 3)
+    third.instance = play.unique("i")
     now = await settled([first])
     first.revokes = False
     held = 0
-    for _ in range(BEATS):
+    for _ in _while(SETTLES_SECONDS):
         await first.beat()
         await second.beat()
         held += first.assigned != first.said
@@ -142,10 +175,15 @@ async def reassigned(play: Play) -> None:
     for one in (first, second):
         await one.beat(one.epoch + 1)
         await one.beat(member=play.unique("nobody"))
+        others = sorted(number for each in (first, second) if each is not one for _, number in each.assigned)
+        for epoch in (one.epoch, one.epoch + 1, one.former):
+            await one.commit(epoch, others[0] if others else 0)
+        await one.commit(one.epoch, 0, play.unique("nobody"))
         if one.former:
             await one.beat(one.former, one.assigned)
             await one.beat(one.former)
     now = await settled([first, second, third], now)
+    third = await third.came_back()
     await second.leave()
     await second.beat(now)
     now = await settled([first, third], now)
@@ -156,14 +194,49 @@ async def reassigned(play: Play) -> None:
         await one.leave()
 
 
-@scene("groups", "G15 not-put-out, G14 not-given", seconds=110)
+@scene(
+    "groups",
+    "G14 two-owners, G14 not-assigned-in-time, G15 refused, G15 wrong-argument-accepted",
+    seconds=110,
+)
+async def wandering(play: Play) -> None:
+    """Three members, two of them static, send requests in a random order. They keep partitions that they must revoke,
+    use wrong epochs, commit, leave, join, and leave for a while. Then the group settles."""
+    joined, rng = await consumers(play, 3), play.rng
+    for one in joined[1:]:
+        one.instance = play.unique("i")
+    for act in rng.choices(
+        ("beats", "keeps", "names", "commits", "leaves", "goes"), (9, 2, 1, 4, 1, 1), k=STEPS
+    ):
+        at = rng.randrange(len(joined))
+        one = joined[at]
+        one.revokes = act != "keeps"
+        if not one.epoch or act in ("beats", "keeps"):
+            await one.beat()
+        elif act == "names":
+            await one.beat(one.epoch + rng.choice((1, 100)))
+        elif act == "commits":
+            await one.commit(rng.choice((one.epoch, one.former, one.epoch + 1)), rng.randrange(PARTITIONS))
+        elif act == "leaves":
+            await one.leave()
+        elif one.instance:
+            joined[at] = await one.came_back()
+        await play.pause(POLL_MS / 3)
+    for one in joined:
+        one.revokes = True
+    await settled(joined)
+    for one in joined:
+        await one.leave()
+
+
+@scene("groups", "G15 not-removed, G14 not-assigned-in-time", seconds=110)
 async def unrevoked(play: Play) -> None:
     """A member that is to give up partitions sends heartbeats, and never gives them up: it is removed at its rebalance
     time-out. Then it joins again."""
     first, second = await consumers(play, 2, rebalance_ms := play.wait_ms(REBALANCE_MS))
     now = await settled([first])
     first.revokes = False
-    for _ in range(BEATS + rebalance_ms // POLL_MS):
+    for _ in _while(SETTLES_SECONDS + rebalance_ms / 1000):
         await second.beat()
         if await first.beat() == UNKNOWN_MEMBER:
             break
@@ -175,17 +248,22 @@ async def unrevoked(play: Play) -> None:
         await one.leave()
 
 
-@scene("groups", "G15 not-put-out, G14 not-given", seconds=120, takes=50)
+@scene("groups", "G15 not-removed, G14 not-assigned-in-time", seconds=120, takes=50)
 async def silent_consumer(play: Play) -> None:
-    """A member is not heard of any more: it is removed at its session time-out, and the other gets its partitions."""
+    """A static member stops sending heartbeats, or leaves for a while and does not return. It is removed at its session
+    time-out, and the other member gets its partitions."""
     play.need(BEAT)
     session_ms = play.broker.declared.consumer_session_ms
     if session_ms is None or session_ms > MOST_SESSION_MS:
         raise SceneSkipped(f"group.consumer.session.timeout.ms is {session_ms}: longer than a scene")
     first, second = await consumers(play, 2)
-    epoch, now = await settled([first, second], await settled([first])), asyncio.get_running_loop().time
-    ends = now() + session_ms / 1000 + SETTLES_SECONDS
-    while second.epoch == epoch and now() < ends:
+    first.instance = play.unique("i")
+    epoch = await settled([first, second], await settled([first]))
+    if play.rng.random() < GOES:
+        await first.beat(AWAY)
+    for _ in _while(session_ms / 1000 + SETTLES_SECONDS):
+        if second.epoch != epoch:
+            break
         await second.beat()
         await play.pause(POLL_MS * 4)
     await second.beat()

@@ -24,19 +24,19 @@ WAKE_MS: Final = 3000
 RACES: Final = 60
 RACERS: Final = 6
 PACKED_SHARE: Final = 0.25
-"""Of the appends that race with a fetch: those that are compressed."""
+"""The number of compressed appends among the appends that race with a fetch."""
 WAITERS: Final = 20
 PURGED_MS: Final = 8000
 PASSED: Final = 1200
-"""Above 1000, the interval of purges that Kafka has unless another is set (fetch.purgatory.purge.interval.requests)."""
+"""More than 1000, the default of fetch.purgatory.purge.interval.requests."""
 PASSING: Final = 40
 REAPED_MS: Final = 300
 """Kafka's reaper checks every 200 ms."""
 DELETED_MS: Final = 20_000
-"""Long next to what a deletion may take: a fetch that was forgotten then is late certainly, on a busy machine too."""
+"""Much longer than a deletion takes: a forgotten fetch is certainly late, even on a busy machine."""
 WARM_ROUNDS: Final = 30
 FIRST_SESSIONS: Final = 7
-"""The first version of fetches that knows sessions."""
+"""The first Fetch version with sessions."""
 CLOSED_LOOKS: Final = 24
 ROLLS: Final = 5
 SEGMENT_BYTES: Final = 1 << 20
@@ -44,12 +44,12 @@ SEGMENT_BYTES: Final = 1 << 20
 ID_TRIES: Final = 50
 TURNS: Final = 4
 MOST_LOST: Final = 3
-"""A racer that was not woken so often has shown it."""
+"""After this number of missed wake-ups, the race needs no more rounds."""
 UNANSWERED: Final = "an append or a fetch was not answered"
 
 
 async def warm_up(play: Play) -> None:
-    """Not judged: what a broker does for the first time takes long, as a JVM loads classes then."""
+    """Not judged. The first request of each kind is slow, because a JVM loads classes."""
     topic = await play.topic()
     writer, reader = await play.open("writer"), await play.open("reader")
     for offset in range(WARM_ROUNDS):
@@ -63,8 +63,8 @@ async def warm_up(play: Play) -> None:
 
 @scene("fetch", "F3 not-woken")
 async def woken_fetch(play: Play) -> None:
-    """An append, compressed or not, while a fetch waits, over and over, at chosen moments around the fetch's own
-    arrival."""
+    """Appends race with a fetch, in many rounds: each append is sent shortly before or after the fetch. Some appends
+    are compressed."""
     topics = [await play.topic() for _ in range(RACERS)]
     wait = play.wait_ms(WAKE_MS)
     longest = (1 << 31) - 1
@@ -83,7 +83,7 @@ async def woken_fetch(play: Play) -> None:
                 await play.pause(delay)
             acks = play.rng.choice((1, 1, 1, -1, -1, 0))
             append = play.produce(writer, topic, acks=acks, packs=play.rng.random() < PACKED_SHARE)
-            # With acks 0 the next answer says that the append has been dealt with.
+            # With acks=0, the next response shows that the broker has handled the append.
             told = append if acks else play.question(writer)
             if not await settle(told, fetch, seconds=wait / 1000 + 6):
                 return False
@@ -98,24 +98,24 @@ async def woken_fetch(play: Play) -> None:
 
 @scene("fetch", "F3 not-woken", alone=True)
 async def woken_many(play: Play) -> None:
-    """One append, whatever its acks, wakes everybody who waits for the partition, the client that came first, also
-    next to what is not there. No other thread asks for anything meanwhile."""
+    """One append, with any acks, answers all fetches that wait on the partition, beginning with the oldest. This is so
+    even if the Produce names partitions that do not exist. No other request is sent meanwhile."""
     topic = await play.topic(partitions=2)
     writer = await play.open("writer")
     readers = await play.open_many(WAITERS, "reader")
     wait = play.wait_ms(WAKE_MS)
     ends, nobody = [0, 0], play.unique("unmade")
-    # What is appended to next to it, before or after it, must not keep the wake-up from those who wait for one alone.
+    # Other partitions in the same Produce must not prevent the wake-up of fetches that wait on one partition alone.
     rounds: tuple[tuple[int, tuple[int, ...]], ...] = (
         (1, (0,)), (0, (1,)), (1, (0, UNMADE)), (-1, (UNMADE, 1)), (0, (0, 1)), (-1, (1, 0)),
     )  # fmt: skip
     for acks, appended in rounds:
         woken = next(one for one in reversed(appended) if one != UNMADE)
         parts = [(topic, 1 - woken, ends[1 - woken]), (topic, woken, ends[woken])]
-        # Nor must what is not there, of this topic or of none, before or after it.
+        # Nor must unknown partitions in the same Produce, of this topic or of an unknown topic.
         absent = [(topic, UNMADE, 0), *parts[1:]], [(nobody, 0, 0), *parts[::-1]]
         ways = (parts, parts[1:], parts[::-1], *absent, *(one[::-1] for one in absent))
-        # Every fourth wants more than comes: the client that came after it is woken all the same.
+        # Every fourth fetch needs more bytes than the append has: later fetches are answered all the same.
         sent = [
             play.fetch(
                 conn,
@@ -135,14 +135,16 @@ async def woken_many(play: Play) -> None:
 
 @scene("fetch", "F3 not-woken", alone=True)
 async def purged(play: Play) -> None:
-    """More fetches come to their max_wait than a purgatory keeps of what has ended before it clears it out, while
-    others wait, after them and before them: these are woken all the same."""
+    """More fetches reach their max_wait_ms than the purge interval of a purgatory, so the purgatory purges completed
+    fetches. Other fetches wait meanwhile, some older and some newer. An append answers all of these."""
     topic = await play.topic(partitions=2)
     writer, late = await play.open("writer"), await play.open("late")
     passing = await play.open_many(min(PASSING, play.broker.most_connections // 4), "passing")
     waiting = await play.open_many(4, "waiting")
     wait, both = play.wait_ms(PURGED_MS), [(topic, 0, 0), (topic, 1, 0)]
-    ends_t = play.recorder.now() + wait * 500_000  # who waits must still be there, however slow the broker is
+    ends_t = (
+        play.recorder.now() + wait * 500_000
+    )  # the waiting fetches must still wait, even if the broker is slow
     sent = [play.fetch(conn, both[at % 2 :], max_wait_ms=wait) for at, conn in enumerate(waiting)]
 
     async def pass_by(conn: Connection) -> None:
@@ -158,7 +160,8 @@ async def purged(play: Play) -> None:
 
 @scene("fetch", "F3 not-woken")
 async def rolled(play: Play) -> None:
-    """Each append begins a new segment of the log, and wakes the fetches that wait at the end of the previous one."""
+    """Each append begins a new segment of the log. It answers the fetches that wait at the end of the previous
+    segment."""
     topic = await play.topic(configs={"segment.bytes": str(SEGMENT_BYTES)})
     reader, writer = await play.open("reader"), await play.open("writer")
     wait = play.wait_ms(WAKE_MS)
@@ -169,9 +172,9 @@ async def rolled(play: Play) -> None:
         must(await settle(append, fetch), UNANSWERED)
 
 
-@scene("fetch", "F6 out-of-range-waits, F6 unknown-topic-waits, X4 not-there", seconds=60)
+@scene("fetch", "F6 out-of-range-waits, F6 unknown-topic-waits, X4 unknown-partition-other-error", seconds=60)
 async def wrong_fetch(play: Play) -> None:
-    """Partitions that cannot be served get their error at once, whatever else the request names."""
+    """Partitions with an error are answered at once, even if the Fetch names other partitions without records."""
     topic = await play.topic(partitions=2)
     writer, reader = await play.open("writer"), await play.open("reader")
     await play.ask_all(play.produce(writer, topic))
@@ -181,7 +184,7 @@ async def wrong_fetch(play: Play) -> None:
     for offset in (0, 1000):
         fetch = play.fetch(reader, [(topic, 0, offset), (topic, 1, 0)], max_wait_ms=wait, last_epoch=epoch)
         await settle(fetch)
-    # Beside one that waits, the wrong one is the last and the first.
+    # The partition with the error is the last, and then the first, of the request.
     for beyond, way in ((1000, 1), (-7, -1)):
         await settle(play.fetch(reader, [(topic, 0, beyond)], max_wait_ms=wait))
         await settle(
@@ -195,7 +198,7 @@ async def wrong_fetch(play: Play) -> None:
             await settle(far)
 
 
-@scene("fetch", "F3 not-woken, F6 session-taken, F1, F5, F7 starved, F7 too-much, X4")
+@scene("fetch", "F3 not-woken, F6 session-accepted, F1, F5, F7 partition-starved, F7 too-much, X4")
 async def fetch_sessions(play: Play) -> None:
     """Fetch sessions, by names and by ids: partitions that a fetch leaves out stay as they were. A fetch waits, and
     is woken, for all partitions of the session, also added ones and those with a new offset, but not for removed
@@ -244,7 +247,7 @@ async def _fetch_session(play: Play, version: int) -> None:
     for one.id, one.epoch in ((number, epoch + 100), (number, epoch - 1), (number ^ 1 << 30, epoch)):
         await ask([])
     one.id, one.epoch = number, epoch
-    # Told each time, not only when it is news.
+    # The response reports it each time, not only the first time.
     await ask([(topic, 1, 1000)])
     await ask([])
     await ask([(topic, 1, 2)], (other, 0))
@@ -306,9 +309,10 @@ async def deleted_topic(play: Play) -> None:
     await settle(*sent)
 
 
-@scene("produce", "M1 corrupt-taken, F3 not-woken")
+@scene("produce", "M1 corrupt-accepted, F3 not-woken")
 async def corrupt_batch(play: Play) -> None:
-    """A batch that came to harm is refused; the partition next to it takes its own, and who waits for that is woken."""
+    """A corrupt batch is refused. The other partition of the same Produce accepts its batch, which answers the fetch
+    that waits on it."""
     topic, ends = await play.topic(partitions=2), [0, 0]
     writer, reader = await play.open("writer"), await play.open("reader")
     wait = play.wait_ms(WAKE_MS)
@@ -323,13 +327,13 @@ async def corrupt_batch(play: Play) -> None:
     await settle(play.fetch(reader, both, max_wait_ms=0))
 
 
-@scene("produce", "M1 offsets-do-not-grow, M2 error-untold, M3, X4 not-there")
+@scene("produce", "M1 offsets-do-not-grow, M2 refused-but-open, M3, X4 unknown-partition-other-error")
 async def acks(play: Play) -> None:
-    """acks 1, -1 and 0, and what is none of them."""
+    """Produce requests with acks 1, -1 and 0, and with other values."""
     topic = await play.topic(partitions=2)
     writer, reader = await play.open("writer"), await play.open("reader")
     for at in range(12):
-        # One replica has nobody to wait for: what it has appended is done, however short the time-out.
+        # A topic with one replica waits for no other replica, so the append succeeds even with a short timeout_ms.
         timeout_ms = (10_000, 0)[at // 2 % 2]
         produce = play.produce(writer, topic, acks=(1, -1)[at % 2], records=1 + at % 3, timeout_ms=timeout_ms)
         await play.ask_all(produce)
@@ -344,8 +348,8 @@ async def acks(play: Play) -> None:
     for _ in range(3):
         play.produce(alone, topic, acks=0)
     await settle(play.question(alone))
-    # Nothing is after it on its connection, which is closed: so a broker tells the error. One after the other, as what
-    # is late at one time counts as one.
+    # Each refused append is the last request of its connection, because the broker closes the connection. The appends
+    # are sent one after the other, because rows that are late at the same time count as one.
     for _ in range(2):
         refused = await play.open("refused")
         play.produce(refused, (topic, UNMADE), acks=0)
@@ -366,16 +370,16 @@ async def acks(play: Play) -> None:
 
 @scene("produce", "M7 sent-again, M7 out-of-order")
 async def idempotent(play: Play) -> None:
-    """An idempotent producer sends batches again, on another connection too, also the first one, which was refused
-    before and is the fifth last in the end, and one whose number is not the next, or which has more records than that
-    which began so; next to it, another one begins with its own numbers. The numbers of others begin near their end, and
-    continue with 0."""
+    """An idempotent producer repeats batches, on the same connection and on another one. One repeated batch was refused
+    at first, and is the fifth last batch in the end. The producer also sends batches with a wrong sequence number, and
+    a repeated batch with more records. Meanwhile another producer appends with its own sequence numbers. For other
+    producers, the sequence numbers wrap around to 0."""
     play.need("init_producer_id")
     topic = await play.topic()
     writer, other, reader = await play.open("writer"), await play.open("writer"), await play.open("reader")
     for at in range(2):
         producer, epoch = await new_producer(play, writer)
-        # What was refused for other reasons is not known, and is the next one still.
+        # A batch that was refused for another reason is not stored, so its sequence number is still the next.
         first, wrong = Written(producer, epoch, 0), await play.open("wrong")
         await play.ask_all(play.produce(wrong, topic, acks=-1, corrupt=0, written=first))
         await settle(play.produce(wrong, topic, acks=2, written=first))
@@ -386,19 +390,19 @@ async def idempotent(play: Play) -> None:
         ):  # fmt: skip
             written = Written(producer, epoch, sequence)
             await play.ask_all(play.produce(conn, topic, acks=-1, records=records, written=written))
-        # Up to the last number, or beyond it.
+        # Up to the last sequence number, or beyond it.
         by = await new_producer(play, writer)
         last = SEQUENCES - 1
         for sequence, records in ((last - 2, 2), (last, 1 + at), (last, 1 + at), (at, 2), (at + 2, 1)):
             written = Written(*by, sequence)
             got = await play.produce(other, topic, acks=-1, records=records, written=written)
             if codes(first_append(got.body)):
-                break  # of what begins so nothing is promised
+                break  # for such a first batch nothing is promised
         await play.ask_all(play.fetch(reader, [(topic, 0, 0)], max_wait_ms=0))
 
 
 async def new_producer(play: Play, conn: Connection) -> tuple[int, int]:
-    """The id of an idempotent producer, and its epoch. SceneLost where none is given out."""
+    """The id of an idempotent producer, and its epoch. SceneLost if the broker returns none."""
     nobody = {
         "transactional_id": None, "transaction_timeout_ms": 60_000, "producer_id": -1, "producer_epoch": -1,
     }  # fmt: skip

@@ -8,8 +8,9 @@ from enum import Enum
 from functools import partial
 from typing import Final
 
+from purgatorio_wire.clause.group_description import STATES
 from purgatorio_wire.client.connection import Connection, Sent
-from purgatorio_wire.history.history import integer, text
+from purgatorio_wire.history.history import LIST, integer, text
 from purgatorio_wire.scene.asker import settle
 from purgatorio_wire.scene.broker import must
 from purgatorio_wire.scene.data_asker import TOPIC_TIMES, UNMADE
@@ -47,13 +48,13 @@ _NOTE_MOST_BYTES: Final = 1 << 16
 WARM_REBALANCE_MS: Final = 1000
 LONGEST_MS: Final = (1 << 31) - 1
 MOST_BEATS: Final = 8
-"""The number of heartbeats of a member that then stops: a broker that forgets one heartbeat in so many is detected."""
+"""Members stop after up to this number of heartbeats. So a broker that ignores some heartbeats is detected."""
 SILENT_TIMES: Final = 1.7
-"""Of a session: then it has ended, whatever the machine did."""
+"""Factor of a session timeout: after this time, the session has certainly expired."""
 
 
 async def warm_up(play: Play) -> None:
-    """Not judged: what groups do, once each. The coordinator's topic is made meanwhile."""
+    """Not judged. Each kind of group request once; the broker creates the coordinator's topic meanwhile."""
 
     async def rebalanced() -> None:
         (one,) = await gang(play, 1, WARM_REBALANCE_MS)
@@ -83,11 +84,11 @@ async def warm_up(play: Play) -> None:
     await asyncio.gather(rebalanced(), came_back())
 
 
-@scene("groups", "G0, G1 beyond-the-time-out, G1 put-off-again, G2, G3")
+@scene("groups", "G0, G1 beyond-the-time-out, G1 delayed-again, G2, G3")
 async def first_generation(play: Play) -> None:
-    """An empty group: one member alone, who leaves, and the next one, of another kind; and several that come one after
-    the other, the second within the initial delay. One of them joins again. Elsewhere the first leaves again in the
-    delay."""
+    """The first rebalance of an empty group. In one group, a single member joins and leaves, and then a member with
+    another protocol type joins. In another group, several members join one after the other, the second within the
+    initial delay; one of them joins again. In a third group, the first member leaves during the delay."""
 
     async def alone() -> None:
         group = await play.group()
@@ -118,7 +119,8 @@ async def first_generation(play: Play) -> None:
         for one in joined:
             await one.beat()
 
-    # Three delays and more fit into the first time-out, where the second joiner puts it off once; into the others less.
+    # The first rebalance timeout is longer than three delays, and the second member restarts the delay once. The other
+    # timeouts are shorter.
     soon_ms = delay_ms // 10 or 300
     longest_ms = max(REBALANCE_MS, 4 * delay_ms)
     plays = [together(longest_ms, soon_ms)]
@@ -130,14 +132,14 @@ async def first_generation(play: Play) -> None:
     await asyncio.gather(alone(), *plays)
 
 
-@scene("groups", "G5 waits-though-synced, G3 joins-again-unsynced, G2 told-again, G9")
+@scene("groups", "G5 waits-though-synced, G3 unsynced-rejoin-waits, G2 members-after-rejoin, G9")
 async def sync_waits(play: Play) -> None:
-    """Followers sync first: they wait for the leader's, and get the share that it gives them."""
+    """Followers send SyncGroup first. They wait for the leader's SyncGroup, and get the assignment that it contains."""
     three = await gang(play, 3)
     await gathered(three)
     order = sorted(three, key=lambda one: one.leads)
     for one in order[1:]:
-        await one.join()  # as it was: the same generation
+        await one.join()  # without a change: the same generation
     early = [one.sync() for one in order[:1]]
     await order[1].beat()
     for topic in await to_commit(play, "G9"):
@@ -147,16 +149,17 @@ async def sync_waits(play: Play) -> None:
     await play.pause(100)
     early.append(order[1].sync())
     await asyncio.gather(*early)
-    # Who syncs again has its share again, whatever the leader gives now.
+    # A repeated SyncGroup returns the same assignment, even if the leader sends another one.
     order[2].omits = order[1].id
     for one in (order[2], *order[:2]):
         await one.sync()
 
 
-@scene("groups", "G2 votes, G3, G4 waits-though-complete, G5")
+@scene("groups", "G2 other-than-preferred, G3, G4 waits-though-complete, G5")
 async def rebalance(play: Play) -> None:
-    """A third member comes: its join waits for the others, heartbeats say so, and the last answers all. Most prefer
-    another protocol than the leader does. Of four and of five one is given no share, and is answered all the same."""
+    """A third member joins. Its JoinGroup waits for the other members, whose heartbeats report the rebalance. The last
+    JoinGroup answers all. Most members prefer another protocol than the leader. With four and five members, one member
+    gets no assignment, and its SyncGroup is answered all the same."""
     pair = await gang(play, 2)
     pair[1].common = pair[0].common[::-1]
     await stable(pair)
@@ -164,7 +167,7 @@ async def rebalance(play: Play) -> None:
         new = await newcomer(pair[0])
         new.common = max(pair, key=lambda one: one.leads).common[::-1]
         joining = new.ask_join()
-        # Heartbeats learn of it, first soon and then certainly.
+        # Heartbeats report the rebalance, at first perhaps and then certainly.
         for pause in (20, 300 * play.pace, 100):
             await play.pause(pause)
             await asyncio.gather(*(one.beat() for one in pair))
@@ -183,8 +186,8 @@ async def rebalance(play: Play) -> None:
 
 @scene("groups", "G4 waits-though-complete, G5 waits-though-synced")
 async def longest_rebalance(play: Play) -> None:
-    """Members with the longest possible rebalance time-out, as in former Kafka Streams: a join waits for the other
-    members, and a sync for the leader's."""
+    """Members have the longest possible rebalance timeout, as in former versions of Kafka Streams. A JoinGroup waits
+    for the other members, and a SyncGroup waits for the leader's."""
     pair = await gang(play, 2, rebalance_ms=LONGEST_MS, sessions=LONGER)
     await stable(pair)
     joined = [await newcomer(pair[0]), *pair]
@@ -196,11 +199,11 @@ async def longest_rebalance(play: Play) -> None:
     await asyncio.gather(*(one.beat() for one in joined))
 
 
-@scene("groups", "G6 late, G6 not-out")
+@scene("groups", "G6 late, G6 missed-rebalance-kept")
 async def rebalance_timeout(play: Play) -> None:
-    """Two members send heartbeats and do not rejoin, just after a rebalance that all had rejoined. At the time-out,
-    the longest requested one, the other members continue without them. In another group a new member requests a
-    longer time-out: an old member rejoins after its own time-out."""
+    """Just after a rebalance of all members, another rebalance begins, and two members send heartbeats but do not
+    rejoin. At the longest requested rebalance timeout, the other members continue without them. In another group, a new
+    member requests a longer rebalance timeout, and an old member rejoins after its own timeout."""
     await asyncio.gather(_rebalance_timeout(play), _patient_newcomer(play))
 
 
@@ -223,11 +226,11 @@ async def _rebalance_timeout(play: Play) -> None:
     stays, *lag = three = await gang(play, 3, rebalance_ms=rebalance_ms)
     stays.rebalance_ms = rebalance_ms // 2
     await stable(three)
-    # The time-out of one that all have rejoined has ended before that of the next.
+    # The timeout of the complete rebalance ends before the timeout of the next rebalance.
     await rebalanced(*led(three))
     await synced(three)
     new = await newcomer(stays)
-    # Who joins while it continues does not put its end off.
+    # A member that joins during the rebalance does not extend it.
     await without(lag, [new, stays], rebalance_ms * 2 // 5)
     await play.pause(250)
     for one in (*lag, *lag):
@@ -235,10 +238,10 @@ async def _rebalance_timeout(play: Play) -> None:
     await synced((new, stays))
 
 
-@scene("groups", "G6 nobody-rejoined, G11 put-out, G4 waits-though-complete")
+@scene("groups", "G6 no-member-rejoined, G11 removed-too-early, G4 waits-though-complete")
 async def nobody_rejoins(play: Play) -> None:
-    """Who came and began a rebalance leaves again, and the others do not rejoin: at the rebalance time-out they are
-    out, though they continue with heartbeats. Static members stay, and when they all rejoin later, that is it."""
+    """A new member begins a rebalance, and leaves. The other members do not rejoin. At the rebalance timeout they are
+    removed, although they send heartbeats. Static members are not removed, and rejoin later."""
     rebalance_ms = play.wait_ms(2500)
 
     async def none_of(pair: Sequence[Member]) -> None:
@@ -262,18 +265,18 @@ async def nobody_rejoins(play: Play) -> None:
     await asyncio.gather(none_of(await gang(play, 2, rebalance_ms=rebalance_ms)), static())
 
 
-@scene("groups", "G6 late, G6 not-out, G8 not-told", seconds=60)
+@scene("groups", "G6 late, G6 missed-rebalance-kept, G8 leave-without-rebalance", seconds=60)
 async def old_members(play: Play) -> None:
-    """Members of the oldest versions, which get their ids by joining and have, in the very first, the session
-    as rebalance time-out: one does not rejoin; others leave, each by itself."""
+    """Members use the oldest versions of JoinGroup, in which they get their ids by joining. In version 0, the session
+    timeout is the rebalance timeout too. One member does not rejoin; others leave, one after the other."""
     play.oldest = True
     await asyncio.gather(_rebalance_timeout(play), leave(play))
 
 
-@scene("groups", "G10 put-out, G3 told-otherwise, G0", seconds=60)
+@scene("groups", "G10 removed-too-early, G3 other-answer, G0", seconds=60)
 async def slow_rejoin(play: Play) -> None:
-    """In a rebalance a member continues with heartbeats for longer than its session, another with commits; they
-    rejoin in time."""
+    """During a rebalance, one member sends heartbeats for longer than its session timeout, and another sends
+    OffsetCommit. Both rejoin in time."""
     topics, session_ms = await to_commit(play), play.session_ms
     quick, slow, commits = three = await gang(play, 3, rebalance_ms=session_ms * 5 // 2)
     await stable(three)
@@ -289,10 +292,10 @@ async def slow_rejoin(play: Play) -> None:
     await synced((new, *three))
 
 
-@scene("groups", "G7 waits-for-the-silent", seconds=60)
+@scene("groups", "G7 waits-for-silent-member", seconds=60)
 async def silent_rebalance(play: Play) -> None:
-    """Members fall silent, each after one heartbeat more than another, and a rebalance waits for them: until their
-    sessions have ended, not until the time-out."""
+    """Members stop sending, each after another number of heartbeats. A rebalance waits for them until their sessions
+    expire, not until the rebalance timeout."""
     rebalance_ms = play.session_ms * 5 // 2
     stays, *silent = all_of_them = await gang(play, 1 + MOST_BEATS, rebalance_ms=rebalance_ms)
     await stable(all_of_them)
@@ -306,10 +309,10 @@ async def silent_rebalance(play: Play) -> None:
     await synced((new, stays))
 
 
-@scene("groups", "G4, G8, G7 waits-for-the-silent")
+@scene("groups", "G4, G8, G7 waits-for-silent-member")
 async def expected_member(play: Play) -> None:
-    """Somebody has been given an id and does not join: a rebalance waits for it, until it leaves, as two do at once, or
-    its session has ended: then it joins in vain."""
+    """A client has a new member id and does not join. A rebalance waits for it until it leaves, or until its session
+    expires; after that, its JoinGroup is refused. In one group, two such clients leave at once."""
     play.need("join_group", least=4)
     (stays,) = await gang(play, 1, max(REBALANCE_MS, play.session_ms * 5 // 2))
     await stable([stays])
@@ -331,9 +334,10 @@ async def expected_member(play: Play) -> None:
             await ghosts[0].ask_join().within(AT_ONCE_SECONDS)
 
 
-@scene("groups", "G5 waits-in-rebalance, G5 waits-for-no-leader, G5 unsynced-stays")
+@scene("groups", "G5 waits-in-rebalance, G5 waits-for-no-leader, G5 unsynced-member-kept")
 async def leaderless_sync(play: Play) -> None:
-    """A sync waits for a leader's that does not come: a newcomer's rebalance ends the wait, then the time-out does."""
+    """A SyncGroup waits for the leader, which sends no SyncGroup. The wait ends when a new member starts a rebalance,
+    and in another group at the rebalance timeout."""
     rebalance_ms = play.wait_ms(2500)
     joined = await gang(play, 2, rebalance_ms=rebalance_ms, sessions=LONGER)
     await gathered(joined)
@@ -350,10 +354,10 @@ async def leaderless_sync(play: Play) -> None:
     await leader.beat()
 
 
-@scene("groups", "G7 waits-for-the-silent", seconds=60)
+@scene("groups", "G7 waits-for-silent-member", seconds=60)
 async def silent_leader(play: Play) -> None:
-    """The leader stops sending before it has synced: the other members' syncs are answered when the leader's session
-    expires."""
+    """The leader stops sending before its SyncGroup. The other members' SyncGroup requests are answered when the
+    leader's session expires."""
     rebalance_ms = int(play.session_ms * 3 + 4500 * play.pace)
     pair = await gang(play, 2, rebalance_ms=rebalance_ms)
     await gathered(pair)
@@ -363,11 +367,11 @@ async def silent_leader(play: Play) -> None:
         await leader.beat()
 
 
-@scene("groups", "G5 waits-though-synced, G7 waits-for-the-silent", seconds=60)
+@scene("groups", "G5 waits-though-synced, G7 waits-for-silent-member", seconds=60)
 async def long_sync(play: Play) -> None:
-    """A sync waits for the leader's for longer than a session: the waiting member stays a member. In another group a
-    rebalance ends the wait, and the notified member stops sending: the rebalance waits for it until its session
-    expires, which begins then."""
+    """A SyncGroup waits for the leader's for longer than the session timeout. The waiting member stays a member. In
+    another group, a rebalance ends the wait, and then the member stops sending. The rebalance waits for it until its
+    session expires, counted from the end of the wait."""
     rebalance_ms = play.session_ms * 5 // 2
 
     async def pair() -> tuple[Member, Member]:
@@ -401,7 +405,7 @@ async def _synced_late(leader: Member, follower: Member) -> None:
 
 
 async def _waiting_long(leader: Member, follower: Member) -> Sent:
-    """A sync that has waited for longer than a session, and does so still."""
+    """A SyncGroup that has waited for longer than the session timeout, and still waits."""
     waits = follower.sync()
     for _ in range(6):
         await leader.play.pause(leader.play.session_ms * 0.22)
@@ -409,11 +413,11 @@ async def _waiting_long(leader: Member, follower: Member) -> Sent:
     return waits
 
 
-@scene("groups", "G5 waits-for-a-sync, G5 unsynced-stays, G10")
+@scene("groups", "G5 waits-for-missing-sync, G5 unsynced-member-kept, G10")
 async def never_synced(play: Play) -> None:
-    """The leader syncs, then another member; two members never sync. Only these two are removed at the rebalance
-    time-out, and the others are notified. Elsewhere all had synced once, and joined again, with shorter rebalance
-    time-outs than before."""
+    """The leader sends its SyncGroup, then another member does; two members never do. Only these two are removed at the
+    rebalance timeout, and the heartbeats of the others report a rebalance. In another group, all members had synced
+    once, and joined again with shorter rebalance timeouts."""
     await asyncio.gather(_never_synced(play, False), _never_synced(play, True))
 
 
@@ -421,7 +425,11 @@ async def _never_synced(play: Play, again: bool) -> None:
     rebalance_ms = play.wait_ms(2500)
     before = LONGER if again and takes_other_times(play) else 1
     four = await gang(play, 4, rebalance_ms=before * rebalance_ms, sessions=LONGER)
-    four[0].rebalance_ms //= 2  # who comes first leads in Kafka, and the longest time-out is the group's
+    four[
+        0
+    ].rebalance_ms //= (
+        2  # in Kafka, the first member is the leader, and the longest timeout is the group's timeout
+    )
     await gathered(four)
     if again:
         await synced(four)
@@ -431,8 +439,8 @@ async def _never_synced(play: Play, again: bool) -> None:
     leader, behind, *absent = led(four)
     for one in (leader, behind):
         await one.sync()
-    # If the absent asked too, it would hear first that it is out, and of the others nothing could be said. Half as long
-    # again is late enough, and three quarters of its session are not over by then, also on a slow machine.
+    # The missing members send nothing, because their requests would show their removal first. One and a half timeouts
+    # are late enough. Less than three quarters of the sessions have passed by then, even on a slow machine.
     ends_t = play.recorder.now() + rebalance_ms * 1_600_000
     while play.recorder.now() < ends_t:
         await behind.beat()
@@ -442,11 +450,11 @@ async def _never_synced(play: Play, again: bool) -> None:
     await asyncio.gather(*(one.beat() for one in (*absent, behind)))
 
 
-@scene("groups", "G8 left-waiting, G9, G12 committed, G3 told-otherwise")
+@scene("groups", "G8 waits-though-left, G9, G12 committed, G3 other-answer")
 async def left_waiting(play: Play) -> None:
-    """A member leaves while its own join waits; those of whom the rebalance has not heard commit, and sync; a wrong
-    generation is refused them as at other times."""
-    play.need("join_group", least=4)  # who has no id before its join is answered cannot leave
+    """A member leaves while its own JoinGroup waits. Members that do not know of the rebalance yet send OffsetCommit
+    and SyncGroup. A wrong generation is refused as usual."""
+    play.need("join_group", least=4)  # a client without an id cannot leave before its JoinGroup is answered
     topics = await to_commit(play, "G12")
     pair = await gang(play, 2)
     group = pair[0].group
@@ -469,11 +477,11 @@ async def left_waiting(play: Play) -> None:
     await play.ask_offsets(pair[1].conn, group, topics or None)
 
 
-@scene("groups", "G12 committed, G12 forgotten")
+@scene("groups", "G12 committed, G12 lost-by-a-deletion")
 async def forgotten_offsets(play: Play) -> None:
-    """A group commits an offset, and the same with another note. Of one of its topics, which is deleted, it goes with
-    that; of another it stays. Then a topic of that name is made again. In the end the group is deleted, and one of its
-    name commits what it had not."""
+    """A group commits an offset, and the same offset with other metadata. One of its topics is deleted, and its offset
+    with it; the offset of another topic stays. Then a topic of the deleted name is created. In the end, the group is
+    deleted, and a new group of the same name commits other offsets."""
     play.need("offset_commit", "offset_fetch", "create_topics", "delete_topics")
     group, conn = await play.group(), await play.open("committer")
     topics = [await play.topic(), await play.topic()]
@@ -482,7 +490,7 @@ async def forgotten_offsets(play: Play) -> None:
         for asked in (topics, None):
             await play.ask_offsets(conn, group, asked)
     await play.delete(topics[0])
-    ends_t = play.recorder.now() + 1e6 * TOPIC_TIMES * play.broker.declared.late_topics_ms
+    ends_t = play.recorder.now() + 1e6 * TOPIC_TIMES * play.broker.declared.late_topics_ms * play.pace
     while play.recorder.now() < ends_t:
         told = await play.ask_offsets(conn, group, topics)
         if all(integer(said, "committed_offset") < 0 for part, said in told if part.topic == topics[0]):
@@ -500,8 +508,8 @@ async def forgotten_offsets(play: Play) -> None:
 
 @scene("groups", "G10, G5, X1")
 async def cut_members(play: Play) -> None:
-    """Members whose connections are cut continue over others, in a stable group; then while a join waits, and a
-    sync."""
+    """The connections of members close, and the members continue on new connections: in a stable group, while a
+    JoinGroup waits, and while a SyncGroup waits."""
     pair = await gang(play, 2, sessions=LONGER)
     await stable(pair)
     for one in pair:
@@ -526,10 +534,11 @@ async def cut_members(play: Play) -> None:
     await asyncio.gather(*(one.beat() for one in joined))
 
 
-@scene("groups", "G13 PreparingRebalance, G13 Stable, G13 Empty, G13 deleted")
+@scene("groups", "G13 PreparingRebalance, G13 Stable, G13 Empty, G13 deleted-with-members, G13 listed")
 async def described(play: Play) -> None:
-    """Somebody asks what is known of a group, and for its deletion: when its members have synced, in the rebalance of a
-    static one, when they have joined and when they have synced again, and when all have left."""
+    """Somebody asks what is known of a group, which groups are in some states, and for its deletion: when its members
+    have synced, in the rebalance of a static one, when they have joined and when they have synced again, and when all
+    have left."""
     play.need("describe_groups")
     asker, joined = await play.open("asker"), await gang(play, 2, sessions=LONGER)
     group = joined[0].group
@@ -540,6 +549,10 @@ async def described(play: Play) -> None:
         await play.ask(asker, "describe_groups", {"groups": names, "include_authorized_operations": False})
         if play.offers("delete_groups", "G13"):
             await play.ask(asker, "delete_groups", {"groups_names": names})
+        if play.offers(LIST, "G13", least=4):
+            some = play.rng.sample(STATES, 2)
+            for states in ([], some, [state for state in STATES if state not in some]):
+                await play.ask(asker, LIST, {"states_filter": states})
 
     await stable(joined)
     await ask()
@@ -618,12 +631,13 @@ async def order_of_joins(play: Play) -> None:
     await settle(*sent)
 
 
-@scene("groups", "G7 not-put-out, G7 stays-though-silent, G3, G9", seconds=90)
+@scene("groups", "G7 not-removed, G7 silent-member-kept, G3, G9", seconds=90)
 async def session(play: Play) -> None:
-    """One member stops sending heartbeats, another after its sync, which elsewhere had waited for longer than its
-    session, others after their joins, one of them after a second join with a shorter session. One sends only
-    heartbeats of another generation, which are refused. Each is removed after its session time-out; a member with
-    heartbeats stays. A member that was alone is removed too, and the next one finds an empty group."""
+    """Members stop sending: one after heartbeats; one after its SyncGroup, which in another group had waited for longer
+    than the session timeout; others after their JoinGroup, one of them after a second JoinGroup with a shorter session.
+    One member sends only heartbeats of another generation, which are refused. Each is removed after its session
+    timeout; a member with heartbeats stays. A member that was alone is removed too, and the next member finds an empty
+    group."""
     kinds = [
         _Silent.JOIN,
         _Silent.JOIN,
@@ -640,7 +654,7 @@ async def session(play: Play) -> None:
 async def _silent_alone(play: Play) -> None:
     (one,) = await gang(play, 1)
     await stable([one])
-    for topic in await to_commit(play):  # a group without offsets may be forgotten while nobody is in it
+    for topic in await to_commit(play):  # the broker may remove a group without offsets and members
         await one.commit(topic)
     await one.beat()
     await play.pause(play.session_ms * SILENT_TIMES)
@@ -653,7 +667,8 @@ _Silent = Enum("_Silent", "JOIN SYNC HEARTBEAT LATE_SYNC REFUSED SHORTER")
 
 
 async def _silent(play: Play, since: _Silent) -> None:
-    # Each has a session of its own. Who has not synced is out at the rebalance time-out too: that comes later.
+    # Each member has another session timeout. A member without a SyncGroup is also removed at the rebalance timeout,
+    # which comes later.
     pair = await gang(play, 2, rebalance_ms=int(play.session_ms * 3 + 4500 * play.pace))
     if since is not _Silent.LATE_SYNC:
         pair[0].session_ms = play.session_ms * 3 // 2
@@ -683,7 +698,7 @@ async def _silent(play: Play, since: _Silent) -> None:
         await stays.beat()
 
 
-@scene("groups", "G10 put-out, G5", seconds=60)
+@scene("groups", "G10 removed-too-early, G5", seconds=60)
 async def long_heartbeats(play: Play) -> None:
     """Members that send few heartbeats, or only commits, but in time, stay in the group."""
 
@@ -700,10 +715,10 @@ async def long_heartbeats(play: Play) -> None:
     await asyncio.gather(heard(), *(heard(topic) for topic in topics))
 
 
-@scene("groups", "G8 not-told, G4 waits-though-complete")
+@scene("groups", "G8 leave-without-rebalance, G4 waits-though-complete")
 async def leave(play: Play) -> None:
-    """The leader leaves a rebalance that waits for it, then two members at once do; then others a stable group: who
-    stays knows."""
+    """The leader leaves during a rebalance that waits for it. Then two members leave at once. In another group, members
+    leave a stable group. The heartbeats of the remaining members report the rebalance."""
     joined = await gang(play, 4)
     await stable(joined)
     several = play.offers("leave_group", least=3)
@@ -712,7 +727,7 @@ async def leave(play: Play) -> None:
         gone = [joined.pop() for _ in range(1 if leaves or not several else 2)]
         joined = [await newcomer(joined[0]), *joined]
         sent = [joined[0].ask_join()]
-        # Who asks before the rebalance has begun is given the same generation again, and has not rejoined.
+        # A JoinGroup before the rebalance returns the same generation again, and does not count for the rebalance.
         await is_told(joined[1])
         sent += [one.ask_join() for one in joined[1:]]
         await play.pause(300)
@@ -731,8 +746,8 @@ async def leave(play: Play) -> None:
 
 @scene("groups", "G5 waits-in-rebalance")
 async def leave_unsynced(play: Play) -> None:
-    """A member, elsewhere the leader, leaves while another's sync waits for the leader's: the sync is answered, and the
-    others continue."""
+    """A member, in another group the leader, leaves while a SyncGroup waits for the leader's. The SyncGroup is
+    answered, and the other members continue."""
     await asyncio.gather(*(_leave_unsynced(play, leader) for leader in (False, True)))
 
 
@@ -748,10 +763,10 @@ async def _leave_unsynced(play: Play, leader: bool) -> None:
     await stable([waits, stays])
 
 
-@scene("groups", "G0, G9 refusal-waits, G9 left-twice, G12 committed, G12 of-nobody")
+@scene("groups", "G0, G9 refused-late, G9 second-leave-accepted, G12 committed, G12 empty-group-refused")
 async def refusals(play: Play) -> None:
-    """What is asked of a group that is not there; then generations that have ended or never were, members that are
-    none, protocols that are not theirs; in the end who has left, next to a rebalance, and a group that is empty."""
+    """Requests for a group that does not exist. Then requests with wrong generations, unknown member ids, and wrong
+    protocols. In the end, requests of members that have left, during a rebalance, and of an empty group."""
     group, stranger = await play.group(), await play.open("stranger")
     topics = await to_commit(play, "G12")
     await _ask_anything(play, stranger, group, "nobody", 1, topics)
@@ -784,7 +799,7 @@ async def refusals(play: Play) -> None:
         await play.ask_offsets(stranger, group, topics)
         await play.commit(stranger, group, "", -1, topics, numbers=(0, UNMADE))
         most = play.broker.declared.note_most_bytes
-        # A long one is refused for the length of its record, or of the request.
+        # Long metadata is refused because of the size of its record, or of the request.
         for note_bytes in (most, most + 1) if most is not None and most <= _NOTE_MOST_BYTES else ():
             await play.commit(stranger, group, "", -1, topics, numbers=(0, 1), note_bytes=note_bytes)
         await play.ask_offsets(stranger, group, None)
@@ -806,8 +821,8 @@ async def _ask_anything(
 
 
 async def _refused_at_sight(play: Play, conn: Connection, group: str) -> None:
-    """A group without a name; sessions that are too short or too long, and the longest that is not; joins without a
-    protocol."""
+    """JoinGroup requests with an empty group id, with session timeouts that are too short, too long, and the longest
+    allowed, and without a protocol."""
     await _ask_anything(play, conn, "", "nobody", 1, ())
     declared = play.broker.declared
     least, most = declared.session_least_ms, declared.session_most_ms

@@ -14,11 +14,11 @@ from purgatorio_wire.scene.broker import SceneSkipped, must
 from purgatorio_wire.scene.play import CONSUMER, PROTOCOL, Play
 
 AT_ONCE_SECONDS: Final = 8.0
-"""A join that waits for nobody is waited for so long."""
+"""The client waits this long for a JoinGroup that waits for no other member."""
 LOADS_SECONDS: Final = 15.0
 REBALANCE_MS: Final = 6000
 LONGER: Final = 3
-"""Sessions that are not what a scene is about: they may run from where a first join waits, and outlast the delay."""
+"""A session timeout that must not expire in a scene: longer than a first JoinGroup with the initial delay."""
 BEAT_MS: Final = 25
 REBALANCING: Final = 27
 TAKES_OTHER_TIMES: Final = 14
@@ -30,7 +30,7 @@ NOT_TOLD: Final = "no heartbeat announced a rebalance"
 
 @dataclass(slots=True)
 class Member:
-    """A member: its connection, the id that it was given, its generation, and who leads."""
+    """A member: its connection, its member id, its generation, and the leader."""
 
     play: Play
     conn: Connection
@@ -38,24 +38,25 @@ class Member:
     rebalance_ms: int = REBALANCE_MS
     session_ms: int | None = None
     instance: str | None = None
-    """Of a static member."""
+    """The instance id of a static member."""
     id: str = ""
     generation: int = -1
     leads: bool = False
     told: Sequence[str] = ()
     protocol: str = PROTOCOL
-    """What the generation has chosen, of one that only this member has and one that all have."""
+    """The chosen protocol of the generation: a protocol that only this member supports, or one that all support."""
     omits: str = ""
-    """Who gets no share from it."""
+    """Members to which it assigns nothing."""
     left: tuple[str, int] | None = None
-    """The id and the generation with which it left."""
+    """The member id and generation with which the member left."""
     says: str = ""
-    """What its subscription has of its own, the same whenever it joins."""
+    """Data of its own in its subscription, the same in each JoinGroup."""
     own: str = ""
-    """A protocol that no other client has."""
+    """A protocol that no other client supports."""
     kind: str = CONSUMER
     common: tuple[str, ...] = (PROTOCOL, OTHER_PROTOCOL)
-    """What all members have, in the order that it prefers. One that comes back as another would move the group."""
+    """The protocols that all members support, in the order of preference. A static member that returns with another
+    order would start a rebalance."""
 
     def __post_init__(self) -> None:
         self.says = self.instance or self.conn.name
@@ -64,9 +65,9 @@ class Member:
             self.common = self.common[:: self.play.rng.choice((1, -1))]
 
     async def enter(self) -> None:
-        """Get a member id, where the protocol gives one without a join."""
+        """Get a member id, if the JoinGroup version issues one without a join."""
         if self.play.offers("join_group", "G0", least=4) and not self.id:
-            # A broker that does not give one out at once is not waited for: its join is the first one.
+            # If the broker issues no id at once, this JoinGroup counts as the join.
             for _ in range(int(LOADS_SECONDS * 10)):
                 try:
                     got = await self.ask_join().within(AT_ONCE_SECONDS)
@@ -78,7 +79,8 @@ class Member:
                 await self.play.pause(100)
 
     def ask_join(self) -> Sent:
-        """A join, on its way. SceneSkipped where the broker takes no session as long as this."""
+        """Send a JoinGroup without waiting for the response. SceneSkipped if the broker refuses a session of this
+        length."""
         most_ms = self.play.broker.declared.session_most_ms
         if self.session_ms is not None and most_ms is not None and self.session_ms > most_ms:
             raise SceneSkipped(f"a session of {self.session_ms} ms: the broker takes {most_ms} ms at most")
@@ -88,7 +90,7 @@ class Member:
         )  # fmt: skip
 
     def took(self, body: Mapping[str, object] | None) -> bool:
-        """What a join's answer says; whether it is a generation."""
+        """Read the JoinGroup response; returns whether it has a generation."""
         if member := text(body, "member_id"):
             self.id = member
             self.play.broker.made.groups[self.group].add(member)
@@ -104,7 +106,7 @@ class Member:
         self.took((await self.ask_join()).body)
 
     def sync(self) -> Sent:
-        """The sync; of the leader with a share for each."""
+        """Send a SyncGroup; the leader sends an assignment for each member."""
         given = (name for name in self.told if name != self.omits) if self.leads else ()
         shares = {name: f"{name}:{self.generation}" for name in given}
         return self.play.sync(
@@ -112,11 +114,11 @@ class Member:
         )
 
     async def leave(self, *others: Member) -> None:
-        """It leaves, or names others that do, where the version knows of several; else the first one."""
+        """Leave, or name other members that leave, if the version supports several; otherwise the first of them."""
         await self.play.leave(self.conn, self.group, *(one.id for one in others or (self,)))
 
     async def reconnect(self) -> None:
-        """Its connection is cut, even with open requests; it continues on another one."""
+        """Close the connection, even with open requests, and continue on a new connection."""
         self.conn.close()
         self.conn = await self.play.open("again")
 
@@ -135,7 +137,8 @@ class Member:
 async def members(
     play: Play, group: str, count: int, rebalance_ms: int = REBALANCE_MS, sessions: int = 1
 ) -> list[Member]:
-    """Members with their connections and ids, not joined yet. `sessions`: their session time-outs, in the shortest."""
+    """Members with connections and ids that have not joined yet. `sessions`: their session timeouts, as multiples of
+    the shortest."""
     session_ms = sessions * play.session_ms
     made = [Member(play, await play.open(f"m{at}-"), group, rebalance_ms, session_ms) for at in range(count)]
     await asyncio.gather(*(one.enter() for one in made))
@@ -143,12 +146,12 @@ async def members(
 
 
 async def gang(play: Play, count: int, rebalance_ms: int = REBALANCE_MS, sessions: int = 1) -> list[Member]:
-    """The same of a new group."""
+    """Such members of a new group."""
     return await members(play, await play.group(), count, rebalance_ms, sessions)
 
 
 async def newcomer(beside: Member, rebalance_ms: int | None = None) -> Member:
-    """One more of its group, with its time-outs unless another is given."""
+    """Another member of the same group, with the same timeouts by default."""
     conn = await beside.play.open("m0-")
     one = Member(beside.play, conn, beside.group, rebalance_ms or beside.rebalance_ms, beside.session_ms)
     await one.enter()
@@ -158,7 +161,8 @@ async def newcomer(beside: Member, rebalance_ms: int | None = None) -> Member:
 async def statics(
     play: Play, count: int = 2, rebalance_ms: int = REBALANCE_MS, session_ms: int | None = None
 ) -> list[Member]:
-    """Static members of a new group, with their connections. SceneSkipped where the broker knows none."""
+    """Static members of a new group, with their connections. SceneSkipped if the broker does not support static
+    members."""
     if not knows_static(play):
         raise SceneSkipped(NO_STATIC)
     group = await play.group()
@@ -173,14 +177,16 @@ def led(joined: Sequence[Member]) -> list[Member]:
 
 
 async def gathered(joined: Sequence[Member]) -> None:
-    """All join, until one generation has them all. Without an initial delay, the first member must rejoin."""
+    """All members join until one generation has all of them. Without an initial delay, the first member must rejoin."""
     missing = len(joined)
 
     async def join(one: Member) -> None:
         nonlocal missing
         await one.join()
         missing -= 1
-        await one.play.pause(BEAT_MS)  # who is answered together with the others is not heard of again
+        await one.play.pause(
+            BEAT_MS
+        )  # a member that is answered together with the others sends no further JoinGroup
         while missing:
             if await one.beat() == REBALANCING:
                 await one.join()
@@ -190,19 +196,19 @@ async def gathered(joined: Sequence[Member]) -> None:
 
 
 async def stable(joined: Sequence[Member]) -> None:
-    """All join, and all sync: a stable generation."""
+    """All members join and sync: a stable generation."""
     await gathered(joined)
     await synced(joined)
 
 
 async def answered(joined: Sequence[Member], sent: Sequence[Sent]) -> None:
-    """Each learns what its join came to."""
+    """Each member reads its JoinGroup response."""
     for one, asked in zip(joined, sent, strict=True):
         one.took((await asked).body)
 
 
 async def rebalanced(first: Member, *others: Member, pause_ms: float = 0) -> None:
-    """The first of them joins, and when the second is told of it all others do."""
+    """The first member joins. When a heartbeat of the second reports the rebalance, all other members join."""
     sent = [first.ask_join()]
     must(await is_told(others[0]), NOT_TOLD)
     await first.play.pause(pause_ms)
@@ -210,7 +216,7 @@ async def rebalanced(first: Member, *others: Member, pause_ms: float = 0) -> Non
 
 
 async def synced(joined: Sequence[Member]) -> None:
-    """All sync, the leader last."""
+    """All members send SyncGroup, the leader last."""
     order = sorted(joined, key=lambda one: one.leads)
     sent = []
     for one in order:
@@ -220,7 +226,7 @@ async def synced(joined: Sequence[Member]) -> None:
 
 
 async def without(lag: Sequence[Member], joined: Sequence[Member], pause_ms: int = 200) -> None:
-    """These join, one after the other; those that lag continue with heartbeats until they are answered."""
+    """These members join one after the other. The members in `lag` send heartbeats until the others are answered."""
     sent = []
     for at, one in enumerate(joined, 1):
         sent.append(one.ask_join())
@@ -229,7 +235,7 @@ async def without(lag: Sequence[Member], joined: Sequence[Member], pause_ms: int
 
 
 async def beating(those: Sequence[Member], wait: Awaitable[object]) -> None:
-    """Members continue with heartbeats for as long as this takes."""
+    """The members send heartbeats during this block."""
     over = asyncio.ensure_future(wait)
     while not over.done():
         await asyncio.gather(*(one.beat() for one in those))
@@ -238,7 +244,8 @@ async def beating(those: Sequence[Member], wait: Awaitable[object]) -> None:
 
 
 async def is_told(one: Member, silent: Member | None = None) -> bool:
-    """Whether a heartbeat says soon that a rebalance has begun, or when the session of who is silent must be over."""
+    """Whether a heartbeat reports a rebalance soon, or by the time when the session of a silent member must have
+    expired."""
     within_ms = 1500 * one.play.pace
     if silent is not None:
         within_ms = (silent.session_ms or one.play.session_ms) * 1.4 + 3000 * one.play.pace
@@ -251,8 +258,8 @@ async def is_told(one: Member, silent: Member | None = None) -> bool:
 
 
 def takes_other_times(play: Play) -> bool:
-    """Whether a member that joins again may ask for other time-outs, of its session and of rebalances: Kafka up to 3.3
-    keeps the first ones (KAFKA-14009), and offers no such fetches."""
+    """Whether a member that joins again may change its session and rebalance timeouts. Kafka up to 3.3 keeps the first
+    timeouts (KAFKA-14009); such a broker lists no newer Fetch version."""
     return play.broker.offered.get("fetch", (0, 0))[1] >= TAKES_OTHER_TIMES
 
 
@@ -262,5 +269,5 @@ def knows_static(play: Play) -> bool:
 
 
 async def to_commit(play: Play, *clauses: str) -> list[str]:
-    """A topic whose offsets are committed; nothing where the broker takes none: it cannot be asked of these clauses."""
+    """A topic for committed offsets; empty if the broker accepts no commits, so that these clauses cannot be tested."""
     return [await play.topic(partitions=2)] if play.offers("offset_commit", *clauses) else []

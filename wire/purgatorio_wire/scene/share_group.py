@@ -12,6 +12,7 @@ import asyncio
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from purgatorio_wire.client.connection import Connection, Got, Sent
@@ -28,32 +29,33 @@ SHARES_SECONDS: Final = 30.0
 WAIT_MS: Final = 3000
 IDLE_MS: Final = 900
 ENDED_MS: Final = 1500
-"""So long a member waits for what is free by the end of a session: that is written down first."""
+"""The time that a member waits for records of an ended session: the broker first writes the change."""
 BEFORE_MS: Final = 60
-"""Between a fetch that is to wait, and what wakes it."""
+"""The time between a ShareFetch that must wait and the event that answers it."""
 GONE_MS: Final = 150
-"""After an answer to its last request a session may be there for a moment (`share.ENDED_NS`)."""
+"""A session may still exist for this time after the response to its last request (`share.ENDED_NS`)."""
 BATCH: Final = 5
 ROUNDS: Final = 3
+STEPS: Final = 40
 OFF: Final = frozenset({35, 42})
-"""UNSUPPORTED_VERSION, INVALID_REQUEST: share groups are not switched on."""
+"""UNSUPPORTED_VERSION, INVALID_REQUEST: share groups are disabled."""
 MOST_DELIVERIES: Final = 10
 """Kafka accepts no higher limit."""
 MOST_LOCK_MS: Final = 40_000
 SHORTEST_LOCK_MS: Final = 15_000
-"""The shortest lock that Kafka lets a group have, unless `group.share.min.record.lock.duration.ms` is set."""
+"""The shortest acquisition lock that Kafka allows, unless `group.share.min.record.lock.duration.ms` is set."""
 OVER_LOCK_MS: Final = 6000
 LATER_MS: Final = 900
 BEAT_SECONDS: Final = 3.0
 OF_GROUP: Final = 32
-"""A group, as a resource that has settings."""
+"""The resource type of a group, for its settings."""
 PROBES: Final = 40
 CONFIGURED_MS: Final = 500
 
 Range = tuple[int, int]
 """First and last offset."""
 Said = Mapping[int, Sequence[tuple[int, int, int | Sequence[int]]]]
-"""What is acknowledged: by partition, first and last offset, and the type of all, or that of each."""
+"""Acknowledgements by partition: first and last offset, and the type of all records, or of each record."""
 MIXED: Final = (ACCEPT, RELEASE, ACCEPT, REJECT, RELEASE)
 """Of a batch."""
 
@@ -72,12 +74,12 @@ class Sharer:
     next: int = 0
     lock_ms: int = 0
     assigned: set[int] = field(default_factory=set)
-    """Its assigned partitions; a broker accepts fetches of others too."""
+    """The assigned partitions. A broker accepts fetches of other partitions too."""
     got: dict[int, list[Range]] = field(default_factory=dict)
-    """What it was given last, by partition."""
+    """The last acquired records, by partition."""
 
     def beat(self, conn: Connection, epoch: int | None = None) -> Sent:
-        """It joins (epoch 0), is there, or leaves (-1)."""
+        """Send a heartbeat: join (epoch 0), stay, or leave (-1)."""
         first = epoch == 0
         values = {
             "group_id": self.group, "member_id": self.id, "member_epoch": self.epoch if epoch is None else epoch,
@@ -86,7 +88,8 @@ class Sharer:
         return self.play.send(conn, "share_group_heartbeat", values)
 
     def fetch(self, wait_ms: int, said: Said | None = None, *, epoch: int | None = None) -> Sent:
-        """A fetch of its session, which it begins by the first; with acknowledgements. `epoch`: another than is due."""
+        """Send a ShareFetch, perhaps with acknowledgements. The first one opens the session. `epoch`: an epoch other
+        than the next."""
         values = {
             **self._named(said or {}, epoch, whole=epoch is None and self.next == 0),
             "max_wait_ms": wait_ms, "min_bytes": 1, "max_bytes": 1 << 20, "max_records": 500, "batch_size": 500,
@@ -94,7 +97,7 @@ class Sharer:
         return self.play.send(self.conn, "share_fetch", values)
 
     def acknowledge(self, said: Said, *, epoch: int | None = None) -> Sent:
-        """An acknowledgement; with epoch -1 the end of the session."""
+        """Send a ShareAcknowledge; with epoch -1, it ends the session."""
         return self.play.send(self.conn, "share_acknowledge", self._named(said, epoch, whole=False))
 
     def say(self, kind: int, first: int, last: int | None = None, number: int = 0) -> Sent:
@@ -102,11 +105,11 @@ class Sharer:
         return self.acknowledge({number: [(first, first if last is None else last, kind)]})
 
     async def take(self, wait_ms: int) -> list[Range]:
-        """Fetch, and what it was given of the first partition."""
+        """Send a ShareFetch; returns the acquired records of the first partition."""
         return self.took(await self.fetch(wait_ms))
 
     def took(self, got: Got) -> list[Range]:
-        """What an answer gave, of the first partition; all of it is in `got`."""
+        """The records of the first partition that a response acquired; `got` has the records of all partitions."""
         self.lock_ms = integer(got.body, "acquisition_lock_timeout_ms") or self.lock_ms
         self.got = {
             integer(part, "partition_index"): [
@@ -160,8 +163,8 @@ def _parts(body: Body | None) -> list[Body]:
 
 
 async def sharers(play: Play, count: int, partitions: int = 1, lock_ms: int | None = None) -> list[Sharer]:
-    """Members of a new group that share a new topic, of which a first record has come and gone. `lock_ms`: how long the
-    group is asked to let them have a record, which it need not do."""
+    """Members of a new share group with a new topic, of which they have acquired and accepted a first record.
+    `lock_ms`: the requested time of acquisition locks, which the broker may ignore."""
     play.need(*APIS, "find_coordinator")
     shares = play.broker.shares
     shares.need()
@@ -233,11 +236,11 @@ async def _ask_for_lock(play: Play, conn: Connection, group: str, lock_ms: int) 
     config = {"name": "share.record.lock.duration.ms", "config_operation": 0, "value": str(lock_ms)}
     resource = {"resource_type": OF_GROUP, "resource_name": group, "configs": [config]}
     await play.ask(conn, "incremental_alter_configs", {"resources": [resource], "validate_only": False})
-    await play.pause(CONFIGURED_MS)  # a broker hears of it from the controller
+    await play.pause(CONFIGURED_MS)  # a broker receives it from the controller
 
 
 async def _open_all(play: Play, members: Sequence[Sharer]) -> None:
-    """Begin the sessions, and check each partition until that goes without an error."""
+    """Open the sessions, and fetch from each partition until there is no error."""
     for one in members:
         error = 0
         for _ in range(int(SHARES_SECONDS / POLL_SECONDS)):
@@ -251,14 +254,14 @@ async def _open_all(play: Play, members: Sequence[Sharer]) -> None:
 
 
 async def _probe(play: Play, members: Sequence[Sharer], partitions: int) -> None:
-    """Append until a record of each partition has come."""
+    """Append until the members have received a record of each partition."""
     writer, missing = await play.admin(), set(range(partitions))
     first = members[0]
     for attempt in range(PROBES):
         if attempt % 4 == 0:
             for number in sorted(missing):
                 await play.ask_all(play.produce(writer, (first.topic, number)))
-        # Some answer with nothing where nothing is waited for, so every other question waits a little.
+        # Some brokers return no records with max_wait_ms=0, so every second fetch waits a little.
         await first.take(300 * (attempt % 2))
         missing -= {number for number, runs in first.got.items() if runs}
         await first.accept()
@@ -266,7 +269,7 @@ async def _probe(play: Play, members: Sequence[Sharer], partitions: int) -> None
             break
         await play.pause(100)
     must(not missing, "a first record was never given to the share group")
-    while await first.take(0):  # what was appended more than once
+    while await first.take(0):  # records that were appended more than once
         await first.accept()
 
 
@@ -283,7 +286,7 @@ async def warm_up(play: Play) -> None:
 
 
 def _one(member: Sharer, number: int = 0) -> Range:
-    """The first range that it was given last. SceneLost where there is none."""
+    """The first range of the last acquired records. SceneLost if there is none."""
     runs = member.got.get(number, [])
     must(bool(runs), "a record was not given to the share group")
     return runs[0]
@@ -294,15 +297,16 @@ async def _append(play: Play, member: Sharer, records: int = 1, number: int = 0)
 
 
 async def _acquired(play: Play, member: Sharer, records: int = 1, number: int = 0) -> Range:
-    """Append so many records to a partition, which the member takes."""
+    """Append this number of records to a partition; the member acquires them."""
     await _append(play, member, records, number)
     await member.take(play.wait_ms(WAIT_MS))
     return _one(member, number)
 
 
-@scene("shares", "S1 early, S1 late, S2 waits-though-told, S3 held", seconds=90)
+@scene("shares", "S1 early, S1 late, S2 waits-without-max-wait, S3 acquired-twice", seconds=90)
 async def share_idle(play: Play) -> None:
-    """Members wait for what does not come, or not long enough, one after the other; then for what another has."""
+    """ShareFetch requests wait for records that do not come, or that come after max_wait_ms. Then they wait for records
+    that another member has acquired."""
     first, second = await sharers(play, 2, partitions=2)
     for _ in range(ROUNDS):
         await first.take(play.wait_ms(IDLE_MS))
@@ -317,10 +321,10 @@ async def share_idle(play: Play) -> None:
     await first.take(play.wait_ms(IDLE_MS // 2))
 
 
-@scene("shares", "S2 not-woken, S2 waits-though-ready, S3 count, S3 with-records", seconds=90)
+@scene("shares", "S2 not-woken, S2 waits-though-ready, S3 delivery-count, S3 records-missing", seconds=90)
 async def share_woken(play: Play) -> None:
-    """Members are woken by appends to one partition or the other, take what is there at once, with max_wait 0 too, and
-    what comes while two of them wait."""
+    """Appends to two partitions answer waiting ShareFetch requests. Members also acquire available records at once,
+    with max_wait_ms=0 too, and records that come while two members wait."""
     first, second = await sharers(play, 2, partitions=2)
     wait = play.wait_ms(WAIT_MS)
     for at in range(2 * ROUNDS):
@@ -349,13 +353,14 @@ async def share_woken(play: Play) -> None:
 
 @scene(
     "shares",
-    "S3 count, S3 held, S4 again, S5 not-given, S5 waits-though-ready, S6 refused, S6 taken",
+    "S3 delivery-count, S3 acquired-twice, S4 delivered-again, S5 not-delivered, S5 waits-though-ready, "
+    "S6 refused, S6 acknowledgement-accepted",
     seconds=90,
 )
 async def share_acknowledge(play: Play) -> None:
-    """A batch is released in parts, by ShareAcknowledge and with fetches, while another member waits. Accepted and
-    rejected records do not come again, and no member can acknowledge records that another has, or that it has
-    released. One record is released as often as it comes, which is not for ever."""
+    """A member releases a batch in parts, by ShareAcknowledge and with ShareFetch, while another member waits. Accepted
+    and rejected records are not delivered again. A member cannot acknowledge records that another member has acquired,
+    or that it has released. One record is released after each delivery, until the delivery count limit."""
     first, second = await sharers(play, 2)
     wait = play.wait_ms(WAIT_MS)
     for alone in (True, False):
@@ -403,10 +408,33 @@ async def share_acknowledge(play: Play) -> None:
             await play.ask_all(first.say(RELEASE, *run))
 
 
-@scene("shares", "S8 not-given, S9 unknown, S9 epoch, S9 refused, S9 refusal-waits", seconds=90)
+@scene("shares", "S3 acquired-twice, S3 delivery-count", seconds=90)
+async def share_wandering(play: Play) -> None:
+    """Three members append, fetch, and acknowledge ranges of records that they or others hold, in a random order."""
+    members, rng = await sharers(play, 3, partitions=2), play.rng
+
+    async def wander(one: Sharer) -> None:
+        for act in rng.choices(("appends", "takes", "says"), (2, 3, 5), k=STEPS):
+            of = rng.choice((one, one, one, rng.choice(members)))
+            runs = [(number, *run) for number, held in of.got.items() for run in held]
+            if act == "appends":
+                await _append(play, one, rng.randint(1, BATCH), rng.randrange(2))
+            elif act == "takes" or not runs:
+                await one.take(rng.choice((0, 0, play.wait_ms(IDLE_MS // 3))))
+            else:
+                number, *held = rng.choice(runs)
+                first, last = sorted(rng.choices(range(held[0], held[1] + 1), k=2))
+                kinds = rng.choices((ACCEPT, RELEASE, RELEASE, REJECT), k=last - first + 1)
+                said = {number: [(first, last, rng.choice((kinds[0], kinds)))]}
+                await play.ask_all(rng.choice((one.acknowledge, partial(one.fetch, 0)))(said))
+
+    await asyncio.gather(*map(wander, members))
+
+
+@scene("shares", "S8 not-delivered, S9 unknown-session, S9 epoch, S9 refused, S9 refused-late", seconds=90)
 async def share_sessions(play: Play) -> None:
-    """A session ends, or its connection is cut, while another member waits for what it held. What does not belong to a
-    session is refused."""
+    """A share session ends, or its connection closes, while another member waits for its records. Requests with a wrong
+    session epoch are refused."""
     first, second = await sharers(play, 2, partitions=2)
     wait = play.wait_ms(WAIT_MS)
     for cut, number in ((False, 0), (True, 1), (False, 1), (True, 0)):
@@ -435,8 +463,8 @@ async def share_sessions(play: Play) -> None:
 
 @scene("shares", "S7 not-woken", seconds=120)
 async def share_lock(play: Play) -> None:
-    """A member keeps a part of a batch for as long as it may, and another has a part that was released, for less long,
-    while a third waits from before the first lock's time to after it."""
+    """One member holds a part of a batch until its acquisition lock ends. A second member acquires a released part
+    later. A third member waits during the end of the first lock."""
     first, second, third = members = await sharers(play, 3, lock_ms=SHORTEST_LOCK_MS)
     if not 0 < first.lock_ms <= MOST_LOCK_MS:
         play.cannot(f"the acquisition lock is {first.lock_ms} ms, and {MOST_LOCK_MS} are waited for", "S7")

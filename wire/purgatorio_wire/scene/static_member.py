@@ -26,14 +26,18 @@ from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.spec import scene
 
 
-@scene("groups", "G11 leads-on, G11 put-out, G4 static-not-awaited, G2, G8 not-told, G8 leave-by-name")
+@scene(
+    "groups",
+    "G11 leader-returns, G11 removed-too-early, G4 static-member-not-awaited, G2, G8 leave-without-rebalance, "
+    "G8 leave-by-instance-id",
+)
 async def static_members(play: Play) -> None:
-    """Two members with instance ids; each comes back on a new connection, as a client that was started again. Then the
-    leader does not rejoin. Elsewhere one leaves by its id, and another, for which the rebalance waits, by its name
-    alone."""
+    """Two static members return on new connections, as restarted clients do. Then the leader does not rejoin. In
+    another group, one member leaves by its member id. Another member, for which the rebalance waits, leaves by its
+    instance id alone."""
     rebalance_ms = play.wait_ms(2500)
     pair = await statics(play, rebalance_ms=rebalance_ms)
-    # The same names in another group are others.
+    # The same instance ids in another group are other members.
     others = await statics(play, 3)
     group = pair[0].group
     await asyncio.gather(stable(pair), stable(others))
@@ -66,7 +70,7 @@ async def static_members(play: Play) -> None:
     await pair[led].beat()
 
 
-@scene("groups", "G7 not-put-out, G11 let-in")
+@scene("groups", "G7 not-removed, G11 instance-id-refused")
 async def static_silent(play: Play) -> None:
     """A static member returns and stops sending: it is removed after its session time-out, as others are, and its
     instance id is free for a later return. Another returns with a shorter session, and stops sending after a
@@ -94,7 +98,7 @@ async def _static_silent(play: Play, former_sessions: int) -> None:
 
 @scene("groups", "G11 other-protocol")
 async def static_protocols(play: Play) -> None:
-    """A static member comes back without the protocol that the group has chosen: a rebalance chooses another."""
+    """A static member returns without the chosen protocol of the group: a rebalance chooses another protocol."""
     pair = await statics(play, session_ms=LONGER * play.session_ms)
     await stable(pair)
     leader, follower = led(pair)
@@ -110,18 +114,19 @@ async def static_protocols(play: Play) -> None:
 
 @scene(
     "groups",
-    "G11 waits-though-replaced, G11 unsynced, G8 leave-by-name, G3 joins-again, G4 waits-though-complete",
+    "G11 waits-though-replaced, G11 returns-unsynced, G8 leave-by-instance-id, G3 rejoin-waits, "
+    "G4 waits-though-complete",
 )
 async def static_waits(play: Play) -> None:
-    """Static members come back while their former ids wait, in a join and then in a sync; the former ids are fenced
-    whatever they ask. Elsewhere one joins again by its id, and another comes back. In the end one leaves by its name
-    alone."""
+    """Static members return while their former member ids wait in a JoinGroup, and then in a SyncGroup. Every request
+    of a former id is fenced. In another group, one member joins again by its id, and another returns. In the end, one
+    member leaves by its instance id alone."""
     await asyncio.gather(_static_waits(play), _static_rejoins(play))
 
 
 async def _static_rejoins(play: Play) -> None:
-    """By its own id the follower is given the same again, before the sync and after it, and the leader begins a
-    rebalance, which waits for the follower: that has been started again, and is the last."""
+    """The follower joins again by its member id, before and after the SyncGroup, and gets the same generation. Then the
+    leader begins a rebalance. It waits for the follower, which returns as a restarted client and joins last."""
     pair = await statics(play, session_ms=LONGER * play.session_ms)
     await gathered(pair)
     leader, follower = led(pair)

@@ -24,23 +24,23 @@ from purgatorio_wire.scene.spec import scene
 from purgatorio_wire.trace.record import BY_NOBODY, Body, Written
 
 NOT_PREFERRED: Final = 80
-"""PREFERRED_LEADER_NOT_AVAILABLE: the controller has not heard of it yet."""
+"""PREFERRED_LEADER_NOT_AVAILABLE: the controller does not know yet that the replica is back."""
 LEADS_MS: Final = 5000
 MOVES_MS: Final = 40_000
 ELECTION_MS: Final = 10_000
 ELECTIONS: Final = 20
 QUOTA_BYTES: Final = 2000
 QUOTA_HEARD_MS: Final = 1000
-"""A broker hears of a quota from the controller."""
+"""A broker receives a quota from the controller."""
 QUOTA_ASKS: Final = 40
 QUOTA_ROUNDS: Final = 4
 QUOTA_SECONDS: Final = 15
 CUTS: Final = 100
 HALF_OF: Final = 10
-"""One in so many is cut in the middle of a request."""
+"""Of this number of connections, one is closed in the middle of a request."""
 COUNTS: Final = 12
 UNREAD: Final = 24
-"""More than the buffers of two machines hold."""
+"""More than the socket buffers of two machines hold."""
 UNREAD_BYTES: Final = 500_000
 TAKES_TWO: Final = (
     "needs two brokers and a way to stop one: --second with --second-pid, or with --stop-command and "
@@ -49,11 +49,12 @@ TAKES_TWO: Final = (
 SHRINKS_SECONDS: Final = 45.0
 TIMED_OUT: Final = 7
 WAKES_AT_FOLLOWERS: Final = 14
-"""The first version of fetches that is newer than KAFKA-14334 (3.4): before that, a follower wakes no fetch."""
+"""The first version of fetches that is newer than KAFKA-14334 (3.4): before that, replicated records do not answer a
+fetch that waits at a follower."""
 FOLLOWED_MS: Final = 10_000
 FOLLOWS_TRIES: Final = 20
 GROWN_MS: Final = 10_000
-"""A topic has grown by then."""
+"""By this time the new partitions exist."""
 _SHARER: Final = {"group_id": "purgatorio-nobody", "member_id": "EAAAAAAAAAAAAAAAAAAAAA"}
 HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
     "produce": {"acks": 1, "timeout_ms": 1000},
@@ -81,13 +82,13 @@ HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
     "delete_topics": {"timeout_ms": 1000},
     "delete_records": {"timeout_ms": 1000},
 }  # fmt: skip
-"""Requests that make and change nothing, by API."""
+"""Requests that change nothing, by API."""
 
 
-@scene("topics", "A1 made-twice, A1 never-seen, A2 never-seen, A2 left-to-its-time-out, X4")
+@scene("topics", "A1 created-twice, A1 not-in-effect, A2 not-in-effect, A2 left-to-its-time-out, X4")
 async def topics(play: Play) -> None:
-    """A topic is created, created again (refused), deleted, and created anew; then two in one request, and one
-    together with an invalid one."""
+    """A topic is created, created again (refused), deleted, and created for the second time. Then one request creates
+    two topics, and another request has a valid topic and an invalid topic."""
     play.need("create_topics", "metadata")
     for count in (1, 2):
         names = [play.unique("t") for _ in range(count)]
@@ -113,9 +114,9 @@ async def topics(play: Play) -> None:
 
 @scene("topics", "F3 not-woken, M1 offsets-do-not-grow")
 async def recreated(play: Play) -> None:
-    """A topic with records has been deleted and is made again by its name: it has none, and appends to it wake who
-    waits for it. Who writes to it, where it can, is a producer with the numbers of its batches that it began with
-    before."""
+    """A topic with records is deleted, and a topic of the same name is created. The new topic has no records, and
+    appends answer the fetches that wait on it. If the broker supports it, the appends come from an idempotent producer
+    that continues its sequence numbers."""
     play.need("create_topics", "delete_topics", "metadata")
     before = Play(play.broker, play.recorder, f"{play.name}-before", play.rng)
     writes = [BY_NOBODY] * 2
@@ -129,7 +130,7 @@ async def recreated(play: Play) -> None:
         await before.until_free(name)
     finally:
         before.close_all()
-    # What is known of it begins here: in its scene it is a topic like others.
+    # The history of the topic begins here.
     await play.create(name, partitions=2)
     await play.until_leads(name, 2)
     reader, writer = await play.open("reader"), await play.open("writer")
@@ -143,7 +144,7 @@ async def recreated(play: Play) -> None:
 
 
 async def _until_gone_by_id(play: Play, name: str) -> None:
-    """Fetch from a topic that was deleted by its id, until that is refused, though another is there by its name."""
+    """Fetch by the id of a deleted topic until the fetch is refused, although another topic has the same name."""
     since_t, own = play.recorder.now(), play.broker.ids.get(name)
     if own is None or play.broker.version("fetch", by_id=True) is None:
         return
@@ -154,9 +155,10 @@ async def _until_gone_by_id(play: Play, name: str) -> None:
         await play.pause(100)
 
 
-@scene("topics", "A1 taken-though-wrong, A1 made-though-validated")
+@scene("topics", "A1 wrong-argument-accepted, A1 created-by-validation")
 async def wrong_topics(play: Play) -> None:
-    """Creations of topics with an invalid name, number of partitions or replicas; and one with validate_only."""
+    """CreateTopics with an invalid name, number of partitions, or number of replicas; and CreateTopics with
+    validate_only."""
     play.need("create_topics", "metadata")
     validated, *wrong = (play.unique("t") for _ in range(4))
     wrong[0] += "/"
@@ -171,11 +173,11 @@ async def wrong_topics(play: Play) -> None:
         await play.pause(100)
 
 
-@scene("topics", "A3 grows, A3 never-seen, E1, F3 not-woken, L1")
+@scene("topics", "A3 partitions-not-added, A3 not-in-effect, E1, F3 not-woken, L1")
 async def partitions(play: Play) -> None:
-    """CreatePartitions with validate_only; a topic grows, is requested to have the same number and fewer (refused),
-    and grows once more; unneeded elections; the ends of partitions. Records and waiting fetches of a partition stay
-    as the topic grows; a fetch that waits for a new partition is woken."""
+    """CreatePartitions: with validate_only, with more partitions, with the same number and with fewer (both refused),
+    and with more again. Then elections that are not needed, and ListOffsets. The existing partitions keep their records
+    and waiting fetches. An append to a new partition answers the fetch that waits on it."""
     topic = await play.topic(partitions=1)
     writer = await play.open("writer")
     places = [-1, -2, 0, 1 << 61] if play.offers("list_offsets", "L1") else []
@@ -230,10 +232,12 @@ async def partitions(play: Play) -> None:
     )
 
 
-@scene("topics", "D1 low-watermark, D1 beyond-the-end, D1 below-zero, D1 deleted-while-it-waits, F1, X4, L1")
+@scene(
+    "topics", "D1 low-watermark, D1 beyond-the-end, D1 negative-offset, D1 deleted-while-it-waits, F1, X4, L1"
+)
 async def delete_records(play: Play) -> None:
-    """Records are deleted, a fetch requests deleted ones, and ListOffsets the start of the log; then deletions below
-    the start, beyond the end, and of all records."""
+    """DeleteRecords deletes records. A Fetch requests deleted records, and ListOffsets requests the start of the log.
+    Then DeleteRecords names an offset below the start, an offset beyond the end, and the end."""
     play.need("delete_records")
     topic = await play.topic(partitions=2)
     writer, reader = await play.open("writer"), await play.open("reader")
@@ -246,7 +250,8 @@ async def delete_records(play: Play) -> None:
 
     places = (-2, 0) if play.offers("list_offsets", "L1") else ()
     for low in (2, 4):
-        # Who waits for what is not there yet is not answered by it, nor who waits for more behind what is deleted.
+        # A deletion does not answer a fetch that waits for future records, nor a fetch that needs more bytes after the
+        # deleted records.
         wait = play.wait_ms(1000)
         waits = [
             play.fetch(await play.open("waiter"), [(topic, 0, offset)], max_wait_ms=wait, min_bytes=least)
@@ -274,10 +279,10 @@ async def _delete_at(
     return play.delete_records(await play.open("deleter"), [*beside, (topic, 0, offset)], timeout_ms)
 
 
-@scene("connections", "X2, X2 handled-ahead, X1")
+@scene("connections", "X2, X2 handled-out-of-order, X1")
 async def order(play: Play) -> None:
-    """Requests after a waiting one: their responses come after its response. An append among them does not end the
-    wait, because a connection handles one request at a time."""
+    """Requests follow a waiting request on one connection. Their responses come after its response. An append among
+    them does not end the wait, because the broker handles the requests of a connection one at a time."""
     topic = await play.topic(partitions=2)
     conn, writer = await play.open(), await play.open("writer")
     wait = play.wait_ms(600)
@@ -295,10 +300,10 @@ async def order(play: Play) -> None:
         await settle(*sent)
 
 
-@scene("connections", "C1 does-not-go-on, F3 not-woken")
+@scene("connections", "C1 other-clients-wait, F3 not-woken")
 async def cut(play: Play) -> None:
-    """Connections are cut while fetches wait, and in the middle of a request. Fetches that wait afterwards are
-    woken, and other requests are answered as before."""
+    """Clients close connections while fetches wait, and in the middle of a request. After that, appends answer waiting
+    fetches, and other requests are answered, as before."""
     topic = await play.topic(partitions=2)
     await open_files(play)
     wait = play.wait_ms(2500)
@@ -312,7 +317,7 @@ async def cut(play: Play) -> None:
     writer, reader = await play.open("writer"), await play.open("reader")
     for conn in conns:
         conn.close()
-    # One partition's are woken with it, the other's are let go later.
+    # The fetches on one partition are answered by this append. The fetches on the other partition end later.
     behind = play.fetch(reader, [(topic, 1, 0)], max_wait_ms=wait)
     await play.pause(50)
     await settle(play.produce(writer, (topic, 1)), behind)
@@ -329,9 +334,10 @@ async def cut(play: Play) -> None:
     await settle(play.produce(writer, topic), fetch)
 
 
-@scene("connections", "C1 held-up")
+@scene("connections", "C1 delayed-by-another")
 async def slow_reader(play: Play) -> None:
-    """A client asks for more than fits between and does not read it; others are answered as before."""
+    """A client does not read its responses, which are larger than all socket buffers. The broker answers other clients
+    as before."""
     topic = await play.topic()
     writer, asker, slow = await play.open("writer"), await play.open("asker"), await play.open("slow")
     for _ in range(UNREAD):
@@ -382,8 +388,8 @@ async def _above_quota(play: Play, client: str, other: Connection, ask: Callable
 
 
 async def open_files(play: Play) -> None:
-    """Record how many sockets the broker's process has open, where its id is known, and how many are ours; several
-    times, as others are opened and closed meanwhile."""
+    """Record the number of open sockets of the broker's process, if its id is known, and the number of our connections.
+    Do this several times, because other connections come and go."""
     for _ in range(COUNTS if play.broker.pid is not None else 0):
         held = 0
         try:
@@ -398,14 +404,15 @@ async def open_files(play: Play) -> None:
 
 @scene("connections", "X3", name="versions")
 async def offered_versions(play: Play) -> None:
-    """Every version that is offered of these APIs, by a request that changes nothing, each on its own connection."""
+    """Every version of these APIs that ApiVersions lists, with a request that changes nothing, each on its own
+    connection."""
 
     async def one(api: str, version: int) -> None:
         conn = await play.open(f"{api}-v{version}-")
         try:
             await conn.send(api, version, HARMLESS[api]).within(AT_ONCE_SECONDS)
         except NoAnswer:
-            # Once more: a connection can break for other reasons.
+            # Try again: a connection can break for other reasons.
             again = await play.open(f"{api}-v{version}-")
             await settle(again.send(api, version, HARMLESS[api]), seconds=AT_ONCE_SECONDS)
 
@@ -418,8 +425,8 @@ async def offered_versions(play: Play) -> None:
 
 @scene("replicas", "M5, M6, F9, D1, F3, F8, M1", seconds=120, alone=True, takes=40)
 async def replica_stopped(play: Play) -> None:
-    """Two brokers: a fetch that waits at the second for replicated records is woken. Then the second broker is
-    stopped while it is in sync, and continues before it leaves the in-sync set."""
+    """Two brokers: replicated records answer a fetch that waits at the second broker. Then the second broker is stopped
+    while it is in sync. It resumes before it leaves the in-sync set."""
     second, *nodes = _two_brokers(play)
     topic = await play.topic(replicas=nodes, configs={"min.insync.replicas": "2"})
     alone = await play.topic(partitions=2)
@@ -429,28 +436,30 @@ async def replica_stopped(play: Play) -> None:
         gone = await play.topic(replicas=nodes, configs={"min.insync.replicas": "2"})
         await _until_in_sync(play, gone, 2)
         await _until_in_sync(play, topic, 2)
-        # Every replica deletes them by itself, and nothing else happens meanwhile.
+        # Every replica deletes the records by itself. No other request is sent meanwhile.
         low, done = [await _acknowledged_end(play, writer, one) for one in (topic, alone)]
         await settle(await _delete_at(play, topic, low, timeout_ms=8000))
         base = await _read_at_follower(play, second, writer, topic)
         async with _stopped(play, second):
             await play.pause(50)
-            # The topic with one replica is done at once: that part is not timed out, nor all that is waited for.
+            # The partition with one replica is done at once, so it gets no REQUEST_TIMED_OUT, unlike the other
+            # partitions.
             due = play.produce(writer, alone, topic, acks=-1, timeout_ms=1500)
             other = await play.open("writer")
             await play.ask_all(play.produce(other, topic, acks=1))
             fetch = play.fetch(reader, [(topic, 0, base)], max_wait_ms=700)
             cuts = await _delete_at(play, topic, base, 1500, (alone, 0, done))
-            # What was refused at once is told so, whatever is waited for next to it.
+            # A partition with an error gets this error, even if the request waits for other partitions.
             harmed, beside = await play.open("writer"), (alone, 1)
             hasty = [
                 play.produce(harmed, beside, topic, acks=-1, timeout_ms=1500, corrupt=1),
                 play.produce(await play.open("writer"), topic, acks=-1, timeout_ms=0),
                 await _delete_at(play, topic, base, timeout_ms=0),
             ]
-            # No longer: who is not answered must not keep the replica away until it is given up.
+            # The wait is bounded, because a missing answer must not keep the replica stopped until it leaves the
+            # in-sync set.
             await settle(due, fetch, cuts, *hasty, seconds=4)
-            # The replica stays away until the time-out has ended, also where the answer came before.
+            # The replica stays stopped until timeout_ms has passed, even if the answer came before.
             await play.pause(max(1700 - (play.recorder.now() - due.t) / 1e6, 0))
             await play.metadata(topic)
             written = BY_NOBODY if by is None else Written(*by, at)
@@ -458,7 +467,8 @@ async def replica_stopped(play: Play) -> None:
                 play.produce(other, alone, topic, acks=-1, timeout_ms=15_000),
                 play.fetch(reader, [(topic, 0, base)], max_wait_ms=15_000),
                 await _delete_at(play, topic, base, timeout_ms=15_000),
-                # The replica gets them together with the one before. One is sent again, and is not there before.
+                # The replica gets these records together with the previous append. One batch is sent again, and is not
+                # replicated before.
                 *[
                     play.produce(conn, topic, acks=-1, timeout_ms=15_000, written=written)
                     for conn in await play.open_many(2, "writer")
@@ -467,7 +477,7 @@ async def replica_stopped(play: Play) -> None:
             lost = play.produce(writer, gone, acks=-1, timeout_ms=15_000)
             await play.pause(300)
             await play.metadata(topic)
-            # The cluster may be unable to delete it without the replica: then it has said nothing by now.
+            # The cluster may be unable to delete the topic without the replica.
             asked = {"topic_names": [gone], "timeout_ms": 10_000}
             deleter = await play.open("deleter", address=play.broker.controller)
             if play.offers("delete_topics", "F8") and await settle(
@@ -482,7 +492,7 @@ async def replica_stopped(play: Play) -> None:
 
 
 def _two_brokers(play: Play) -> tuple[Second, int, int]:
-    """The second, and the ids of both."""
+    """The second broker, and the ids of both brokers."""
     second, node, other = play.broker.second, play.broker.node, play.broker.second_node
     if second is None:
         raise SceneSkipped(TAKES_TWO)
@@ -492,12 +502,13 @@ def _two_brokers(play: Play) -> tuple[Second, int, int]:
 
 
 async def _read_at_follower(play: Play, second: Second, writer: Connection, topic: str) -> int:
-    """A consumer waits at the follower, where that serves it, and an append comes; the offset after it."""
+    """A consumer's fetch waits at the follower, if the follower serves it, and an append comes. Returns the offset
+    after the append."""
     end = await _acknowledged_end(play, writer, topic)
     if play.broker.offered.get("fetch", (0, 0))[1] < WAKES_AT_FOLLOWERS:
         return end
     reader, wait = await play.open("reader", second), play.wait_ms(FOLLOWED_MS)
-    for _ in range(FOLLOWS_TRIES):  # it has to hear of the topic, and of what there is
+    for _ in range(FOLLOWS_TRIES):  # the follower must first know the topic and its records
         got = await play.fetch(reader, [(topic, 0, end - 1)], max_wait_ms=100)
         said = [part for _, part in parts(got.body, FETCHED[1])]
         if codes(got.body) == 0 and any(not codes(one) and any(items(one, "records")) for one in said):
@@ -510,8 +521,8 @@ async def _read_at_follower(play: Play, second: Second, writer: Connection, topi
 
 
 async def _acknowledged_end(play: Play, writer: Connection, topic: str) -> int:
-    """Append until an append is accepted; returns the offset after it. A new replica can be in sync and leave the
-    set once more. An append that timed out is in the log; its time-out is judged elsewhere."""
+    """Append until an append is accepted; returns the offset after it. A new replica can leave the in-sync set once
+    more. An append that timed out is in the log; another clause judges its time-out."""
     for _ in range(50):
         got = await play.produce(writer, topic, acks=-1, timeout_ms=3000)
         said = first_append(got.body)
@@ -521,11 +532,17 @@ async def _acknowledged_end(play: Play, writer: Connection, topic: str) -> int:
     raise SceneLost("an append with acks -1 was refused for 10 s, with every replica in sync")
 
 
-@scene("replicas", "M4, M4 in-sync-again, M6 given-up, F3 not-woken", seconds=180, alone=True, takes=70)
+@scene(
+    "replicas",
+    "M4, M4 in-sync-again, M6 waits-though-replica-left, F3 not-woken",
+    seconds=180,
+    alone=True,
+    takes=70,
+)
 async def min_insync(play: Play) -> None:
-    """Two brokers: the second is stopped until it leaves the in-sync set. Then acks=-1 is refused at once, and
-    waiting appends get the error. Where one replica is enough, the appends succeed, and waiting fetches are woken.
-    When the second broker continues, it is in sync again."""
+    """Two brokers: the second is stopped until it leaves the in-sync set. Then a Produce with acks=-1 is refused at
+    once, and waiting Produce requests get the error. If one replica is enough, the appends succeed, and waiting fetches
+    are answered. When the second broker resumes, it is in sync again."""
     second, *nodes = _two_brokers(play)
     topic = await play.topic(replicas=nodes, configs={"min.insync.replicas": "2"})
     writer = await play.open("writer")
@@ -546,20 +563,20 @@ async def min_insync(play: Play) -> None:
         except SceneLost as why:
             raise SceneSkipped(f"the cluster does not notice: {why}") from None
         await settle(*done, seconds=play.broker.declared.late_topics_ms * TOPIC_TIMES / 1000)
-        # It stays below the high watermark in Kafka 4 (KIP-966), and waits on.
+        # In Kafka 4 (KIP-966), the high watermark stays below the record, and the Produce continues to wait.
         await settle(waits, seconds=2)
         for acks in (-1, 1, -1):
             await settle(play.produce(writer, topic, acks=acks, timeout_ms=3000))
         await play.metadata(topic)
-    with contextlib.suppress(SceneLost):  # which is judged
+    with contextlib.suppress(SceneLost):  # which a clause judges
         await _until_in_sync(play, topic, 2)
         await _acknowledged_end(play, writer, topic)
 
 
-@scene("replicas", "E1 elected, E1 never-seen", seconds=120, alone=True, takes=45)
+@scene("replicas", "E1 not-elected, E1 not-in-effect", seconds=120, alone=True, takes=45)
 async def elected(play: Play) -> None:
-    """Two brokers: the second leads a topic, and stays away until another does. When it is back and in sync somebody
-    asks for its election."""
+    """Two brokers: the second is the leader of a topic, and is stopped until the first broker becomes the leader. When
+    the second is back and in sync, ElectLeaders elects it."""
     second, node, other = _two_brokers(play)
     play.need("elect_leaders", "metadata")
     topic = play.unique("t")
@@ -590,7 +607,7 @@ async def elected(play: Play) -> None:
 
 
 async def _until_part(play: Play, topic: str, within_s: float, right: Callable[[Body], object]) -> bool:
-    """Ask metadata until the topic's first partition is as it should be; whether it is."""
+    """Send Metadata requests until the topic's first partition is as expected; returns whether it is."""
     ends_t = play.recorder.now() + within_s * 1e9
     while play.recorder.now() < ends_t:
         made = first_of((await play.metadata(topic)).body, "topics")
@@ -614,8 +631,8 @@ async def _until_in_sync(play: Play, topic: str, wanted: int) -> None:
 
 @contextlib.asynccontextmanager
 async def _stopped(play: Play, second: Second) -> AsyncIterator[None]:
-    """Before and after what is done to it, it is said: up to the first it surely was not stopped, from the second on
-    it surely is; and so when it continues."""
+    """Record an event before and after the signal to the broker. Before the first event, the broker was certainly
+    running. After the second, it is certainly stopped. The same holds when the broker resumes."""
     play.stimulus("stops")
     await _do(second.stop, signal.SIGSTOP)
     await play.pause(100)

@@ -30,14 +30,14 @@ from purgatorio_wire.trace.record import Body, Written
 
 WAIT_MS: Final = 3000
 OPEN_MS: Final = 80
-"""So long a transaction is open with records that are not to be seen."""
+"""The time that a transaction stays open with records that no read_committed fetch may return."""
 NOT_COORDINATOR: Final = 16
 NOT_YET: Final = frozenset({TIMED_OUT, CONCURRENT, *LOADING})
 """Errors after which a client retries InitProducerId or the begin of a transaction: the controller gave no id in
 time, the previous transaction has not ended, or the coordinator is not available yet."""
 ENDS_SECONDS: Final = 12.0
 EACH_MS: Final = 12_000
-"""Longer than a coordinator takes from one search for what is open for too long to the next."""
+"""Longer than the coordinator's interval between two checks for expired transactions."""
 TOO_LONG_MS: Final = 6000
 LOOKS_MS: Final = 10_000
 """The interval of the coordinator's check."""
@@ -45,7 +45,7 @@ APPENDS: Final = 50
 """Tries: a partition's leader may not know the transaction yet (3.6 and newer ask its coordinator)."""
 UNSTABLE_TRIES: Final = 100
 NOBODY: Final = "", -1
-"""Who commits for a group and says not which of its members it is."""
+"""A commit for a group that names no member."""
 ALL_NEEDED: Final = (
     "fetch",
     "produce",
@@ -57,13 +57,13 @@ ALL_NEEDED: Final = (
 
 
 Place = tuple[str, int]
-"""A topic's partition."""
+"""A partition of a topic."""
 
 
 @dataclass(slots=True)
 class Writer:
-    """A transactional producer. A partition is one of its `topic` where no other is named. `next`: its sequence numbers
-    by partition."""
+    """A transactional producer. Partitions without a topic are partitions of `topic`. `next`: the next sequence number
+    of each partition."""
 
     play: Play
     conn: Connection
@@ -73,16 +73,16 @@ class Writer:
     epoch: int = -1
     next: dict[Place, int] = field(default_factory=dict)
     timeout_ms: int | None = None
-    """The time-out of its transactions; by default the longest one of the scenes."""
+    """The transaction timeout; by default the longest of the scenes."""
     renews: bool = False
-    """Whether its appends begin transactions, and each end gives it a new epoch."""
+    """Whether appends begin transactions, and each EndTxn returns a new epoch (KIP-890)."""
 
     async def begin_again(self) -> None:
-        """Get another epoch: what was open before has ended then."""
+        """Get another epoch, which ends the open transaction."""
         self.took(await self._until_over(self.ask_id, codes))
 
     async def ask_id(self) -> Got:
-        """Ask for an id and an epoch, once."""
+        """Send one InitProducerId."""
         values = {
             "transactional_id": self.name, "producer_id": -1, "producer_epoch": -1,
             "transaction_timeout_ms": self.timeout_ms or self.play.broker.transaction_ms,
@@ -97,11 +97,11 @@ class Writer:
         return codes(got.body)
 
     async def begin(self, *into: int | Place) -> None:
-        """Add partitions, the first of which begin a transaction: the one before has ended then."""
+        """Add partitions. The first request begins a transaction, so the previous transaction has ended."""
         await self._until_over(lambda: self.add(*into), added)
 
     async def add(self, *into: int | Place) -> Got:
-        """Ask for partitions to be added, once."""
+        """Send one AddPartitionsToTxn."""
         values = {
             "v3_and_below_transactional_id": self.name, "v3_and_below_producer_id": self.id,
             "v3_and_below_producer_epoch": self.epoch, "v3_and_below_topics": by_topic(map(self._place, into), "name"),
@@ -109,7 +109,7 @@ class Writer:
         return await self.play.ask(self.conn, "add_partitions_to_txn", values)
 
     async def write(self, *into: int | Place, records: int = 1, size: int = 20) -> list[int]:
-        """Append to each of these partitions; where they begin. SceneLost where one is refused."""
+        """Append to each of these partitions; returns the base offsets. SceneLost if an append is refused."""
         bases: list[int] = []
         for place in map(self._place, into):
             ask = partial(self._append_once, place, records, size)
@@ -124,7 +124,7 @@ class Writer:
         return await self._send(place, records, size, self.next.get(place, 0))
 
     def append(self, into: int | Place, records: int = 1, size: int = 20, again: bool = False) -> Sent:
-        """Send one append, the next one of its partition; `again`: the last one once more."""
+        """Send the next append of a partition; `again`: repeat the last append."""
         place = self._place(into)
         if not again:
             self._advance(place, records)
@@ -152,11 +152,11 @@ class Writer:
         return await self.play.ask(self.conn, "end_txn", values)
 
     async def end_again(self, *, commits: bool) -> None:
-        """Until that is answered otherwise than that it is being ended."""
+        """Repeat the request until its answer is not CONCURRENT_TRANSACTIONS."""
         await self._asked(partial(self.end, commits=commits), codes, frozenset({CONCURRENT}), APPENDS)
 
     async def begin_offsets(self, group: str) -> None:
-        """Add the offsets of a group, by which a transaction may begin."""
+        """Add the offsets of a group, which may begin a transaction."""
         values = {
             "transactional_id": self.name, "producer_id": self.id, "producer_epoch": self.epoch, "group_id": group,
         }  # fmt: skip
@@ -165,7 +165,8 @@ class Writer:
     async def commit_offset(
         self, group: str, at: int, by: tuple[str, int] = NOBODY, numbers: Sequence[int] = (0,)
     ) -> int:
-        """Commit these offsets with the transaction, as a member in a generation; returns the error of the first."""
+        """Commit these offsets in the transaction, as a member of a generation; returns the error of the first
+        offset."""
         told = {"committed_offset": at, "committed_metadata": f"note {at}"}
         asked = [{"partition_index": number, **told} for number in numbers]
         values = {
@@ -194,7 +195,8 @@ class Writer:
         again: frozenset[int],
         tries: int,
     ) -> Got:
-        """What is answered, asked again as long as that is one of these errors, and so often at most."""
+        """The response to the request. The request is repeated while the response has one of these errors, up to this
+        number of times."""
         got = await ask()
         for _ in range(tries - 1):
             if error_of(got.body) not in again:
@@ -205,7 +207,7 @@ class Writer:
 
 
 async def writer_of(play: Play, topic: str, timeout_ms: int | None = None) -> Writer:
-    """A producer with a transactional id whose coordinator is this broker, and has loaded."""
+    """A producer with a transactional id whose coordinator is this broker and is loaded."""
     play.need(*ALL_NEEDED)
     play.broker.transactions.need()
     conn, name, error = await play.open("writer"), play.unique("x"), 0
@@ -237,8 +239,8 @@ async def warm_up(play: Play) -> None:
 
 @scene(
     "transactions",
-    "R1 early, R1 undecided-shown, R2 not-woken, R2 never-ended, R3 not-listed, R3 listed, "
-    "R4 last-stable-offset, R4 listed, R6 ends, F3 not-woken",
+    "R1 early, R1 open-transaction-shown, R2 not-woken, R2 never-ended, R3 not-listed, R3 listed, "
+    "R4 last-stable-offset, R4 listed, R6 end-refused, F3 not-woken",
     seconds=60,
 )
 async def read_committed(play: Play) -> None:
@@ -301,7 +303,7 @@ async def _session_of(
 
 @scene(
     "transactions",
-    "R1 early, R1 undecided-shown, R2 not-woken, R3 not-listed, R3 listed, R4 listed, M7 sent-again",
+    "R1 early, R1 open-transaction-shown, R2 not-woken, R3 not-listed, R3 listed, R4 listed, M7 sent-again",
     seconds=60,
 )
 async def overlapping(play: Play) -> None:
@@ -332,7 +334,7 @@ async def overlapping(play: Play) -> None:
         await second.begin_again()
         await _ask_all(play, asker, [(topic, 0, begun)])
         await play.pause(OPEN_MS)
-        # Behind the first one that is open begins another, whose end has to be waited for by nobody who reads below it.
+        # After the first open transaction, another one begins. A fetch below it does not wait for its end.
         await second.begin(0)
         await second.write(0)
         behind = begun + 6  # five records, and the marker of the second
@@ -349,10 +351,10 @@ async def overlapping(play: Play) -> None:
         end = behind + 3  # a record, and two markers
 
 
-@scene("transactions", "R2 not-woken, R6 ends, R3 not-listed", seconds=90)
+@scene("transactions", "R2 not-woken, R6 end-refused, R3 not-listed", seconds=90)
 async def timed_out(play: Play) -> None:
-    """Each transaction of a producer has its requested time-out, from its own beginning. One that stays open for
-    longer is aborted, which answers the fetches that wait for it."""
+    """Each transaction has the requested timeout, counted from its own begin. A transaction that stays open longer is
+    aborted, which answers the fetches that wait for its end."""
     play.need(*ALL_NEEDED)
     await asyncio.gather(_each_in_its_time(play, await play.topic()), _left_open(play))
 
@@ -384,7 +386,7 @@ async def _left_open(play: Play) -> None:
     await writer.begin(0)
     waits = play.fetch(reader, [(topic, 0, 0)], max_wait_ms=waits_ms, committed=True)
     await writer.write(0)
-    # What it adds gives it no more time, of what it had and of what is new.
+    # Added partitions, known or new, do not extend the timeout.
     for number in range(1, partitions):
         if waits.answer.done() or added((await writer.add(0)).body) or added((await writer.add(number)).body):
             break
@@ -393,10 +395,12 @@ async def _left_open(play: Play) -> None:
     await _ask_all(play, reader, [(topic, 0, 0)])
 
 
-@scene("transactions", "R1 undecided-shown, R2 not-woken, R3 listed, R4 last-stable-offset", seconds=60)
+@scene(
+    "transactions", "R1 open-transaction-shown, R2 not-woken, R3 listed, R4 last-stable-offset", seconds=60
+)
 async def deleted_within(play: Play) -> None:
-    """Records are deleted within a transaction that is open, all of its own too: what is there then, and what comes, is
-    still to be waited for."""
+    """Records of an open transaction are deleted, in the end all of them. Fetches still wait for the end of the
+    transaction, for the remaining records and for new ones."""
     play.need(*ALL_NEEDED, "delete_records")
     rounds = ((True, 1), (False, 1), (True, 3), (False, 3))
     topic = await play.topic(partitions=len(rounds))
@@ -422,8 +426,8 @@ async def deleted_within(play: Play) -> None:
 
 @scene("transactions", "R2 never-ended, R2 not-woken", seconds=60)
 async def deleted_under(play: Play) -> None:
-    """A topic is deleted while a transaction is open in it and in another one: that ends all the same, which wakes who
-    waits in the other, and its producer begins the next."""
+    """A topic is deleted while a transaction is open in this topic and in another one. The transaction ends all the
+    same, which answers the fetch that waits on the other topic. The producer begins the next transaction."""
     play.need(*ALL_NEEDED, "delete_topics", "metadata")
     wait = play.wait_ms(WAIT_MS)
     for commits in (True, False):
@@ -442,7 +446,8 @@ async def deleted_under(play: Play) -> None:
 
 @scene(
     "transactions",
-    "R2 not-woken, R5 epoch, R5 not-fenced, R5 appends-on, R3 not-listed, R6 of-none",
+    "R2 not-woken, R5 not-a-new-epoch, R5 not-fenced, R5 fenced-producer-appends, R3 not-listed, "
+    "R6 without-a-transaction",
     seconds=60,
 )
 async def fenced_producer(play: Play) -> None:
@@ -485,8 +490,9 @@ async def fenced_producer(play: Play) -> None:
 
 @scene(
     "transactions",
-    "R8 begins, R8 epoch, R8 again, R8 ended, R8 not-fenced, R8 of-none, R1 undecided-shown, R2 not-woken, R3 listed, "
-    "R5 appends-on",
+    "R8 begin-refused, R8 not-a-new-epoch, R8 repeated-end, R8 end-after-end, R8 not-fenced, "
+    "R8 without-a-transaction, R1 open-transaction-shown, R2 not-woken, R3 listed, "
+    "R5 fenced-producer-appends",
     seconds=60,
 )
 async def renewed_epochs(play: Play) -> None:
@@ -524,7 +530,7 @@ async def renewed_epochs(play: Play) -> None:
     await writer.end(commits=True)
 
 
-@scene("transactions", "R7 committed, R7 unstable, R6 begins", seconds=60)
+@scene("transactions", "R7 committed, R7 unstable, R6 begin-refused", seconds=60)
 async def transactional_offsets(play: Play) -> None:
     """Offsets of groups are committed in transactions, of one partition or two, which are committed or aborted. They
     become visible after the end. In between, OffsetFetch with require_stable gets UNSTABLE_OFFSET_COMMIT, only for
@@ -553,7 +559,7 @@ async def transactional_offsets(play: Play) -> None:
         await play.ask_offsets(asker, group, None, stable=True)
         await writer.end(commits=commits)
         await _until_stable(play, writer, asker, group, beside)
-    # What was aborted is not committed with the next one, which says nothing of it.
+    # Aborted offsets are not committed by the next transaction, which does not name them.
     await writer.begin_offsets(group)
     _must_take(await writer.commit_offset(group, 40))
     await writer.end(commits=False)
@@ -631,7 +637,7 @@ async def _until_stable(play: Play, writer: Writer, asker: Connection, *groups: 
 
 
 async def _ask_all(play: Play, conn: Connection, places: Sequence[tuple[str, int, int]]) -> None:
-    """What is there from these places on, and where it ends, for who reads what is committed and for others."""
+    """Fetch from these offsets, and request the end offsets, with read_committed and read_uncommitted."""
     lists = play.offers("list_offsets", "L1", least=2)
     for committed in (True, False):
         for place in places:

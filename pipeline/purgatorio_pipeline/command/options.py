@@ -1,0 +1,40 @@
+"""Options of commands. The names of an option are one text, as `--limit limit_s`; the last is the parameter's, where
+it is another one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def flag(names: str, explained: str) -> Option:
+    return click.option(*names.split(), is_flag=True, help=explained)
+
+
+def number(
+    names: str,
+    explained: str,
+    default: float | None = None,
+    *,
+    least: int | None = None,
+    most: int | None = None,
+) -> Option:
+    """A whole number, unless the default is none; the default is shown."""
+    whole = not isinstance(default, float)
+    bounded = (click.IntRange if whole else click.FloatRange)(least, most)
+    kind = bounded if least is not None or most is not None else int if whole else float
+    shown: dict[str, Any] = {} if default is None else {"default": default, "show_default": True}
+    return click.option(*names.split(), type=kind, help=explained, **shown)
+
+
+def folder(names: str, explained: str, *, required: bool = False) -> Option:
+    kind = click.Path(path_type=Path, file_okay=False)
+    return click.option(*names.split(), type=kind, help=explained, required=required)
+
+
+as_json: Final = flag("--json as_json", "Print one JSON object and nothing else.")
