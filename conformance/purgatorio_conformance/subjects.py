@@ -17,19 +17,19 @@ from purgatorio_conformance.protocol.program_subjects import (
     npm_periodic,
     npm_timer_wheel,
 )
-from purgatorio_conformance.subject.asyncio_loop import asyncio_loop
 from purgatorio_conformance.subject.child import LineChild
 from purgatorio_conformance.subject.contract import Progress, Subject, SubjectFailed, silent
 from purgatorio_conformance.subject.jvm_timers import (
     caffeine_expiry,
+    debian_netty_wheel,
     jdk_executor,
     jdk_timer,
     jetty_scheduler,
+    netty_wheel,
     vertx_timer,
 )
-from purgatorio_conformance.subject.netty import debian_netty_wheel, netty_wheel
 from purgatorio_conformance.subject.plan import MS, Plan, PlanShape
-from purgatorio_conformance.subject.python_timers import sched_scheduler, threading_timer
+from purgatorio_conformance.subject.python_timers import asyncio_loop, sched_scheduler, threading_timer
 from purgatorio_conformance.subject.reference import reference_subjects
 from purgatorio_conformance.subprocess_runner import end_all, few_full_collections, run_apart
 from purgatorio_spec.failure import Failure, failure_of

@@ -23,8 +23,8 @@ from typing import Final
 
 from docs.makers.kafka_classes import ADAPTERS, Release
 from docs.makers.marked import with_part
+from docs.makers.maven import compiled_adapter, jdk_program, maven_jars
 from purgatorio_conformance.cache_dir import user_cache_dir
-from purgatorio_conformance.subject.maven import compiled_adapter, jdk_program, maven_jars
 from purgatorio_pipeline.report import markdown_text
 
 _CHANGES: Final = tomllib.loads(Path(__file__).with_name("kafka_changes.toml").read_text())

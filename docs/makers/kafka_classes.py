@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from docs.makers.marked import with_part
-from purgatorio_conformance.subject.maven import compiled_adapter, jdk_program, maven_jars
+from docs.makers.maven import compiled_adapter, jdk_program, maven_jars
 from purgatorio_pipeline.report import markdown_text
 
 ADAPTERS: Final = Path(__file__).parents[2] / "examples" / "kafka"

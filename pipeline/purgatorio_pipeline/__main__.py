@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line. What it needs itself may be missing, since the reference alone needs nothing."""
+    """Run the command line. Its packages may be missing, because the reference alone needs none."""
     try:
         _open_standard_files()
         from purgatorio_pipeline import stopping
@@ -27,8 +27,8 @@ def main() -> None:
 
 
 def _open_standard_files() -> None:
-    """A closed standard output is treated as a pipe without a reader: the exit status is the same, and no file of
-    ours gets its number. The other two, if closed, lead to the null device."""
+    """Replace a closed standard output by a pipe without a reader, so that the exit status is the same, and no other
+    file gets its number. Replace a closed standard input or error by the null device."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, f"__{name}__") is not None:
             continue

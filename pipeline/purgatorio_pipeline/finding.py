@@ -11,7 +11,7 @@ from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.verdict import Verdict, worst
 
 COMMAND_KEPT: Final = 2_000
-"""Characters of a command; a longer one is not shown."""
+"""The maximum number of characters of a command. A longer command is not shown."""
 
 _OURS: Final = re.compile(r"purgatorio (stress|explore)( [0-9A-Za-z_.,:/=+-]+){1,30}")
 
@@ -34,11 +34,11 @@ class Finding:
 
 
 def has_check(result: CheckResult, findings: Sequence[Finding]) -> bool:
-    """Whether runs are to be shown: there are some, or nothing else is there that could be."""
+    """Whether a report shows runs: if there are runs, or if there are no findings either."""
     return bool(result.runs) or not findings
 
 
 def verdict_of(result: CheckResult, findings: Sequence[Finding]) -> Verdict:
-    """The one verdict of all that is shown: the worst of the runs and the findings, as far as each is there."""
+    """The worst verdict of the runs (if the report shows them) and the findings."""
     checked = [result.verdict] if has_check(result, findings) else []
     return worst([*checked, *(one.verdict for one in findings)])

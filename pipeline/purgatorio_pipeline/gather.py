@@ -26,7 +26,7 @@ from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.printed import Explore, MatrixRow, Stress
 
 MAX_BYTES: Final = 256 << 20
-"""Of one file of results; it is read whole."""
+"""The maximum size of a file of results, which is read as a whole."""
 
 _HEAD_BYTES: Final = 1 << 16
 _HEADERS: Final = (b'"header"', b'"kind"')
@@ -38,14 +38,14 @@ _KNOWN: Final = (
 
 @dataclass(slots=True)
 class Gathered:
-    """All that was named: what is judged of traces, and what other commands found, the worst first."""
+    """The collected results: the check of the traces, and the findings of other commands, the worst first."""
 
     judged: Judged
     findings: list[Finding]
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of all."""
+        """The worst verdict of all results."""
         return verdict_of(self.judged.result, self.findings)
 
     def printed(self) -> Report:
@@ -73,7 +73,7 @@ class _Named:
         if (place / MARK).is_file():
             self._folder(place, (place / MARK).read_text())
             return
-        # What is not there is said by who searches for traces.
+        # The search for traces reports missing files.
         named = [place] if place.exists() else [Path(name) for name in sorted(glob.glob(argument))]
         for one in named or [place]:
             if not one.is_file() or _is_trace(one):
@@ -98,7 +98,7 @@ class _Named:
         if size > MAX_BYTES:
             raise Unreadable(f"{size:,} bytes are too many for a file of results; {MAX_BYTES:,} are read")
         lines = file.read_bytes().splitlines()
-        # One document, or one a line, as `mutants --kept` keeps them.
+        # One document, or one document in each line, as in the files of `mutants --kept`.
         several = len(lines) > 1 and lines[0].endswith(b"}")
         for document in lines if several else (b"\n".join(lines),):
             found: Printed = decoded(document, Printed)  # type: ignore[arg-type]  # a union is no type to mypy
@@ -111,7 +111,7 @@ class _Named:
 
 
 def gather(arguments: Iterable[str]) -> Gathered:
-    """Read and, for traces, judge all that is named. Raises `Unreadable`, `NoTraces`, OSError."""
+    """Read all named results, and judge the traces. Raises `Unreadable`, `NoTraces`, OSError."""
     named = _Named()
     for argument in arguments:
         named.add(argument)

@@ -18,7 +18,7 @@ _COLUMNS: Final = {
     "lateness": "run low_ns high_ns tasks p50_ns p90_ns p99_ns max_ns early",
     "quarantine": "file line field why hint text",
 }
-"""By table; texts unless `_TYPES` says another type."""
+"""The columns by table. They are texts, except those in `_TYPES`."""
 _TYPES: Final[dict[str, pa.DataType]] = {
     "run_key": pa.int32(),
     "problems": pa.list_(pa.string()),
@@ -30,7 +30,7 @@ _TYPES: Final[dict[str, pa.DataType]] = {
 
 
 def write_gold(gold: Lake, judged: Judged, violations: DataFrame | None) -> None:
-    """Write the tables into a folder of their own. `violations`: None if nothing was judged; then there is none."""
+    """Write the tables into a new folder. `violations`: None if no run was judged; this table is then missing."""
     runs = judged.result.runs
     tables: dict[str, Iterable[dict[str, object]]] = {
         "runs": (_row("runs", run, run_key=key) for key, run in enumerate(runs)),
@@ -55,5 +55,5 @@ def write_gold(gold: Lake, judged: Judged, violations: DataFrame | None) -> None
 
 
 def _row(table: str, one: object, **given: object) -> dict[str, object]:
-    """The columns of a table: what is given, and the fields of this name."""
+    """A row of a table. A column is from `given`, else from the field of `one` with its name."""
     return {name: given[name] if name in given else getattr(one, name) for name in _COLUMNS[table].split()}

@@ -17,19 +17,19 @@ if TYPE_CHECKING:  # the process engine asks what a URI is, and must do without 
     from pyspark.sql import SparkSession
 
 _Java = Any
-"""An object of the JVM: py4j finds its methods when they are called, so there is nothing to check them by."""
+"""An object of the JVM. py4j finds its methods at the call, so it has no static type."""
 
 _URI: Final = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
 def is_uri(text: str) -> bool:
-    """Whether a text names a file by scheme, as Hadoop does, rather than by a path of this machine."""
+    """Whether a text is a URI with a scheme, as in Hadoop, and not a path of this machine."""
     return _URI.match(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class HadoopPath:
-    """A place by its full URI. Methods raise OSError where the file system refuses."""
+    """A file or folder by its full URI. Methods raise OSError for errors of the file system."""
 
     spark: SparkSession = field(repr=False, compare=False)
     uri: str
@@ -49,7 +49,7 @@ class HadoopPath:
         return bool(self._do("exists", self._path()))
 
     def remove(self) -> None:
-        """Remove it and what is in it; nothing happens if it is not there."""
+        """Remove the file or the whole folder. No effect if it does not exist."""
         self._do("delete", self._path(), True)
 
     def matches(self) -> list[HadoopPath]:
@@ -69,12 +69,12 @@ class HadoopPath:
         return int(self._do("getFileStatus", self._path()).getLen())
 
     def modified_ms(self) -> int:
-        """When a file was last written, by its file system's clock."""
+        """The time of the last write of a file, by the clock of its file system."""
         return int(self._do("getFileStatus", self._path()).getModificationTime())
 
     def write_bytes(self, data: bytes, *, anew: bool = True) -> None:
-        """Write a small file, atomically if the file system writes objects atomically. Unless `anew`, it must not
-        exist."""
+        """Write a small file, atomically if the file system writes objects atomically. If `anew` is false, the file
+        must not exist."""
         stream = self._do("create", self._path(), anew)
         with self._told():
             stream.write(data)
@@ -106,13 +106,13 @@ class HadoopPath:
 
 
 def hadoop_path(spark: SparkSession, uri: str) -> HadoopPath:
-    """The place that a URI names, written as its file system writes it. Raises OSError for a scheme that is unknown."""
+    """The path of a URI, in the form of its file system. Raises OSError for an unknown scheme."""
     raw = HadoopPath(spark, uri)
     return HadoopPath(spark, raw._do("makeQualified", raw._path()).toString())
 
 
 Place = Path | HadoopPath
-"""Where something lies: on this machine's file systems, or on Hadoop's."""
+"""A path on this machine's file systems, or on Hadoop's."""
 
 
 def address(place: Place) -> str:

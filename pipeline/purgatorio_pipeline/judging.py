@@ -28,24 +28,24 @@ from purgatorio_wire.trace.file import WireTrace, is_wire_trace, read_trace
 from purgatorio_wire.trace.record import PROFILE
 
 QUICK_BYTES = 256 << 20
-"""Inputs below this are checked on a JVM that starts fast rather than one that becomes fast."""
+"""For smaller inputs, the JVM is tuned for a fast start, not for top speed."""
 
 
 LARGE_BYTES: Final = 1 << 30
-"""Inputs from here on are checked on Spark, where it is installed: below, starting it costs more than it saves."""
+"""Inputs of this size or more are checked on Spark, if installed. For smaller inputs, its start costs too much."""
 
 
 STDERR_READ_BYTES: Final = 1 << 16
 MAX_NAME_BYTES: Final = 255
-"""Of a file, on the usual file systems."""
+"""The maximum length of a file name on the usual file systems."""
 STDERR_LINES: Final = 4
-"""Lines of a program's standard error that a counterexample shows."""
+"""The number of lines of a program's standard error in a counterexample."""
 _FRAME: Final = re.compile(r"\s+(at |\.\.\. |File ).*")
-"""A line of a stack, of the JVM or of Python."""
+"""A line of a stack trace of the JVM or of Python."""
 
 
 class Engine(StrEnum):
-    """Where a check runs; both give the same answers."""
+    """The engine of a check. Both engines give the same results."""
 
     SPARK = "spark"
     PROCESS = "process"
@@ -99,9 +99,9 @@ def _size(size_bytes: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FileCounts:
-    """The files of a check over a lake: `new`, `changed` and `again` were read, `known` were not. `again`: known, but
-    judged again, because the checker is another one, or because more is shown of them now than was kept. `gone`: no
-    longer named, and forgotten."""
+    """The numbers of files of a check with a lake. `new`, `changed` and `again` were read, `known` were not. `again`:
+    known files that were judged again, because the checker has changed, or the report needs more than the stored data.
+    `gone`: files that are no longer named, and were removed."""
 
     new: int = 0
     changed: int = 0
@@ -133,14 +133,14 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Focus:
-    """What the user wants to check: everything, or one run, clause or operation of it."""
+    """The part that the user wants to check: everything, or one run, clause or operation."""
 
     run: str | None = None
     clause: str | None = None
     operation: str | None = None
 
     def of(self, judged: Judged) -> Judged:
-        """The runs and clauses in focus, their verdicts counted again."""
+        """The runs and clauses in focus, with their verdicts computed again."""
         runs = [self._run(run) for run in judged.result.runs if self.run is None or run.run == self.run]
         names = {run.run for run in runs}
         return replace(
@@ -161,19 +161,19 @@ class Focus:
 
 @dataclass(slots=True)
 class Reading:
-    """How far a check in this process has read its files, for those who show progress."""
+    """The progress of a check in this process, for a progress display."""
 
     total_bytes: int = 0
     _before: int = field(default=0, init=False)
     _reader: TraceReader | None = field(default=None, init=False)
 
     def next(self, reader: TraceReader, before: int) -> TraceReader:
-        """This file is read now; `before`: the bytes of those before it, which may be gone by now."""
+        """Start a file. `before`: the bytes of all earlier files, which may no longer exist."""
         self._before, self._reader = before, reader
         return reader
 
     def past(self, bytes_read: int) -> None:
-        """So much is read, and what was read last is judged now."""
+        """Record that `bytes_read` bytes are read, and that the last file is being judged."""
         self._before, self._reader = bytes_read, None
 
     def so_far(self) -> tuple[float, float]:
@@ -197,7 +197,7 @@ def together(parts: Sequence[Judged]) -> Judged:
 def judge_in_process(
     paths: Sequence[Path], operation: str | None = None, *, full: bool = False, reading: Reading | None = None
 ) -> Judged:
-    """Judge in this process, one trace after the other; `operation` judges that one alone, in the runs that have it."""
+    """Judge traces in this process, one after the other. `operation`: judge only this one, in runs that have it."""
     reading = Reading() if reading is None else reading
     *before, reading.total_bytes = accumulate((path.stat().st_size for path in paths), initial=0)
     parts: list[Judged] = []
@@ -240,10 +240,10 @@ def _shown(folded: Folded, result: CheckResult) -> Judged:
 
 
 def _stderr_of(trace: Path, run: str) -> tuple[str, ...]:
-    """The last lines of what the program of a run wrote to standard error, which lies next to its trace; of a JVM's
-    stacks the first, which say what was thrown."""
+    """The last lines of a program's standard error, from the file next to its trace. Of a stack trace, the first lines,
+    which have the exception."""
     name = f"{run}.stderr"
-    # Whoever wrote the trace does not choose a file of another folder.
+    # A trace must not select a file in another folder.
     if "/" in name or "\0" in name or len(name.encode(errors="replace")) > MAX_NAME_BYTES:
         return ()
     place = trace.with_name(name)
@@ -267,7 +267,7 @@ def _judged_wire(trace: WireTrace) -> Judged:
 
 
 def with_wire_examples(judged: Judged) -> Judged:
-    """The check with the first violations of wire traces event by event, read again from where they lie."""
+    """The check, with the events of the first violations in wire traces. These traces are read again."""
     found = dict(judged.examples)
     for run in judged.result.runs:
         if run.profile == PROFILE and run.verdict is Verdict.VIOLATED and Path(run.file).exists():

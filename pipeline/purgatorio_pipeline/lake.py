@@ -34,10 +34,10 @@ if TYPE_CHECKING:  # a check that finds all its files judged must do without Spa
 T = TypeVar("T")
 
 MARK: Final = "_purgatorio"
-"""Spark passes over a name that begins so."""
+"""The file that names the command of the folder. Spark ignores names with this first character."""
 _MANIFESTS: Final = "manifest"
 _OURS: Final = re.compile(r"(\.?)((\d{9})(-[0-9a-f]{8})?)(\.json(\..+)?)?")
-"""A name that is used once, or what a killed writer left of one."""
+"""A name that is used once, or an incomplete file of a killed writer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,9 @@ class Lake:
 
     @contextmanager
     def owned(self, kind: str) -> Iterator[None]:
-        """Work in the folder, alone; `kind` is what keeps its state there. Raises OSError, before anything is touched,
-        where the folder is not empty and not ours, or of another kind, and where another process of this machine works
-        in it (on Hadoop's file systems the second is refused when it commits)."""
+        """In the body, this process has the folder alone. `kind`: the command that keeps its state there. Raises
+        OSError before any change if the folder has other files, is of another kind, or is in use by another process of
+        this machine. (On Hadoop's file systems, the commit of the second process fails instead.)"""
         held = self.read_bytes(MARK)
         whose = "a purgatorio lake" if held is None else f"`purgatorio {kind}`"
         if (held is None and self.names(".")) or (held and held != kind.encode()):
@@ -67,7 +67,7 @@ class Lake:
             self.write_bytes(MARK, kind.encode())
             yield
             return
-        import fcntl  # where there is none, lakes are read and not written
+        import fcntl  # without this module (Windows), lakes are read, but not written
 
         self.root.mkdir(parents=True, exist_ok=True)
         with (self.root / MARK).open("a") as mark:
@@ -85,7 +85,7 @@ class Lake:
             yield
 
     def manifests(self) -> list[int]:
-        """The numbers of the manifests that are there, from the first."""
+        """The numbers of the existing manifests, in order."""
         found = (_OURS.fullmatch(name) for name in self.names(_MANIFESTS))
         return sorted(int(one[3]) for one in found if one and not one[1])
 
@@ -93,7 +93,7 @@ class Lake:
         return decoded(self.read_bytes(_manifest(number)) or b"", kind)
 
     def commit(self, number: int, manifest: object) -> None:
-        """Write the manifest of this number: the commit. Raises OSError; then the state is the one before."""
+        """Write the manifest of this number: the commit. After an OSError, the previous state is valid."""
         place = self.path(_manifest(number))
         if isinstance(place, HadoopPath):
             place.write_bytes(encoded(manifest), anew=False)
@@ -109,14 +109,14 @@ class Lake:
         return f"{number:09d}-{secrets.token_hex(4)}"
 
     def sweep(self, folder: str, kept: Collection[str]) -> None:
-        """Remove from a folder what has a name of ours that is not `kept`; what else lies there is the user's."""
+        """Remove the entries of a folder with generated names, except `kept`. Other entries belong to the user."""
         for name in self.names(folder):
             ours = _OURS.fullmatch(name)
             if ours and (ours[1] or ours[2] not in kept):
                 self.remove(f"{folder}/{name}")
 
     def write(self, table: str, frame: DataFrame, *partitions: str) -> None:
-        """Write a Spark table; what a killed run left under its name goes."""
+        """Write a Spark table. Data of a killed run under this name is removed."""
         context = frame.sparkSession.sparkContext
         context.setJobDescription(table)
         frame.write.mode("overwrite").partitionBy(*partitions).parquet(address(self.path(table)))
@@ -131,7 +131,7 @@ class Lake:
         return spark.read.parquet(address(self.path(table)))
 
     def remove(self, name: str) -> None:
-        """Remove a table, a file or a folder; nothing happens if it is not there."""
+        """Remove a table, a file or a folder. No effect if it does not exist."""
         place = self.path(name)
         if isinstance(place, HadoopPath):
             place.remove()
@@ -152,7 +152,7 @@ class Lake:
         return place.read_bytes() if place.exists() else None
 
     def names(self, folder: str) -> list[str]:
-        """The names of what is in a folder, sorted; none if it is not there."""
+        """The sorted names in a folder. Empty if the folder does not exist."""
         place = self.path(folder)
         if isinstance(place, HadoopPath):
             return sorted(one.name for one in (place / "*").matches())

@@ -39,12 +39,12 @@ from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Verdict
 
 EXAMPLES_SHOWN = 10
-"""Counterexamples under the table of a check; all are in `counterexamples`."""
+"""The maximum number of counterexamples under the table of a check. `counterexamples` has all."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownCause:
-    """One cause of a check: how often, in which runs, and its first counterexample."""
+    """One cause of a check: its count, its runs, and its first counterexample."""
 
     group: Group
 
@@ -62,7 +62,7 @@ class ShownCause:
 
 @dataclass(frozen=True, slots=True)
 class ShownCheck:
-    """A check. `result` is what `--json` prints; `lateness` and `gauges` are by run, of those that have any."""
+    """A check. `result` has the data of `--json`. `lateness` and `gauges` are by run, for the runs that have them."""
 
     judged: Judged
 
@@ -73,7 +73,7 @@ class ShownCheck:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of the runs."""
+        """The worst verdict of the runs."""
         return self.result.verdict
 
     @property
@@ -86,7 +86,7 @@ class ShownCheck:
 
     @property
     def gauges(self) -> Sequence[GaugeSeries]:
-        """What the gauges read."""
+        """The readings of the gauges, by run."""
         return self.judged.gauges
 
     def __repr__(self) -> str:
@@ -125,7 +125,7 @@ class ShownHistory:
 
 
 def check(*traces: str | Path) -> ShownCheck:
-    """Judge trace files, folders or globs in this process. Raises `NoTraces` where there are none."""
+    """Judge trace files, folders or globs in this process. Raises `NoTraces` if there are none."""
     return ShownCheck(judge_in_process(find_traces([str(trace) for trace in traces])))
 
 
@@ -139,7 +139,7 @@ def history(trace: str | Path, operation: str) -> ShownHistory:
 
 
 def _framed(*parts: Markup | None) -> str:
-    """The parts with the page's style, nested so that it reaches nothing else of the notebook."""
+    """The parts with the style sheet of the page, nested so that it affects only this output."""
     style = files("purgatorio_pipeline.report").joinpath("style.css").read_text(encoding="utf-8")
     rules = f".purgatorio {{ {style.replace(':root', '&')} color: var(--ink); background: var(--page); }}"
     return tag("div", Markup(f"<style>{rules}</style>"), joined(*parts), class_="purgatorio")

@@ -25,13 +25,13 @@ from purgatorio_spec.lateness import Lateness, lateness_of
 from purgatorio_spec.trace.coded import Flags, Ints
 
 POINTS_SHOWN: Final = 240
-"""Readings of one run that are kept: of more, evenly many, and those where a gauge was highest."""
+"""The maximum number of readings of a run: an even selection, and the readings with the highest values."""
 
 
 @dataclass(frozen=True, slots=True)
 class GaugePoint:
-    """One reading. `since_ns` after the first of the run; a gauge that was not read is None, and so are `pending` and
-    `entries` where no registrations were recorded."""
+    """One reading. `since_ns`: the time since the first reading of the run. A gauge that was not read is None. Without
+    recorded registrations, `pending` and `entries` are None."""
 
     i: int
     since_ns: int
@@ -42,7 +42,7 @@ class GaugePoint:
 
     @property
     def garbage(self) -> int | None:
-        """Entries that only completed operations can have left, at least."""
+        """The lower bound of watch entries of completed operations."""
         if self.watched is None or self.entries is None:
             return None
         return max(0, self.watched - self.entries)
@@ -50,7 +50,7 @@ class GaugePoint:
 
 @dataclass(frozen=True, slots=True)
 class GaugeSeries:
-    """The readings of one run in their order; `count` of all, of which `points` are kept."""
+    """The readings of one run in order. `count`: the number of all readings. `points`: the selected readings."""
 
     run: str
     points: tuple[GaugePoint, ...]
@@ -62,12 +62,12 @@ class GaugeSeries:
 
 
 Raw = tuple[int, int, int | None, int | None]
-"""i, t, watched, delayed of one reading."""
+"""One reading: i, t, watched, delayed."""
 
 
 def pending_at(reading_i: Ints, from_i: Ints, to_i: Ints, entries: Ints) -> tuple[Ints, Ints]:
-    """Operations pending at each reading, and their entries, of these operations: registered from `from_i` on,
-    completed at `to_i` (NEVER if not). The sums of several batches can be added."""
+    """The number of pending operations at each reading, and of their entries. An operation is registered at `from_i`
+    and completed at `to_i` (NEVER: not completed). The results of several batches can be added."""
 
     def before(at_i: Ints, weight: Ints) -> Ints:
         total = np.zeros(len(reading_i) + 1, np.int64)
@@ -83,7 +83,7 @@ def pending_at(reading_i: Ints, from_i: Ints, to_i: Ints, entries: Ints) -> tupl
 def series(
     run: str, readings: list[Raw], count: int, pending: Ints | None = None, entries: Ints | None = None
 ) -> GaugeSeries | None:
-    """The series of kept readings; None of fewer than two, which make no picture."""
+    """The series of the selected readings. None for fewer than two readings, which make no picture."""
     if len(readings) < 2:
         return None
     first_t = readings[0][1]
@@ -117,8 +117,8 @@ def _late(operations: Operations, of: slice) -> Ints:
 
 
 def pictures(folded: Folded) -> tuple[Lateness | None, GaugeSeries | None]:
-    """How late the tasks of a run fired, see `purgatorio_spec.lateness` (None if none counts), and its gauges
-    over time (None of fewer than two readings): both from one check of all operations."""
+    """The lateness of the tasks of a run (see `purgatorio_spec.lateness`; None if no task counts), and its gauges over
+    time (None for fewer than two readings)."""
     if folded.fold is None:
         return None, None
     run, operations = folded.result.run, folded.fold.operations
@@ -151,7 +151,7 @@ def pictures(folded: Folded) -> tuple[Lateness | None, GaugeSeries | None]:
 
 
 def _kept(some: Readings, places: Ints) -> Ints:
-    """Of more readings than are shown evenly many, and those where a gauge was highest."""
+    """Select at most `POINTS_SHOWN` readings: evenly, and the readings with the highest values of a gauge."""
     if len(places) <= POINTS_SHOWN:
         return places
     even = np.linspace(0, len(places) - 1, POINTS_SHOWN - 2).astype(int)

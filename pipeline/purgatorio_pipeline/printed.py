@@ -36,9 +36,9 @@ from purgatorio_stress.printed import (
 from purgatorio_wire.clause.registry import WIRE_CLAUSES
 
 BROKEN_SHOWN: Final = 100
-"""Broken lines that are printed; the rest is counted."""
+"""The maximum number of printed broken lines. Further lines are only counted."""
 FORBIDDEN_SHOWN: Final = 3
-"""Outcomes of a scenario that are reported; the terminal of its command has all."""
+"""The maximum number of reported outcomes of a scenario. The output of its own command has all."""
 
 
 class _Example(Struct):
@@ -54,7 +54,7 @@ class _Cause(Struct):
 
 
 class Clause(Struct, omit_defaults=True):
-    """One clause of a run. `reason`: why it is SKIPPED or UNKNOWN; `causes`: in which ways it was broken, by name."""
+    """One clause of a run. `reason`: the reason for SKIPPED or UNKNOWN. `causes`: its violations by cause."""
 
     verdict: Verdict
     violations: Count
@@ -64,7 +64,7 @@ class Clause(Struct, omit_defaults=True):
 
 
 class Run(Struct, omit_defaults=True):
-    """One run. `open`: of a watch, whether its end is still to come."""
+    """One run. `open`: in a watch, whether the end of the run has not arrived yet."""
 
     run: str
     file: str
@@ -86,7 +86,7 @@ class _Runs(Struct, kw_only=True):
 
 
 class Shortest(Struct):
-    """The fewest calls, or the order of threads, that show a violation; `session`: the first of its lines."""
+    """The shortest calls, or the order of threads, that show a violation. `session`: its first lines."""
 
     run: str
     clause: str
@@ -95,8 +95,8 @@ class Shortest(Struct):
 
 
 class Check(_Runs, tag_field="kind", tag="check", kw_only=True):
-    """Of `check` and `verify`. The events are not among it, so a cause is described in words and has no drawing.
-    `files`: where there is a lake; `shortest`, `not_looked_for` and `doubts`: of driven programs."""
+    """The record of `check` and `verify`. It has no events, so a report shows a cause in words, without a drawing.
+    `files`: only with a lake. `shortest`, `not_looked_for`, `doubts`: only for driven programs."""
 
     files: FileCounts | UnsetType = UNSET
     shortest: list[Shortest] | UnsetType = UNSET
@@ -108,7 +108,7 @@ class Check(_Runs, tag_field="kind", tag="check", kw_only=True):
 
 
 class Report(_Runs, tag_field="kind", tag="report", kw_only=True):
-    """Of `report`: the check of all traces, and what else was found."""
+    """The record of `report`: the check of all traces, and the findings of other commands."""
 
     findings: list[Finding]
 
@@ -173,7 +173,7 @@ def _raced(one: Raced, document: Stress) -> Finding:
         said += (f"stuck: {of}{f' at {of.stack[-1]}' if of.stack else ''}" for of in stuck.threads)
     verdict = one.verdict
     if document.problem:
-        # A run that broke off shows nothing, whatever it had seen of this scenario.
+        # A run that ended early proves nothing about this scenario.
         said.append(f"the run ended early: {document.problem}")
         verdict = worst((verdict, Verdict.UNKNOWN))
     return _finding(f"{one.name}, stress", verdict, document.mutant, said, one.outcomes)
@@ -190,7 +190,7 @@ def _explored(one: Explored) -> Finding:
 def _finding(
     what: str, verdict: Verdict, mutant: str, said: Iterable[str], outcomes: Iterable[Outcome]
 ) -> Finding:
-    """A scenario: how often it was run, what was forbidden of it, and what else there is to say."""
+    """The finding of a scenario: its number of runs, its forbidden outcomes, and other remarks."""
     forbidden = [one for one in outcomes if one.grade is Grade.FORBIDDEN and one.count]
     told = [
         f"{one.count:,} times {f'{one.clause}: ' if one.clause else ''}{one.outcome}" for one in forbidden
@@ -203,8 +203,8 @@ def _finding(
 
 
 def known_bugs(rows: Iterable[MatrixRow]) -> list[Finding]:
-    """How many of these bugs some layer found, and those that survive. Layers that were run apart are put together: a
-    bug that one of them finds does not survive."""
+    """The number of bugs that some layer found, and the surviving bugs. Results of separate runs of layers are
+    combined: a bug found by one layer does not survive."""
     names: dict[int, str] = {}
     layers: dict[int, dict[str, Kill]] = {}
     for row in rows:
@@ -224,4 +224,4 @@ def known_bugs(rows: Iterable[MatrixRow]) -> list[Finding]:
 
 
 Printed = Check | Stress | Explore | MatrixRow | Mutants
-"""What `report` reads."""
+"""The records that `report` reads."""

@@ -37,8 +37,8 @@ WORKER_MEMORY: Final[Mapping[str, str | int]] = {
     "MALLOC_TRIM_THRESHOLD_": 256 << 20,
     "MALLOC_TOP_PAD_": 64 << 20,
 }
-"""One pool for Arrow and numpy, of which a task keeps what it will need again for the next batch: columns of a megabyte
-that are mapped and unmapped each time cost a tenth of its time."""
+"""One memory pool for Arrow and numpy, which keeps memory for the next batch. Otherwise, mapping and unmapping columns
+of a megabyte would take a tenth of a task's time."""
 _started: SparkContext | None = None
 _LOG4J: Final = Path(__file__).with_name("log4j2.properties")
 
@@ -61,12 +61,12 @@ def start_context(
     memory: str | None = None,
     brought: Mapping[str, str] | None = None,
 ) -> SparkContext:
-    """What tasks are given to, started once: Spark without SQL, which starts sooner. `quick` trades top speed for a
-    start of a few seconds (tests, small traces). `memory` is the driver's heap, as Spark writes it (`3g`). `brought`:
-    settings that name libraries of the user's (`spark.jars`), which only a JVM that is started here can load.
+    """Start Spark once, without SQL, which is faster to start. `quick` trades top speed for a start of a few seconds
+    (tests, small traces). `memory`: the heap of the driver in Spark's notation (`3g`). `brought`: settings with
+    libraries of the user (`spark.jars`), which only a JVM that is started here can load.
 
-    Raises `purgatorio_conformance.java_home.JavaNotFound` (with what to install) where there is no usable Java, and
-    ConnectionError where no cluster answers at `master`.
+    Raises `purgatorio_conformance.java_home.JavaNotFound` (with the package to install) without a usable Java, and
+    ConnectionError if no cluster answers at `master`.
     """
     java = find_java()
     os.environ["JAVA_HOME"] = str(home_for_spark(java))
@@ -85,8 +85,8 @@ def start_context(
     if master is not None or not submitted:
         conf.setMaster(master or "local[*]")
     if SparkContext._gateway is None and not submitted:
-        # By itself a JVM outlives a driver that was killed by many seconds, and for ever one that was interrupted
-        # while it started the JVM: the folder is gone in which the JVM then tells its address.
+        # Without this group, the JVM would outlive a killed driver by many seconds. If the driver was interrupted while
+        # the JVM starts, the JVM would never end, because the folder for its address is gone.
         gateway = launch_gateway(conf, {"process_group": guarded_group()})  # type: ignore[no-untyped-call]  # in PySpark
         atexit.register(_end_machine)
         SparkContext._ensure_initialized(gateway=gateway)
@@ -98,7 +98,7 @@ def start_context(
         except Py4JError as stopped:
             if master is None:
                 raise
-            # Spark asks for a minute, stops its context by itself, and tells the caller that uses it then.
+            # Spark retries for a minute and stops its context. The next use of the context raises the error.
             raise ConnectionError(f"--master {master}: no Spark cluster answers there") from stopped
     global _started
     _started = context
@@ -123,7 +123,7 @@ def tasks_so_far() -> tuple[int, int | None]:
 
 
 def _end_machine() -> None:
-    """Let the JVM that was started here end, and remove its scratch folders, as long as this process is there."""
+    """End the JVM that this process started and remove its scratch folders, while this process still exists."""
     machine: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
     if machine is not None and machine.stdin is not None:
         with suppress(OSError, KeyboardInterrupt, subprocess.TimeoutExpired):
@@ -147,12 +147,12 @@ def _settings(quick: bool, memory: str | None) -> dict[str, str | int]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.maxRecordsPerBatch": 20_000,
         "spark.sql.parquet.compression.codec": "zstd",
-        # Traces are packed well, 4 MiB are a million events: one run must not be one task.
+        # Traces are highly compressed: 4 MiB are a million events. One run must not be one task.
         "spark.sql.files.maxPartitionBytes": 4 << 20,
         "spark.sql.files.openCostInBytes": 256 << 10,
-        # What one task wrote from a compressed file must not be for one task to read: a row group is never divided.
+        # Several tasks must be able to read the output of one task. A row group is never divided, so it must be small.
         "spark.hadoop.parquet.block.size": 4 << 20,
-        # Tables are partitioned by a column of two or three values: a writer for each at once, and no sort.
+        # Tables are partitioned by a column of two or three values, so a writer for each value avoids a sort.
         "spark.sql.maxConcurrentOutputFileWriters": 8,
         "spark.sql.execution.pythonUDF.arrow.enabled": "true",
         **{f"spark.executorEnv.{name}": value for name, value in WORKER_MEMORY.items()},
@@ -167,7 +167,7 @@ def _local_settings() -> dict[str, str | int]:
         "spark.sql.warehouse.dir": scratch,
         "spark.local.dir": scratch,
         "spark.python.daemon.module": "purgatorio_pipeline.worker_daemon",
-        # The files of this machine are listed by the driver: a task for each, as otherwise, costs more than that.
+        # The driver lists the files of this machine, because a task for each file would cost more.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": 100_000,
     }
 
@@ -181,6 +181,6 @@ def _not_given(settings: dict[str, str | int]) -> dict[str, str | int]:
 def _ship(context: SparkContext) -> None:
     """Give the executors the code that this process runs."""
     folder = Path(tempfile.mkdtemp(prefix="purgatorio-code-"))
-    # Not sooner: executors fetch it from here whenever they start.
+    # Removed only at the end, because executors may start and fetch the archive at any time.
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     context.addPyFile(str(write_archive(folder / ARCHIVE)))

@@ -39,7 +39,7 @@ _TIME: Final = (1980, 1, 1, 0, 0, 0)
 
 
 def write_archive(place: Path) -> Path:
-    """Write the zip: the same bytes for the same code. Raises `NotFolders` where the packages are in a zip already."""
+    """Write the zip. Equal code gives equal bytes. Raises `NotFolders` if the packages are already in a zip."""
     with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, path in sorted(_files()):
             archive.writestr(zipfile.ZipInfo(name, _TIME), path.read_bytes(), zipfile.ZIP_DEFLATED)
@@ -47,7 +47,7 @@ def write_archive(place: Path) -> Path:
 
 
 class NotFolders(Exception):
-    """The packages were imported from an archive: the creator of that archive has shipped them."""
+    """The packages were imported from an archive, so they are already packed."""
 
 
 def is_shipped() -> bool:

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MAX_BYTES: Final = (1 << 31) - (1 << 20)
-"""Spark hands over the bytes of one file in one piece, which may be this large."""
+"""The maximum size of a file, because Spark passes the bytes of a file as one value."""
 _PATTERN: Final = frozenset("*?[]{}\\,")
 
 
 class NoTraces(Exception):
-    """Nothing to check: which argument matched nothing, and what would."""
+    """There is nothing to check. The text has the argument without a match, and valid alternatives."""
 
 
 def find_traces(arguments: Iterable[str]) -> list[Path]:
@@ -53,7 +53,7 @@ def find_traces(arguments: Iterable[str]) -> list[Path]:
 
 
 def find_on_hadoop(spark: SparkSession, uris: Iterable[str]) -> list[HadoopPath]:
-    """The same for URIs. Raises `NoTraces`, also for a file that is not read from there."""
+    """The trace files that URIs name. Raises `NoTraces`, also for a file that Spark cannot read from there."""
     found: dict[HadoopPath, None] = {}
     for uri in uris:
         try:
@@ -84,7 +84,7 @@ def _refusal(path: HadoopPath) -> str:
 
 
 def _below(place: HadoopPath, uri: str) -> list[HadoopPath]:
-    """The traces of a folder; a file that was named by itself is one whatever its name."""
+    """The traces in a folder. A file that the user named is a trace, whatever its name is."""
     return [
         file for file in place.files() if file in (place, hadoop_path(file.spark, uri)) or is_trace_name(file)
     ]

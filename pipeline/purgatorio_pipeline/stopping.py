@@ -23,18 +23,18 @@ from pathlib import Path
 from typing import Final
 
 STOPPED: Final = 130
-"""Exit status after Ctrl-C, where a command has nothing to show of what it did: as shells say it (128 + SIGINT)."""
+"""The exit status after Ctrl-C of a command without a result (128 + SIGINT, as in shells)."""
 PARENT: Final = "PURGATORIO_PARENT"
-"""Environment variable: the process that a program of ours must not outlive."""
+"""Environment variable: the id of the process that a program of Purgatorio must not outlive."""
 DRIVER: Final = "PURGATORIO_DRIVER"
-"""Environment variable: the process that Spark's Python workers on this machine must not outlive."""
+"""Environment variable: the id of the process that Spark's Python workers on this machine must not outlive."""
 SOON_S: Final = 1.5
-"""Seconds from Ctrl-C until the process is ended."""
+"""The maximum time in s from Ctrl-C to the end of the process."""
 ORDERLY_S: Final = 10.0
-"""The same for a command that has something to put in order, or to show: programs that it drives, topics, a lake."""
+"""As SOON_S, for a command that must clean up or show a result: driven programs, topics, a lake."""
 _PR_SET_PDEATHSIG: Final = 1
 _KILLED_S: Final = 1.0
-"""Seconds within which the system ends what was killed."""
+"""The time in s in which the system ends killed processes."""
 _GUARD: Final = "import os, signal, sys; sys.stdin.read(1); os.killpg(0, signal.SIGKILL)"
 _guards: Final[list[subprocess.Popen[bytes]]] = []
 
@@ -44,27 +44,27 @@ _bounded = False
 
 
 def end_within(seconds: float) -> None:
-    """From now on the process ends so long after Ctrl-C at the latest."""
+    """Set the maximum time from Ctrl-C to the end of the process."""
     global _grace_s
     _grace_s = seconds
 
 
 def tell_stopped() -> None:
-    """Say once on standard error that Ctrl-C has ended the command."""
+    """Report once on standard error that Ctrl-C has ended the command."""
     global _told
     if not _told:
         _told = True
         with suppress(OSError):
-            # A progress bar has hidden the cursor.
+            # Show the cursor, because a progress bar may have hidden it.
             os.write(2, b"\x1b[?25h\nstopped\n" if os.isatty(2) else b"stopped\n")
 
 
 def bound_interrupts() -> None:
     """End this process after Ctrl-C: at the latest at the end of the grace period, or at a second Ctrl-C. All
-    processes that it started end with it, also without Ctrl-C. Only for the main thread of our own programs."""
+    processes that it started end with it, also without Ctrl-C. Only for the main thread of Purgatorio's programs."""
     global _bounded
     _bounded = True
-    # Registered first, so called last: who has something to put in order does so before.
+    # Registered first, so called last, after all clean-up.
     atexit.register(_end_work)
     heard, told = os.pipe()
     os.set_blocking(told, False)
@@ -105,13 +105,13 @@ def _end(heard: int) -> None:
 
 
 def _end_work() -> None:
-    # The interpreter then takes its handlers back: Ctrl-C would end it by the signal, and the status would be lost.
+    # At its end the interpreter restores the default handler. Ctrl-C would then end it without the exit status.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _kill_started()
 
 
 def _kill_started() -> None:
-    """What this process has started, and what that has. Stopped first: what is stopped starts nothing more."""
+    """Kill the descendants of this process. They are stopped first, because a stopped process starts no process."""
     found: dict[int, int] = {}
     while new := [pid for pid in _started_by_us() if pid not in found]:
         for pid in new:
@@ -131,15 +131,15 @@ def _kill_started() -> None:
 
 
 def _started_by_us() -> list[int]:
-    """The processes that this one has started, and those that they have; none where there is no /proc."""
+    """The ids of the descendants of this process. Empty without /proc."""
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except (AttributeError, ChildProcessError):
-        return []  # sooner known than by reading of all processes
+        return []  # faster than reading all processes
     children: dict[int, list[int]] = {}
     for place in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError, ValueError):
-            # The second field is a name in brackets, and may hold anything.
+            # The second field is a name in brackets with arbitrary characters.
             parent = int(place.read_text(errors="replace").rpartition(")")[2].split()[1])
             children.setdefault(parent, []).append(int(place.parent.name))
     found = list(children.get(os.getpid(), ()))
@@ -149,8 +149,8 @@ def _started_by_us() -> list[int]:
 
 
 def end_with_parent() -> None:
-    """End when the process that started this one ends, if it requested that. Linux only."""
-    parent = os.environ.pop(PARENT, "")  # not for what is started from here
+    """End this process when its parent ends, if the parent requested this. Linux only."""
+    parent = os.environ.pop(PARENT, "")  # child processes must not inherit it
     if not parent.isdigit() or not sys.platform.startswith("linux"):
         return
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -159,7 +159,7 @@ def end_with_parent() -> None:
 
 
 def begin_worker() -> None:
-    """In a worker of a pool: Ctrl-C is the pool's, and the worker ends with the process that has it."""
+    """Prepare a worker of a pool: it ignores Ctrl-C, which the pool handles, and ends with the pool's process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     owner = multiprocessing.parent_process()
     if owner is not None:
@@ -172,9 +172,9 @@ def begin_worker() -> None:
 
 
 def guarded_group() -> int:
-    """A process group, to start a program in: all in it is killed as soon as this process has ended, however it did."""
+    """A process group for a program. All its processes are killed when this process has ended in any way."""
     guard = [sys.executable, "-I", "-S", "-c", _GUARD]
-    # It has none of our outputs: who reads them waits until all that have them have ended.
+    # The guard has none of our outputs, because a reader of an output waits until all its writers have ended.
     nowhere = subprocess.DEVNULL
     started = subprocess.Popen(guard, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, process_group=0)
     _guards.append(started)
@@ -182,7 +182,7 @@ def guarded_group() -> int:
 
 
 def end_group_with(pid: int) -> None:
-    """End the group of this process as soon as the process `pid` has ended, or now if it has. Linux only."""
+    """End the group of this process when the process `pid` ends, or now if it has ended. Linux only."""
     try:
         driver = os.pidfd_open(pid)
     except ProcessLookupError:

@@ -23,13 +23,13 @@ from purgatorio_spec.trace.record import TimerConstants
 from purgatorio_spec.verdict import Verdict
 
 RECORDERS = 2
-"""Runs recorded at a time: more would measure one another."""
+"""The number of concurrent recordings. More recordings would disturb each other's times."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What became of the timers of a run. `cancelled`: by a cancel that won, or, where a cancel does not say, one after
-    which the timer did not fire. `refused`: adds that raised, by the exception's name."""
+    """The outcomes of the timers of a run. `cancelled`: by a successful cancel. If cancel returns no result: a cancel
+    after which the timer did not fire. `refused`: adds that raised, by name of the exception."""
 
     timers: int
     fired: int
@@ -39,9 +39,9 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Surveyed:
-    """One configuration. Without `result` it could not be driven, and `why` says why not.
+    """One configuration. Without `result`, it could not be driven, and `why` has the reason.
 
-    `failed`: it was driven and misbehaved, so that what was recorded of it proves nothing.
+    `failed`: it misbehaved during the run, so its recorded events prove nothing.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Surveyed:
 
     @property
     def verdict(self) -> Verdict:
-        """UNKNOWN where it misbehaved, SKIPPED where it is not there."""
+        """The verdict of the run. UNKNOWN if the subject misbehaved, SKIPPED if it is not available."""
         if self.result is not None:
             return self.result.verdict
         return Verdict.UNKNOWN if self.failed else Verdict.SKIPPED
@@ -99,7 +99,7 @@ def _surveyed(subject: Subject, record: RunRecord) -> Surveyed:
         return _judged(subject, record.path)
     why = failure.why if failure.kind == "unavailable" else f"{failure.kind}: {failure.why}"
     if failure.trace is not None:
-        # What broke off proves no promise kept, and may well show one broken.
+        # An incomplete run proves no promise, but it may violate one.
         broken = _judged(subject, failure.trace)
         if broken.verdict is Verdict.VIOLATED:
             return replace(broken, why=why, failed=True)

@@ -7,8 +7,8 @@ import os
 from purgatorio_pipeline.stopping import DRIVER, end_group_with
 
 if __name__ == "__main__" and (driver := os.environ.get(DRIVER, "")).isdigit():
-    # The JVM takes seconds to end after a driver that was killed, and a worker would go on as long. First of all: the
-    # driver may end while the modules below are imported.
+    # After a kill of the driver, the JVM ends seconds later, and a worker would run until then. This comes before the
+    # imports below, because the driver may end during the imports.
     os.setpgid(0, 0)
     end_group_with(int(driver))
 

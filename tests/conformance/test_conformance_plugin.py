@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 import purgatorio_conformance.suite.items  # noqa: F401 - numpy cannot be loaded twice, as pytester would have it
+from conformance.program_text import program
 from purgatorio_conformance.protocol import gate_play
+from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.subject.child import ChildLimits, Quiet
 from purgatorio_conformance.suite import gated
 from purgatorio_conformance.suite.in_process import InProcess
@@ -208,8 +210,8 @@ def test_a_timer_that_raises_is_a_failure_that_says_so(toy: pytest.Pytester) -> 
     result = toy.runpytest_inprocess("-q", "-k", "T3 and plan and Mended")
     result.stdout.fnmatch_lines(
         [
-            "T3  cannot be judged: toy-wheel: refused: *; it raised OSError: no clock at "
-            "*advance (test_toy_wheel.py:*)",
+            "T3  cannot be judged: toy-wheel: raises: P3 is broken: *; it raised OSError: no clock at "
+            "*advance (test_toy_wheel.py:*); the same error comes in a new process*",
             "program  advance(*",
             "again    pytest *",
         ]
@@ -314,63 +316,7 @@ def test_a_command_that_dies_is_a_failure_of_its_run(commanded: pytest.Pytester)
     result.stdout.fnmatch_lines(["*T3  cannot be judged: *died*"])
 
 
-STUB = """
-    import pytest
-    from purgatorio_spec.trace.record import Event, Header, Implementation, TimerConstants
-    from purgatorio_conformance.suite.contract import Promise
-    from purgatorio_conformance.subject.contract import SubjectFailed
-    from purgatorio_spec.trace.trace_file import write_run
-
-    class Stub:
-        name, version, profile, threads, tick_ns = "stub", "1", "timer", 1, 1_000_000
-
-        def __init__(self, late_ns, dies=False):
-            self.late_ns, self.dies = late_ns, dies
-
-        def run(self, plan, out_path, progress):
-            header = Header(
-                out_path.stem, Implementation("stub", "1", "Python"), self.profile,
-                TimerConstants(tick_ns=1, early_ns=0, late_ns=10), recorded=("timer_add", "timer_fire", "timer_cancel"),
-            )
-            events = []
-            for number in range(plan.timers):
-                i, t = 4 * number, 100 * number
-                events += [
-                    Event(i, "main", t, "call", "timer_add", f"t-{number}", delay_ns=1),
-                    Event(i + 1, "main", t, "ret", "timer_add", f"t-{number}", c=i, deadline_t=t + 1),
-                    Event(i + 2, "main", t + 1 + self.late_ns, "call", "timer_fire", f"t-{number}"),
-                    Event(i + 3, "main", t + 1 + self.late_ns, "ret", "timer_fire", f"t-{number}", c=i + 2),
-                ]
-            if self.dies:
-                raise SubjectFailed(self.name, "died", "as meant", write_run(out_path, header, events, None))
-            return write_run(out_path, header, events, 0)
-
-    PROMISES = [Promise("timer", tick_ns=1_000_000)]
-
-    @pytest.mark.purgatorio(kind="subject", promises=PROMISES, seeds=(1, 2), timers=20)
-    class TestOnTime:
-        @pytest.fixture
-        def purgatorio_subject(self):
-            return lambda promise: Stub(0)
-        def test_it(self, purgatorio_case):
-            purgatorio_case.check()
-
-    @pytest.mark.purgatorio(kind="subject", promises=PROMISES, timers=20)
-    class TestLate:
-        @pytest.fixture
-        def purgatorio_subject(self):
-            return lambda promise: Stub(11)
-        def test_it(self, purgatorio_case):
-            purgatorio_case.check()
-
-    @pytest.mark.purgatorio(kind="subject", promises=PROMISES, timers=20)
-    class TestDying:
-        @pytest.fixture
-        def purgatorio_subject(self):
-            return lambda promise: Stub(0, dies=True)
-        def test_it(self, purgatorio_case):
-            purgatorio_case.check()
-"""
+STUB = program("stub_subject")
 
 
 def test_a_subject_with_a_clock_of_its_own(pytester: pytest.Pytester) -> None:
@@ -397,42 +343,7 @@ def test_a_test_that_never_checks_fails(toy: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*check() was never called*"])
 
 
-STUCK = """
-import threading
-import pytest
-from purgatorio_conformance.suite.contract import Promise
-
-class Stuck:
-    '''Deaf to the second event of a key, while the first is under way.'''
-
-    def __init__(self):
-        self.lock, self.waiting = threading.Lock(), {}
-
-    def register(self, probe):
-        for key in probe.keys:
-            self.waiting.setdefault(key, []).append(probe)
-        return False
-
-    def check(self, key):
-        with self.lock:
-            self.lock.acquire()
-
-    def force(self, probe):
-        return probe.force_complete(lambda: False)
-
-    def advance(self, by_ns):
-        pass
-
-@pytest.fixture
-def purgatorio_purgatory():
-    return lambda promise: Stuck()
-
-LACKS = dict.fromkeys(("cancel-for-key", "gauges", "raising", "timer", "expiry", "callbacks"), "it is a stub")
-
-@pytest.mark.purgatorio(kind="purgatory", promises=[Promise("locked", tick_ns=1_000_000, lacks=LACKS)])
-def test_conformance(purgatorio_case):
-    purgatorio_case.check()
-"""
+STUCK = program("stuck_purgatory")
 
 
 def test_a_thread_that_never_comes_back_fails_its_race_in_time(
@@ -474,12 +385,12 @@ def test_threads_that_wait_for_each_other_break_p3(
     assert result.parseoutcomes()["failed"] == 1
     result.stdout.fnmatch_lines(
         [
-            "*cannot be judged: P3 is broken: deadlock: subject: hang: silent for 0.3 s*; "
+            "*cannot be judged: subject: deadlock: P3 is broken: silent for 0.3 s*; "
             "lane-0 is at Stuck.register (test_crossed.py:*); lane-1 is at Stuck.check (test_crossed.py:*); *",
             "program  lane 0: register(p*-op, *",
             "*lane 0 stands in try_complete of p*-op*",
             "*lane 1: check(p*); lane 0 continues",
-            "FAILED *O1 cannot be judged: P3 is broken: deadlock*",
+            "FAILED *O1 cannot be judged: subject: deadlock*",
         ]
     )
 
@@ -535,6 +446,9 @@ def test_a_thread_that_turns_for_ever_is_ended_with_its_race(
         assert not thread.is_alive()
 
 
+_SILENT = Description(0, "", "silent", (), ())
+
+
 def test_a_glance_at_a_silent_subject_ends() -> None:
     """However late this thread runs. `SimpleQueue.get` of CPython 3.11 and 3.12 waits for ever where its time is up
     after it has taken the queue's lock, which is free before the first `get` and after a `put`."""
@@ -542,7 +456,7 @@ def test_a_glance_at_a_silent_subject_ends() -> None:
 
     def glances() -> None:
         for _ in range(10_000):
-            peer = InProcess("silent", lambda stage, now_ns: pytest.fail("it is never started"))
+            peer = InProcess(_SILENT, lambda stage, now_ns: pytest.fail("it is never started"))
             heard.append(peer.hear(1e-9))
 
     glancing = threading.Thread(target=glances, daemon=True)

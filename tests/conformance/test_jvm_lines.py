@@ -72,7 +72,7 @@ def test_a_race_between_two_lines_is_found_and_its_line_is_named(
     lost = subject(built, "lost")
     broken, trace = found(lost, tmp_path)
     assert "T3" in broken
-    session = order_of_run(lost, trace, "T3", tmp_path / "again.jsonl")
+    session = order_of_run(lost, check_files([trace]).runs[0], "T3", tmp_path / "again.jsonl")
     held = [json.loads(line[2:]) for line in session if line.startswith('< {"m":"held"')]
     assert {one["f"] for one in held} == {"step"}, (
         "the lines at which two stand are looked up by plays of their own"

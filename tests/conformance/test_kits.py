@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from docs.makers.maven import compiled_adapter, jdk_program, maven_jars
 from purgatorio_conformance.protocol.driver import Mode, command_subjects
 from purgatorio_conformance.subject.contract import SubjectFailed
-from purgatorio_conformance.subject.maven import compiled_adapter, jdk_program, maven_jars
 from purgatorio_conformance.subjects import record_runs
 from purgatorio_spec.check import check_files
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any, Final
 
 import pytest
 
+from conformance.program_text import program
 from conformance.reference_adapters import IN_MS, AnyTimer
 from purgatorio import IntrusiveTimer, ManualClock, QueuedExecutor, TimerTask
 from purgatorio.timer.calls import Repeated
@@ -24,9 +24,10 @@ from purgatorio_conformance.subject.contract import SubjectFailed, silent
 from purgatorio_conformance.subject.plan import make_plan
 from purgatorio_conformance.subjects import PERIODIC, subjects_named
 from purgatorio_conformance.suite import gated
-from purgatorio_conformance.suite.case import cases, timer_subject
-from purgatorio_conformance.suite.command import CommandPlayer, command_promise
+from purgatorio_conformance.suite.case import cases, driven_subject, timer_subject
+from purgatorio_conformance.suite.command import command_promise
 from purgatorio_conformance.suite.contract import BadPromise, Promise
+from purgatorio_conformance.suite.gated import of_command
 from purgatorio_conformance.suite.in_process import DrivenTimer
 from purgatorio_conformance.suite.stage import Stage
 from purgatorio_spec.check import check_files
@@ -192,11 +193,8 @@ def test_the_suite_plays_them_to_a_program(bug: str) -> None:
     description = describe_command(command)
     promise = command_promise(description)
     asked = [case for case in cases("timer", promise, "timer") if case.clause in NEW]
-    with closing(CommandPlayer(command, description, "timer")) as player:
-        subject = player.subject(promise)
-        found = {
-            (case.clause, case.judge(subject).verdict) for case in asked if case.scenario.name != "drawn"
-        }
+    subject = driven_subject(promise, of_command(promise, "timer", description, command))
+    found = {(case.clause, case.judge(subject).verdict) for case in asked}
     assert {one for one, verdict in found if verdict is not Verdict.PASS} == ({clause} if bug else set())
 
 
@@ -321,32 +319,7 @@ def test_a_foreign_timer_keeps_its_periods(subject: ProgramSubject, tmp_path: Pa
     assert run.clauses["T10"].occasions > 2
 
 
-BROKEN: Final = """
-import asyncio, sys
-from purgatorio_conformance.protocol import python_periodic
-
-class Broken:
-    def __init__(self):
-        self.cancelled, self.loop = set(), asyncio.get_running_loop()
-    def repeat(self, name, delay_ns, period_ns, task):
-        at = self.loop.time() + delay_ns / 1e9
-        self.loop.call_at(at, self.run, name, at, period_ns / 1e9, task)
-    def run(self, name, at, period, task):
-        if name in self.cancelled:
-            return
-        task()
-        if sys.argv[1] == "cancel":
-            self.cancelled.discard(name)  # it is put back behind its run, whatever happened in it
-        if sys.argv[1] == "twice":
-            self.loop.call_soon(task)
-        self.loop.call_at(at + period, self.run, name, at + period, period, task)
-    def cancel(self, name):
-        self.cancelled.add(name)
-        return 1
-
-python_periodic._TIMERS = {"broken": (Broken, "burst", ())}
-python_periodic._Subject("broken", "1").serve()
-"""
+BROKEN: Final = program("broken_loop")
 """A timer on asyncio; the argument names its bug."""
 
 

@@ -9,6 +9,7 @@ from typing import cast
 
 import pytest
 
+from mutants.diffs import diffs
 from purgatorio import ManualClock, QueuedExecutor, SystemTimer, TimerTask
 from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM, Reach, levels_of
 from purgatorio_conformance.protocol.describe import Part
@@ -32,131 +33,12 @@ from purgatorio_spec.verdict import Verdict
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "subjects"
 
-WHEEL_ADD = "        already_due ="
-LOST = "        if {}:\n            return\n"
-PURGE = "        live = {key"
-PURGED_AT = '"purge_interval": 50'
-SKIPS = {
-    "        self.watchers, self.timeouts": "        self.swept, self.purged = set(), 0\n"
-    "        self.watchers, self.timeouts",
-    "        first =": "        self.swept.add(key)\n        first =",
-    "return sum(": "done = sum(",
-    "    def cancel_key": "        found = self.watchers.get(key, [])\n"
-    "        self.watchers[key] = [op for op in found if op not in self.completed]\n"
-    "        return done\n\n    def cancel_key",
-    PURGE: LOST.format("len(self.completed) - self.purged <= 50")
-    + "        self.purged = len(self.completed)\n"
-    + "        left_out, self.swept = self.swept, set()\n"
-    + PURGE,
-    '"purge_interval": 0': PURGED_AT,
-}
-"""A check takes away what is completed, and a purge comes as late as it may."""
-PURGES = LOST.format("self.estimate - delayed <= 50") + "        self.estimate = delayed\n" + PURGE
-ESTIMATES = {
-    "        self.ready, self.completed =": "        self.estimate = self.seen = 0\n"
-    "        self.ready, self.completed =",
-    "        heapq.heappush(self.timeouts": "        self.estimate += 1\n        heapq.heappush(self.timeouts",
-    PURGE: "        delayed = len(self.armed)\n" + PURGES,
-    '"purge_interval": 0': PURGED_AT,
-}
-"""A purge comes as Kafka's does, by what was registered and what is delayed."""
-HASHES = {
-    "def say(": "def java(key):\n"
-    "    made = 0\n"
-    "    for each in key:\n"
-    "        made = (31 * made + ord(each)) % 2**32\n"
-    "    return made ^ made >> 16\n\n\ndef say(",
-}
-"""As Java hashes strings, and spreads the hashes of a map."""
-CHANGES = [
-    ("toy_wheel", "T3", {WHEEL_ADD: LOST.format("delay_ns >= 400 * TICK_NS * 8") + WHEEL_ADD}),
-    ("toy_wheel", "T3", {WHEEL_ADD: LOST.format("delay_ns >= 86_400_000 * TICK_NS") + WHEEL_ADD}),
-    ("toy_wheel", "T3", {
-        WHEEL_ADD: LOST.format("self.idle") + WHEEL_ADD,
-        "        self.now_ns = now_ns\n        last": "        self.idle = now_ns - self.now_ns > 5_000 * TICK_NS\n"
-        "        self.now_ns = now_ns\n        last",
-        "        self.fire = fire": "        self.fire, self.idle = fire, False",
-    }),
-    ("toy_wheel", "T3", {
-        WHEEL_ADD: "        late_ns = self.now_ns - (self.idle or self.now_ns)\n"
-        "        self.idle = -1 if delay_ns >= 8 * TICK_NS else self.idle or self.now_ns\n"
-        + LOST.format("delay_ns >= 8 * TICK_NS and 64 * TICK_NS < late_ns <= self.now_ns") + WHEEL_ADD,
-        "        self.fire = fire": "        self.fire, self.idle = fire, None",
-    }),
-    ("toy_wheel", "T3", {
-        WHEEL_ADD: LOST.format("self.tick >> 31 < due_tick >> 31 and due_tick < self.tick + 8") + WHEEL_ADD,
-    }),
-    ("toy_wheel", "T5", {
-        'subject/1"': 'subject/1.1"',
-        '"gauge"]': '"gauge", "add-again"]',
-        "wheel.add(": 'wheel.again += wheel.cancel(call["id"])\n        wheel.add(',
-        "return sum(": "return self.again + sum(",
-        "        self.now_ns = now_ns\n        last": "        self.now_ns, self.again = now_ns, 0\n        last",
-        "        self.fire = fire": "        self.fire, self.again = fire, 0",
-    }),
-    ("toy_purgatory", "O4", {
-        "return sum(self.try_complete(op) for op in self.watchers.get(key, [])[first:])":
-        "done = vain = 0\n"
-        "        for op in self.watchers.get(key, [])[first:]:\n"
-        "            if op not in self.completed and vain < 300:\n"
-        "                tried = self.try_complete(op)\n"
-        "                done, vain = done + tried, 0 if tried else vain + 1\n"
-        "        return done",
-    }),
-    ("toy_purgatory", "O4", {"        for key in keys:": "        for key in keys[:255]:"}),
-    ("toy_purgatory", "O4", {
-        "        for key in keys:": "        many = collections.Counter(java(key) % 512 for key in self.watchers)\n"
-        "        for key in keys if many[java(keys[0]) % 512] < 32 else ():",
-        "import json": "import collections\nimport json",
-    } | HASHES),
-    ("toy_purgatory", "T2", {
-        "            self.armed.remove(op)\n": "            self.armed.remove(op)\n"
-        "            if 100 < 2 * len(self.armed) < len(self.timeouts):\n"
-        "                self.timeouts = [due for due in self.timeouts if due[1] in self.armed]\n",
-    }),
-    ("toy_purgatory", "T4", {"        for op in given_back:": "        for op in given_back[:64]:"}),
-    ("toy_purgatory", "P1", {
-        PURGE: LOST.format("len(self.completed) % 1000 > 10") + PURGE,
-        '"purge_interval": 0': PURGED_AT,
-    }),
-    ("toy_purgatory", "P1", ESTIMATES | {
-        PURGE: "        delayed = len(self.armed)\n" + LOST.format("self.estimate - delayed <= 50")
-        + "        self.estimate -= sum(op in self.completed for ops in self.watchers.values() for op in ops)\n"
-        + PURGE,
-    }),
-    ("toy_purgatory", "P1", ESTIMATES | {
-        PURGE: "        delayed = len(self.armed)\n" + LOST.format("not delayed") + PURGES,
-    }),
-    ("toy_purgatory", "P1", ESTIMATES | {
-        "        for op in given_back": "        self.estimate -= len(given_back)\n        for op in given_back",
-    }),
-    ("toy_purgatory", "P1", ESTIMATES | {PURGE: "        delayed, self.seen = self.seen, len(self.armed)\n" + PURGES}),
-    ("toy_purgatory", "P1", ESTIMATES | {
-        PURGE: "        delayed, left = len(self.armed), iter([1] * 1_000)\n" + PURGES,
-        "not in self.completed] for key": "not in self.completed or not next(left, 0)] for key",
-    }),
-    ("toy_purgatory", "P1", ESTIMATES | {
-        "        heapq.heappush(self.timeouts": "        self.estimate += len(keys) > 1\n"
-        "        heapq.heappush(self.timeouts",
-    }),
-    ("toy_purgatory", "P1", SKIPS | {
-        "not in self.completed] for key": "not in self.completed or key in left_out] for key",
-    }),
-    ("toy_purgatory", "P1", ESTIMATES | {
-        "not in self.completed] for key": "not in self.completed or java(key) % 512 == 511] for key",
-    } | HASHES),
-    ("toy_purgatory", "P1", ESTIMATES | {
-        "not in self.completed] for key": "not in self.completed or java(key) % 64 == 0] for key",
-    } | HASHES),
-]  # fmt: skip
-"""A level that is lost, one of days, tasks after an idle gap, the first of a level that comes late, those that wait
-over a tick whose number ends with 31 zero bits; one that is counted twice when it is added again; a check that gives
-up, a last key that is forgotten, a key for which there is no room beside those of its hash; a heap that is
-cleared of what was taken back, and is none after that; a key that gives back
-more than it disarms; a purge that comes too late, one whose estimate it lowers by entries, one that waits for
-something live, one whose estimate each key lowers by what it gives back, one that counts what was delayed a turn ago,
-one that takes a thousand entries at most, one that does not count operations of one key, one that leaves out what was
-checked since the last, and one that leaves out the last of its lists, or the first."""
+CHANGES = {one.name: one for one in diffs(Path(__file__).parent / "toy_changes_beyond_a_plan.txt")}
+
+
+def words_of(*names: str) -> dict[str, str]:
+    """What stands instead of each text, where the later of these changes count."""
+    return {old: new for name in names for change in CHANGES[name].changes for old, new in change.words}
 
 
 def driven(program: str, changes: dict[str, str], folder: Path, operations: int) -> RunResult:
@@ -428,17 +310,19 @@ def test_several_buckets_are_overslept_beside_what_is_due_a_turn_later(made: typ
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("program", "clause", "changes"), CHANGES)
-def test_what_lies_beyond_a_plan_is_reached(
-    program: str, clause: str, changes: dict[str, str], tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("name", [name for name, change in CHANGES.items() if change.says])
+def test_what_lies_beyond_a_plan_is_reached(name: str, tmp_path: Path) -> None:
     """Found from the first size of a plan on that reaches, and not by a smaller one."""
+    clause, *first = CHANGES[name].says.split()
+    program, changes = CHANGES[name].what, words_of(*first, name)
     assert driven(program, changes, tmp_path, REACHES_FROM).clauses[clause].verdict is Verdict.VIOLATED
     assert driven(program, changes, tmp_path, 50).clauses[clause].verdict is not Verdict.VIOLATED
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("changes", [{'"purge_interval": 0': PURGED_AT}, SKIPS, ESTIMATES])
+@pytest.mark.parametrize(
+    "changes", [{'"purge_interval": 0': '"purge_interval": 50'}, words_of("skips"), words_of("estimates")]
+)
 def test_a_clean_purgatory_is_read_at_rest_a_hundred_times(changes: dict[str, str], tmp_path: Path) -> None:
     """Garbage beyond the purge interval, several times over: P1 and P2 have occasions."""
     run = driven("toy_purgatory", changes, tmp_path, REACHES_FROM)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import re
 import shutil
 import sys
 import threading
@@ -17,6 +18,7 @@ from typing import Any, cast
 import orjson
 import pytest
 
+from conformance.program_text import program
 from conformance.small_purgatory import small
 from conformance.test_protocol_conversation import Scene
 from purgatorio_conformance.protocol import driver, gate_play, gates
@@ -112,316 +114,22 @@ from purgatorio.timer.system_timer import SystemTimer
 sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
-GIVES_UP = """
-def cancel(self, key, takes=WatcherList.cancel):
-    if not self._lock.acquire(blocking=False):
-        return []
-    self._lock.release()
-    return takes(self, key)
-
-WatcherList.cancel = cancel
-"""
-RAISES = GIVES_UP.replace("return []", "raise RuntimeError")
-CLOCK_RAISES = """
-from purgatorio import ManualClock
-locks = []
-
-def made(self, faults, sync, makes=WatcherList.__init__):
-    makes(self, faults, sync)
-    locks.append(self._lock)
-
-def advance_to(self, now, goes=ManualClock.advance_to):
-    if any(not lock.acquire(blocking=False) or lock.release() for lock in locks):
-        raise RuntimeError
-    goes(self, now)
-
-WatcherList.__init__, ManualClock.advance_to = made, advance_to
-"""
-ALWAYS_RAISES = RAISES.replace("not self._lock.acquire(blocking=False)", "key")
-WAITS = """
-def cancel(self, key):
-    with self._lock:
-        watchers = self._lists.mutate().pop(key, None)
-        for operation in [] if watchers is None else watchers.operations():
-            with operation.lock:
-                pass
-        return [] if watchers is None else watchers.cancel()
-
-WatcherList.cancel = cancel
-"""
-DROPS_ANOTHERS = """
-def remove_key_if_empty(self, watchers):
-    with self._lock:
-        if self._lists.get().get(watchers.key) is not watchers and watchers.is_empty():
-            self._lists.mutate().pop(watchers.key, None)
-
-WatcherList.remove_key_if_empty = remove_key_if_empty
-"""
-KEEPS_THE_LOCK = """
-def call_on_complete(self):
-    try:
-        self.on_complete()
-    except Exception as error:
-        self.lock.__enter__()
-        self.faults.caught(error, "on_complete", self)
-
-Completable.call_on_complete = call_on_complete
-"""
-TURNS = """
-from purgatorio.delayed.locked import Locked
-
-def safe_try_complete(self, operation, tries=Locked.safe_try_complete):
-    alone = operation.lock.acquire(blocking=False)
-    if alone:
-        operation.lock.release()
-    done = tries(self, operation)
-    while not alone and not operation.is_completed():
-        done = tries(self, operation)
-    return done
-
-Locked.safe_try_complete = safe_try_complete
-"""
-MOVES_FIRST = """
-def add(self, task, adds=SystemTimer.add):
-    with self._gate.read:
-        self._wheel.advance_clock(self._clock.now_ms())
-    return adds(self, task)
-
-SystemTimer.add = add
-"""
-KEEPS_A_REGISTRATION = """
-from purgatorio.delayed import locked
-
-def try_again(operation, attempt):
-    try:
-        return attempt(operation)
-    except Exception as error:
-        operation.lock.__enter__()
-        operation.faults.caught(error, "try_complete", operation)
-        return False
-
-locked.try_again = try_again
-"""
-EXCLUDES = """
-import threading
-from purgatorio import Purgatory, QueuedExecutor
-
-inside, changed = [], threading.Condition()
-
-def waited_for(self, *arguments, does={0}):
-    with changed:
-        inside.append(1)
-    try:
-        return does(self, *arguments)
-    finally:
-        with changed:
-            inside.pop()
-            changed.notify_all()
-
-def cancel_for_key(self, key, takes=Purgatory.cancel_for_key):
-    with changed:
-        changed.wait_for(lambda: not inside)
-        return takes(self, key)
-
-{0}, Purgatory.cancel_for_key = waited_for, cancel_for_key
-"""
-BATCHES = """
-from purgatorio import QueuedExecutor
-
-running, later = [], []
-
-def run_all(self, runs=QueuedExecutor.run_all):
-    running.append(1)
-    try:
-        return runs(self)
-    finally:
-        running.pop()
-
-def add(self, task, adds=SystemTimer.add):
-    later.append(task)
-    while later and not running:
-        adds(self, later.pop())
-
-QueuedExecutor.run_all, SystemTimer.add = run_all, add
-"""
-MONITOR = """
-from contextlib import nullcontext
-
-def add(self, task, adds=SystemTimer.add):
-    with self._gate.read, getattr(task, "lock", nullcontext()):
-        pass
-    return adds(self, task)
-
-SystemTimer.add = add
-"""
-RUNS_WHAT_IS_DUE = """
-from purgatorio.timer.bucket import TimerTaskEntry
-
-def add(self, task):
-    with self._gate.read:
-        entry = TimerTaskEntry(task, task.delay_ms + self._clock.now_ms(), self._sync)
-        if not self._wheel.add(entry):
-            task.run()
-
-SystemTimer.add = add
-"""
-RUNS_WHAT_IS_TOO_MUCH = """
-from purgatorio import QueuedExecutor
-
-def submit(self, action, submits=QueuedExecutor.submit):
-    if sum(1 for _ in self._actions.nodes()) < 500:
-        submits(self, action)
-    else:
-        action()
-
-QueuedExecutor.submit = submit
-"""
-UNCOUNTED = """
-from purgatorio import Purgatory
-
-def check_and_complete(self, key, checks=Purgatory.check_and_complete):
-    return checks(self, key) if self._estimated_operations.get() else 0
-
-Purgatory.check_and_complete = check_and_complete
-"""
-COUNTS_WITHOUT_LOCK = """
-from purgatorio import Purgatory
-
-def made(self, *of, makes=Purgatory.__init__, **named):
-    makes(self, *of, **(named | {"shards": 1}))
-
-def watched(self):
-    return sum(watchers.size() for watchers in self._watcher_lists[0]._lists.get().values())
-
-Purgatory.__init__, Purgatory.watched = made, watched
-"""
-ONE_LOCK_A_KEY = """
-import threading
-from purgatorio import Purgatory
-
-locks = {}
-
-def registers(self, operation, keys, does=Purgatory.try_complete_else_watch):
-    operation.lock = locks.setdefault(keys[0], threading.RLock())
-    return does(self, operation, keys)
-
-Purgatory.try_complete_else_watch = registers
-"""
-PURGES_WHAT_IS_FREE = """
-from purgatorio import Purgatory
-
-def by_length(self, key):
-    return self._watcher_lists[len(key)]
-
-def watch(self, key, operation):
-    by_length(self, key).watch(key, operation)
-
-def all_watchers(self, takes=WatcherList.all_watchers):
-    if not self._lock.acquire(blocking=False):
-        return []
-    self._lock.release()
-    return takes(self)
-
-Purgatory._watcher_list, Purgatory._watch, WatcherList.all_watchers = by_length, watch, all_watchers
-"""
-
-PASSES_THOSE_THAT_WAIT = """
-from purgatorio.delayed.watchers import Watchers
-
-def purge_completed(self):
-    purged = waiting = 0
-    for node in self._operations.nodes():
-        if waiting == 8:
-            break
-        if not node.item.is_completed():
-            waiting += 1
-        elif self._operations.remove(node):
-            purged, waiting = purged + 1, 0
-    self._drop_if_empty()
-    return purged
-
-Watchers.purge_completed = purge_completed
-"""
+_SLIPS = (Path(__file__).parent / "reference_slips.txt").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("program", "slip", "broken", "failure"),
-    [
-        ("registration-beside-overdue", MOVES_FIRST, set(), "late"),
-        ("op a | give back a beside register next a", GIVES_UP, {"O2"}, None),
-        ("op a | give back a beside register next a", RAISES, set(), "raced"),
-        ("op a | give back a beside register next a", ALWAYS_RAISES, set(), "raises"),
-        ("op a soon | expiry of op beside register next ab", CLOCK_RAISES, set(), "raced"),
-        (
-            "op ab ready, other b ready | check b beside give back a; in on_complete of op: check a",
-            WAITS,
-            set(),
-            "deadlock",
-        ),
-        ("op a | check a beside give back a; register next a", DROPS_ANOTHERS, {"O4"}, None),
-        (
-            "op ab ready, other b ready | check a beside check b; in on_complete of op: raises",
-            KEEPS_THE_LOCK,
-            set(),
-            "deadlock",
-        ),
-        ("event-after-event", TURNS, set(), "deadlock"),
-        (
-            "nothing | register next ab; in try_complete of next: raises the second time",
-            KEEPS_A_REGISTRATION,
-            set(),
-            "deadlock",
-        ),
-        (
-            "op ab ready, other b ready | check a; in on_complete of op: give back b",
-            EXCLUDES.format("Purgatory.check_and_complete"),
-            set(),
-            "deadlock",
-        ),
-        (
-            "nothing | register next a; in try_complete of next: give back b",
-            EXCLUDES.format("Purgatory.try_complete_else_watch"),
-            set(),
-            "deadlock",
-        ),
-        (
-            "op a soon, other b | expiry of op; in on_expiration of op: give back b",
-            EXCLUDES.format("QueuedExecutor.run_all"),
-            set(),
-            "deadlock",
-        ),
-        ("registration-inside-expiry", BATCHES, set(), "late"),
-        ("registration-inside-completion-beside-others", MONITOR, set(), "deadlock"),
-        ("registration-inside-completion-beside-due", RUNS_WHAT_IS_DUE, set(), "deadlock"),
-        ("registration-inside-completion-beside-crowd", RUNS_WHAT_IS_TOO_MUCH, set(), "deadlock"),
-        ("purge-and-event-of-given-back", UNCOUNTED, {"O4"}, None),
-        ("sizes-beside-registration", COUNTS_WITHOUT_LOCK, set(), "raced"),
-        ("completions-that-check-each-other", ONE_LOCK_A_KEY, set(), "deadlock"),
-        ("purge-cancel", PURGES_WHAT_IS_FREE, {"P1"}, None),
-        ("garbage-behind-those-that-wait", PASSES_THOSE_THAT_WAIT, {"P1"}, None),
-    ],
+    "told",
+    re.split("^== ", _SLIPS, flags=re.MULTILINE)[1:],
+    ids=lambda told: told.partition("\n")[0],
 )
 def test_a_slip_of_the_reference_is_found_by_its_program(
-    program: str,
-    slip: str,
-    broken: set[str],
-    failure: str | None,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A key that gives up where a registration is stopped with the lock of its list, or raises there; one that raises
-    always, also where it is asked for nothing else; time that raises where it would move beside such a lock; a key
-    that waits for an operation with it; a check that drops the list which took the place of its own; an error that
-    leaves a lock held; one that tries again and again after it met another, and is never silent; an add that
-    moves the wheel past what is overdue, into whose bucket it goes. A
-    second look that leaves its lock held where it raises; a key that is given back from within what that waits for; an
-    add on the thread of the callbacks that the next add is to take along; one that asks for its task's lock with the
-    clock's in hand, or runs with it what is due already; a move that runs with it what is too much for the executor; a
-    check that looks nowhere where the estimate says that nothing waits; sizes that are read without the lock of the
-    lists; operations of a key that have one lock; a purge that passes lists whose lock is taken, or what lies
-    behind eight that wait.
-    Without the slip nothing is found."""
+    """By a clause, or by how it fails. Without the slip nothing is found."""
+    program, _, found_by, slip = told.split("\n", 3)
+    broken = {word for word in found_by.split() if word[0].isupper()}
+    failure = next((word for word in found_by.split() if word[0].islower()), None)
     _only(monkeypatch, program)
     # More than a crowd says.
     monkeypatch.setattr(gate_play, "_SAID_MOST", 12_000 if "crowd" in program else 4_000)
@@ -442,18 +150,7 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
         assert clauses or not found
 
 
-DIES = """
-import time
-from purgatorio import DelayedOperation
-
-def run(self, runs=DelayedOperation.run):
-    try:
-        runs(self)
-    except RuntimeError:
-        {}
-
-DelayedOperation.run = run
-"""
+DIES = program("dying_worker")
 
 
 @pytest.mark.slow
@@ -481,30 +178,7 @@ def test_who_hangs_in_real_time_with_nobody_held_and_has_lost_what_is_due_is_lat
         assert "O5 is broken: " in record.failure.why
 
 
-PARKS = """
-import threading
-from purgatorio import Purgatory
-
-woken = threading.Event()
-
-def reaps(self, turns=Purgatory._reap):
-    idle = not self._estimated_operations.get() and not self.num_delayed()
-    while idle and not (self._closed.get() or woken.wait(0.01)):
-        pass
-    woken.clear()
-    return turns(self)
-
-def counts(self, goes_on=Purgatory._count_one):
-    goes_on(self)
-    if self._estimated_operations.get() == 1:
-        woken.set()
-
-def arms(self, operation, goes_on=Purgatory._arm):
-    goes_on(self, operation)
-    {}
-
-Purgatory._reap, Purgatory._count_one, Purgatory._arm = reaps, counts, arms
-"""
+PARKS = program("parked_reaper")
 
 
 @pytest.mark.slow

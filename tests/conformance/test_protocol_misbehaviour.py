@@ -6,8 +6,8 @@ import gc
 import re
 import sys
 import threading
-from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,12 +18,14 @@ from purgatorio_conformance.protocol.driver import CommandSubject, Mode, command
 from purgatorio_conformance.protocol.message import Add, Advance
 from purgatorio_conformance.protocol.played_order import PlayedOrder
 from purgatorio_conformance.protocol.run_record import Account
+from purgatorio_conformance.protocol.script import ScriptPlayer
 from purgatorio_conformance.protocol.shortest import shortest_hang
 from purgatorio_conformance.subject.child import STDERR_KEPT_BYTES, ChildLimits
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed, silent
 from purgatorio_conformance.subject.plan import MS, make_plan
 from purgatorio_conformance.subjects import RunRecord, record_runs
-from purgatorio_conformance.suite.command import CommandPlayer, command_promise
+from purgatorio_conformance.suite.command import command_promise
+from purgatorio_conformance.suite.gated import of_command, play
 from purgatorio_conformance.suite.program import LongRun
 from purgatorio_pipeline.command.driving import judge_records
 from purgatorio_pipeline.judging import judge_in_process
@@ -91,7 +93,7 @@ def test_a_hang_that_may_be_slowness_proves_no_deadlock(
         return Account(under_way=order, unanswered=["check"]), failure
 
     proved = proof.Proof(
-        command(),
+        partial(ScriptPlayer, command()),
         describe_command(command()),
         "timer",
         virtual=True,
@@ -109,8 +111,9 @@ def test_a_hang_that_may_be_slowness_proves_no_deadlock(
 def test_in_the_suite_what_was_broken_before_a_program_died_is_told(how: str, violations: int) -> None:
     """A task that starts a second too early, and then no more; the twin only dies."""
     description = describe_command(command(how))
-    with closing(CommandPlayer(command(how), description, "timer")) as player:
-        judged = player.subject(command_promise(description)).run(LongRun("plan"))
+    judged = play(
+        LongRun("plan"), of_command(command_promise(description), "timer", description, command(how))
+    )
     assert "ended with exit status 7" in judged.broken_off
     assert judged.result.clauses["T1"].violations == violations
 

@@ -10,11 +10,13 @@ import sys
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 
 import pytest
 
+from conformance.program_text import program
 from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects, describe_command
 from purgatorio_conformance.protocol.message import (
     MAX_TIME_NS,
@@ -157,7 +159,12 @@ def test_a_script_is_read_back_from_its_trace(tmp_path: Path) -> None:
 def test_a_violation_that_is_not_there_is_not_made_short() -> None:
     """Nothing is reported that a fresh start does not show, nor of a promise that no call asks for."""
     for clause in ("T1", "T9"):
-        assert shortest(WHEEL, Script("timer", 0, (Add("t", 5), Advance(MS))), clause, "t") is None
+        assert (
+            shortest(
+                partial(ScriptPlayer, WHEEL), Script("timer", 0, (Add("t", 5), Advance(MS))), clause, "t"
+            )
+            is None
+        )
 
 
 @pytest.mark.parametrize(
@@ -232,33 +239,7 @@ def test_a_plan_keeps_to_what_the_subject_declares() -> None:
     assert {due.lane for due in dues} == {0, 1, 2}
 
 
-REAL_TIME = """
-import heapq, json, select, sys, time
-def say(**message): print(json.dumps(message), flush=True)
-pending, cancelled = [], set()
-buffer = b""
-while True:
-    now = time.monotonic_ns()
-    while pending and pending[0][0] <= now:
-        _, task = heapq.heappop(pending)
-        if task not in cancelled: say(m="fired", id=task, th="loop")
-    wait = max(0, pending[0][0] - now) / 1e9 if pending else None
-    if not select.select([0], [], [], wait)[0]: continue
-    import os
-    data = os.read(0, 65536)
-    if not data: break
-    buffer += data
-    *lines, buffer = buffer.split(b"\\n")
-    for line in lines:
-        call = json.loads(line); n = call["n"]; name = call["m"]
-        if name == "describe":
-            say(m="description", n=n, protocol="purgatorio-subject/1", name="real", reports=["timer_fire"],
-                capabilities=["timer", "real-time", "cancel"], early_ns=0, late_ns=0, lanes=2)
-            continue
-        if name == "add": heapq.heappush(pending, (time.monotonic_ns() + call["delay_ns"], call["id"]))
-        if name == "cancel": cancelled.add(call["id"])
-        say(m="answer", n=n)
-"""
+REAL_TIME = program("real_time_timer")
 
 
 def test_real_time_is_recorded_by_the_machines_clock(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from purgatorio_conformance.subject.asyncio_loop import asyncio_loop, early_bound_ns
 from purgatorio_conformance.subject.contract import SubjectFailed, silent
 from purgatorio_conformance.subject.plan import MAX_DELAY_NS, MS, Plan, Step, make_plan
 from purgatorio_conformance.subject.python_timer import PythonSubject
+from purgatorio_conformance.subject.python_timers import asyncio_loop, early_bound_ns
 from purgatorio_conformance.subjects import SUBJECTS, subjects_named
 from stress.trace_structure import check_whole_run, read_run
 

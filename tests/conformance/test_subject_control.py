@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from purgatorio_conformance.subject.asyncio_loop import asyncio_loop
 from purgatorio_conformance.subject.contract import Subject, SubjectFailed, silent
 from purgatorio_conformance.subject.jvm import JvmSubject
-from purgatorio_conformance.subject.netty import netty_wheel
+from purgatorio_conformance.subject.jvm_timers import netty_wheel
 from purgatorio_conformance.subject.oversleep import MAX_NAPS, control_params
 from purgatorio_conformance.subject.plan import MS, Plan, make_plan
-from purgatorio_conformance.subject.python_timers import threading_timer
+from purgatorio_conformance.subject.python_timers import asyncio_loop, threading_timer
 from purgatorio_conformance.subject.reference import reference_subjects
 from stress.trace_structure import read_run
 

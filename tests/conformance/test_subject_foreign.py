@@ -16,12 +16,13 @@ from purgatorio_conformance.subject.java_build import debian_jar
 from purgatorio_conformance.subject.jvm import JvmSubject, give_up_ns
 from purgatorio_conformance.subject.jvm_timers import (
     caffeine_expiry,
+    debian_netty_wheel,
     jdk_executor,
     jdk_timer,
     jetty_scheduler,
+    netty_wheel,
     vertx_timer,
 )
-from purgatorio_conformance.subject.netty import debian_netty_wheel, netty_wheel
 from purgatorio_conformance.subject.plan import MAX_DELAY_NS, MS, Plan, PlanShape, Step, make_plan
 from purgatorio_conformance.subject.python_timer import PythonSubject
 from purgatorio_conformance.subject.python_timers import sched_scheduler, threading_timer

@@ -12,7 +12,7 @@ from purgatorio_conformance.subject.child import ChildLimits
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed, silent
 from purgatorio_conformance.subject.java_build import compiled_classes, java_sources, pyspark_jars
 from purgatorio_conformance.subject.jvm import JvmSubject
-from purgatorio_conformance.subject.netty import netty_wheel
+from purgatorio_conformance.subject.jvm_timers import netty_wheel
 from purgatorio_conformance.subject.plan import MAX_DELAY_NS, MS, Plan, Step, make_plan
 from purgatorio_conformance.subjects import record_runs
 from stress.trace_structure import ReadRun, check_intervals, check_whole_run, read_run

@@ -110,7 +110,7 @@ def test_a_check_inside_an_expiry(forgets: bool, tmp_path: Path) -> None:
     run, subject = in_scope((*PYTHON, changed("toy_purgatory.py", changes, tmp_path)), tmp_path, 2_000)
     assert broken(run) == ({"O4"} if forgets else set())
     if forgets:
-        session = order_of_run(subject, Path(run.file), "O4", tmp_path / "again.jsonl")
+        session = order_of_run(subject, run, "O4", tmp_path / "again.jsonl")
         assert any('"m":"check"' in line and '"hold"' in line for line in session)
 
 

@@ -41,18 +41,18 @@ _OF_REQUESTS: Final = {
     "share_session_epoch": ("; epoch {}", None), "member_epoch": ("; epoch {}", None),
 }  # fmt: skip
 _ANSWERED: Final = {"low_watermark": (" from {}", None), "offset": (" @{}", None)}
-"""What is shown of numbers, and the value with which they are left out."""
+"""By field with a number, its text, and the value that is not shown."""
 _ERRORS: Final = ("error_code", "partition_error_code", "acknowledge_error_code")
 _TYPES: Final = {0: "gap", 1: "accepts", 2: "releases", 3: "rejects"}
-"""Of acknowledgements of a share group."""
+"""The acknowledgement types of share groups."""
 
 
 def counterexamples(trace: WireTrace, run: RunResult) -> dict[CauseKey, Counterexample]:
-    """The first violation of each cause, with the events around it."""
+    """The first violation of each cause, with the related events."""
     found: dict[CauseKey, Counterexample] = {}
     by_i = {event.i: event for event in trace.events}
     lines = {event.i: number for number, event in enumerate(trace.events, 2)}
-    held: dict[str, list[WireEvent]] = {}  # of a scene with many violations once
+    held: dict[str, list[WireEvent]] = {}  # a cache, for scenes with many violations
     for clause in run.clauses.values():
         for name, cause in clause.causes.items():
             if not cause.examples:
@@ -72,7 +72,7 @@ def counterexamples(trace: WireTrace, run: RunResult) -> dict[CauseKey, Countere
 
 
 def _again(trace: WireTrace, scene: str, file: str) -> tuple[str, ...]:
-    """The command that runs the scene alone; for a random scene its program."""
+    """The command that runs only this scene. For a random scene, the command has its program."""
     header = trace.header
     if header is None:
         return (f"purgatorio check {shell_word(file)}",)
@@ -110,8 +110,8 @@ def _again(trace: WireTrace, scene: str, file: str) -> tuple[str, ...]:
 def _rows(
     mine: list[WireEvent], lines: Mapping[int, int], witnesses: set[int]
 ) -> tuple[tuple[ShownEvent, ...], int]:
-    """The rows of one violation among the events of its scene, and how many are left out. `lines`: where each event
-    stands in the file."""
+    """The shown rows of one violation, and the number of related events that are left out. `lines`: the line of each
+    event in the file."""
     chosen = [event for event in mine if event.i in witnesses]
     if not chosen:
         return (), 0
@@ -143,7 +143,7 @@ def _rows(
 
 
 def _with_topics(events: list[WireEvent]) -> list[WireEvent]:
-    """The events with topics by their names alone, also where a request or an answer has their ids."""
+    """The events with names added to topics that only have ids."""
     names = topic_names(event.body for event in events if event.ev == "answer")
 
     def named(value: object) -> object:
@@ -182,7 +182,7 @@ def _things(body: Body | None) -> Iterator[str]:
 
 
 def words(event: WireEvent) -> str:
-    """One event in a few words."""
+    """The short text of one event."""
     body = event.body
     if event.ev == "request":
         return f"{event.api}({_asked_words(event.api or '', body)})"
@@ -194,7 +194,7 @@ def words(event: WireEvent) -> str:
 
 
 def _asked_words(api: str, body: Body | None) -> str:
-    """What a request says: members, partitions or names, then its numbers."""
+    """The text of a request: its members, partitions or names, then its numbers."""
     member = [_short(text(body, "member_id")) or "no id"] if "member_id" in (body or {}) else []
     members = [_short(text(one, "member_id")) for one in items(body, "members")]
     instance = [text(body, "group_instance_id")] if text(body, "group_instance_id") else []
@@ -217,7 +217,7 @@ def _topic(topic: Body) -> str:
 
 
 def _written(part: Body) -> str:
-    """By which idempotent producer the first batch of an append was written, and its place among that one's."""
+    """The text of the idempotent producer and the sequence number of the first batch. "" if there is none."""
     by = written_by(items(part, "records"))
     if by == BY_NOBODY:
         return ""
@@ -242,7 +242,7 @@ def _number(part: Body) -> int:
 
 
 def _numbers(shown: Mapping[str, tuple[str, int | None]], body: Body) -> str:
-    """The numbers of a body that these name, each in its words, but for the usual ones."""
+    """The texts of the numbers in a body that `shown` contains, except usual values."""
     return "".join(
         said.format(integer(body, name))
         for name, (said, usual) in shown.items()
@@ -298,5 +298,5 @@ def _error(error: int) -> str:
 
 
 def _short(name: str) -> str:
-    """The end of a long name, by which those of a scene are distinguished."""
+    """A name, shortened to its end if long. The names of a scene differ in their ends."""
     return name if len(name) <= 12 else f"..{name[-8:]}"

@@ -73,30 +73,30 @@ from purgatorio_wire.trace.record import DRAWN, PROFILE, WireEnd, WireEvent, Wir
 
 LATE_ROWS_NEEDED: Final = 2
 ROWS_TO_A_NEAR_ONE: Final = 10
-"""Rows that are late by little are no accident where one of so many is."""
+"""Slightly late rows count for VIOLATED if late rows are at least one of so many decided rows."""
 ROWS_TO_A_DOUBT: Final = 4
-"""One that is late by little and did not come again leaves a doubt where it is one of so many."""
+"""Slightly late rows count for UNKNOWN if late rows are at least one of so many decided rows."""
 FAR_GAPS: Final = 0.25
-"""Late by so much of the gap is far."""
+"""A row that is late by less than this part of the gap is slightly late."""
 LOST_GAPS: Final = 0.9
 """A forgotten request is late by the whole gap. In random scenes, which have thousands of rows, smaller lateness
 does not count."""
 
 
 def unmet(asked: set[tuple[str, str]], decided: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """What was asked and not decided; who names no way asks for any."""
+    """The pairs in `asked` (a scene or clause, a cause) without a decided row. Any decided cause meets the cause ""."""
     held = list(decided)
     return sorted(asked - {*held, *((what, "") for what, _ in held)})
 
 
 def counting(late: Iterable[Row], decided: int) -> list[Row]:
-    """The late rows of one clause, cause and scene that count, of so many that were decided."""
+    """The late rows that count, among those of one clause, cause and scene. `decided`: the number of decided rows."""
     rows = list(late)
     return [row for row in rows if row.gaps >= FAR_GAPS or len(rows) * ROWS_TO_A_NEAR_ONE >= decided]
 
 
 def repeats(late: Iterable[Row], decided: int) -> bool:
-    """Whether late rows of one clause, cause and scene, of so many that were decided, are more than an accident."""
+    """Whether at least LATE_ROWS_NEEDED late rows of one clause, cause and scene count and do not overlap in time."""
     apart, free_t = 0, -1
     for row in sorted(counting(late, decided), key=lambda one: one.late[1]):
         if row.late[0] > free_t:
@@ -106,7 +106,7 @@ def repeats(late: Iterable[Row], decided: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """What all scenes of a trace are judged by: the bounds, what was offered, and what was ever answered."""
+    """The data for all scenes of a trace: the bounds, the offered versions, and the versions with a response."""
 
     bounds: Bounds
     offered: Mapping[str, tuple[int, int]]
@@ -172,21 +172,21 @@ JUDGES: Final[tuple[tuple[str, Judge], ...]] = (
     ("C1", _of_bounds(unread_answers)),
     ("Q1", _of_bounds(quotas)),
 )
-"""What judges a scene, each with the clauses that it has rows of."""
+"""The functions that judge a scene, each with the clauses of its rows."""
 
 
 def judge_scene(wire: Wire, scene: Scene) -> list[Row]:
-    """Every row of a scene. If a judging function raises, which is an error of ours, its clauses get a row that says
-    so (`RowStatus.FAILED`), in addition to the rows before."""
+    """All rows of a scene. If a judging function raises, which is an error of Purgatorio, each of its clauses gets a
+    `RowStatus.FAILED` row after the rows so far."""
     rows: list[Row] = []
     try:
         topics = Topics.of(scene.exchanges)
-    except Exception as error:  # whatever it is, the other scenes are judged
+    except Exception as error:  # the other scenes are judged all the same
         return _failures(" ".join(clauses for clauses, _ in JUDGES), scene.name, error)
     for clauses, judge in JUDGES:
         try:
             rows.extend(judge(wire, scene, topics))
-        except Exception as error:  # and so are the other clauses
+        except Exception as error:  # the other clauses are judged all the same
             rows.extend(_failures(clauses, scene.name, error))
     return rows
 
@@ -198,8 +198,8 @@ def _failures(clauses: str, what: str, error: Exception) -> list[Row]:
 
 @dataclass(slots=True)
 class Tallied:
-    """What the rows of one clause came to. By scene and cause, which is what a row asks: the `late` rows, what was
-    `decided` at all, and of what could not be (`open`) the first reason."""
+    """The totals of the rows of one clause. By scene and cause: the `late` rows, the number of `decided` rows, and the
+    first reason of undecided rows (`open`)."""
 
     occasions: int = 0
     undecided: int = 0
@@ -208,17 +208,17 @@ class Tallied:
     decided: Counter[tuple[str, str]] = field(default_factory=Counter)
     open: dict[tuple[str, str], str] = field(default_factory=dict)
     doubts: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Undecided rows that are late as what was forgotten is."""
+    """The number of forgotten rows: undecided rows that are late by at least LOST_GAPS of the gap."""
     busy: dict[str, str] = field(default_factory=dict)
-    """The causes, in all scenes, whose late rows say nothing because the broker is busy, and what shows it."""
+    """The causes whose late rows do not count because the broker is busy, each with the row's text that shows it."""
     asked: set[tuple[str, str]] = field(default_factory=set)
-    """What scenes say that they ask."""
+    """The pairs of scene and cause that scenes declare to test."""
     failed: Failure | None = None
-    """How judging it failed, the first time."""
+    """The first error of Purgatorio while judging the clause."""
 
     def add(self, scene: str, row: Row) -> None:
-        """Count one row of a scene, given by its name without the repetition. Drawn scenes ask nothing of their own, so
-        nothing is open where they leave a row undecided."""
+        """Count one row of a scene. `scene`: its name without the repetition. Random scenes declare no tests, so their
+        undecided rows leave nothing open."""
         if row.held is RowStatus.FAILED:
             self.failed = self.failed or row.failure
             return
@@ -244,11 +244,11 @@ class Tallied:
             self.late[scene, row.cause].append(row)
 
     def _asked(self, cause: str) -> int:
-        """How many rows of a cause were decided, in all scenes."""
+        """The number of decided rows of a cause in all scenes."""
         return sum(count for (_, other), count in self.decided.items() if other == cause)
 
     def violations(self) -> list[Row]:
-        """The rows that break it: those broken, and those late that were not alone."""
+        """The rows that violate the clause: the broken rows, and late rows that repeat."""
         late = [
             row
             for key, rows in self.late.items()
@@ -260,7 +260,7 @@ class Tallied:
     def result(
         self, clause: str, end: WireEnd, told: Callable[[Violation], None] | None = None
     ) -> ClauseResult:
-        """The verdict. `end`: why there was no occasion, if there was none; `told` is called with every violation."""
+        """The verdict. `end` has the reasons for missing occasions. `told` is called with every violation."""
         causes: dict[str, Cause] = defaultdict(Cause)
         for row in self.violations():
             violation = Violation(clause, row.subject, row.cause, row.events, row.allowed, row.seen)
@@ -312,7 +312,7 @@ class Tallied:
 
 
 def tally(wire: Wire, played: Iterable[Scene]) -> dict[str, Tallied]:
-    """The rows of scenes, by clause."""
+    """The totals of the rows of all scenes, by clause."""
     tallies = {clause: Tallied() for clause in WIRE_CLAUSES}
     for scene in played:
         for row in judge_scene(wire, scene):
@@ -324,7 +324,7 @@ def tally(wire: Wire, played: Iterable[Scene]) -> dict[str, Tallied]:
 
 
 def judge_trace(trace: WireTrace, told: Callable[[Violation], None] | None = None) -> RunResult:
-    """The verdicts of a trace, as `purgatorio check` prints them. `told` is called with every violation."""
+    """The verdicts on a trace, in the format of `purgatorio check`. `told` is called with every violation."""
     header = trace.header
     problems = _problems(trace)
     if header is None:
@@ -364,7 +364,7 @@ def subject_of(header: WireHeader) -> str:
 
 
 def _as_header(header: WireHeader) -> Header:
-    """For who shows a run next to its constants."""
+    """The header in the format of other traces, for code that shows the constants of a run."""
     return Header(header.run, Implementation(subject_of(header), "", ""), PROFILE, params=header.params)
 
 

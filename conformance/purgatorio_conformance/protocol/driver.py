@@ -32,7 +32,7 @@ from purgatorio_conformance.protocol.free_play import drive_free, free_programs
 from purgatorio_conformance.protocol.gate_play import Plays
 from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.gate_steps import STEPS_S
-from purgatorio_conformance.protocol.gates import GatedRun, Way, takes_steps
+from purgatorio_conformance.protocol.gates import Effort, GatedRun, Way, takes_steps
 from purgatorio_conformance.protocol.jdwp import AGENT, Listening
 from purgatorio_conformance.protocol.lines import ANY_CLASS, Lines
 from purgatorio_conformance.protocol.message import STEP, Description
@@ -46,8 +46,9 @@ from purgatorio_conformance.protocol.proof import Proof
 from purgatorio_conformance.protocol.real_time import drive_real
 from purgatorio_conformance.protocol.run_record import Account
 from purgatorio_conformance.protocol.scope import crossed_pairs, longest_of_scope_ns, scope, scope_delays
-from purgatorio_conformance.protocol.session import Drive, Listener, Session
-from purgatorio_conformance.protocol.small_program import delays_for
+from purgatorio_conformance.protocol.script import ScriptPlayer
+from purgatorio_conformance.protocol.session import Drive, Listener, OwnPeer, Session
+from purgatorio_conformance.protocol.small_program import SmallProgram, delays_for
 from purgatorio_conformance.protocol.timeline import fitted, shape_of, timeline
 from purgatorio_conformance.protocol.virtual_time import (
     VirtualClock,
@@ -194,10 +195,16 @@ def _can_play(description: Description, part: Part, mode: Mode) -> bool:
     return True
 
 
+def _plays_all(program: SmallProgram) -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class CommandSubject:
     """A program, one part of it, driven in one manner; made by `command_subjects`. See `Subject`. `lines`: the classes
-    at whose lines threads are stopped, if it runs on a JVM that can be asked for that."""
+    at whose lines threads are stopped, if it runs on a JVM that can be asked for that. `effort`, `ways`: how
+    much is played and how, where that does not follow from the number of operations and the mode; `leaves_out`: small
+    programs that are not played."""
 
     command: tuple[str, ...]
     description: Description
@@ -209,6 +216,9 @@ class CommandSubject:
     listener: Listener | None = field(default=None, compare=False)
     account: Account = field(default_factory=Account, compare=False)
     lines: str | None = None
+    effort: Effort | None = None
+    ways: tuple[Way, ...] = ()
+    leaves_out: Callable[[SmallProgram], bool] = _plays_all
 
     @property
     def name(self) -> str:
@@ -277,9 +287,7 @@ class CommandSubject:
     def _record(self, plan: Plan, out_path: Path, progress: Progress) -> None:
         run = run_of_file(out_path)
         limits = self._limits(plan)
-        clock = VirtualClock(
-            start_of_clock(plan.seed, self.description, later=_PLACES_LATER.get(self.mode, 0))
-        )
+        clock = VirtualClock(self._begins_ns(plan, _PLACES_LATER.get(self.mode, 0)))
         if self.mode == "virtual-scope":
             # Its programs are about what a tick is no boundary of; the other ways come to those.
             clock.now_ns -= clock.now_ns % max(self.tick_ns, self.description.unit_ns)
@@ -297,7 +305,7 @@ class CommandSubject:
                 self.account.waiting = talked.waiting()
                 raise
             finally:
-                self.account.errors, self.account.erred = talked.errors(), talked.erred
+                self.account.errors, self.account.erred = self._told(child, talked.errors()), talked.erred
                 self.account.doubted, self.account.refused = talked.doubted(), talked.refused
                 if errors := child.errors():
                     out_path.with_name(f"{run}.stderr").write_bytes(errors)
@@ -317,9 +325,21 @@ class CommandSubject:
         late_ns = self.description.late_ns
         return None if late_ns is None else late_ns + self.late_slack_ns
 
+    def _told(self, child: OwnPeer, errors: str) -> str:
+        """The errors of calls, with what else is known of them."""
+        return errors
+
+    def _begins_ns(self, plan: Plan, later: int = 0) -> int:
+        """Where virtual time begins."""
+        return start_of_clock(plan.seed, self.description, later=later)
+
+    def player(self, limits: ChildLimits | None = None) -> ScriptPlayer:
+        """The program, started for scripts."""
+        return ScriptPlayer(self.command, limits or self.limits)
+
     def _proof(self, plan: Plan, trace: Path) -> Proof:
         return Proof(
-            self.command,
+            self.player,
             self.description,
             self.part,
             self.virtual,
@@ -327,7 +347,7 @@ class CommandSubject:
             self._limits(plan),
             self.account,
             trace,
-            start_of_clock(plan.seed, self.description),
+            self._begins_ns(plan),
             partial(self._again, plan),
         )
 
@@ -336,18 +356,29 @@ class CommandSubject:
     ) -> tuple[Account, SubjectFailed | None]:
         """What comes of this order, or of the whole plan, in a program started again, with twice the patience. The
         trace of what fails is kept at `path`."""
+        account, failure = self._recorded_again(plan, path, order)
+        if failure is None:
+            path.unlink()
+        return account, failure
+
+    def _recorded_again(
+        self, plan: Plan, path: Path, order: PlayedOrder | None, listener: Listener | None = None
+    ) -> tuple[Account, SubjectFailed | None]:
         limits = self._limits(plan)
         patient = replace(limits, silence_s=2 * limits.silence_s)
-        again = replace(self, account=Account(only=order), limits=patient, listener=None)
+        again = replace(self, account=Account(only=order), limits=patient, listener=listener)
         try:
             again._record(plan, path, silent)
         except SubjectFailed as failure:
             return again.account, failure
-        path.unlink()
         return again.account, None
 
+    def play_again(self, path: Path, order: PlayedOrder, listener: Listener) -> SubjectFailed | None:
+        """One order of a run of small programs in a program started again, recorded at `path`; how it failed."""
+        return self._recorded_again(self.shape.make(1, 1, 1, self.tick_ns), path, order, listener)[1]
+
     @contextmanager
-    def _child(self, limits: ChildLimits) -> Iterator[tuple[LineChild, Lines | None]]:
+    def _child(self, limits: ChildLimits) -> Iterator[tuple[OwnPeer, Lines | None]]:
         """The program, and its lines if its threads are to be stopped at them."""
         if self.lines is None or not self.held:
             with LineChild(self.name, self.command, limits) as child:
@@ -363,7 +394,7 @@ class CommandSubject:
     def _drive(
         self,
         session: Session,
-        child: LineChild,
+        child: OwnPeer,
         lines: Lines | None,
         clock: VirtualClock,
         plan: Plan,
@@ -391,39 +422,46 @@ class CommandSubject:
         elif self.mode == "real-free":
             drive_free(drive)
         elif self.mode.endswith("-periodic"):
-            drive_periodic(drive, virtual)
+            self._drive_periodic(drive, virtual)
         else:
             with child.on_one_processor() if self.virtual else nullcontext():
                 self._drive_plan(drive, child, clock, plan)
         session.finish()
 
+    def _drive_periodic(self, drive: Drive, clock: VirtualClock | None) -> None:
+        drive_periodic(drive, clock)
+
     def _drive_small(
         self,
         drive: Drive,
-        child: LineChild,
+        child: OwnPeer,
         lines: Lines | None,
         clock: VirtualClock | None,
         judge: Callable[[], bool],
     ) -> None:
         if lines is not None and not lines.connect():
             raise child.failed("died", "its JVM no longer answers the debugger's protocol")
-        plays = Plays(drive.session, self.description, self.part, clock, lines=lines, judge=judge)
-        self.account.plays = plays.played
         # In real time each expiry is waited for.
         part = 1 if self.virtual else 4
-        crossed = min(_CROSSED_MOST, drive.operations // 30) // part
+        effort = Effort(
+            drawn=min(_DRAWN_MOST, drive.operations // 2),
+            scope=drive.operations,
+            crossed=min(_CROSSED_MOST, drive.operations // 30) // part,
+            stepped=_STEPPED_MOST // part,
+        )
+        effort = self.effort or effort
+        judged = judge if effort.ends else None
+        plays = Plays(drive.session, self.description, self.part, clock, lines=lines, judge=judged)
+        self.account.plays = plays.played
         run = GatedRun(
             plays,
             lambda share: drive.tell(int(share * drive.operations)),
             drive.seed,
-            min(_DRAWN_MOST, drive.operations // 2),
-            drive.operations,
-            crossed,
-            _STEPPED_MOST // part,
+            effort,
         )
         self.account.orders = run.orders
         try:
-            run.drive(self._ways(), self.account.only)
+            run.drive(self._ways(), self.account.only, self.leaves_out)
         except SubjectFailed:
             self.account.under_way, self.account.broke_off = plays.under_way, True
             raise
@@ -435,6 +473,8 @@ class CommandSubject:
             self.account.lost = lines.unknown
 
     def _ways(self) -> Sequence[Way]:
+        if self.ways:
+            return self.ways
         if self.mode == "virtual-scope":
             return ("scope",)
         if self.mode.endswith("-lines"):
@@ -445,7 +485,7 @@ class CommandSubject:
         alone = self.virtual or "virtual-time" not in self.description.capabilities
         return ("orders", "drawn") if alone else ("orders",)
 
-    def _drive_plan(self, drive: Drive, child: LineChild, clock: VirtualClock, plan: Plan) -> None:
+    def _drive_plan(self, drive: Drive, child: OwnPeer, clock: VirtualClock, plan: Plan) -> None:
         real = self.mode == "real"
         one_lane = self.description if real else replace(self.description, lanes=1)
         fit = fitted(plan, self.shape, self.part, one_lane)

@@ -81,27 +81,34 @@ class _Choice:
     among: int
 
 
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is played of what has no end: `drawn` random programs; of the scope so many programs of one caller
+    (`scope`), of two callers in all their orders (`crossed`), and so many whose calls are stopped at each of their
+    steps (`stepped`). `ends`: a promise that is broken ends the run."""
+
+    drawn: int = 0
+    scope: int = 0
+    crossed: int = 0
+    stepped: int = 0
+    ends: bool = True
+
+
 class GatedRun:
-    """One run with gates. `tell`: called with the share of the whole that was played, roughly. `drawn`: so many
-    programs are drawn, by the seed."""
+    """One run with gates. `tell`: called with the share of the whole that was played, roughly. Random programs are
+    drawn by the seed."""
 
     def __init__(
         self,
         plays: Plays,
         tell: Callable[[float], None] = lambda share: None,
         seed: int = 1,
-        drawn: int = 0,
-        scope: int = 0,
-        crossed: int = 0,
-        stepped: int = 0,
+        effort: Effort | None = None,
     ) -> None:
         self._plays = plays
         self._tell = tell
         self._seed = seed
-        self._most_drawn = drawn
-        self._most_of_scope = scope
-        self._most_crossed = crossed
-        self._most_stepped = stepped
+        self._effort = effort or Effort()
         self._counts: list[int] = []
         self._size_of: dict[str, int] = {}
         """Of the scope's programs of two callers how many there are, by size, and in which place there each is."""
@@ -148,7 +155,7 @@ class GatedRun:
         """As many of the scope's programs of two callers as are wanted: those of the first size, and a third as many
         that are larger. `stepped`: whose calls are stopped at their steps."""
         plays, description, virtual = self._plays, self._plays.description, self._plays.clock is not None
-        most = self._most_stepped if stepped else self._most_crossed
+        most = self._effort.stepped if stepped else self._effort.crossed
         for count, programs in crossed(plays.part, plays.delays, description):
             taken = 0.0
             if not stepped:
@@ -206,7 +213,7 @@ class GatedRun:
         leap_ns, turn_ns = longest_of_scope_ns(plays.delays, description), turn_of(description)
         rest_ns = 4 * (plays.delays.far_ns + plays.late_ns)
         until_s = time.monotonic() + SCOPE_S
-        whole, left = 0, self._most_of_scope
+        whole, left = 0, self._effort.scope
         for size, programs in enumerate(scope(plays.part, plays.delays, description), 1):
             fit = [one for one in programs if (one.name == only.program if only else not leaving_out(one))]
             done: Counter[str] = Counter()
@@ -225,7 +232,7 @@ class GatedRun:
                 plays.in_turn(program, leap_ns)
                 done[program.looks_for] += 1
                 left -= 1
-                self._tell(1 - left / self._most_of_scope)
+                self._tell(1 - left / self._effort.scope)
             cut = BROKEN if plays.broken else ""
             self.orders += [Orders(SmallProgram(f"size {size}", one, ()), done[one], cut=cut) for one in done]
             before = f"all {whole:,} programs up to size {size - 1}; " if whole else ""
@@ -324,7 +331,7 @@ class GatedRun:
         plays, virtual = 0, self._plays.clock is not None
         why: str | None = None
         self._plays.start(self._gates_of_drawn())
-        for number in range(self._most_drawn if virtual else self._most_drawn // 5):
+        for number in range(self._effort.drawn if virtual else self._effort.drawn // 5):
             program = self._drawn(f"{DRAWN}{self._seed}-{number}")
             if leaving_out(program):
                 continue
@@ -336,7 +343,7 @@ class GatedRun:
             draws = random.Random(program.name)
             self._play(program, [], draws, self._steps.drawn(program, draws))
             plays += 1
-            tell(number / self._most_drawn)
+            tell(number / self._effort.drawn)
             if virtual and plays % _DRAWN_BEFORE_REST == 0:
                 self._plays.come_to_rest()
         self._plays.come_to_rest()

@@ -7,9 +7,10 @@ sends events for everything else that happens.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final
+from typing import Annotated, Final, get_args
 
 import orjson
 
@@ -223,24 +224,13 @@ Call = (
     | Stop
 )
 
-CALLS: Final[Mapping[str, type[Call]]] = {
-    "describe": Describe,
-    "start": Start,
-    "add": Add,
-    "cancel": Cancel,
-    "repeat": Repeat,
-    "reset": Reset,
-    "advance": Advance,
-    "register": Register,
-    "ready": Ready,
-    "check": Check,
-    "cancel_key": CancelKey,
-    "force": Force,
-    "go": Go,
-    "gauge": Gauge,
-    "quiesce": Quiesce,
-    "stop": Stop,
-}
+
+def _words(kind: type[object]) -> str:
+    """`cancel_key` of CancelKey."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
+
+
+CALLS: Final[Mapping[str, type[Call]]] = {_words(kind): kind for kind in get_args(Call)}
 """What the driver asks, by `m`."""
 
 _NAME_OF: Final[Mapping[type[Call], str]] = {record: name for name, record in CALLS.items()}
@@ -416,20 +406,9 @@ class Held:
 
 
 Happening = Fired | Completed | Expired | Armed | Disarmed | Enter | Leave
-Said = Description | Answer | Held | Happening
+Said = Description | Answer | Happening | Held
 
-SAID: Final[Mapping[str, type[Said]]] = {
-    "description": Description,
-    "answer": Answer,
-    "fired": Fired,
-    "completed": Completed,
-    "expired": Expired,
-    "armed": Armed,
-    "disarmed": Disarmed,
-    "enter": Enter,
-    "leave": Leave,
-    "held": Held,
-}
+SAID: Final[Mapping[str, type[Said]]] = {_words(kind): kind for kind in get_args(Said)}
 """What the subject says, by `m`."""
 
 

@@ -70,10 +70,11 @@ class Proof:
     """A run that failed, with what came of it (`account`) and its `trace`.
 
     `again`: what comes of one order of it, or of the whole run, in a program started again with twice the patience; the
-    trace of what fails is kept at the path. `begins_t`: where virtual time began.
+    trace of what fails is kept at the path. `begins_t`: where virtual time began. `player`: a fresh program, that can
+    be `killed` in the midst of a call or not.
     """
 
-    command: Sequence[str]
+    player: Callable[[ChildLimits], ScriptPlayer]
     description: Description
     part: Part
     virtual: bool
@@ -83,6 +84,7 @@ class Proof:
     trace: Path
     begins_t: int
     again: Callable[[Path, PlayedOrder | None], tuple[Account, SubjectFailed | None]]
+    killed: bool = True
 
     def of(self, failure: SubjectFailed) -> SubjectFailed:
         """The failure, or the promise that it is proved to break."""
@@ -94,7 +96,7 @@ class Proof:
             again = self.trace.with_name(f"{run_of_file(self.trace)}-deadlock.jsonl")
             if not failure.slow and (proof := self._deadlock(again, failure.stuck and not failure.idle)):
                 return breaks("P3", "deadlock", f"{failure.why}; its trace is {again.name}; {proof}")
-            if not failure.stuck and self._is_endless():
+            if self.killed and not failure.stuck and self._is_endless():
                 return breaks("P3", "endless", f"{failure.why}; {FEW}")
             if late := self.account.late:
                 clause, lost = ("T2", "run") if self.part == "timer" else ("O5", "end")
@@ -218,7 +220,7 @@ class Proof:
     def _tried(self, script: Script, limits: ChildLimits) -> FailureKind | None:
         """What comes of it in a program started again: `refused` where a call ends with an error, `endless` where one
         works on and on."""
-        with suppress(SubjectFailed), closing(ScriptPlayer(self.command, limits)) as player:
+        with suppress(SubjectFailed), closing(self.player(limits)) as player:
             played = player.tried(script)
             if played.failure is not None:
                 works = limits.work_s is not None and played.failure.busy_s >= limits.work_s

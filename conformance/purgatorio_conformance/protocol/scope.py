@@ -481,7 +481,8 @@ class _Words:
                 calls.append(replace(inside, nth=None).calls())
         places = [place for place in self.places if place in self.gates]
         pauses = draws.sample(places, draws.randint(1, len(places))) if places else []
-        after = self._after([*added]) if draws.random() < 0.5 else ()
+        # The same name is the same program in every process.
+        after = self._after(sorted(added)) if draws.random() < 0.5 else ()
         return replace(
             made, name=name, lanes=tuple(calls), pauses=tuple(pauses), before=before, after=after, fault=fault
         )

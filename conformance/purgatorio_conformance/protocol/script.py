@@ -8,7 +8,7 @@ script gives the subject a chance to run the task in time (see `late_bound_ns`).
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -16,7 +16,6 @@ from purgatorio_conformance.protocol.conversation import Conversation
 from purgatorio_conformance.protocol.describe import Part, header_of, reported
 from purgatorio_conformance.protocol.message import (
     Advance,
-    Answer,
     Call,
     Description,
     Go,
@@ -28,7 +27,7 @@ from purgatorio_conformance.protocol.message import (
     Start,
     call_name,
 )
-from purgatorio_conformance.protocol.session import Peer, Session, noted
+from purgatorio_conformance.protocol.session import OwnPeer, Peer, Session, noted
 from purgatorio_conformance.protocol.virtual_time import VirtualClock
 from purgatorio_conformance.subject.child import ChildLimits, LineChild
 from purgatorio_conformance.subject.contract import SubjectFailed
@@ -116,10 +115,9 @@ def play(
     limits: ChildLimits,
     *,
     first: int = 0,
-    errors_end: bool = False,
 ) -> tuple[Played, Conversation]:
     """Carry it out from a fresh start; it comes to rest if its time goes far enough. `first`: the number of the first
-    call; the conversation knows the next one. `errors_end`: a call that ends with an error is a failure."""
+    call; the conversation knows the next one."""
     description = replace(description, lanes=1)
     clock = VirtualClock(script.start_ns)
     recorder = Recorder(clock)
@@ -129,7 +127,7 @@ def play(
     session = Session(peer, conversation, limits, noted(lines))
     failure: SubjectFailed | None = None
     try:
-        Caller(session, clock, limits.lines + 1, errors_end=errors_end).carry_out(script, description)
+        Caller(session, clock, limits.lines + 1).carry_out(script, description)
     except SubjectFailed as failed:
         failure = failed
     events = tuple(recorder.drain(last=True))
@@ -153,14 +151,11 @@ class Caller:
     """Makes calls one after the other, and at the gates to which they lead what is planned there (`at`). `clock`: the
     driver's, in virtual time. `lines`: so many may come before a call is answered. Everything raises SubjectFailed."""
 
-    def __init__(
-        self, session: Session, clock: VirtualClock | None, lines: int, *, errors_end: bool = False
-    ) -> None:
+    def __init__(self, session: Session, clock: VirtualClock | None, lines: int) -> None:
         self.session = session
         self.clock = clock
         self.at: dict[tuple[str, str | None], AtGate] = {}
         self._lines = self._left = lines
-        self._errors_end = errors_end
 
     @property
     def now_ns(self) -> int:
@@ -182,10 +177,7 @@ class Caller:
             self._left -= 1
             if self._left < 0:
                 raise self.session.failed("flood", f"answers {call_name(call)} with more and more lines")
-            said = self.session.hear_on()
-            if isinstance(said, Answer) and said.n == number and said.err is not None and self._errors_end:
-                raise self.session.failed("refused", f"{call_name(call)} ended with {said.err!r}")
-            self.heard(said)
+            self.heard(self.session.hear_on())
 
     def heard(self, said: Said | None) -> None:
         """A thread at a gate makes its planned calls, and continues."""
@@ -215,17 +207,20 @@ class Caller:
 
 
 class ScriptPlayer:
-    """A child that plays scripts; where one has failed, the next is played to a child that is started again. Raises
-    SubjectFailed where that misbehaves before any script. Close it."""
+    """A program, or an adapter that `made` makes, that plays scripts; where one has failed, the next is played to one
+    that is started again. Raises SubjectFailed where that misbehaves before any script. Close it."""
 
-    def __init__(self, command: Sequence[str], limits: ChildLimits | None = None) -> None:
-        self._command = command
+    def __init__(
+        self, made: Sequence[str] | Callable[[], OwnPeer], limits: ChildLimits | None = None
+    ) -> None:
+        self._made = made
         self._limits = limits or _LIMITS
-        self._child: LineChild | None = None
+        self._child: OwnPeer | None = None
         self._begin()
 
-    def _begin(self) -> LineChild:
-        self._child = child = LineChild(self._command[0], self._command, self._limits)
+    def _begin(self) -> OwnPeer:
+        made = self._made
+        self._child = child = made() if callable(made) else LineChild(made[0], made, self._limits)
         self._lines: list[str] = []
         self._conversation = Conversation(Recorder(), virtual=True)
         try:
@@ -237,7 +232,7 @@ class ScriptPlayer:
         """The lines of the describing."""
         return child
 
-    def _session(self, child: LineChild) -> Session:
+    def _session(self, child: OwnPeer) -> Session:
         return Session(child, self._conversation, self._limits, noted(self._lines))
 
     def play(self, script: Script) -> Played:
@@ -249,7 +244,8 @@ class ScriptPlayer:
     def tried(self, script: Script) -> Played:
         """What the child does wrong is the failure."""
         child = self._child or self._begin()
-        child.renew()
+        if isinstance(child, LineChild):
+            child.renew()
         played, self._conversation = play(
             child, script, self.description, self._limits, first=self._conversation.calls
         )

@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -45,6 +46,22 @@ class Peer(Protocol):
 
     def end_input(self) -> None:
         """Close its input."""
+
+
+class OwnPeer(Peer, Protocol):
+    """One that is ours to end."""
+
+    def errors(self) -> bytes:
+        """What it wrote for people, the end of it."""
+
+    def on_one_processor(self) -> AbstractContextManager[None]:
+        """Within this, it shares a processor with the driver, if that makes both faster."""
+
+    def asleep(self) -> Callable[[], bool]:
+        """What tells whether all its threads wait."""
+
+    def close(self) -> None:
+        """End it."""
 
 
 Listener = Callable[[str, bytes], None]

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Final
@@ -30,8 +31,9 @@ from purgatorio_conformance.protocol.run_record import Account
 from purgatorio_conformance.protocol.script import Played, Script, ScriptPlayer, ScriptStep
 from purgatorio_conformance.protocol.session import noted
 from purgatorio_conformance.subject.child import ChildLimits
-from purgatorio_conformance.subject.contract import SubjectFailed, silent
+from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed, silent
 from purgatorio_spec.check import check_files
+from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.recording import Recording, judge
 
 _FEWER: Final = (20, 100)
@@ -60,33 +62,45 @@ class Shortest:
 
 
 def shortest(
-    command: Sequence[str],
+    player: Callable[[], ScriptPlayer],
     script: Script,
     clause: str,
     operation: str,
     *,
-    limits: ChildLimits | None = None,
     until_s: float | None = None,
 ) -> Shortest | None:
-    """The shortest script found, from one that broke `clause` for `operation` (or for a call or reading).
-    No play begins later than `until_s`, as time.monotonic counts, or else than MAX_SECONDS from now.
+    """The shortest script found, from one that broke `clause` for `operation` (or for a call or reading). `player`:
+    starts the program. No play begins later than `until_s`, as time.monotonic counts, or else than MAX_SECONDS from
+    now.
 
     None where the violation does not come again, as with a program that does not behave the same twice, or where the
     program misbehaves on the way.
     """
+    return _shortest(
+        player, player, script, clause, operation, lambda played: breaks(played, clause), until_s
+    )
+
+
+def _shortest(
+    player: Callable[[], ScriptPlayer],
+    last: Callable[[], ScriptPlayer],
+    script: Script,
+    clause: str,
+    operation: str,
+    shows: Callable[[Played], bool],
+    until_s: float | None,
+) -> Shortest | None:
+    """What `shows` it, also to a program that `last` starts."""
     with suppress(SubjectFailed):
-        with closing(ScriptPlayer(command, limits)) as player:
-            search = ScriptSearch(
-                lambda tried: breaks(player.play(tried), clause), player.description, until_s
-            )
+        with closing(player()) as tries:
+            search = ScriptSearch(lambda tried: shows(tries.tried(tried)), tries.description, until_s)
             found = search.reduced(script, operation)
         if found is not None:
-            with closing(ScriptPlayer(command, limits)) as fresh:
-                played = fresh.play(found)
-            if breaks(played, clause):
-                return Shortest(
-                    clause, found, Recording(played.header, played.events), played.session, search.plays
-                )
+            with closing(last()) as fresh:
+                played = fresh.tried(found)
+            if shows(played):
+                recording = Recording(played.header, played.events)
+                return Shortest(clause, found, recording, played.session, search.plays)
     return None
 
 
@@ -97,18 +111,24 @@ def shortest_of_run(
 
     A smaller plan of the same seed is tried first, for a long script is slow to cut down. `folder` is for its trace.
     """
-    for path, _ in _shorter(subject, trace, seed, operations, folder):
-        until_s = time.monotonic() + MAX_SECONDS
-        run = check_files([path]).runs[0]
-        causes = run.clauses[clause].causes.values() if clause in run.clauses else ()
-        # What comes after the violation is of no use, unless it is something that never came.
-        for until, first in product((True, False), [cause.examples[0] for cause in causes]):
-            script = script_of(path, subject.part, max(first.events) if until else None)
-            found = shortest(
-                subject.command, script, clause, first.subject, limits=subject.limits, until_s=until_s
-            )
-            if found is not None:
-                return found
+    paths = (path for path, _ in _shorter(subject, trace, seed, operations, folder))
+    shown = (shortest_of_trace(subject, path, clause) for path in paths)
+    return next(filter(None, shown), None)
+
+
+def shortest_of_trace(
+    subject: CommandSubject, trace: Path, clause: str, seconds: float = MAX_SECONDS
+) -> Shortest | None:
+    """The same, from this trace alone."""
+    until_s = time.monotonic() + seconds
+    run = check_files([trace]).runs[0]
+    causes = run.clauses[clause].causes.values() if clause in run.clauses else ()
+    # What comes after the violation is of no use, unless it is something that never came.
+    for until, first in product((True, False), [cause.examples[0] for cause in causes]):
+        script = script_of(trace, subject.part, max(first.events) if until else None)
+        found = shortest(subject.player, script, clause, first.subject, until_s=until_s)
+        if found is not None:
+            return found
     return None
 
 
@@ -119,21 +139,27 @@ def shortest_hang(
     see `shortest_of_run`."""
     hasty = replace(subject, limits=ChildLimits(silence_s=_HASTY_S))
     for path, hung in _shorter(hasty, trace, seed, operations, folder):
-        if hung is None:
-            continue
-        script = script_of(path, subject.part, last=hung)
-        with suppress(SubjectFailed), closing(ScriptPlayer(subject.command, hasty.limits)) as player:
-            search = ScriptSearch(lambda tried: _hangs(player.tried(tried)), subject.description)
-            found = search.reduced(script, hung.id if isinstance(hung, Add | Register) else "")
-            if found is None:
-                continue
-            with closing(ScriptPlayer(subject.command, ChildLimits(silence_s=_PATIENT_S))) as fresh:
-                played = fresh.tried(found)
-            if _hangs(played):
-                return Shortest(
-                    "hang", found, Recording(played.header, played.events), played.session, search.plays
-                )
+        if hung is not None and (found := shortest_failure(subject, path, hung, "hang")) is not None:
+            return found
     return None
+
+
+def shortest_failure(
+    subject: CommandSubject, trace: Path, last: Call, kind: FailureKind, seconds: float = MAX_SECONDS
+) -> Shortest | None:
+    """The shortest script found that ends so, from a recorded run in virtual time that did, with this call."""
+
+    def shows(played: Played) -> bool:
+        raised = kind == "refused" and any(event.err is not None for event in played.events)
+        return raised or (played.failure is not None and played.failure.kind == kind)
+
+    patient_s = min(_PATIENT_S, _PATIENT_S if subject.limits is None else subject.limits.silence_s)
+    hasty, patient = (
+        partial(subject.player, ChildLimits(silence_s=silence_s)) for silence_s in (_HASTY_S, patient_s)
+    )
+    script = script_of(trace, subject.part, last=last)
+    whose = last.id if isinstance(last, Add | Register) else ""
+    return _shortest(hasty, patient, script, kind, whose, shows, time.monotonic() + seconds)
 
 
 def _shorter(
@@ -152,23 +178,18 @@ def _shorter(
     yield trace, subject.account.oldest and subject.account.oldest[1]
 
 
-def _hangs(played: Played) -> bool:
-    return played.failure is not None and played.failure.kind == "hang"
-
-
-def order_of_run(subject: CommandSubject, trace: Path, clause: str, path: Path) -> tuple[str, ...]:
-    """The session of the one order that broke a clause in this gated run, executed again in a new process; its trace
-    is at `path`. Empty if it does not break the clause again, as with barrier releases, whose threads may not meet."""
-    run = check_files([trace]).runs[0]
+def order_of_run(subject: CommandSubject, run: RunResult, clause: str, path: Path) -> tuple[str, ...]:
+    """The session of the one order that broke a clause in this run of small programs, executed again in a new process;
+    its trace is at `path`. Empty if it does not break the clause again, as with barrier releases, whose threads may not
+    meet."""
     for order in to_play_again(run.clauses[clause], subject.account.plays) if clause in run.clauses else ():
         session: list[str] = []
-        again = replace(subject, listener=noted(session), account=Account(only=order))
-        with suppress(SubjectFailed):
-            again.run(subject.shape.make(1, 1, 1, subject.tick_ns), path, silent)
-            judged = check_files([path]).runs[0]
-            if judged.breaks(clause):
-                causes = judged.clauses[clause].causes
-                return from_its_start(session, next(iter(causes.values())).examples[0].subject)
+        subject.play_again(path, order, noted(session))
+        # A program that no longer starts leaves no trace.
+        judged = check_files([path]).runs[0] if path.exists() else None
+        if judged is not None and judged.breaks(clause):
+            causes = judged.clauses[clause].causes
+            return from_its_start(session, next(iter(causes.values())).examples[0].subject)
     return ()
 
 

@@ -76,7 +76,7 @@ _GARBAGE_MOST: Final = 120
 _GARBAGE_MOST_AT_LINES: Final = 1_200
 """So many where only the purge is stopped, at lines to which nothing else comes, next to a few calls: Kafka's interval
 is 1,000."""
-_LOOKS_MORE: Final = 50
+LOOKS_MORE: Final = 50
 """More than what a purge may have missed: one operation a thread."""
 _LOOKS_MOST: Final = 2_000
 
@@ -372,7 +372,7 @@ def delays_for(description: Description, far_ns: int, purge_ns: int = 0) -> Dela
         // unit_ns
         * unit_ns,
         min(interval, _GARBAGE_MOST_AT_LINES),
-        _LOOKS_MORE + interval if interval < _LOOKS_MOST else 0,
+        LOOKS_MORE + interval if interval < _LOOKS_MOST else 0,
         max(soon_ns, min(purge_ns, far_ns) // unit_ns * unit_ns),
     )
 

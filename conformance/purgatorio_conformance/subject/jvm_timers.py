@@ -1,18 +1,25 @@
-"""Timers of the JVM other than netty's: the timers of the JDK, Vert.x's and Jetty's from PySpark's jars, Debian's
-Caffeine.
+"""Timers of the JVM: netty's `HashedWheelTimer`, Vert.x's and Jetty's timers from PySpark's jars, the timers of the
+JDK, and Debian's Caffeine and older netty, if they are installed.
 
-docs/measured/subjects.md has the documented promises of each timer. If a bound is not documented, the subject does not
+The promises of the profile `netty-hashed-wheel`: a task is never early, and is at most a tick late, plus the lateness
+of the machine. docs/measured/subjects.md has the documented promises of each timer. If a
+bound is not documented, the subject does not
 declare the bound, and the clause is SKIPPED.
 """
 
 import zipfile
+from dataclasses import replace
 from typing import Final
 
+from purgatorio_conformance.subject.child import ChildLimits
+from purgatorio_conformance.subject.contract import LATE_SLACK_NS
 from purgatorio_conformance.subject.java_build import installed_jar, pyspark_jars
 from purgatorio_conformance.subject.jvm import JvmSubject
 from purgatorio_conformance.subject.plan import MAX_DELAY_NS, MS, PlanShape
 from purgatorio_spec.trace.record import TimerConstants
 
+_NETTY_WHEEL: Final = "io.netty.util.HashedWheelTimer"
+_DENSE: Final = PlanShape(span_ns=50 * MS, longest_ns=200 * MS)
 _MILLISECONDS: Final = PlanShape(unit_ns=MS, least_ns=-(MAX_DELAY_NS // MS * MS))
 _CAFFEINE_TICK_NS: Final = 1 << 30
 _VERTX_NEEDS: Final = (
@@ -119,3 +126,48 @@ def _jetty_version() -> str:
         return "of unknown version"
     found = [line.removeprefix("version=") for line in said.splitlines() if line.startswith("version=")]
     return found[0].strip() if found else "of unknown version"
+
+
+def netty_wheel(
+    tick_ns: int,
+    wheel_size: int,
+    *,
+    max_pending: int = 0,
+    dense: bool = False,
+    limits: ChildLimits | None = None,
+    command: tuple[str, ...] = (),
+) -> JvmSubject:
+    """The wheel of PySpark's netty. `max_pending` above 0 makes netty refuse adds beyond it (recorded as `err`).
+
+    `dense`: all timers within a few ticks, so that cancels fall into the moment in which a bucket is emptied.
+    """
+    limited = f"-max{max_pending}" if max_pending else ""
+    return JvmSubject(
+        name=_wheel_name("netty", tick_ns, wheel_size, dense) + limited,
+        adapter="NettyWheel",
+        implementation=_NETTY_WHEEL,
+        profile="netty-hashed-wheel",
+        tick_ns=tick_ns,
+        constants=TimerConstants(
+            tick_ns=tick_ns, wheel_size=wheel_size, early_ns=0, late_ns=tick_ns + LATE_SLACK_NS
+        ),
+        libraries=lambda jars: [jars.netty_common],
+        options={"wheel_size": wheel_size, "max_pending": max_pending},
+        shape=_DENSE if dense else PlanShape(),
+        counts=True,
+        limits=limits,
+        command=command,
+    )
+
+
+def debian_netty_wheel(tick_ns: int, wheel_size: int, *, dense: bool = False) -> JvmSubject:
+    """The wheel of Debian's `libnetty-java`; running it raises SubjectFailed, kind `unavailable`, where it is not."""
+    return replace(
+        netty_wheel(tick_ns, wheel_size, dense=dense),
+        name=_wheel_name("debian-netty", tick_ns, wheel_size, dense),
+        libraries=lambda _: [installed_jar("debian-netty", "netty-common", "libnetty-java")],
+    )
+
+
+def _wheel_name(family: str, tick_ns: int, wheel_size: int, dense: bool) -> str:
+    return f"{family}-tick{tick_ns // MS}-wheel{wheel_size}{'-dense' if dense else ''}"

@@ -8,15 +8,9 @@ from pathlib import Path
 from typing import Final, Literal
 
 from purgatorio_conformance.protocol.describe import Part
+from purgatorio_conformance.protocol.driver import CommandSubject
 from purgatorio_conformance.suite.contract import Promise, PurgatoryFactory, TimerFactory
-from purgatorio_conformance.suite.gated import (
-    PlayedSession,
-    Under,
-    of_purgatory,
-    of_timer,
-    play,
-    scenarios_of,
-)
+from purgatorio_conformance.suite.gated import PlayedSession, of_purgatory, of_timer, play, scenarios_of
 from purgatorio_conformance.suite.program import LongRun, PlanProgram, Program, Scenario
 from purgatorio_conformance.suite.real_time import SubjectFactory, plan_scenario, run_plan
 from purgatorio_spec.clause.registry import CLAUSES
@@ -57,21 +51,21 @@ class Subject:
 
 
 def timer_subject(promise: Promise, factory: TimerFactory) -> Subject:
-    return subject_under(of_timer(promise, factory))
+    return driven_subject(promise, of_timer(promise, factory))
 
 
 def purgatory_subject(promise: Promise, factory: PurgatoryFactory) -> Subject:
-    return subject_under(of_purgatory(promise, factory))
+    return driven_subject(promise, of_purgatory(promise, factory))
 
 
-def subject_under(under: Under) -> Subject:
+def driven_subject(promise: Promise, under: CommandSubject) -> Subject:
     """What is driven in virtual time."""
 
     def carry_out(program: Program) -> Judged:
         assert isinstance(program, LongRun), "plans are for real time"
         return play(program, under)
 
-    return Subject(under.promise, carry_out)
+    return Subject(promise, carry_out)
 
 
 def real_time_subject(promise: Promise, factory: SubjectFactory, folder: Path) -> Subject:

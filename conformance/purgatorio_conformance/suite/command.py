@@ -8,16 +8,10 @@ the next run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from purgatorio_conformance.protocol.describe import Part, header_of, profile_of
+from purgatorio_conformance.protocol.describe import profile_of
 from purgatorio_conformance.protocol.message import Description
-from purgatorio_conformance.protocol.script import Played, Script, ScriptPlayer
-from purgatorio_conformance.subject.contract import SubjectFailed
 from purgatorio_conformance.subject.plan import HUGE_NS, MS
-from purgatorio_conformance.suite.case import Kind, Subject, subject_under
 from purgatorio_conformance.suite.contract import CAPABILITIES, OFFERS, Promise
-from purgatorio_conformance.suite.gated import of_command
 
 
 def command_promise(description: Description) -> Promise:
@@ -57,33 +51,3 @@ def command_promise(description: Description) -> Promise:
         catch_up=description.catch_up,
         turn=description.turn,
     )
-
-
-class CommandPlayer:
-    """Plays scripts to the program at `command` (arguments, no shell). Close it."""
-
-    def __init__(self, command: Sequence[str], description: Description, kind: Kind) -> None:
-        self._command = tuple(command)
-        self._description = description
-        self._part: Part = "purgatory" if kind == "purgatory" else "timer"
-        self._player: ScriptPlayer | None = None
-
-    def subject(self, promise: Promise) -> Subject:
-        """For the cases."""
-        return subject_under(of_command(promise, self._part, self._description, self._command, self.tried))
-
-    def tried(self, script: Script) -> Played:
-        """What the child does wrong is the failure."""
-        try:
-            self._player = self._player or ScriptPlayer(self._command)
-            return self._player.tried(script)
-        except SubjectFailed as failure:
-            header = header_of(
-                self._description, self._part, run="script", virtual=True, late_slack_ns=0, params={}
-            )
-            return Played(header, (), (), failure)
-
-    def close(self) -> None:
-        """End the child."""
-        if self._player is not None:
-            self._player.close()

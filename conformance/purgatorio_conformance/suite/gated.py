@@ -11,45 +11,32 @@ from __future__ import annotations
 
 import re
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import orjson
 
-from purgatorio_conformance.protocol.conversation import Conversation
-from purgatorio_conformance.protocol.describe import Part, header_of, reported
-from purgatorio_conformance.protocol.gate_play import Plays
-from purgatorio_conformance.protocol.gates import GatedRun, Way
-from purgatorio_conformance.protocol.message import Call, Description, Quiesce
-from purgatorio_conformance.protocol.periodic import drive_periodic
-from purgatorio_conformance.protocol.played_order import (
-    AGAIN,
-    PlayedOrder,
-    comes_of_order,
-    from_its_start,
-    to_play_again,
-    unfinished,
-)
-from purgatorio_conformance.protocol.recorded_calls import script_of
-from purgatorio_conformance.protocol.scope import longest_of_scope_ns, scope, scope_delays
-from purgatorio_conformance.protocol.script import Played, Script
-from purgatorio_conformance.protocol.script import play as play_script
-from purgatorio_conformance.protocol.session import Drive, Listener, Session, noted
-from purgatorio_conformance.protocol.shortest import ScriptSearch, breaks
+from purgatorio_conformance.protocol.describe import Part
+from purgatorio_conformance.protocol.driver import CommandSubject, Mode
+from purgatorio_conformance.protocol.gates import Effort, Way
+from purgatorio_conformance.protocol.lines import Lines
+from purgatorio_conformance.protocol.message import Description, Quiesce
+from purgatorio_conformance.protocol.played_order import from_its_start
+from purgatorio_conformance.protocol.proof import Proof
+from purgatorio_conformance.protocol.run_record import Account
+from purgatorio_conformance.protocol.scope import scope, scope_delays
+from purgatorio_conformance.protocol.script import ScriptPlayer
+from purgatorio_conformance.protocol.session import Drive, OwnPeer, noted
+from purgatorio_conformance.protocol.shortest import order_of_run, shortest_failure, shortest_of_trace
 from purgatorio_conformance.protocol.small_program import Inside, SmallProgram
-from purgatorio_conformance.protocol.timeline import fitted, shape_of, timeline
-from purgatorio_conformance.protocol.virtual_time import (
-    Manner,
-    VirtualClock,
-    drive_virtual,
-    longest_jump_ns,
-)
-from purgatorio_conformance.subject.child import ChildLimits, LineChild
-from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
+from purgatorio_conformance.protocol.virtual_time import VirtualClock
+from purgatorio_conformance.subject.child import ChildLimits
+from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed, silent
+from purgatorio_conformance.subject.plan import Plan
 from purgatorio_conformance.suite.contract import Promise, PurgatoryFactory, TimerFactory
 from purgatorio_conformance.suite.in_process import (
     Driven,
@@ -63,10 +50,8 @@ from purgatorio_conformance.suite.program import LongRun, Scenario, call_in_word
 from purgatorio_conformance.suite.stage import Stage
 from purgatorio_spec.check import check_files
 from purgatorio_spec.durations import exact
-from purgatorio_spec.recording import Judged, Narrow, judge, judge_file
+from purgatorio_spec.recording import Judged, judge, judge_file
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
-from purgatorio_spec.trace.recorder import Recorder
-from purgatorio_spec.trace.trace_file import StreamedRecording
 
 _LIMITS: Final = ChildLimits(silence_s=10.0, lines=200_000)
 
@@ -86,7 +71,7 @@ _SHORTENS_S: Final = 20.0
 _OPERATIONS: Final = 500
 """So many tasks or operations a plan has, or so many periodic tasks are added, about."""
 
-Narrowing = Callable[[str], tuple[Judged, Narrow]]
+_SEED: Final = 1
 
 _OF_PLAY: Final = re.compile(r'"(p\d+-[^"]*)"')
 
@@ -139,271 +124,163 @@ def _caller(call: Mapping[str, object], stands: Mapping[int, tuple[str, str]], t
     return f"lane {call.get('lane', 0)}: " if threads else ""
 
 
-Tried = Callable[[Script], Played]
-"""Plays a script to a fresh subject."""
+@dataclass(frozen=True)
+class AdapterSubject(CommandSubject):
+    """An adapter in this process. `makes`: a fresh subject for each start; `reenters`: a task may add and cancel."""
+
+    makes: Callable[[Stage, int], Driven] = field(kw_only=True)
+    reenters: bool = True
+
+    @property
+    def name(self) -> str:
+        return self.label
+
+    def peer(self) -> InProcess:
+        """Made again."""
+        return InProcess(self.description, self.makes)
+
+    def player(self, limits: ChildLimits | None = None) -> ScriptPlayer:
+        return ScriptPlayer(self.peer, limits or self.limits)
+
+    @contextmanager
+    def _child(self, limits: ChildLimits) -> Iterator[tuple[OwnPeer, Lines | None]]:
+        with closing(self.peer()) as peer:
+            yield peer, None
+
+    def _told(self, child: OwnPeer, errors: str) -> str:
+        return child.failed("refused", errors).why if errors else ""
+
+    def _begins_ns(self, plan: Plan, later: int = 0) -> int:
+        return 0
+
+    def _proof(self, plan: Plan, trace: Path) -> Proof:
+        # A thread of this process cannot be killed.
+        return replace(super()._proof(plan, trace), killed=False)
+
+    def _drive_periodic(self, drive: Drive, clock: VirtualClock | None) -> None:
+        gates = drive.description.gates if self.reenters else ()
+        super()._drive_periodic(replace(drive, description=replace(drive.description, gates=gates)), clock)
 
 
-@dataclass(frozen=True, slots=True)
-class Under:
-    """What is played to: the part, its description, and a fresh subject for each start, or for each script. `asks`: it
-    is a program, which is asked first what it is."""
-
-    promise: Promise
-    part: Part
-    description: Description
-    peer: Callable[[], InProcess | LineChild]
-    tried: Tried
-    asks: bool = False
+def of_purgatory(promise: Promise, factory: PurgatoryFactory) -> AdapterSubject:
+    makes = partial(DrivenPurgatory, promise, factory)
+    return _adapter(promise, "purgatory", describe_purgatory(promise), makes)
 
 
-def of_purgatory(promise: Promise, factory: PurgatoryFactory) -> Under:
-    return _in_process(
-        promise, "purgatory", describe_purgatory(promise), partial(DrivenPurgatory, promise, factory)
+def of_timer(promise: Promise, factory: TimerFactory) -> AdapterSubject:
+    return _adapter(promise, "timer", describe_timer(promise), partial(DrivenTimer, promise, factory))
+
+
+def _adapter(
+    promise: Promise, part: Part, description: Description, makes: Callable[[Stage, int], Driven]
+) -> AdapterSubject:
+    return AdapterSubject(
+        (),
+        description,
+        part,
+        "virtual-steps",
+        promise.subject,
+        leaves_out=partial(_lacking, promise),
+        makes=makes,
+        reenters="re-entry" not in promise.lacks,
     )
-
-
-def of_timer(promise: Promise, factory: TimerFactory) -> Under:
-    return _in_process(promise, "timer", describe_timer(promise), partial(DrivenTimer, promise, factory))
-
-
-def _in_process(
-    promise: Promise, part: Part, description: Description, make: Callable[[Stage, int], Driven]
-) -> Under:
-    hung: list[SubjectFailed] = []
-
-    def peer() -> InProcess:
-        return InProcess(promise.subject, make)
-
-    def tried(script: Script) -> Played:
-        """What the subject raises ends the run. One that is known to hang is waited for no longer than needed."""
-        limits = replace(_LIMITS, silence_s=_LIMITS.silence_s / 5) if hung else _LIMITS
-        one = peer()
-        try:
-            played, _ = play_script(one, script, description, limits, errors_end=True)
-        finally:
-            one.close()
-        if played.failure is not None and played.failure.kind == "hang":
-            hung.append(played.failure)
-        return played
-
-    return Under(promise, part, description, peer, tried)
 
 
 def of_command(
-    promise: Promise, part: Part, description: Description, command: Sequence[str], tried: Tried
-) -> Under:
+    promise: Promise, part: Part, description: Description, command: Sequence[str]
+) -> CommandSubject:
     """A program that speaks the protocol."""
-    return Under(
-        promise, part, description, lambda: LineChild(command[0], command, _LIMITS), tried, asks=True
+    return CommandSubject(
+        tuple(command),
+        description,
+        part,
+        "virtual-steps",
+        promise.subject,
+        leaves_out=partial(_lacking, promise),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Played:
-    """The plays; what broke them off, and what was cut short, or nothing; where it hung, that play and its calls, and
-    the call that was not answered, or ended with an error."""
-
-    plays: list[PlayedOrder]
-    failure: SubjectFailed | None = None
-    left_out: str = ""
-    stuck: tuple[PlayedOrder, list[str]] | None = None
-    open: Call | None = None
-
-
-def _shortest(
-    program: LongRun,
-    under: Under,
-    script: Script,
-    shows: Callable[[Played], bool],
-    operation: str,
-    until_s: float,
-) -> tuple[Played, PlayedSession] | None:
-    """Of a shortest script that shows it: what came of it, and what was asked."""
-    search = ScriptSearch(lambda tried: shows(under.tried(tried)), under.description, until_s)
-    found = search.reduced(script, operation)
-    if found is None:
-        return None
-    played = under.tried(found)
-    asked = tuple(line for line in played.session if line.startswith(">"))
-    return played, PlayedSession(program.name, asked)
-
-
-def _shortened(
-    program: LongRun, under: Under, whole: Judged, trace: bytes, clause: str
-) -> tuple[Judged, PlayedSession | LongRun]:
-    """The run of a shortest script that breaks the clause; else the whole."""
-    example = next(iter(whole.result.clauses[clause].causes.values())).examples[0]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"{program.name}.jsonl"
-        path.write_bytes(trace)
-        until_s = time.monotonic() + _SHORTENS_S
-        # What comes after the violation is of no use, unless it is something that never came.
-        for until in (max(example.events), None):
-            script = script_of(path, under.part, until)
-            found = _shortest(
-                program, under, script, lambda played: breaks(played, clause), example.subject, until_s
-            )
-            if found is not None:
-                return judge(found[0].recording(program.name)), found[1]
-        # A shorter script may fail where this one went on.
-        kept = judge_file(path, program.name, whole.broken_off)
-        return replace(kept, write=partial(_written, trace)), program
-
-
-def play(program: LongRun, under: Under) -> Judged:
+def play(program: LongRun, under: CommandSubject) -> Judged:
     """Play all of it, and judge the trace."""
+    # Each clause has a test, also those that another broken promise would keep from being tried.
+    effort = Effort(drawn=_DRAWN, scope=_SCOPE, crossed=_CROSSED, stepped=_STEPPED, ends=False)
+    mode, ways = _MODES[program.name]
+    subject = replace(under, mode=mode, ways=ways, limits=_LIMITS, effort=effort, account=Account())
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{program.name}.jsonl"
-        played = _played(program, under, path)
+        failure: SubjectFailed | None = None
+        try:
+            subject.run_seeded(_SEED, _OPERATIONS, path, silent)
+        except SubjectFailed as failed:
+            failure = failed
+        if not path.exists():
+            return judge_file(None, program.name, str(failure))
         result = check_files([path]).runs[0]
-        why = "" if played.failure is None else str(played.failure)
-        session = None if played.stuck is None else _deadlock(program, under, path, *played.stuck)
-        if session is not None:
-            why = f"P3 is broken: deadlock: {why}; {AGAIN}"
-        elif played.failure is not None and program.name in _DRIVEN:
-            session = _failing(program, under, path, played.failure.kind, played.open)
-        trace = path.read_bytes() if program.name in _DRIVEN else b""
-        # All but the verdicts would be megabytes; what is shown of a violation is a play of its own.
-        whole = Judged(why, _kept_nowhere, result, EVENT_SCHEMA.empty_table())
-    if program.name in _DRIVEN:
-        narrowed: Narrowing = partial(_shortened, program, under, whole, trace)
-    else:
-        narrowed = partial(_narrowed, program, under, whole, played.plays)
+        cut = failure is not None and failure.kind == "unfinished"
+        ends = None if failure is None or cut else _failing(program, subject, path, failure)
+        # The folder of the second trace of a deadlock does not last.
+        why = "" if failure is None or cut else re.sub(r"; its trace is [^;]+", "", str(failure))
+        trace = b"" if subject.small else path.read_bytes()
+    # All but the verdicts would be megabytes; what is shown of a violation is a play of its own.
+    whole = Judged(why, _kept_nowhere, result, EVENT_SCHEMA.empty_table())
     return replace(
         whole,
-        narrowed=narrowed,
-        hung=session,
-        unfinished=played.left_out,
+        narrowed=partial(_narrowed, program, subject, whole, trace),
+        hung=ends,
+        unfinished=failure.why if failure is not None and cut else "",
     )
 
 
 def _failing(
-    program: LongRun, under: Under, path: Path, kind: FailureKind, last: Call | None
+    program: LongRun, subject: CommandSubject, path: Path, failure: SubjectFailed
 ) -> PlayedSession | None:
-    """What is asked of a subject that fails so by a shortest script."""
-
-    def shows(played: Played) -> bool:
-        return played.failure is not None and played.failure.kind == kind
-
-    script = script_of(path, under.part, last=last or Quiesce())
-    found = _shortest(program, under, script, shows, "", time.monotonic() + _SHORTENS_S)
-    return None if found is None else found[1]
-
-
-def _deadlock(
-    program: LongRun, under: Under, path: Path, order: PlayedOrder, calls: list[str]
-) -> PlayedSession | None:
-    """What was asked of a subject made again, of which the same calls hang, if that is a deadlock. Its threads that
-    hang stay."""
-    sessions: list[list[str]] = []
-
-    def alone(order: PlayedOrder) -> list[str] | None:
-        sessions.append([])
-        limits = replace(_LIMITS, silence_s=2 * _LIMITS.silence_s)
-        again = _played(program, under, path, order, noted(sessions[-1]), limits)
-        if again.failure is None:
-            return []
-        return None if again.stuck is None else again.stuck[1]
-
-    if not comes_of_order(order, calls, alone):
-        return None
-    # The last is that of the calls one by one.
-    hung = sessions[-2]
-    return _moves(order, hung, _OF_PLAY.findall(" ".join(hung))[-1])
+    """What is asked of a subject that fails so: in the one order of threads, or by a shortest script."""
+    order, account = subject.account.under_way, subject.account
+    if subject.small:
+        session: list[str] = []
+        if failure.kind != "deadlock" or order is None:
+            return None
+        subject.play_again(path.with_name("again.jsonl"), order, noted(session))
+        operations = _OF_PLAY.findall(" ".join(session)) or [""]
+        return PlayedSession(order.program, _moves(from_its_start(session, operations[-1])))
+    last = account.refused or (account.oldest or (0, None))[1] or Quiesce()
+    kind = _ENDS_AS.get(failure.kind, failure.kind)
+    found = shortest_failure(subject, path, last, kind, _SHORTENS_S)
+    return None if found is None else PlayedSession(program.name, _moves(found.session))
 
 
-def _moves(order: PlayedOrder, session: list[str], operation: str) -> PlayedSession:
-    """What was asked in the play of this operation, and where threads stopped."""
-    play = from_its_start(session, operation)
-    return PlayedSession(
-        order.program, tuple(line for line in play if line.startswith(">") or '"m":"held"' in line)
-    )
-
-
-def _played(
-    program: LongRun,
-    under: Under,
-    path: Path,
-    only: PlayedOrder | None = None,
-    listener: Listener | None = None,
-    limits: ChildLimits | None = None,
-) -> _Played:
-    clock = VirtualClock()
-    recorder = Recorder(clock)
-    description = under.description
-    conversation = Conversation(recorder, reported(description, under.part), virtual=True)
-    if not under.asks:
-        conversation.description = description
-    held = program.name in ("gates", "steps")
-    slack_ns = {
-        JUMPS: longest_jump_ns(description),
-        SCOPE: longest_of_scope_ns(scope_delays(description), description),
-    }
-    # A thread that is held keeps others from their deadlines: nothing is late there.
-    header = header_of(
-        replace(description, late_ns=None) if held else description,
-        under.part,
-        run=program.name,
-        virtual=True,
-        late_slack_ns=slack_ns.get(program.name, 0),
-        params={},
-        periodic=program.name == PERIODIC,
-    )
-    peer = under.peer()
-    plays: Plays | None = None
-    try:
-        with StreamedRecording(recorder, path, header, every_s=None) as recording:
-            session = Session(peer, conversation, limits or _LIMITS, listener, recording.flush)
-            if under.asks:
-                session.describe()
-            if program.name in _DRIVEN:
-                inside = () if "re-entry" in under.promise.lacks else ("timer_fire",)
-                alone = replace(description, gates=inside, lanes=1)
-                _DRIVEN[program.name](Drive(session, alone, under.part, 1, _OPERATIONS, _untold), clock)
-                if errors := conversation.errors():
-                    raise peer.failed("refused", errors)
-                return _Played([])
-            plays = Plays(session, description, under.part, clock)
-            run = GatedRun(plays, drawn=_DRAWN, scope=_SCOPE, crossed=_CROSSED, stepped=_STEPPED)
-            ways = _WAYS[program.name]
-            run.drive(ways, only, partial(_lacking, under.promise))
-    except SubjectFailed as failure:
-        hung = failure.kind == "hang" and not failure.slow
-        order = plays.under_way if plays is not None and hung else None
-        return _Played(
-            [] if plays is None else plays.played,
-            failure,
-            stuck=None if order is None else (order, conversation.stuck()),
-            open=conversation.refused or (conversation.oldest() or (0, None))[1],
-        )
-    finally:
-        peer.close()
-    return _Played(plays.played, left_out=unfinished(run.orders))
-
-
-def _drive_plan(manner: Manner, drive: Drive, clock: VirtualClock) -> None:
-    description, part = drive.description, drive.part
-    shape = shape_of(description, part, virtual=True)
-    plan = shape.make(drive.seed, drive.operations, 1, description.grain_ns)
-    dues = timeline(fitted(plan, shape, part, description), part, description)
-    drive_virtual(drive, clock, dues, manner)
+_ENDS_AS: Final[Mapping[FailureKind, FailureKind]] = {
+    "deadlock": "hang", "endless": "hang", "raises": "refused", "raced": "refused",
+}  # fmt: skip
+"""How a script ends that shows what was proved of a run."""
 
 
 def _narrowed(
-    program: LongRun, under: Under, whole: Judged, plays: list[PlayedOrder], clause: str
+    program: LongRun, subject: CommandSubject, whole: Judged, trace: bytes, clause: str
 ) -> tuple[Judged, PlayedSession | LongRun]:
-    """The run of the one play that broke the clause, if it breaks it again; else the whole."""
-    for order in to_play_again(whole.result.clauses[clause], plays):
-        session: list[str] = []
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"{program.name}.jsonl"
-            failure = _played(program, under, path, order, noted(session)).failure
-            again = judge_file(path, program.name, "" if failure is None else str(failure))
-            again = replace(again, write=partial(_written, path.read_bytes()))
-        if again.result.breaks(clause):
-            shown = next(iter(again.result.clauses[clause].causes.values())).examples[0].subject
-            return again, _moves(order, session, shown)
-    return whole, program
+    """The run of the one play, or of a shortest script, that breaks the clause; else the whole."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{program.name}.jsonl"
+        if subject.small:
+            session = order_of_run(subject, whole.result, clause, path)
+            if session:
+                again = judge_file(path, program.name)
+                kept = replace(again, write=partial(_written, path.read_bytes()))
+                return kept, PlayedSession(program.name, _moves(session))
+            return whole, program
+        path.write_bytes(trace)
+        found = shortest_of_trace(subject, path, clause, _SHORTENS_S)
+        if found is None:
+            # A shorter script may fail where this one went on.
+            kept = judge_file(path, program.name, whole.broken_off)
+            return replace(kept, write=partial(_written, trace)), program
+    recording = replace(found.recording, header=replace(found.recording.header, run=program.name))
+    return judge(recording), PlayedSession(program.name, _moves(found.session))
+
+
+def _moves(session: Sequence[str]) -> tuple[str, ...]:
+    """What was asked, and where threads stopped."""
+    return tuple(line for line in session if line.startswith(">") or '"m":"held"' in line)
 
 
 def _lacking(promise: Promise, program: SmallProgram) -> bool:
@@ -419,9 +296,6 @@ def _written(trace: bytes, path: Path) -> None:
     path.write_bytes(trace)
 
 
-def _untold(done: int) -> None: ...
-
-
 def _kept_nowhere(path: Path) -> None:
     """The trace of the whole is not kept."""
 
@@ -430,16 +304,16 @@ PLAN: Final = "plan"
 JUMPS: Final = "jumps"
 SCOPE: Final = "scope"
 PERIODIC: Final = "periodic"
-_DRIVEN: Final[Mapping[str, Callable[[Drive, VirtualClock], object]]] = {
-    PLAN: partial(_drive_plan, "steps"),
-    JUMPS: partial(_drive_plan, "jumps"),
-    PERIODIC: drive_periodic,
+_MODES: Final[Mapping[str, tuple[Mode, tuple[Way, ...]]]] = {
+    PLAN: ("virtual-steps", ()),
+    JUMPS: ("virtual-jumps", ()),
+    SCOPE: ("virtual-scope", ()),
+    PERIODIC: ("virtual-periodic", ()),
+    "gates": ("virtual-gates", ("orders",)),
+    "steps": ("virtual-lines", ("alone", "beside", "drawn")),
 }
-_WAYS: Final[Mapping[str, tuple[Way, ...]]] = {
-    SCOPE: ("scope",),
-    "gates": ("orders",),
-    "steps": ("alone", "beside", "drawn"),
-}
+"""How each run is driven."""
+
 _CLAUSES: Final[dict[Part, tuple[str, ...]]] = {
     "timer": ("T1", "T2", "T3", "T4", "T5"),
     "purgatory": ("O1", "O2", "O3", "O4", "O5", "O6", "O7", "P1", "P2", "T1", "T2", "T3", "T4", "T5"),

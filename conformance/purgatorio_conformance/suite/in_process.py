@@ -19,7 +19,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import orjson
 
 from purgatorio_conformance.protocol.message import MAX_TIME_NS, REPORTABLE, SPOKEN, STEP, Description
+from purgatorio_conformance.protocol.rule import written
 from purgatorio_conformance.subject.at_work import AtWork, all_wait, used_s
 from purgatorio_conformance.subject.child import Quiet
 from purgatorio_conformance.subject.contract import Cancels, FailureKind, SubjectFailed
@@ -111,16 +112,17 @@ class Driven(Protocol):
 
 
 class InProcess:
-    """A peer for `Session`; `make` makes a fresh subject for each `start`. Close it.
+    """A peer for `Session`, of this description; `make` makes a fresh subject for each `start`. Close it.
 
     From its first call until then Python's garbage collector runs on the thread of the driver only. On a lane it would
     run finalizers of others: their lines are no steps of a call, a pause would keep their locks, and their time, which
     may be seconds, is not the subject's.
     """
 
-    def __init__(self, name: str, make: Callable[[Stage, int], Driven]) -> None:
-        self._name = name
+    def __init__(self, description: Description, make: Callable[[Stage, int], Driven]) -> None:
+        self._description = description
         self._make = make
+        self._closed = False
         self._stage = Stage(self._answer)
         self._run: Driven | None = None
         self._lanes: dict[int, queue.SimpleQueue[Call | None]] = {}
@@ -140,7 +142,9 @@ class InProcess:
             assert isinstance(gates, list), "as the driver writes it"
             self._stage.close()
             self._stage = Stage(self._answer, self._stage, frozenset(gates))
-        if name == "go":
+        if name == "describe":
+            self._stage.say("description", **(written(self._description) | {"n": call["n"]}))
+        elif name == "go":
             self._stage.go(call)
             self._stage.say("answer", n=call["n"])
         elif "hold" in call:
@@ -206,7 +210,7 @@ class InProcess:
         try:
             said = self._stage.said.get(timeout=max(0.0, within_s))
         except queue.Empty:
-            return Quiet.SILENT
+            return Quiet.ENDED if self._closed else Quiet.SILENT
         self._at_work.look_anew()
         if isinstance(said, Exception):
             raise said
@@ -219,7 +223,7 @@ class InProcess:
             raised += (
                 '. If what a callback raises is to come out of the call, say so: lacks={"raising": "..."}'
             )
-        return SubjectFailed(self._name, kind, f"{why}{raised}")
+        return SubjectFailed(self._description.name, kind, f"{why}{raised}")
 
     def works(self, most_s: float) -> bool:
         """Whether it may only be slow, see `AtWork.works`."""
@@ -260,11 +264,23 @@ class InProcess:
     def check_exit(self, why: str = "") -> None:
         """It is in this process, and does not exit."""
 
+    def errors(self) -> bytes:
+        """It has no standard error of its own."""
+        return b""
+
+    on_one_processor = nullcontext[None]
+
+    def asleep(self) -> Callable[[], bool]:
+        """See `OwnPeer`."""
+        places = self._places()
+        return lambda: all_wait(places)
+
     def end_input(self) -> None:
         self.close()
 
     def close(self) -> None:
         """Let all threads go that can."""
+        self._closed = True
         if self._collects:
             gc.enable()
         self._stage.close()

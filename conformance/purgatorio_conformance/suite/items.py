@@ -12,20 +12,22 @@ from typing import Final
 
 import pytest
 
-from purgatorio_conformance.protocol.describe import parts_of
+from purgatorio_conformance.protocol.describe import Part, parts_of
 from purgatorio_conformance.protocol.driver import describe_command
 from purgatorio_conformance.subject.contract import SubjectFailed
 from purgatorio_conformance.suite.case import (
     Case,
     Subject,
     cases,
+    driven_subject,
     plan_cases,
     purgatory_subject,
     real_time_subject,
     timer_subject,
 )
-from purgatorio_conformance.suite.command import CommandPlayer, command_promise
+from purgatorio_conformance.suite.command import command_promise
 from purgatorio_conformance.suite.contract import BadPromise, Promise
+from purgatorio_conformance.suite.gated import of_command
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.verdict import Verdict
@@ -201,8 +203,6 @@ def bound(request: pytest.FixtureRequest) -> BoundCase:
 
 
 def _command_subject(request: pytest.FixtureRequest, case: Case) -> Subject:
-    """A player whose child lives as long as the session."""
     command: Sequence[str] = request.node.get_closest_marker("purgatorio").kwargs["command"]
-    player = CommandPlayer(command, describe_command(command), case.kind)
-    request.config.add_cleanup(player.close)
-    return player.subject(case.promise)
+    part: Part = "timer" if case.kind == "timer" else "purgatory"
+    return driven_subject(case.promise, of_command(case.promise, part, describe_command(command), command))

@@ -11,7 +11,7 @@ from typing import Final
 import orjson
 
 SAMPLED: Final = ("pct", "random")
-"""Strategies that a seed makes different; the others cover the same whatever the seed."""
+"""The strategies that depend on a seed."""
 
 
 class NoJob(Exception):
@@ -20,8 +20,8 @@ class NoJob(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One process to be run. `kind`: `explore` or `stress`; `size`: schedules or rounds at most; `strategy`: the
-    explorer's, nothing for stress; `mutant`: FILE[:NAME] of a bug to be put into the code, nothing for none."""
+    """One process of a campaign. `kind`: `explore` or `stress`. `size`: the maximum number of schedules or rounds.
+    `strategy`: the explorer's strategy, "" for stress. `mutant`: FILE[:NAME] of a mutant, "" for none."""
 
     kind: str
     scenario: str
@@ -33,11 +33,11 @@ class Job:
 
     @property
     def id(self) -> str:
-        """The same for the same job, the caller that plans it, so that a campaign continues where it stopped."""
+        """An id that depends only on the job, so that a restarted campaign finds its finished jobs."""
         return hashlib.sha256(orjson.dumps(asdict(self), option=orjson.OPT_SORT_KEYS)).hexdigest()[:20]
 
     def arguments(self, traces: Path) -> list[str]:
-        """What `purgatorio` is called with; a stress job leaves its recorded rounds in `traces`."""
+        """The arguments for `purgatorio`. A stress job writes its recorded rounds into `traces`."""
         named = ["--mutant", self.mutant] if self.mutant else []
         if self.kind == "stress":
             own = ["--scenario", self.scenario, "--rounds", str(self.size), "--traces", str(traces)]
@@ -59,8 +59,9 @@ def plan(
     mutant: str = "",
     preemptions: int = 2,
 ) -> list[Job]:
-    """Every scenario (`NAME/DIALECT`) by every strategy, the sampled ones with every seed; `stress_rounds` above 0 adds
-    stress jobs of so many rounds. In the order of seeds, so that a budget that ends early has seen every scenario.
+    """Every scenario (`NAME/DIALECT`) with every strategy, and for sampled strategies with every seed. If
+    `stress_rounds` > 0, also a stress job of so many rounds. Jobs are sorted by seed, so an early end covers every
+    scenario.
 
     Raises `NoJob` for an empty plan.
     """

@@ -20,7 +20,7 @@ SEEN_CHARACTERS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class JobViolation:
-    """A violation of a job: the clause (or the forbidden outcome of a stress scenario), and how it is repeated."""
+    """A violation of a job: the clause (or the forbidden outcome of a stress scenario), and the command to repeat."""
 
     clause: str
     scenario: str
@@ -30,8 +30,8 @@ class JobViolation:
 
 @dataclass(frozen=True, slots=True)
 class JobOutcome:
-    """A job's row, as it is kept. `runs`: schedules or rounds; `failure`: why there is no result, nothing if there is
-    one."""
+    """The stored row of a job. `runs`: the number of schedules or rounds. `failure`: the reason for a missing result,
+    "" if there is a result."""
 
     job: Job
     verdict: Verdict
@@ -42,7 +42,7 @@ class JobOutcome:
 
 
 def outcome_of(job: Job, printed: bytes, errors: bytes, status: int | None, seconds: float) -> JobOutcome:
-    """The row of a process that printed this; `status` is None if it was stopped for its time."""
+    """The row of a process with this output. `status` is None if the time limit ended the process."""
     last = errors.decode(errors="replace").strip()[-SEEN_CHARACTERS:]
     if status is None:
         return _failed(job, seconds, f"took more than its time limit{': ' + last if last else ''}")
@@ -59,8 +59,8 @@ def outcome_of(job: Job, printed: bytes, errors: bytes, status: int | None, seco
 
 
 def causes(outcomes: Sequence[JobOutcome]) -> list[tuple[JobViolation, int]]:
-    """Violations distinguished by clause, scenario and minimised schedule, the first of each with its count; what
-    stress saw has no schedule, so its clause, scenario and outcome tell it apart."""
+    """The first of each kind of violation, with its count. A kind is a clause, a scenario, and a minimized schedule. A
+    violation in stress has no schedule, so its outcome takes this place."""
     found: dict[tuple[str, str, str], tuple[JobViolation, int]] = {}
     for outcome in outcomes:
         for one in outcome.broken:

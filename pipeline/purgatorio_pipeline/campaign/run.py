@@ -37,7 +37,7 @@ KIND: Final = "campaign"
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Where a campaign ends although jobs are left: schedules and rounds in all, minutes, the first violation."""
+    """The limits of a campaign: the total of schedules and rounds, the minutes, the first violation."""
 
     runs: int | None = None
     minutes: float | None = None
@@ -46,7 +46,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """What came of it. `left`: jobs that nothing was run of, and why."""
+    """The result of a campaign. `left`: the number of jobs that were not run, and the reason."""
 
     outcomes: tuple[JobOutcome, ...]
     left: int
@@ -55,7 +55,7 @@ class Campaign:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of the jobs; with jobs left over nothing is PASS."""
+        """The worst verdict of the jobs. Not PASS if a job was not run."""
         return worst([one.verdict for one in self.outcomes] + [Verdict.UNKNOWN] * bool(self.left))
 
     def as_json(self) -> dict[str, object]:
@@ -113,11 +113,11 @@ class Runner:
     def _run(self, job: Job, traces: Path) -> JobOutcome | None:
         start = time.monotonic()
         with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as errors:
-            # Under the lock: what is begun while `stop` looks through the live ones would be missed.
+            # Under the lock, because `stop` must see each process that starts while it ends the running ones.
             with self._lock:
                 if self._stopped.is_set():
                     return None
-                # A session of its own: what it starts is stopped with it.
+                # Its own session, so that its child processes are ended with it.
                 process = subprocess.Popen(
                     [*self.program, *job.arguments(traces)],
                     stdin=subprocess.DEVNULL,
@@ -156,10 +156,10 @@ def run_campaign(
     workers: int = 1,
     clock: Callable[[], float] = time.monotonic,
 ) -> Campaign:
-    """Run what is not done yet of `jobs`, `workers` at a time; `tell` hears of each as it ends.
+    """Run the jobs that are not done yet, `workers` at a time. `tell` is called at the end of each job.
 
-    Started again over the same folder, it runs only what was not committed. Raises OSError where the folder cannot be
-    written; the processes that ran then, or when it was interrupted, are ended and their jobs not done.
+    A restart with the same folder runs only jobs without a committed result. Raises OSError if the folder cannot be
+    written. An error or an interrupt ends the running processes, and their jobs are not done.
     """
     wanted = {job.id: job for job in jobs}
     outcomes = {job.id: found for job in wanted.values() if (found := runner.done(job)) is not None}
@@ -203,8 +203,8 @@ class Left:
 
 
 def kept_of(out: Path) -> tuple[list[JobOutcome], str]:
-    """The rows of the campaign in this folder, and in words what is left of it, which they do not say: nothing if
-    nothing is. Raises `Unreadable`, OSError."""
+    """The rows of the campaign in this folder, and a text about the remaining jobs ("" if there are none). Raises
+    `Unreadable`, OSError."""
     lake, outcomes = Lake(out), []
     for file in sorted((out / "verdicts").glob("[!.]*.json")):
         try:
@@ -219,8 +219,8 @@ def kept_of(out: Path) -> tuple[list[JobOutcome], str]:
 
 
 def findings_of(out: Path) -> list[Finding]:
-    """What `report` shows of the campaign in this folder: each cause, each job that failed, and the whole. Raises
-    `Unreadable`, OSError."""
+    """The findings of a campaign for `report`: each cause, each failed job, and the totals. Raises `Unreadable`,
+    OSError."""
     outcomes, left = kept_of(out)
     counts = f"{len(outcomes):,} jobs, {sum(one.runs for one in outcomes):,} schedules and rounds"
     verdicts = [*(one.verdict for one in outcomes), *([Verdict.UNKNOWN] if left else [])]
@@ -256,6 +256,6 @@ def _spent(outcomes: dict[str, JobOutcome], budget: Budget, seconds: float) -> s
 
 
 def _kill(pid: int) -> None:
-    """A process that has not been waited for yet, with its session."""
+    """Kill the session of a process that has not been waited for yet."""
     with suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)

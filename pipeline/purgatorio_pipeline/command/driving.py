@@ -160,7 +160,7 @@ class ToShow:
     def _found(self, path: Path, seed: int, operations: int, folder: Path) -> Shown | None:
         trace = Path(self.run.file)
         if self.subject.small:
-            session = order_of_run(self.subject, trace, self.clause, path)
+            session = order_of_run(self.subject, self.run, self.clause, path)
             calls = sum(line.startswith(">") for line in session)
             return Shown(self.run.run, self.clause, path, calls, session) if session else None
         if self.hung:

@@ -27,7 +27,7 @@ def judge_batch(
     judged = judge_files(spark.sparkContext, places, full=full, every=True)
     lake.write(_FOUND, spark.createDataFrame(judged, FOUND_COLUMNS, verifySchema=False))
     found = lake.read(spark, _FOUND)
-    # The batch is a column, so that many of them can be read at once.
+    # The batch is a column, so that many batches can be read at once.
     rows = found.where("cached IS NULL").select(*VIOLATION_COLUMNS)
     lake.write(_VIOLATIONS, rows.withColumn("batch", fn.lit(lake.root.name)).coalesce(1))
     cached = cached_by_key(found.where("cached IS NOT NULL").select("run_key", "cached").collect())
@@ -36,7 +36,7 @@ def judge_batch(
 
 
 def publish(spark: SparkSession, lake: Lake, gold: Lake, held: Sequence[KeptFile], judged: Judged) -> None:
-    """Write the gold tables of a check from what its batches hold, and all broken lines in one table."""
+    """Write the gold tables of a check from its batches, and all broken lines into one table."""
     places = [(one.entry.batch, one.entry.key, at) for at, one in enumerate(held) if one.cached.run.clauses]
     violations = None
     if places:

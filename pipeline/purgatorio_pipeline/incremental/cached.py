@@ -29,15 +29,15 @@ from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.verdict import Violation
 
 MAX_CAUSES: Final = 50
-"""Causes of a check whose example is shown; beyond, a cause is reported by its words alone."""
+"""The maximum number of causes with an example. Further causes are reported without events."""
 RUNS_MEASURED: Final = 100
-"""Runs whose gauges are shown."""
+"""The maximum number of runs whose gauges are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """The events that show the first violation of a cause, in order; of a long history only the rows that
-    `counterexample` checks, and how many were left in the trace."""
+    """The events of the first violation of a cause, in order. For a long history, only the rows that `counterexample`
+    needs, and the number of omitted rows."""
 
     clause: str
     cause: str
@@ -47,7 +47,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class CachedResult:
-    """One file, and the causes that are shown of it."""
+    """The result of one file, and the examples of its causes."""
 
     run: RunResult
     broken: tuple[BrokenLine, ...] = ()
@@ -70,7 +70,8 @@ def cached_of(folded: Folded, broken: Sequence[BrokenLine]) -> CachedResult:
 
 
 def example_of(events: pa.Table, violation: Violation) -> Example:
-    """Of all that happened during a check, its own thread; of that the first and last rows and the witnesses."""
+    """The example of a violation. Of the events during a check, it has only the thread of the check: the first and the
+    last rows, and the witnesses."""
     i = events.column("i").to_numpy()
     witness = np.isin(i, violation.events)
     if kind_of(violation) == "check":
@@ -92,7 +93,7 @@ def result_of(cached: Sequence[CachedResult]) -> CheckResult:
 
 
 def assemble(cached: Sequence[CachedResult]) -> Judged:
-    """The check of these files, in this order, with all that is needed to show it."""
+    """Assemble the check of these files, in this order, with all data for the reports."""
     result = result_of(cached)
     held = {
         (one.run.file, example.clause, example.cause): example for one in cached for example in one.examples

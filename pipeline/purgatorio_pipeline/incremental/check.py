@@ -33,8 +33,8 @@ _CACHED: Final = "cached.json"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file of a check: in which state it was read, None if it was changed meanwhile; and where it is kept, as its
-    batch and the run key that it has there."""
+    """A file of a check: its state at the read (None if it changed during the read), and its batch and run key in the
+    lake."""
 
     state: FileState | None
     batch: str
@@ -49,8 +49,8 @@ class KeptFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What counts in the lake of checks. `files`: in the order of the check; `checker`: whose verdicts they are.
-    `gold`: the folder of the tables, and of which check they are."""
+    """The valid contents of a lake of checks. `files`: in the order of the check. `checker`: the fingerprint of the
+    checker. `gold`: the folder of the gold tables, and their check."""
 
     checker: str = ""
     allow_idle: bool = True
@@ -65,7 +65,7 @@ class Manifest:
 
 class Reader(Protocol):
     def judge(self, places: Sequence[Place], lake: Lake) -> list[CachedResult]:
-        """Read files and judge them, leaving their tables in the folder of a batch."""
+        """Read and judge files, and write their tables into the folder of a batch."""
         ...
 
     def publish(self, lake: Lake, gold: Lake, held: Sequence[KeptFile], judged: Judged) -> None: ...
@@ -74,9 +74,9 @@ class Reader(Protocol):
 def check_lake(
     lake: Lake, places: Sequence[Place], reader: Reader, checker: str, *, allow_idle: bool = True
 ) -> Judged:
-    """Judge files, reading only those that the lake does not know from the same `checker`. Raises OSError.
+    """Judge files. Only files without a stored result of the same `checker` are read. Raises OSError.
 
-    `allow_idle`: a clause without an occasion passes, else it is UNKNOWN. What is kept of the files knows neither.
+    `allow_idle`: a clause without an occasion is PASS, else UNKNOWN. Stored results do not depend on this option.
     """
     number, before = _last(lake)
     _sweep(lake, number, before)
@@ -101,7 +101,7 @@ def check_lake(
 
 
 def last_check(lake: Lake) -> Judged:
-    """The check that a lake holds, with all that is kept to show it. Raises `Unreadable`, OSError."""
+    """The last check in a lake, with all stored data for the reports. Raises `Unreadable`, OSError."""
     _, manifest = _last(lake)
     batches = _batches(lake, manifest.files)
     try:
@@ -120,8 +120,8 @@ def _assembled(manifest: Manifest, cached: Sequence[CachedResult]) -> Judged:
 
 
 def _last(lake: Lake) -> tuple[int, Manifest]:
-    """The last manifest that can be read, and its number: on a file system that does not write whole files, a killed
-    check leaves half a one."""
+    """The last readable manifest, and its number. If a file system does not write files atomically, a killed check may
+    leave an incomplete manifest."""
     for number in reversed(lake.manifests()):
         try:
             return number, lake.manifest(number, Manifest)
@@ -158,7 +158,7 @@ def _known(
 
 
 def _batches(lake: Lake, entries: Iterable[Entry]) -> dict[str, list[CachedResult]]:
-    """What is kept of the files of each batch, by run key; nothing where that cannot be read."""
+    """The stored results of each batch, by run key. Empty for a batch that cannot be read."""
     batches: dict[str, list[CachedResult]] = {}
     for batch in sorted({one.batch for one in entries}):
         try:
@@ -183,8 +183,8 @@ def _read(
 
 
 def _unchanged(place: Place, before: FileState) -> FileState | None:
-    """The state of a file that was the same before and after it was read. What was read of one that was not is shown,
-    and read again the next time."""
+    """The state of a file if it is equal before and after the read. None for a changed file: its result is shown, and
+    the next check reads the file again."""
     try:
         return before if state_of(place) == before else None
     except OSError:

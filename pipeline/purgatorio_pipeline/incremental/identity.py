@@ -25,8 +25,8 @@ _MS_NS: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """What tells a file from another one, and from itself after a change. `name` is as the user wrote it: results and
-    broken lines say it."""
+    """The identity of a file, which differs after a change. `name` is the name that the user wrote, for results and
+    broken lines."""
 
     name: str
     place: str
@@ -43,8 +43,8 @@ def state_of(path: Place) -> FileState:
 
 @cache
 def checker_fingerprint(full: bool) -> str:
-    """Names this checker with its options: what another one found is not taken for its own. Taken once a process, since
-    code that is changed later is not what runs."""
+    """The fingerprint of this checker with its options. Results of other checkers are not reused. Computed once in a
+    process, because later changes of the files do not affect the running code."""
     return fingerprint_of([files(package) for package in CODE], full)
 
 

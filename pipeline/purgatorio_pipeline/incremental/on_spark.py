@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class SparkReader:
-    """Spark, started when there is something to read or to write, and not before."""
+    """Reads and judges on Spark. Spark is started at the first read or write."""
 
     master: str | None = None
     memory: str | None = None
@@ -29,7 +29,7 @@ class SparkReader:
     _spark: SparkSession | None = field(default=None, init=False)
 
     def session(self, places: Sequence[Place] | None = None) -> SparkSession:
-        """The session, started for these files; without them it is not known how much there will be to read."""
+        """The Spark session, started for the size of these files (None: unknown)."""
         from purgatorio_pipeline.session import start_session
 
         if self._spark is None:
@@ -44,7 +44,7 @@ class SparkReader:
         return cached_of_files(context, places, full=self.full)
 
     def judge(self, places: Sequence[Place], lake: Lake) -> list[CachedResult]:
-        """Read files and judge them, leaving their tables in a lake of their own."""
+        """Read and judge files, and write their tables into a separate lake."""
         from purgatorio_pipeline.incremental.batch import judge_batch
 
         spark = self.session(places)
@@ -74,11 +74,11 @@ def judge_on_spark(
     memory: str | None = None,
     allow_idle: bool = True,
 ) -> Judged:
-    """Judge on Spark, leaving the tables under `out` (none, if None). Files that a check with the
-    same `out` has read before, and that have not changed, are not read again.
+    """Judge on Spark, and write the tables to `out` (None: no tables). Unchanged files of an earlier check with the
+    same `out` are not read again.
 
-    Unless `allow_idle`, a clause without an occasion is UNKNOWN in the tables of a lake, too.
-    `uris` are traces on Hadoop's file systems, and `out` may be a URI, too. Raises `NoTraces` and OSError for those.
+    Unless `allow_idle`, a clause without an occasion is UNKNOWN, also in the tables of a lake. `uris` are traces on
+    Hadoop's file systems, and `out` may be a URI too. Raises `NoTraces` and OSError for these.
     """
     reader = SparkReader(master, memory, full)
     places: list[Place] = [*paths, *(find_on_hadoop(reader.session(), uris) if uris else ())]

@@ -28,12 +28,12 @@ from purgatorio_wire.judge import judge_file
 from purgatorio_wire.trace.file import is_wire_trace
 
 TASKS_A_SLOT: Final = 16
-"""Tasks for each that runs at a time, at most: a task costs some 10 ms whatever it reads."""
+"""The maximum number of tasks for each slot. A task costs about 10 ms in addition to its work."""
 FOUND_COLUMNS: Final = (
     "run_key int, clause string, cause string, subject string, events array<bigint>, allowed string, seen string, "
     "cached string"
 )
-"""A violation, or with `cached` what is kept of a run."""
+"""The columns of a violation, or with `cached`, of the stored result of a run."""
 
 Found = tuple[
     int, str | None, str | None, str | None, tuple[int, ...] | None, str | None, str | None, str | None
@@ -42,7 +42,7 @@ Found = tuple[
 
 
 def judge_files(context: SparkContext, places: Sequence[Place], *, full: bool, every: bool) -> RDD[Found]:
-    """The rows of some trace files, run keys in their order. `every`: with each violation."""
+    """The rows of trace files. Run keys are in the order of the files. `every`: also a row for each violation."""
     local = [(key, str(place)) for key, place in enumerate(places) if isinstance(place, Path)]
     there = {place: key for key, place in enumerate(places) if isinstance(place, HadoopPath)}
     found: list[RDD[Found]] = []
@@ -52,7 +52,7 @@ def judge_files(context: SparkContext, places: Sequence[Place], *, full: bool, e
     if there:
         keys = {str(place): key for place, key in there.items()}
         read = next(iter(there)).spark.read.format("binaryFile").load(list(keys)).select("path", "content")
-        # Spark passes over files without a byte.
+        # Spark skips empty files.
         empty = [(str(place), b"") for place in there if not place.size_bytes()]
         contents = context.union([read.rdd.map(tuple), context.parallelize(empty, 1)])
         found.append(contents.flatMap(_of_content(keys, full, every)))
@@ -60,7 +60,7 @@ def judge_files(context: SparkContext, places: Sequence[Place], *, full: bool, e
 
 
 def _dealt(files: Sequence[tuple[int, str]], tasks: int) -> list[list[tuple[int, str]]]:
-    """By task its files: some of the large ones and some of the small ones."""
+    """The files of each task: each task gets large and small files."""
     by_size = sorted(files, key=lambda file: Path(file[1]).stat().st_size, reverse=True)
     return [by_size[task::tasks] for task in range(tasks)]
 
@@ -101,7 +101,7 @@ def _judged(run_key: int, path: Path, name: str, full: bool, every: bool) -> Ite
 
 
 def cached_by_key(rows: Iterable[tuple[int, str]]) -> list[CachedResult]:
-    """What is kept of each run, in the order of the run keys; from the columns `run_key` and `cached`."""
+    """The stored result of each run, in the order of run keys, from the columns `run_key` and `cached`."""
     return [decoded(text, CachedResult) for _, text in sorted(rows)]
 
 
@@ -111,5 +111,5 @@ def cached_of_files(context: SparkContext, places: Sequence[Place], *, full: boo
 
 
 def check_files(context: SparkContext, places: Sequence[Place], *, full: bool = False) -> CheckResult:
-    """The same, for its verdicts alone."""
+    """Check files on Spark, for the verdicts only."""
     return result_of(cached_of_files(context, places, full=full))

@@ -36,7 +36,7 @@ def _changes(comparison: Comparison) -> str:
 
 
 def side(clause: ClauseResult | None) -> str:
-    """One side of a change: the verdict, and how often of how many occasions."""
+    """One side of a change: the verdict, and the numbers of violations and occasions."""
     if clause is None:
         return "not judged"
     if clause.violations:

@@ -28,8 +28,8 @@ class _Control(Struct):
 
 
 def control_of(params: Mapping[str, object]) -> Lateness | None:
-    """The oversleeps as a distribution, or None if there are none in this form: figures in order, bins with the edges
-    of every histogram, one after the other, with something in them."""
+    """The oversleeps as a distribution. None unless the form is valid: ordered figures, and ordered, non-empty bins
+    with the edges of every histogram."""
     try:
         found = convert(params.get("control_oversleep"), _Control)
     except ValidationError:

@@ -28,7 +28,7 @@ LINES: Final[tuple[tuple[str, str, Value], ...]] = (
     ("pending", "operations pending", lambda point: point.pending),
     ("delayed", "tasks in the timer", lambda point: point.delayed),
 )
-"""Style, name and value of each line, from back to front."""
+"""The style, the name and the value of each line, from back to front."""
 
 
 def gauge_chart(series: GaugeSeries) -> Markup:

@@ -27,26 +27,26 @@ J = TypeVar("J", bound=_Judged)
 
 
 def worst_first(judged: Iterable[J]) -> list[J]:
-    """By verdict, else in their order: the caller that shows only the first of them leaves out none that is worse."""
+    """Sorted by verdict, the worst first, so that a report of the first items omits no worse item."""
     return sorted(judged, key=lambda one: _ORDER.index(one.verdict))
 
 
 def run_titles(runs: Iterable[RunResult]) -> dict[tuple[str, str], str]:
-    """What a run is called, by its file and name: its name, and the file too where another run has the same name."""
+    """The title of each run by file and name: its name, with the file if another run has the same name."""
     places = [(run.file, run.run) for run in runs]
     named = Counter(name for _, name in places)
     return {(file, name): name if named[name] == 1 else f"{name} ({file})" for file, name in places}
 
 
 def skipped_everywhere(result: CheckResult) -> list[ClauseResult]:
-    """What runs say of clauses that no run was judged by."""
+    """The results of clauses that were skipped in all runs."""
     judged = [one for run in result.runs for one in run.clauses.values()]
     looked_for = {one.clause for one in judged if one.verdict is not Verdict.SKIPPED}
     return [one for one in judged if one.clause not in looked_for]
 
 
 def why_skipped(clauses: Iterable[ClauseResult]) -> Iterator[str]:
-    """Each reason, with the clauses that were skipped for it."""
+    """Each reason for a skip, with its clauses."""
     skipped: dict[str, dict[str, None]] = {}
     for one in clauses:
         if one.verdict is Verdict.SKIPPED:
@@ -57,9 +57,9 @@ def why_skipped(clauses: Iterable[ClauseResult]) -> Iterator[str]:
 
 @dataclass(slots=True)
 class Group:
-    """A cause in the runs of one subject: `counts` by the title of a run, in their order, and where these runs are;
-    `example` is that of the run that is broken the earliest, counted in events: there is least to read. None if no
-    events were at hand, then `violation` still says what was allowed and seen."""
+    """A cause in the runs of one subject: `counts` by title of a run, in order, and the files of these runs. `example`
+    is from the run with the earliest violation, by number of events, because it is the shortest. It is None without
+    events; `violation` still has the allowed and the seen behavior."""
 
     subject: str
     clause: str
@@ -81,7 +81,7 @@ class Group:
 
 
 def grouped(result: CheckResult, examples: ExampleOf) -> list[Group]:
-    """The groups, in the order of clauses, then of how often, then of runs."""
+    """The groups, sorted by clause, then by count, then by run."""
     groups: dict[tuple[str, str, str], Group] = {}
     titles = run_titles(result.runs)
     for key, run, count, violation in causes(result):

@@ -26,8 +26,8 @@ _AXIS: Final = _TOP + _PLOT
 
 
 def histogram(counted: Lateness, timer: TimerConstants, control: Lateness | None) -> Markup:
-    """Bars by bin (of equal width, so the scale is nearly logarithmic), early ones in another color and left of
-    zero, the percentiles and the bounds as lines."""
+    """A bar for each bin. Bars have equal width, so the scale is nearly logarithmic. Early bins are left of zero in
+    another color. Lines show the percentiles and the bounds."""
     ends = [value for _, value in _bounds(timer)]
     ends += [] if control is None else [control.bins[0][0], control.bins[-1][1]]
     lateness = replace(counted, bins=_reaching(counted.bins, ends))
@@ -72,7 +72,7 @@ def _figures(lateness: Lateness) -> str:
 
 
 def bounds_in_words(timer: TimerConstants) -> str:
-    """The bounds that the header declares; a header without one is held to none."""
+    """The declared bounds of the header in words. A header without bounds has no limit."""
     early = "early bound not declared" if timer.early_ns is None else f"early bound {_length(timer.early_ns)}"
     late = "late bound not declared" if timer.late_ns is None else f"late bound {_length(timer.late_ns)}"
     return f"{early} · {late}"
@@ -83,13 +83,13 @@ def _length(length_ns: int) -> str:
 
 
 def _bounds(timer: TimerConstants) -> list[tuple[str, int]]:
-    """The bounds as lateness. An early bound of 0 is the axis' own zero, and has no line."""
+    """The bounds as lateness. An early bound of 0 has no line, because it is the zero of the axis."""
     early = [("early bound", -timer.early_ns)] if timer.early_ns else []
     return early + ([] if timer.late_ns is None else [("late bound", timer.late_ns)])
 
 
 def _reaching(bins: Bins, ends: list[int]) -> Bins:
-    """The bins, with empty ones as far as these values, if they lie within the edges at all."""
+    """The bins, extended by empty bins up to these values, if they are within the edges."""
     values = [value for value in ends if EDGES_NS[0] <= value <= EDGES_NS[-1]]
     low, high = min([bins[0][0], *values]), max([bins[-1][1], *values])
     before = [(a, b, 0) for a, b in pairwise(EDGES_NS) if b > low and b <= bins[0][0]]
@@ -98,8 +98,8 @@ def _reaching(bins: Bins, ends: list[int]) -> Bins:
 
 
 def without_control(lateness: Lateness, control: Lateness) -> str:
-    """The percentiles of the control, and those of the tasks less those: what the machine alone does not explain.
-    Of the two longest there is no difference: each is one moment."""
+    """The percentiles of the control, and the percentiles of the tasks minus these, which the machine does not explain.
+    There is no difference of the two maxima, because each is a single event."""
     rest = " · ".join(
         f"{name} {_length(value - control.figures_ns[name])}"
         for name, value in lateness.figures_ns.items()
@@ -109,7 +109,7 @@ def without_control(lateness: Lateness, control: Lateness) -> str:
 
 
 def _outline(control: Lateness, lateness: Lateness, step: float, most: float) -> Markup:
-    """The control's bins as a stepped line, from the axis and back to it."""
+    """The bins of the control as a stepped line, which begins and ends at the axis."""
     lows = [low for low, _, _ in lateness.bins]
     places = []
     for low, _, count in control.bins:

@@ -48,7 +48,7 @@ def junit(result: CheckResult, examples: ExampleOf) -> str:
 
 
 class _Texts:
-    """Counterexamples as text, until there have been enough."""
+    """Counterexamples as text, at most `TEXTS_SHOWN`."""
 
     def __init__(self, examples: ExampleOf) -> None:
         self._examples = examples
@@ -100,7 +100,7 @@ def _sums(suites: Sequence[Element]) -> dict[str, str]:
 
 
 def _trace_cases(run: RunResult, name: str) -> Iterator[Element]:
-    """The test case of the trace itself, where there is something to say of it."""
+    """The test case of the trace itself, if the trace has a problem."""
     problems = [visible(problem, TEXT_LIMIT) for problem in run.problems[:PROBLEMS_SHOWN]]
     if run.failure:
         yield _told("subject", name, "error", visible(run.failure), problems)

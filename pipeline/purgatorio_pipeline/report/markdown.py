@@ -26,7 +26,7 @@ GROUPS_SHOWN: Final = 20
 LATENESS_SHOWN: Final = 60
 PROBLEMS_SHOWN: Final = 20
 FINDINGS_SHOWN: Final = 30
-"""The worst come first."""
+"""The maximum number of findings, the worst first."""
 
 
 def markdown(

@@ -18,24 +18,24 @@ _SPECIAL: Final = re.compile(r"[^0-9A-Za-z \-,()=/.\u0080-\U0010ffff]|(?<=[Ww]{3
 
 
 def text(said: str, limit: int = TEXT_LIMIT) -> str:
-    """A stranger's text as Markdown that shows it and does nothing else. One line, as `visible` makes it."""
+    """Text of a trace as Markdown that only shows it. One line, as `visible` makes it."""
     return f"<code>{plain(said, limit)}</code>"
 
 
 def plain(said: str, limit: int = TEXT_LIMIT) -> str:
-    """The same without the frame, for sentences of our own that quote a trace."""
+    """As `text`, but without `<code>`, for sentences of Purgatorio that quote a trace."""
     return _SPECIAL.sub(lambda one: f"&#{ord(one[0])};", visible(said, limit))
 
 
 def fenced(listing: str) -> str:
-    """Lines as a listing; the fence is longer than any row of backticks in it."""
+    """Lines as a listing. The fence is longer than any row of backticks in the lines."""
     longest = max((len(found) for found in re.findall(r"`+", listing)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}text\n{listing.rstrip()}\n{fence}\n"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table out of cells that are Markdown already; a column of numbers stands to the right."""
+    """A table of cells that are already Markdown. Columns of numbers are right-aligned."""
     numbers = [all(cell.replace(",", "").isdigit() for cell in column) for column in zip(*rows, strict=True)]
     lines = [head, ["---:" if right else "---" for right in numbers], *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -12,13 +12,13 @@ from typing import Final
 from purgatorio_spec.show.visible import visible
 
 TEXT_LIMIT: Final = 2_000
-"""Characters of one text; what is longer is cut."""
+"""The maximum number of characters of a text. A longer text is cut."""
 
 _VOID: Final = frozenset({"meta", "br"})
 
 
 class Markup(str):
-    """Text that is markup already. Made only by `tag` and `joined`, and from constants of this package and numbers."""
+    """Text that is already markup. Only `tag` and `joined` make it, and constants of this package and numbers."""
 
     __slots__ = ()
 
@@ -31,7 +31,7 @@ def escaped(text: str) -> Markup:
 
 
 def joined(*children: Child) -> Markup:
-    """Children one after the other; None is nothing."""
+    """The children one after the other. None adds nothing."""
     return Markup("".join(escaped(child) for child in children if child is not None))
 
 

@@ -43,7 +43,7 @@ HISTOGRAMS_SHOWN: Final = 60
 GAUGES_SHOWN: Final = 40
 PROBLEMS_SHOWN: Final = 100
 FINDINGS_SHOWN: Final = 200
-"""The worst come first."""
+"""The maximum number of findings, the worst first."""
 RUNS_NAMED: Final = 10
 SUBJECTS_NAMED: Final = 3
 TITLE_GAP: Final = " - "
@@ -58,7 +58,7 @@ def page(
     provenance: Mapping[str, str] | None = None,
     docs: str = "",
 ) -> str:
-    """The page as text. A section without anything to show is not there. `docs`: where the project's pages are."""
+    """The page as text, without empty sections. `docs`: the address of the project's pages."""
     verdict, checked = verdict_of(result, findings), has_check(result, findings)
     groups = grouped(result, counterexamples)
     style, script = _part("style.css"), _part("timeline.js")
@@ -135,7 +135,7 @@ def _anchor(group: Group, at: int) -> str:
 
 
 def _links(groups: Sequence[Group]) -> Links:
-    """From a run and a clause to the first cause of it that is shown."""
+    """By run and clause, the anchor of the first shown cause."""
     links: dict[tuple[str, str, str], str] = {}
     for at, group in enumerate(groups[:GROUPS_SHOWN]):
         for file, run in group.places:
@@ -155,7 +155,7 @@ def _examples(groups: Sequence[Group]) -> Markup:
 
 
 def example_article(group: Group, anchor: str | None = None) -> Markup:
-    """One cause: promise, counts, what was allowed and seen, the drawing, the replay line."""
+    """One cause: the promise, the counts, the allowed and the seen behavior, the drawing, the replay line."""
     example, violation = group.example, group.violation
     pending = ""
     if example is not None:
@@ -183,7 +183,7 @@ def example_article(group: Group, anchor: str | None = None) -> Markup:
 
 
 def _clause(group: Group, anchor: str | None) -> Markup | str:
-    """Its id, which leads to its sentence; not in a notebook, where there is no such place."""
+    """The id of the clause, as a link to its sentence. In a notebook, without a link."""
     return group.clause if anchor is None else tag("a", group.clause, href=f"#{clause_anchor(group.clause)}")
 
 
@@ -239,7 +239,7 @@ def _rows(example: Counterexample) -> Markup:
 
 
 def _headers(result: CheckResult) -> dict[str, Header]:
-    """The header of each run by the run's name; of two runs of one name the first's."""
+    """The header of each run by name. If two runs have one name, the header of the first."""
     headers: dict[str, Header] = {}
     for run in result.runs:
         if run.header is not None:
@@ -306,7 +306,7 @@ def _gauge(one: GaugeSeries) -> Markup:
 
 
 def _findings(findings: Sequence[Finding]) -> Markup | None:
-    """What other commands found, in their words: a row each, and below it the command that shows it again."""
+    """The findings of other commands in their words: one row for each, with the command that repeats it below."""
     if not findings:
         return None
     head = tag("tr", *(tag("th", name, scope="col") for name in ("verdict", "of", "result")))

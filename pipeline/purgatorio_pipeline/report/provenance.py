@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def tool_version() -> str:
-    """The version of purgatorio that is installed; `0` where it runs from a folder that was never installed."""
+    """The installed version of purgatorio. `0` if it runs from a folder without an installation."""
     try:
         return version("purgatorio")
     except PackageNotFoundError:
@@ -20,7 +20,7 @@ def tool_version() -> str:
 
 
 def machine() -> dict[str, object]:
-    """Interpreter, system and processors: what `--json` says of the machine. Nothing that names this very one."""
+    """The interpreter, the system and the processors, for `--json`. Nothing identifies the machine."""
     return {
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),
@@ -31,7 +31,7 @@ def machine() -> dict[str, object]:
 
 
 def provenance_here() -> dict[str, str]:
-    """Of this process, now, by name; the time to the second. The seeds of driven runs are next to the runs."""
+    """The provenance of a report by this process, with the time to the second. The runs have their own seeds."""
     program = Path(sys.argv[0]).name.removesuffix(".py")
     here = machine()
     return {
@@ -43,7 +43,7 @@ def provenance_here() -> dict[str, str]:
 
 
 def docs_here() -> str:
-    """Where the pages of this release are; nothing for a checkout, which has no address."""
+    """The address of the pages of this release. "" for a checkout, which has no address."""
     try:
         urls = metadata("purgatorio").get_all("Project-URL") or []
     except PackageNotFoundError:

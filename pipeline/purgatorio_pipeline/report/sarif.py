@@ -99,7 +99,7 @@ def _driver(named: Mapping[str, str]) -> Json:
 
 
 class _Found(NamedTuple):
-    """A cause in a run, or a clause of it that is unknown: then the cause is the reason, and `cause` is None."""
+    """A cause in a run, or an UNKNOWN clause of a run. For the latter, the name is the reason, and `cause` is None."""
 
     run: RunResult
     key: CauseKey
@@ -116,9 +116,9 @@ def _worth_a_look(run: RunResult) -> Iterator[_Found]:
 
 
 def _result(found: _Found, title: str, example: Counterexample | None, *, flow: bool) -> Json:
-    """One result. The fingerprint stays the same from one check to the next: it names clause, cause, subject and run,
-    no line or operation, and a file only where two runs have one name. GitHub's code scanning checks the second name
-    alone, and would make one from the line, which is another in every recording."""
+    """One result. Its fingerprint is equal in consecutive checks: it has the clause, cause, subject and run, no line or
+    operation, and a file only if two runs have one name. GitHub's code scanning uses only the second fingerprint. If
+    it were missing, GitHub would compute it from the line, which differs in each recording."""
     run, key, cause = found
     at = None if example is None or example.illegal_row is None else example.rows[example.illegal_row]
     print_of = "\n".join((key.clause, key.cause, run.subject, title)).encode("utf-8", "surrogatepass")

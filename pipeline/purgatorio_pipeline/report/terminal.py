@@ -35,7 +35,7 @@ GROUPS_SHOWN: Final = 10
 BROKEN_SHOWN: Final = 5
 CLAUSES_LEAST: Final = 10
 CLAUSES_WIDE: Final = 30
-"""Columns that a run's clauses are left, where its name would take them."""
+"""The minimum number of columns for the clauses of a run with a long name."""
 NAME_LEAST: Final = 20
 _GAP: Final = "  "
 _HARD: Final = "\N{NO-BREAK SPACE}"
@@ -61,7 +61,7 @@ _ROLE_STYLE: Final = {
 
 
 def print_check(console: Console, result: CheckResult, examples: ExampleOf, *, verbose: bool) -> None:
-    """Print a check. `verbose` adds what was skipped and why, and lifts the limits on runs, causes and lines."""
+    """Print a check. `verbose` adds skipped clauses with reasons, and removes the limits on runs, causes and lines."""
     groups = grouped(result, examples)
     _print_runs(console, result, verbose)
     _print_left_out(console, len(result.runs), RUNS_SHOWN, "runs", verbose)
@@ -78,7 +78,7 @@ def _print_left_out(console: Console, total: int, limit: int, noun: str, verbose
 
 
 def _print_runs(console: Console, result: CheckResult, verbose: bool) -> None:
-    """One line a run; what else there is to say of it stands below, indented."""
+    """Print one line for each run, with indented remarks below."""
     runs = result.runs if verbose else result.runs[:RUNS_SHOWN]
     kept = [_kept(run) for run in runs]
     verdict = max((len(run.verdict) for run in runs), default=0)
@@ -121,8 +121,8 @@ def _print_runs(console: Console, result: CheckResult, verbose: bool) -> None:
 
 
 def under_headings(names: list[str], room: int) -> list[tuple[str, str]]:
-    """For each name the heading that it stands under, and its own part. Where all fit into `room` there is none; else
-    runs in a row that begin alike stand under what they share: `reference-*-seed1`."""
+    """The heading of each name, and its own part. If all names fit into `room`, there are no headings. Otherwise
+    consecutive names with a common beginning have a heading such as `reference-*-seed1`."""
     if all(cell_len(name) <= room for name in names):
         return [("", name) for name in names]
     found: list[tuple[str, str]] = []
@@ -146,7 +146,8 @@ def _common(names: list[str]) -> str:
 
 
 def _kept(run: RunResult) -> str:
-    """Clauses broken, each with how often; else how many were kept, and how often they could have been broken."""
+    """The violated clauses with their counts. If there are none, the number of passed clauses, and of their
+    occasions."""
     broken = [one for one in run.clauses.values() if one.verdict is Verdict.VIOLATED]
     if broken:
         said = [f"{one.clause} {one.violations:,} of {one.occasions:,}" for one in broken]
@@ -156,8 +157,8 @@ def _kept(run: RunResult) -> str:
 
 
 def _besides(run: RunResult, verbose: bool) -> Iterator[tuple[str, str]]:
-    """What else there is to say of a run's clauses: those unknown, those that nothing could have broken, and, if
-    `verbose`, those skipped."""
+    """Remarks on the clauses of a run: UNKNOWN clauses, clauses without an occasion, and if `verbose`, SKIPPED
+    clauses."""
     unknown: dict[str, list[str]] = {}
     for clause in run.clauses.values():
         if clause.verdict is Verdict.UNKNOWN:
@@ -196,11 +197,11 @@ def _print_problems(console: Console, result: CheckResult, verbose: bool) -> Non
     if problems:
         print_line(console, "")
     for file, problem in problems if verbose else problems[:RUNS_SHOWN]:
-        # A deadlock is told with its proof, its trace, and where each thread stands.
+        # The limit is high, because a deadlock has a proof, a trace, and the position of each thread.
         _print_folded(console, f"{visible(file, 200)}: {visible(problem, 4 * TEXT_LIMIT)}", "yellow")
     told = " ".join(f"{file}: {problem}" for file, problem in problems)
     shown = list(islice(result.broken, None if verbose else BROKEN_SHOWN))
-    # The first of a file stands above, and so does a last line that is cut.
+    # The first broken line of a file, and a last line that is cut, are already printed.
     untold = [line for line in shown if str(line) not in told and line.why != CUT]
     left = result.quarantined - len(shown)
     if not untold and left <= 0:
@@ -214,8 +215,8 @@ def _print_problems(console: Console, result: CheckResult, verbose: bool) -> Non
 
 
 def _print_sum(console: Console, result: CheckResult, groups: list[Group], verbose: bool) -> None:
-    """The verdict; of a PASS or SKIPPED also why clauses were skipped in all runs, unless it stands above
-    (`verbose`)."""
+    """Print the verdict. For PASS or SKIPPED, also the reasons of clauses that were skipped in all runs, unless
+    `verbose` has printed them."""
     counts = [(verdict, sum(run.verdict is verdict for run in result.runs)) for verdict in _STYLE]
     said = ", ".join(f"{count:,} {verdict}" for verdict, count in counts if count) or "no runs"
     violations = sum(group.count for group in groups)

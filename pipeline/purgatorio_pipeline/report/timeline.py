@@ -37,8 +37,7 @@ class _Lane:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """The content of a diagram: rows, their subject, and for a broken promise the clause and the row at which it
-    breaks."""
+    """The content of a diagram: the rows, their subject, and for a violation the clause and its row."""
 
     rows: tuple[ShownEvent, ...]
     subject: str
@@ -55,7 +54,7 @@ class Drawing:
 
 
 def timeline(example: Counterexample) -> Markup:
-    """A counterexample, as wide as it needs; the page lets it scroll."""
+    """A counterexample in its full width. The page lets it scroll."""
     return draw(
         Drawing(example.rows, example.violation.subject, example.violation.clause, example.illegal_row)
     )

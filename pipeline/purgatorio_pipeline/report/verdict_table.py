@@ -16,10 +16,10 @@ from purgatorio_spec.show.selection import promises
 from purgatorio_spec.verdict import Verdict
 
 RUNS_SHOWN: Final = 200
-"""Runs in the table; the worst come first, and of the rest it says how many there are."""
+"""The maximum number of runs in the table, the worst first. The number of other runs is shown."""
 
 COLUMNS: Final = 20
-"""Clauses that a page has room for next to each other."""
+"""The maximum number of columns of clauses on a page."""
 
 _SIGN: Final = {
     Verdict.PASS: "✓",
@@ -67,8 +67,8 @@ def clause_anchor(name: str) -> str:
 
 
 def verdict_table(result: CheckResult, links: Links = NO_LINKS) -> Markup:
-    """Table, legend, what is left out, and what nothing is known of. A broken clause leads to the counterexample of
-    that run, if one is shown."""
+    """The table, the legend, the number of omitted runs, and the clauses without information. A violated clause links
+    to the counterexample of this run, if it is shown."""
     titles = run_titles(result.runs)
     skipped = skipped_everywhere(result)
     every = promises(run.profile for run in result.runs)
@@ -109,13 +109,13 @@ def verdict_table(result: CheckResult, links: Links = NO_LINKS) -> Markup:
 
 
 def _heading(name: str, promise: str, leads: bool) -> Markup:
-    """Of a column: the clause, which leads to its sentence on a page that has it."""
+    """The heading of a column: the clause, as a link to its sentence if the page has it."""
     inside = tag("a", name, href=f"#{clause_anchor(name)}") if leads else name
     return tag("th", inside, scope="col", title=promise)
 
 
 def _never(result: CheckResult, named: Iterable[str]) -> Iterator[str]:
-    """The clauses that no run could have broken: a PASS of theirs says nothing."""
+    """The clauses without an occasion in any run. Their PASS proves nothing."""
     judged = [one for run in result.runs for one in run.clauses.values()]
     had = {one.clause for one in judged if one.occasions}
     if judged and (never := [name for name in named if name not in had]):
@@ -133,12 +133,12 @@ def _row(run: RunResult, title: str, named: Iterable[str], links: Links) -> Mark
 
 
 def _broken(run: RunResult) -> str:
-    """The broken clauses: where the table is wider than the screen, their columns may be out of sight."""
+    """The violated clauses as text, because their columns may be outside of a narrow screen."""
     return " ".join(clause.clause for clause in run.clauses.values() if clause.violations)
 
 
 def _seed(run: RunResult) -> str:
-    """The seed that a driver wrote into the header, so that the run can be made again."""
+    """The seed in the header of a driven run, for a repetition of the run."""
     seed = None if run.header is None else run.header.params.get("seed")
     return f" · seed {seed}" if isinstance(seed, int) else ""
 

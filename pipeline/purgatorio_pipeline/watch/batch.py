@@ -32,7 +32,7 @@ from purgatorio_spec.whole_file import write_whole
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What a batch brought: runs that were closed, and violations of open runs that were not known before."""
+    """The news of a batch: closed runs, and new violations of open runs."""
 
     batch: int
     closed: list[Run]
@@ -41,7 +41,7 @@ class News:
 
 
 Arrived = Callable[[SparkSession, DataFrame, WatchState], DataFrame | None]
-"""From what the stream gives and the state before it, the rows of its segments; None where nothing came."""
+"""Computes the rows of the segments from a batch of the stream and the previous state. None for an empty batch."""
 
 
 def files_arrived(spark: SparkSession, files: DataFrame, state: WatchState) -> DataFrame | None:
@@ -51,10 +51,9 @@ def files_arrived(spark: SparkSession, files: DataFrame, state: WatchState) -> D
 
 @dataclass(slots=True)
 class Watcher:
-    """Judges batches of segments. `tell` hears of each batch once it is committed; `metrics` is written then too.
-    `arrived` makes segments of what the stream gives: the files of a folder, or messages. `allow_idle`: a clause
-    without an occasion passes. `refused`: what the machine refused (a full disk), which ends the stream: Spark tells of
-    it in a page of its own."""
+    """Judges batches of segments. After a commit, `tell` is called and `metrics` is written. `arrived` makes segments
+    from the stream (files of a folder, or messages). `allow_idle`: a clause without an occasion passes. `refused`: an
+    error of the operating system (a full disk), which ends the stream. Spark's own error text is a page long."""
 
     spark: SparkSession
     out: Path
@@ -64,10 +63,10 @@ class Watcher:
     allow_idle: bool = False
     refused: OSError | None = None
     failures: list[Failure] = field(default_factory=list)
-    """Errors of ours, of which the runs at which they came are reported when they are closed."""
+    """Errors of Purgatorio. The close of an affected run reports them."""
 
     def batch(self, fresh: DataFrame, number: int) -> None:
-        """What `foreachBatch` calls; done again for the same batch it comes to the same."""
+        """Judge a batch; called by `foreachBatch`. A repetition of a batch gives the same result."""
         try:
             self._batch(fresh, number)
         except OSError as refused:
@@ -92,7 +91,7 @@ class Watcher:
         self.tell(news)
 
     def _follow(self, lake: Lake, news: News, touched: Sequence[str]) -> None:
-        """Take the runs up where they were left; those whose end has come are closed."""
+        """Continue the runs in this batch. Close the runs whose end has arrived."""
         state = news.state
         silver = self.out / "silver"
         tasks = [
@@ -117,7 +116,8 @@ class Watcher:
         return _over(replace(judged, problems=(*result.problems, *filter(None, [run.odd]))))
 
     def _forget(self, lake: Lake, state: WatchState) -> None:
-        """Remove what neither this state nor the one before it, which a killed batch goes back to, refers to."""
+        """Remove all files that neither this state nor the previous state names. A killed batch returns to the previous
+        state."""
         before = load_before(lake, state.batch)
         runs = [*state.runs.values(), *before.runs.values()]
         oldest = min((run.first_batch for run in runs), default=state.batch)
@@ -132,7 +132,7 @@ class Watcher:
 
 
 def _take(state: WatchState, segments: Sequence[Segment], number: int) -> list[Run]:
-    """Assign the new segments to their runs; segments of no run are a result of their own, reported once."""
+    """Assign the new segments to their runs. Segments without a run are reported once, as a separate result."""
     known = {one.run for one in state.closed if one.subject}
     told = {_strangeness(one) for one in state.closed}
     odd: list[Run] = []
@@ -158,8 +158,7 @@ def _over(result: RunResult) -> Run:
 
 
 def _strangeness(one: Run) -> tuple[str, bool]:
-    """The message that is reported once for a key whose messages come without end: that no run is theirs, or that it
-    has ended."""
+    """The message for a key with endless messages, reported once: the key has no run, or its run has ended."""
     return one.file, any(_LATE in text for text in one.problems)
 
 

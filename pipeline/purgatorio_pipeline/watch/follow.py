@@ -31,14 +31,14 @@ from purgatorio_spec.trace.record import Header
 from purgatorio_spec.verdict import Violation
 
 MAX_FOUND: Final = 20_000
-"""Violations of an open run that one batch takes in; more of them come to light when the run is closed."""
+"""The maximum number of violations of an open run in one batch. The close of the run finds the rest."""
 _ROWS: Final = 1 << 17
 _SCHEMA: Final = pa.schema([field for field in SEGMENT_SCHEMA if field.name != "kind"])
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A batch that brought events of a run: the row and the number of an operation that came first in it."""
+    """A batch with events of a run: its first row, and the number of the first operation that is new in it."""
 
     batch: int
     row: int
@@ -47,8 +47,8 @@ class Part:
 
 @dataclass(slots=True)
 class Followed:
-    """What is known of the events of an open run. `carried`: the batch that left its carry, -1 if none did. `mixed`:
-    they came out of order, so that nothing is carried. `repeated`: how many came with an `i` that was there before."""
+    """The state of the events of an open run. `carried`: the batch with the stored fold, -1 if none. `mixed`: events
+    came out of order, so no fold is stored. `repeated`: the number of events with a known `i`."""
 
     parts: list[Part] = field(default_factory=list)
     carried: int = -1
@@ -58,7 +58,7 @@ class Followed:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A run with events in a batch. `closing`: the facts of its files, if its end has come."""
+    """A run with events in a batch. `closing`: the facts of its files, if its end has arrived."""
 
     run: str
     header: Header
@@ -70,7 +70,8 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What came of it: the result of a closed run, or what an open one broke so far; `failure`: an error of ours."""
+    """The result of a task: the result of a closed run, or the violations so far of an open run. `failure`: an error of
+    Purgatorio."""
 
     followed: Followed
     result: RunResult | None = None
@@ -79,10 +80,10 @@ class Told:
 
 
 def follow(task: Task) -> Told:
-    """Carry it out. Done again, it comes to the same and leaves the same.
+    """Execute a task. A repetition gives the same result and the same files.
 
-    Of a run at which we fail nothing is lost that was known: it is folded again with the next batch, or, where its end
-    has come, reported as not judged.
+    An error of Purgatorio loses no known facts of the run: the next batch folds the run again, or if its end has
+    arrived, the run is reported as not judged.
     """
     try:
         return _follow(task)
@@ -114,8 +115,8 @@ def _taken_up(task: Task) -> _Taken:
 
 
 def _continued(task: Task) -> tuple[Fold, pa.Table, int] | None:
-    """Its fold so far, the events of this batch, and how many were repeated in all; None where some of them are from
-    before those that the fold has had."""
+    """The stored fold, the events of this batch, and the number of all repeated events. None if an event precedes the
+    events of the fold."""
     known = task.followed
     fold = Fold(task.header, held_bytes=0)
     if known.carried >= 0:
@@ -126,14 +127,14 @@ def _continued(task: Task) -> tuple[Fold, pa.Table, int] | None:
 
 
 def _anew(task: Task) -> tuple[Fold, pa.Table, int]:
-    """An empty fold, all of its events, and how many were repeated."""
+    """An empty fold, all events of the run, and the number of repeated events."""
     batches = [*(part.batch for part in task.followed.parts), task.batch]
     return Fold(task.header, held_bytes=0), *_events(task, batches)
 
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """A run whose fold has been fed what is new. `events`: of this batch; of all where they are mixed."""
+    """A run whose fold has the new events. `events`: the events of this batch, or all events if they are mixed."""
 
     task: Task
     fold: Fold
@@ -148,7 +149,7 @@ class _Taken:
         return Told(self.followed, conclude(facts, run, found))
 
     def as_open(self) -> Told:
-        """What it broke so far; its carry is left, unless it is mixed."""
+        """The violations so far. Unless the events are mixed, the fold is stored."""
         task, broken = self.task, list[Violation]()
         self.fold.look_early(self.followed.parts[-1].row, self._stored, RunTally(told=broken.append))
         if not self.followed.mixed:
@@ -161,7 +162,7 @@ class _Taken:
         return Told(self.followed, None, broken[:MAX_FOUND])
 
     def _stored(self, operation: int) -> Iterator[tuple[int, Coded]]:
-        """Its events with their rows, without those of batches that have only operations before this one."""
+        """The events of the run with their rows, except batches that only have operations before `operation`."""
         if self.followed.mixed:
             yield from _numbered(self.events, 0)
             return
@@ -183,7 +184,7 @@ def _with_repeats(facts: TraceFacts, repeated: int) -> TraceFacts:
 
 
 def _events(task: Task, batches: Sequence[int]) -> tuple[pa.Table, int]:
-    """The events of the run in these batches, in order, of those with the same `i` one; how many others there were."""
+    """The events of the run in these batches, in order, one for each `i`, and the number of omitted repetitions."""
     mine = ds.field("run") == task.run
     folders = (events_folder(task.silver, number) for number in batches)
     tables = [

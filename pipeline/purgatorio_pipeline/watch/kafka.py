@@ -19,7 +19,7 @@ def kafka_messages(
     options: Mapping[str, str],
     messages_per_batch: int,
 ) -> DataFrame:
-    """The messages of some topics as a stream, from the first that is kept; `options` as Spark's source has them.
+    """The messages of topics as a stream, from the first retained message. `options`: those of Spark's source.
 
     Raises `NoConnector`, and PySparkException for options that the source refuses.
     """
@@ -36,7 +36,7 @@ def kafka_messages(
 
 
 def connector(spark: SparkSession) -> str:
-    """The Maven coordinates of the connector for the Spark and the Scala that run here."""
+    """The Maven coordinates of the connector for the running versions of Spark and Scala."""
     machine = spark.sparkContext._jvm
     assert machine is not None  # there is one as long as there is a session
     scala: str = machine.scala.util.Properties.versionNumberString()

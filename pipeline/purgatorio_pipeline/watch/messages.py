@@ -39,14 +39,14 @@ from purgatorio_spec.trace.record import Header
 
 
 class Known(NamedTuple):
-    """An open run: its header as a line, and by partition `i` of the last event."""
+    """An open run: its header line, and by partition the `i` of the last event."""
 
     header: bytes
     last_i: dict[str, int]
 
 
 class Message(NamedTuple):
-    """One message of Kafka. Without a key its run has no name; without a value it has no lines."""
+    """One Kafka message. Without a key, its run has no name. Without a value, it has no lines."""
 
     partition: str
     key: bytes
@@ -55,7 +55,7 @@ class Message(NamedTuple):
 
 
 def messages_arrived(spark: SparkSession, messages: DataFrame, state: WatchState) -> DataFrame:
-    """The rows of new messages, given the columns of Spark's Kafka source; those that were taken in are left out."""
+    """The rows of new messages, from the columns of Spark's Kafka source. Messages of earlier batches are left out."""
     fresh = messages.select(
         fn.concat_ws("-", "topic", "partition").alias("part"),
         fn.expr("coalesce(key, X'') AS key"),
@@ -105,7 +105,7 @@ class _Messages:
             number += message.value.count(b"\n") + 1
 
     def place(self, part: str, broken: BrokenLine) -> BrokenLine:
-        """The same with the message for a file, and the line in that message."""
+        """The broken line, with the message as its file, and the line number in this message."""
         at = bisect_right(self.first_lines, broken.line) - 1
         if at < 0:
             return broken

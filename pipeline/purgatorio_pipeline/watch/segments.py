@@ -35,10 +35,10 @@ _BROKEN: Final = "file string, line long, field string, why string, hint string,
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """The facts of one file besides its events. `header` is None if it has no usable one; `declared`: the number of
-    events of the whole run by the end record, None without one.
+    """The facts of one file, without its events. `header`: None without a valid header. `declared`: the number of
+    events of the whole run by the end record, or None.
 
-    For messages also the `partition`, the offset after the last message, and `i` of its last event.
+    For messages also the `partition`, the offset after the last message, and the `i` of its last event.
     """
 
     file: str
@@ -78,12 +78,12 @@ def events_table(number: int) -> str:
 
 
 def events_folder(silver: Path, number: int) -> Path:
-    """Where of these the events lie; there is no such folder if there are none."""
+    """The folder with the events of batch `number`. It does not exist for a batch without events."""
     return silver / f"events-{number:09d}" / "kind=event"
 
 
 def _rows_of(spark: SparkSession, lake: Lake, number: int) -> DataFrame:
-    # By its schema, since a batch without a row has left no file to tell it from.
+    # With the schema, because an empty batch has no file from which Spark could infer it.
     schema = from_arrow_schema(SEGMENT_SCHEMA)
     return spark.read.schema(schema).parquet(str(lake.path(events_table(number))))
 

@@ -21,15 +21,15 @@ from purgatorio_spec.verdict import Verdict, Violation, worst
 KIND: Final = "watch"
 LAST: Final = 1 << 40
 MAX_SUBJECTS: Final = 100_000
-"""Broken operations of an open run that are distinguished; beyond, the count stands still until the run is closed."""
+"""The maximum number of distinguished violating operations of an open run. Further ones are counted at its close."""
 
 
 @dataclass(slots=True)
 class OpenRun:
-    """A run whose end, or some of whose events, have not come yet.
+    """A run whose end or some of whose events have not arrived yet.
 
-    `found`: by clause and cause the operations that broke it so far, each with its batch; `shown`: for each cause
-    the first operation, what was allowed and what was seen.
+    `found`: by clause and cause, the violating operations so far, each with its batch. `shown`: for each cause, the
+    first operation, and its allowed and seen behavior.
     """
 
     run: str
@@ -43,7 +43,7 @@ class OpenRun:
     declared: int | None = None
     odd: str = ""
     last_i: dict[str, int] = field(default_factory=dict)
-    """By partition of Kafka, `i` of the last event: what comes next is above it."""
+    """By Kafka partition, the `i` of the last event. Later events have a higher `i`."""
     found: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
     shown: dict[str, list[str]] = field(default_factory=dict)
     followed: Followed = field(default_factory=Followed)
@@ -67,7 +67,7 @@ class OpenRun:
         return self.declared is not None and self.events + self.broken >= self.declared
 
     def add(self, violation: Violation, batch: int) -> bool:
-        """Note a broken operation; False if it was known."""
+        """Record a violating operation. False if it was known."""
         causes = self.found.setdefault(violation.clause, {})
         subjects = causes.setdefault(violation.cause, {})
         if violation.subject in subjects or sum(map(len, causes.values())) >= MAX_SUBJECTS:
@@ -80,7 +80,7 @@ class OpenRun:
         return True
 
     def printed(self) -> Run:
-        """The public shape of a run, as `check` prints it, and that it is open."""
+        """The run in the public format of `check`, marked as open."""
         clauses = {
             name: Clause(
                 _open_verdict(name in self.found), sum(map(len, self.found.get(name, {}).values())), 0
@@ -110,13 +110,13 @@ def _open_verdict(broken: bool) -> Verdict:
 
 @dataclass(slots=True)
 class WatchState:
-    """After batch `batch` (-1: before the first): open runs by name, and what the closed ones came to, in order."""
+    """The state after batch `batch` (-1: before the first): open runs by name, and results of closed runs in order."""
 
     batch: int = -1
     runs: dict[str, OpenRun] = field(default_factory=dict)
     closed: list[Run] = field(default_factory=list)
     offsets: dict[str, int] = field(default_factory=dict)
-    """By partition of Kafka, the first offset that was not taken in."""
+    """By Kafka partition, the first offset that is not processed yet."""
 
     def printed(self) -> Watch:
         runs = [*self.closed, *(run.printed() for run in self.runs.values())]
@@ -124,6 +124,6 @@ class WatchState:
 
 
 def load_before(lake: Lake, batch: int = LAST) -> WatchState:
-    """The state that batch `batch` starts from: that of the last one before it. Raises `Unreadable`, OSError."""
+    """The state before batch `batch`, which is the state after the last earlier batch. Raises `Unreadable`, OSError."""
     earlier = [number for number in lake.manifests() if number < batch]
     return lake.manifest(earlier[-1], WatchState) if earlier else WatchState()

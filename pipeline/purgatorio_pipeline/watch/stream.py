@@ -27,10 +27,10 @@ def new_files(spark: SparkSession, folder: Path, files_per_batch: int) -> DataFr
 
 
 def start_stream(arriving: DataFrame, watcher: Watcher, *, every_s: float | None = None) -> StreamingQuery:
-    """Watch a stream of any source whose rows the watcher's `arrived` knows; the checkpoint lies under `watcher.out`.
+    """Start the watch of a stream, whose rows `watcher.arrived` converts. The checkpoint is in `watcher.out`.
 
-    `every_s`: check for more this often; None takes in what is there and ends. A stream that is started again over the
-    same `out` continues where the last one stopped; a batch that was cut off is done again and comes to the same.
+    `every_s`: the interval of batches. None: process the available data and end. A restart with the same `out`
+    continues after the last batch. An incomplete batch is repeated with the same result.
     """
     writer = arriving.writeStream.foreachBatch(watcher.batch).option(
         "checkpointLocation", str(watcher.out / "checkpoint")

@@ -34,10 +34,10 @@ _UNLIMITED = 1 << 30
 
 @dataclass(slots=True)
 class _Todo:
-    """A schedule to begin with: the first `depth` steps of `chosen`, then `index`. And its preemptions.
+    """An untried schedule: the first `depth` steps of `chosen`, then task `index`. `cost` counts its preemptions.
 
-    `chosen` is shared with all other alternatives of that run: a copy for each is the square of a run's length, and a
-    livelock of twenty thousand steps would end this process for want of memory.
+    All alternatives of one run share `chosen`. Copies would need memory quadratic in the length of the run: a livelock
+    of 20,000 steps would exhaust the memory.
     """
 
     chosen: list[int]
@@ -48,10 +48,10 @@ class _Todo:
 
 @dataclass(slots=True)
 class BoundedSearch:
-    """The chooser of these searches, and what it has learnt.
+    """The chooser of these searches, and their state.
 
-    `chosen` is the whole schedule; the columns `enabled`, `oids` and `kinds` are about its steps from `prefix` on.
-    `todo` has what `level` preemptions allow, `later` the rest by its preemptions.
+    `chosen` is the whole schedule. The columns `enabled`, `oids` and `kinds` start at its step `prefix`. `todo` has the
+    untried schedules with at most `level` preemptions. `later` has the other schedules, by number of preemptions.
     """
 
     bound: int
@@ -75,14 +75,14 @@ class BoundedSearch:
 
     def after(self, run: Execution, /) -> None:
         for other in self._alternatives():
-            # What was put off may belong to a level that is done: it is caught up at this one.
+            # A postponed schedule may belong to a finished level. It is then run at the present level.
             (self.todo if other.cost <= self.level else self.later[other.cost]).append(other)
 
     def preemptions(self) -> int:
         return self.cost
 
     def next_schedule(self) -> list[int] | None:
-        """See `Search`: all but the last step, which is chosen then."""
+        """The known schedule without its last step: `choose` makes the last step. See `Search`."""
         if not self.todo:
             if not self.later:
                 return None
@@ -99,7 +99,7 @@ class BoundedSearch:
         return known
 
     def choose(self, run: Execution, /) -> int:
-        """Go on with the present task where it can, else with the first that can."""
+        """Continue the current task if it is enabled, else the enabled task with the lowest number."""
         if self.planned >= 0:
             index, self.planned = self.planned, TIME
             self._note_use(run.tasks[index])
@@ -114,7 +114,7 @@ class BoundedSearch:
                     enabled |= task.bit
         current = run.current
         index = TIME
-        # Of whom to take the object that decides whether a switch here matters: who would have continued.
+        # The next step of the task that would continue decides whether a preemption here is useful.
         deciding = current
         if enabled & current.bit:
             index = current.index
@@ -146,8 +146,8 @@ class BoundedSearch:
         return False
 
     def _alternatives(self) -> list[_Todo]:
-        """What else could have been chosen in the run that has ended, beyond its prefix, within the bound; what
-        matters now."""
+        """The other choices of the last run, after its prefix and within the bound. Useless preemptions are
+        postponed. Postponed choices that have become useful are included."""
         found: list[_Todo] = []
         known = self.prefix
         for depth in range(known, len(self.chosen)):
@@ -182,14 +182,14 @@ def _several(users: int) -> bool:
 
 
 def explore_bounded(program: Program, limits: Limits) -> Exploration:
-    """All schedules with at most `limits.preemptions`, fewest first."""
+    """Explore all schedules with at most `limits.preemptions` preemptions, fewest first."""
     most = counted(limits.preemptions, "preemption")
     text = f"all interleavings with at most {most}, bounded loops up to {program.turns} turns"
     return explore_by(BoundedSearch(limits.preemptions), program, limits, Exploration("bounded", text))
 
 
 def explore_states(program: Program, limits: Limits) -> Exploration:
-    """All reachable states, each left by every task that can continue."""
+    """Explore all reachable states. From each state, every enabled task makes the next step in some run."""
     result = Exploration("states", f"all states, bounded loops up to {program.turns} turns")
     search = BoundedSearch(bound=_UNLIMITED, level=_UNLIMITED, cache=True)
     explore_by(search, program, limits, result, track_state=True)

@@ -60,7 +60,7 @@ class ControlledSync:
         self._queue: type[ControlledQueue[Any]] = TrackedQueue if tracked else ControlledQueue
 
     def _told(self, made: K) -> K:
-        """For seams that add to what this one makes."""
+        """Return `made`. A subclass adds its own data to each object here."""
         return made
 
     def lock(self, name: str = "lock") -> Lock:
@@ -110,8 +110,8 @@ class ControlledSync:
 
 
 class VirtualClock(Shared):
-    """The run's time, from `start_ms` on. `steps`: tasks move it, so reading and moving it are scheduling points.
-    Without, it moves only when no task can run, and reading it is no scheduling point."""
+    """The virtual time of the run, in ms from `start_ms`. With `steps`, tasks move the clock, so each read and each
+    move is a scheduling point. Without `steps`, the clock moves only when no task can run."""
 
     __slots__ = ("_start_ms", "_steps")
 
@@ -123,13 +123,12 @@ class VirtualClock(Shared):
             run.clock = self.oid
 
     def now_ms(self) -> int:
-        """The present time."""
         if self._steps:
             self.run.point(self.oid, READ)
         return self._start_ms + learn(self.run, self.run.now_ms)
 
     def advance(self, by_ms: int) -> int:
-        """Move on; negative only where a scenario is about a clock that goes back."""
+        """Move the clock, and return the new time. A negative `by_ms` is for scenarios about a clock that goes back."""
         if self._steps:
             self.run.point(self.oid, WRITE)
         self.run.move_clock(self.run.now_ms + by_ms)

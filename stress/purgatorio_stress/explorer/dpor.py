@@ -31,15 +31,14 @@ from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, TIME
 from purgatorio_stress.explorer.waiting import ControlledReadWriteLock
 
 _WAITING_KINDS: Final = (READ, ACQUIRE)
-"""Reads too: the read side of a reader-writer lock is taken by a step of this kind."""
+"""READ is included, because a READ step acquires the read side of a reader-writer lock."""
 
 _IN_VAIN: Final = 5
-"""The kind of a TRY that failed, until its races have been searched for."""
+"""The kind of a failed TRY, until the search has found its races."""
 
 
 class Dpor:
-    """The stack of the search; a `Chooser`. While a run continues its steps are noted; races are searched for after
-    it."""
+    """The stack of the search; a `Chooser`. A run appends its steps. After the run, the search finds their races."""
 
     def __init__(self) -> None:
         self.chosen: list[int] = []
@@ -58,7 +57,7 @@ class Dpor:
         self._planned = -1
 
     def choose(self, run: Execution, /) -> int:
-        """See `Chooser`. The node at the end of the known schedule has been planned by `next_schedule`."""
+        """See `Chooser`. `next_schedule` has planned the choice at the end of the known schedule."""
         if run.block_oids:
             self._add_block(run)
         if run.in_vain:
@@ -81,7 +80,7 @@ class Dpor:
             depth = run.depth
             before = depth - 1
             maybe = self._sleep[before] | self._done[before] if depth else 0
-            # No thread is asleep, and nobody but the one who went was tried, nearly always.
+            # Usually `maybe` has one bit, of the task that made the last step: no task sleeps, no other was tried.
             sleep = self._asleep(run, depth) if maybe & (maybe - 1) else 0
             awake = enabled & ~sleep
             if not awake:
@@ -108,7 +107,7 @@ class Dpor:
         return index
 
     def after(self, run: Execution, /) -> None:
-        """A run has ended; where it was cut at a loop, what its tasks were about to do counts for races too."""
+        """Find the races of a run that has ended. If a bound or a deadlock ended it, the pending steps count too."""
         if run.block_oids:
             self._add_block(run)
         if run.in_vain:
@@ -121,7 +120,7 @@ class Dpor:
         return preemptions_of(self.chosen, self.enabled)
 
     def next_schedule(self) -> list[int] | None:
-        """See `Search`: come back to the deepest node with something left to try."""
+        """Return to the deepest node with an untried choice. See `Search`."""
         while self._open:
             depth = -self._open[0]
             if depth < len(self.chosen):
@@ -136,7 +135,7 @@ class Dpor:
         return None
 
     def _add_block(self, run: Execution) -> None:
-        """Steps that one task made on its own: the same tasks were enabled throughout, and the same asleep."""
+        """Append the steps that one task made without a choice. The enabled and the sleeping tasks stayed the same."""
         count = len(run.block_oids)
         index = self.chosen[-1]
         self.chosen += [index] * count
@@ -150,13 +149,14 @@ class Dpor:
         run.block_kinds.clear()
 
     def _settle_tries(self, run: Execution) -> None:
-        """A try that failed has only read, though its own races are those of a try."""
+        """Change the kind of failed TRY steps: such a step only reads, but its own races are those of a TRY."""
         for depth in run.in_vain:
             self._kind[depth] = _IN_VAIN if depth >= len(self._mask) else READ
         run.in_vain.clear()
 
     def _asleep(self, run: Execution, depth: int) -> int:
-        """Of those asleep at the step before, and those tried there before it: who does not depend on that step."""
+        """The sleep set at `depth`: of the tasks that slept or were tried at the previous step, those whose next step
+        is independent of it."""
         before = depth - 1
         last = self.chosen[before]
         if last < 0:
@@ -176,7 +176,7 @@ class Dpor:
         return kept
 
     def _let_time_pass(self, run: Execution) -> int:
-        """A node at which no task can continue."""
+        """Append a node at which no task can continue."""
         self._learn(run)
         self._look_at_blocked(run, run.depth)
         for column in (self.enabled, self._sleep, self._backtrack, self._done):
@@ -187,7 +187,7 @@ class Dpor:
         return TIME
 
     def _learn(self, run: Execution) -> None:
-        """The races of the steps that are new, and what happened before each."""
+        """Compute the races of the new steps, and the steps that happened before each."""
         chosen, masks, oids, kinds = self.chosen, self._mask, self._oid, self._kind
         after_task, undo, access = self._after_task, self._undo, self._access
         start = len(masks)
@@ -195,7 +195,7 @@ class Dpor:
         steps = zip(chosen[start:], oids[start:], kinds[start:], strict=True)
         for depth, (index, oid, kind) in enumerate(steps, start):
             if index == TIME:
-                # After all that was, before all that comes.
+                # The passing of time is ordered after all earlier steps and before all later steps.
                 mask = (1 << (depth + 1)) - 1
                 self._before_wakes[depth] = dict(after_task)
                 undo.append((TIME, None, []))
@@ -210,7 +210,8 @@ class Dpor:
                 accesses = access[oid] = []
             elif accesses:
                 last = accesses[-1]
-                # Who comes after the last use of an object comes after all that a read, or no read, depends on.
+                # A step ordered after the last use of its object has no race, unless it is a write and the last use is
+                # a READ. Other reads may then be unordered.
                 if not mask >> last & 1 or (kinds[last] == READ and kind != READ):
                     mask = self._races(run, index, depth, accesses, kind, mask, oid)
             accesses.append(depth)
@@ -220,7 +221,7 @@ class Dpor:
             masks.append(mask)
             undo.append((index, known, accesses))
             if depth in wakers:
-                # Whose wait ends by this step comes after it.
+                # This step ends the waits of these tasks, so it happens before their later steps.
                 self._before_wakes[depth] = dict(after_task)
                 for at, woken in run.woken:
                     if at == depth:
@@ -233,10 +234,10 @@ class Dpor:
     def _races(
         self, run: Execution, index: int, depth: int, accesses: list[int], kind: int, mask: int, oid: int
     ) -> int:
-        """Note the races of this step with earlier ones; returns the mask with what it depends on."""
+        """Record the races of this step with earlier steps. Return `mask` with the steps that this step depends on."""
         kinds, chosen = self._kind, self.chosen
         if kind in _WAITING_KINDS:
-            # Neither is enabled before a RELEASE that it waits for: the race is with what that one gives back.
+            # Neither kind is enabled before the RELEASE that it waits for. So the race is with the matching acquire.
             own = mask
             joined = False
             for at in reversed(accesses):
@@ -249,7 +250,7 @@ class Dpor:
                     mask |= self._mask[at]
                     joined = True
                 if other == RELEASE or (kind == READ and other == ACQUIRE):
-                    # (A reader is kept out by the writer's arrival, not by its entry.)
+                    # The registration of a writer (a WRITE step) blocks readers, not its later ACQUIRE.
                     continue
                 if not own >> at & 1 and chosen[at] != index:
                     self._race(run, at, index, depth, own)
@@ -265,8 +266,8 @@ class Dpor:
         return mask
 
     def _race(self, run: Execution, at: int, index: int, depth: int, mask: int) -> None:
-        """Before step `at`, somebody who starts the other order must be tried: an initial of the steps that did not
-        happen after it, followed by this one."""
+        """Add a task to the choices before step `at`, so that another run has the other order. The task is an initial
+        of this sequence: the later steps that step `at` did not happen before, and then this step."""
         initials = 1 << index
         if len(run.tasks) > 3:
             masks, chosen = self._mask, self.chosen
@@ -292,7 +293,7 @@ class Dpor:
             self._backtrack[at] |= self.enabled[at]
 
     def _look_at_blocked(self, run: Execution, depth: int) -> None:
-        """Tasks that will not make their next step in this run may make it in another: its races count too."""
+        """Record the races of pending steps: a task that is blocked in this run may make the step in another run."""
         for task in run.tasks:
             waits_for_lock = isinstance(task.gate, ControlledLock | ControlledReadWriteLock)
             if task.finished or not (waits_for_lock or task.gate is None):
@@ -303,7 +304,7 @@ class Dpor:
                 self._races(run, task.index, depth, accesses, task.kind, mask, task.obj)
 
     def _pop_to(self, depth: int) -> None:
-        """Forget the steps from `depth` on, but keep the node there."""
+        """Remove the steps from `depth` on, but keep the choices of the node at `depth`."""
         after_task = self._after_task
         for at in range(len(self._undo) - 1, depth - 1, -1):
             index, known, accesses = self._undo[at]
@@ -324,6 +325,6 @@ class Dpor:
 
 
 def explore_dpor(program: Program, limits: Limits) -> Exploration:
-    """Explore completely, or up to the limits."""
+    """Explore one interleaving of each class, up to the limits."""
     bound = f"all classes of interleavings, bounded loops up to {program.turns} turns"
     return explore_by(Dpor(), program, limits, Exploration("dpor", bound))

@@ -17,34 +17,32 @@ from typing import Final
 _ENDING: Final = (
     "_exit abort execv execve fork forkpty kill killpg posix_spawn posix_spawnp system startfile"
 ).split()
-"""Functions of `os` that end this process, or make another that the scheduler does not see."""
+"""Functions of `os` that end this process, or start another process that the scheduler does not control."""
 
 
 class NoEnd(BaseException):
-    """Raised in whatever runs when its time is up. No `Exception`: the code under test must not contain it."""
+    """Raised in the running code after its CPU time. No `Exception`, so that `except Exception` does not catch it."""
 
 
 def ends_the_run(error: BaseException) -> bool:
-    """Whether `error` ends the run and not one callback: code under test must not continue after it."""
+    """Whether `error` ends the whole run, not only one callback. Code under test must not continue after it."""
     from greenlet import GreenletExit
 
     return isinstance(error, GreenletExit | KeyboardInterrupt | NoEnd)
 
 
 class EndsProcess(BaseException):
-    """In place of the end of this process. An exit status of 0 is no verdict."""
+    """Raised instead of an end of this process, because an exit status of 0 would be read as a verdict."""
 
 
 def _not_told(name: str) -> None:
-    """For code whose tasks are judged by what ended them."""
+    """The default of `process_kept`: the exception that ended a task is judged, so no report is needed."""
 
 
 @contextmanager
 def process_kept(met: Callable[[str], None] = _not_told) -> Iterator[None]:
-    """In the body code of this thread that would end the process gets EndsProcess; `met` is told what it called.
-
-    RuntimeError in place of a SystemExit that leaves the body.
-    """
+    """Raise EndsProcess if code of this thread, in the body, calls a function that ends the process. First call `met`
+    with the name of the function. If SystemExit leaves the body, raise RuntimeError instead."""
     here = threading.get_ident()
 
     def refuse(real: Callable[..., object], name: str, /, *args: object, **named: object) -> object:
@@ -74,7 +72,7 @@ def process_kept(met: Callable[[str], None] = _not_told) -> Iterator[None]:
 
 @contextmanager
 def bounded_cpu(seconds: float) -> Iterator[None]:
-    """NoEnd out of the body after so much CPU time."""
+    """Raise NoEnd in the body after `seconds` of CPU time of this process. No limit outside of the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -83,7 +81,7 @@ def bounded_cpu(seconds: float) -> Iterator[None]:
         raise NoEnd(f"no end after {seconds:g} s of work")
 
     before = signal.signal(signal.SIGVTALRM, end)
-    # Again and again: the first may be lost where exceptions are ignored, in a finalizer, say.
+    # Repeated every 0.5 s, because code that ignores exceptions (a finalizer) may lose the first NoEnd.
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 0.5)
     try:
         yield

@@ -11,7 +11,7 @@ from purgatorio_stress.explorer.run import Execution
 
 
 class Fingerprint:
-    """For runs of one program, one after the other, whose set-up is the same."""
+    """Computes the states of consecutive runs of one program, all with the same set-up."""
 
     def __init__(self) -> None:
         self._parts: dict[int, int] = {}
@@ -25,7 +25,7 @@ class Fingerprint:
             self._sum = self._sum_at_start
 
     def of(self, run: Execution) -> int:
-        """What every task has seen and is about to do, what every object is worth, and the time. 64 bits."""
+        """A 64-bit hash of the data each task has read, its next step, the value of every object, and the time."""
         assert run.objects is not None, "a state can be compared only in a run that keeps track of it"
         for oid in run.changed | run.volatile:
             shared = run.objects.get(oid)

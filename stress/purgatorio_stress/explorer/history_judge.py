@@ -25,7 +25,7 @@ _REMEMBERED = 200_000
 
 
 class HistoryJudge:
-    """Judges histories of runs with the same constants. `occasions` counts, by clause, over different histories."""
+    """Judges histories of runs with the same constants. `occasions` counts, by clause, over distinct histories."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -119,7 +119,7 @@ def _parts(rows: tuple[LogRow, ...]) -> tuple[list[OperationHistory], list[Check
 
 
 def _readings(rows: tuple[LogRow, ...]) -> list[PlacedReading]:
-    """Readings at the end of a run: all recorded as points, when nothing happens any more."""
+    """The `quiesce` readings of a run. All are recorded as points at rest."""
     return [
         PlacedReading(
             i, i, row[1], state.watched, state.delayed, quiesce=True, at_rest=True, bounded=True, from_i=i

@@ -10,9 +10,9 @@ from purgatorio_stress.recorded import NS_PER_MS
 
 
 class HistoryLog:
-    """A `Recording`. Time is virtual; recording is no scheduling point.
+    """A `Recording` in virtual time. Recording is no scheduling point.
 
-    The events of a task depend on what it has read, and on the time, which therefore counts as read.
+    An event contains the time. So, if states are compared, a record counts as a read of the time.
     """
 
     __slots__ = ("_run", "_start_ms", "rows")
@@ -62,12 +62,11 @@ class HistoryLog:
         self.rows.append((th, t, "at", f, id, None, keys, None, None, t_call, out, None, state))
 
     def now_ns(self) -> int:
-        """The present time in the clock of the events."""
         run = self._run
         if run.objects is not None:
             learn(run, run.now_ms)
         return (self._start_ms + run.now_ms) * NS_PER_MS
 
     def events(self) -> Iterator[Event]:
-        """The rows as events of a trace."""
+        """Yield the rows as events of a trace."""
         return (Event(i, *row) for i, row in enumerate(self.rows))

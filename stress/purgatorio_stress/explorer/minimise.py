@@ -18,7 +18,7 @@ _SECONDS: Final = 10.0
 
 
 def minimise(program: Program, found: BrokenExecution) -> BrokenExecution:
-    """The best known counterexample for the clause of this one; the same one where the search finds no better."""
+    """The easiest known counterexample for the clause of `found`. `found` itself, if the search finds no better one."""
     limits = Limits(_SCHEDULES, _SECONDS, preemptions=min(found.preemptions, 3), violations=_CANDIDATES)
     others = [other for other in explore_bounded(program, limits).found if other.clause == found.clause]
     return min([*others, found], key=_badness)

@@ -16,13 +16,13 @@ from purgatorio_stress.explorer.run import Execution, Shared
 T = TypeVar("T")
 
 _SLOTS: Final[dict[type, tuple[str, ...]]] = {}
-"""By class, as they were requested."""
+"""Cache of `slots_of`, by class."""
 
 _PLAIN: Final = (bool, int, str, float, bytes, type(None))
 
 
 def learn(run: Execution, value: T) -> T:
-    """The current task has seen this value, if that is kept; returns it."""
+    """Return `value`. If the run compares states, add the value to the digest of the current task."""
     if run.objects is not None and run.live:
         task = run.current
         task.digest = hash((task.digest, name_of(run, value)))
@@ -30,7 +30,7 @@ def learn(run: Execution, value: T) -> T:
 
 
 def name_of(run: Execution, value: object) -> object:
-    """The name, hashable; the same in all runs that reach the value in the same way."""
+    """The hashable name of a value, equal in all runs that reach the value in the same way."""
     if isinstance(value, _PLAIN):
         return value
     if isinstance(value, Shared):
@@ -43,7 +43,7 @@ def name_of(run: Execution, value: object) -> object:
         return frozenset(name_of(run, one) for one in value)
     known = run.named.get(id(value))
     if known is None:
-        # Until its name is made it is its class, so that a circle of attributes ends.
+        # Until the name is computed, the name is the class, so that a cycle of attributes ends.
         run.named[id(value)] = value, type(value).__qualname__
         known = run.named[id(value)] = value, _name_of_object(run, value)
     return known[1]
@@ -74,7 +74,7 @@ def _captured(function: Callable[..., object]) -> Iterator[object]:
 
 
 def attributes(value: object) -> Iterator[tuple[str, object]]:
-    """The attributes of an object, in slots or not, that are bound."""
+    """Yield the bound attributes of an object, in slots or in `__dict__`, as (name, value)."""
     for name in slots_of(type(value)):
         try:
             yield name, getattr(value, name)

@@ -1,4 +1,4 @@
-"""Which uses of one run are ordered, by vector clocks; and the uses of plain memory that are not."""
+"""The vector clocks of one run, which order uses, and the unordered uses of plain memory."""
 
 from collections.abc import Hashable
 from typing import Generic, TypeVar
@@ -6,14 +6,14 @@ from typing import Generic, TypeVar
 from purgatorio_stress.explorer.run import Execution
 
 P = TypeVar("P")
-"""The place of a use, as the caller tells it."""
+"""The type of the place of a use, which the caller chooses."""
 
 Clock = dict[int, int]
-"""By task, how much of it is known."""
+"""By number of a task, its steps that are ordered before."""
 
 
 class Order(Generic[P]):
-    """Who knows what, in one run."""
+    """The order "happened before" of one run. `Clock` of a task: the steps ordered before its next step."""
 
     def __init__(self, run: Execution) -> None:
         self.run = run
@@ -23,7 +23,7 @@ class Order(Generic[P]):
         self._reads: dict[int, dict[int, tuple[int, P]]] = {}
 
     def mine(self) -> Clock:
-        """What the current task knows."""
+        """The clock of the current task."""
         task = self.run.current.index
         mine = self._tasks.get(task)
         if mine is None:
@@ -31,26 +31,26 @@ class Order(Generic[P]):
         return mine
 
     def learn(self, other: Clock) -> None:
-        """All that `other` knows comes before what follows."""
+        """Order all steps in the clock `other` before the later steps of the current task."""
         mine = self.mine()
         for task, count in other.items():
             if mine.get(task, 0) < count:
                 mine[task] = count
 
     def tell(self) -> Clock:
-        """A copy of what the task knows; what it does next is not in it."""
+        """A copy of the clock of the current task. The next steps of the task are not in the copy."""
         mine = self.mine()
         told = mine.copy()
         mine[self.run.current.index] += 1
         return told
 
     def take(self, *at: Hashable) -> None:
-        """What was given there comes before what follows."""
+        """Order the steps before each `give` at this location before the later steps of the current task."""
         if self.run.live:
             self.learn(self._given.get(at, {}))
 
     def give(self, *at: Hashable) -> None:
-        """What the task has done comes before what follows a `take` there."""
+        """Order the steps of the current task so far before the steps that follow a `take` at this location."""
         if self.run.live:
             given = self._given.setdefault(at, {})
             for task, count in self.tell().items():
@@ -58,7 +58,7 @@ class Order(Generic[P]):
                     given[task] = count
 
     def exchange(self, *at: Hashable) -> None:
-        """Both: all before it here comes before all after the next one there."""
+        """`take` and `give` at once, for an operation that orders earlier and later operations on a location."""
         if self.run.live:
             given = self._given.get(at)
             if given is not None:
@@ -66,16 +66,16 @@ class Order(Generic[P]):
             self._given[at] = self.tell()
 
     def begin(self, child: int) -> None:
-        """What the current task has done comes before all that this task does."""
+        """Order the steps of the current task so far before all steps of task `child`."""
         self._tasks[child] = self.tell() | {child: 1}
 
     def end(self, child: int) -> None:
-        """What this task did comes before what the current one does next."""
+        """Order all steps of task `child` before the later steps of the current task."""
         self.learn(self._tasks.get(child, {}))
 
     def unordered(self, oid: int, place: P, *, writes: bool) -> list[P]:
-        """The places of earlier uses of this location, of which one at least is a write, that nothing orders before
-        this use. The use is noted."""
+        """Record a use of a location. Return the places of earlier uses that race with it: they are not ordered before
+        it, and one of the two uses is a write."""
         task, mine = self.run.current.index, self.mine()
         found: list[P] = []
         write = self._writes.get(oid)

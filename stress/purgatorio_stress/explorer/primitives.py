@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def take(run: Execution, lock: Shared) -> None:
-    """Note that the current task now holds `lock`, and which kinds of locks it held before."""
+    """Record that the current task now holds `lock`, and the order after each lock that it held before."""
     held = run.current.held
     for before in held:
         if before.name != lock.name:
@@ -29,7 +29,7 @@ def take(run: Execution, lock: Shared) -> None:
 
 
 def let_go(run: Execution, lock: Shared) -> None:
-    """Note that the current task holds `lock` no more."""
+    """Record that the current task no longer holds `lock`."""
     held = run.current.held
     if lock in held:
         held.remove(lock)
@@ -97,16 +97,16 @@ class ControlledLock(Shared):
         return f"{self.name} (held by {self.owner.name if self.owner else 'nobody'})"
 
     def state(self) -> object:
-        """The owner; the owner itself knows how often."""
+        """The number of the owner. The count is left out, because it follows from the actions of the owner."""
         return None if self.owner is None else self.owner.index
 
     def shows(self, kind: int) -> object:
-        """A try learns whether it is free; who takes it or gives it back learns nothing."""
+        """For a TRY, whether the lock is free. Other steps read nothing."""
         return self.owner is None if kind == TRY else None
 
 
 class ControlledAtomic(Shared, Generic[T]):
-    """`atomic_flag()`, `atomic_int()` and `atomic_ref()`, of which each has what it promises."""
+    """The implementation of `atomic_flag()`, `atomic_int()` and `atomic_ref()`."""
 
     __slots__ = ("_value",)
 
@@ -146,7 +146,7 @@ class ControlledAtomic(Shared, Generic[T]):
 
 
 class ControlledCell(Shared, Generic[T]):
-    """`cell()`: plain memory, so no scheduling point; the lock that guards it has them."""
+    """`cell()`: plain memory, so a use is no scheduling point. The lock that guards the cell has scheduling points."""
 
     __slots__ = ("_value",)
 
@@ -169,7 +169,7 @@ class ControlledCell(Shared, Generic[T]):
 
 
 class SteppingCell(ControlledCell[T]):
-    """A cell whose uses are scheduling points, for programs that test whether one lock really guards it."""
+    """A cell whose uses are scheduling points, for programs that test whether one lock guards all uses."""
 
     __slots__ = ()
 
@@ -187,7 +187,7 @@ class SteppingCell(ControlledCell[T]):
 
 
 class QueueEntry(Generic[T]):
-    """A node of a queue; `number` counts the appends."""
+    """A node of a queue. `number` is the position of its append, from 1."""
 
     __slots__ = ("item", "linked", "number")
 
@@ -198,7 +198,7 @@ class QueueEntry(Generic[T]):
 
 
 class ControlledQueue(Shared, Generic[T]):
-    """`queue()`. An iteration has one scheduling point for each node, and shows items that are appended before it
+    """`queue()`. An iteration has one scheduling point for each node. It includes items that are appended before it
     reaches the end."""
 
     __slots__ = ("_nodes", "_numbers")
@@ -255,7 +255,7 @@ class ControlledQueue(Shared, Generic[T]):
         return len(self._nodes)
 
     def state(self) -> object:
-        """What is in it, to be named."""
+        """The contents and the number of appends. `naming` computes the name."""
         return [(node.number, node.item) for node in self._nodes], self._numbers
 
     def _unlink(self, node: QueueEntry[T]) -> None:

@@ -14,12 +14,12 @@ from purgatorio_stress.explorer.snapshot import CannotKeep, Snapshot
 _RUNS_A_COLLECTION: Final = 2_000
 
 PROGRESS: Final = "P3"
-"""The clause of deadlocks, livelocks and lock orders."""
+"""The clause that deadlocks, livelocks and cycles of lock orders violate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A clause that a run broke: its id, what it was about (an operation, a lock), and what was seen."""
+    """A violation in a run: the id of the clause, the subject (an operation, a lock), and the observation."""
 
     clause: str
     subject: str
@@ -34,34 +34,34 @@ class Program(Protocol):
 
     @property
     def turns(self) -> int:
-        """The bound on turns of marked loops."""
+        """The maximum number of iterations of a marked loop."""
 
     @property
     def horizon_ms(self) -> int:
-        """How long daemons (reapers, executors) are followed after the last other task has ended."""
+        """The virtual time up to which timed waits of daemons (reapers, executors) end after all other tasks."""
 
     def set_up(self, run: Execution, /) -> None:
-        """Make the shared objects and spawn the tasks."""
+        """Create the shared objects and spawn the tasks."""
 
     def judge(self, run: Execution, /) -> Sequence[Broken]:
-        """What a run that has ended broke, or one of too many steps. Not called for runs that were cut."""
+        """The violations of a run that has ended or reached MAX_STEPS. Not called for runs that the chooser cut."""
 
 
 @runtime_checkable
 class Keeping(Protocol):
-    """A program that need not be set up again for every run."""
+    """A program whose set-up can be restored, so that it is not repeated for every run."""
 
     def roots(self) -> Iterable[object]:
-        """Where all that it has set up can be reached from, the tasks' bodies aside; see `Snapshot`. May raise
+        """The objects that lead to all state of the set-up, except the bodies of the tasks. See `Snapshot`. May raise
         CannotKeep."""
 
 
 class Repetition:
-    """Where runs of one program follow one another. It is set up once and put back as it was, or set up again each
-    time, where it cannot be put back. One `Execution` serves them all, so what it says holds until the next one.
+    """Runs one program many times. If possible, the program is set up once, and each run restores this state. Otherwise
+    every run repeats the set-up. Restored runs share one `Execution`: its data is valid until the next run.
 
-    As a context manager: the garbage collector waits meanwhile, for it would walk over all that is kept, again and
-    again, and finds little, since a run leaves hardly any circles behind.
+    As a context manager, it disables the automatic garbage collector. The collector would visit all stored data again
+    and again, and a run leaves hardly any cycles.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Repetition:
             gc.enable()
 
     def carry_out(self, schedule: list[int]) -> tuple[Execution, Sequence[Broken]]:
-        """One run, from here to its judgement, that follows `schedule` first."""
+        """Make and judge one run. The run follows `schedule` first, then the chooser decides."""
         self._runs += 1
         if self._runs % _RUNS_A_COLLECTION == 0:
             gc.collect(1)
@@ -115,7 +115,7 @@ class Repetition:
         self._program.set_up(run)
         if self._run is not None:
             self._run.close()
-        # A program of one thread has one run, mostly, and to check all that it holds costs as much as that.
+        # A program of one thread usually has one run, and a snapshot costs as much as this run.
         if not self._tried and isinstance(self._program, Keeping) and (self._runs > 1 or len(run.tasks) > 2):
             self._tried = True
             self._keep(run, self._program)
@@ -139,7 +139,7 @@ def carry_out(
     *,
     prepare: Callable[[Execution], None] | None = None,
 ) -> tuple[Execution, Sequence[Broken]]:
-    """A single run from set-up to judgement. `prepare` is called with the fresh run before anything else."""
+    """Set up, make and judge a single run. `prepare` is called with the new run before the set-up."""
     run = Execution(chooser, schedule, turns=program.turns)
     run.horizon_ms = program.horizon_ms
     if prepare is not None:

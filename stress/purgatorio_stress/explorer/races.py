@@ -31,7 +31,7 @@ from purgatorio_stress.explorer.waiting import (
 )
 
 RACE: Final = "data race"
-"""How the text of each begins."""
+"""The first words of the text of each race."""
 
 T = TypeVar("T")
 
@@ -87,7 +87,7 @@ class _Condition(ControlledCondition):
 
 
 class _ReadWriteLock(ControlledReadWriteLock):
-    """Readers order writers, and not one another."""
+    """A lock whose read sections are ordered with write sections, but not with other read sections."""
 
     __slots__ = ("_clocks",)
     _clocks: Clocks
@@ -146,7 +146,7 @@ class _Atomic(ControlledAtomic[T]):
 
 
 class _Queue(ControlledQueue[T]):
-    """Who takes or sees something comes after who appended it."""
+    """A queue whose appends happen before each step that removes or reads an item."""
 
     __slots__ = ("_clocks",)
     _clocks: Clocks
@@ -210,12 +210,11 @@ class _Worker:
         return ended
 
     def is_current(self) -> bool:
-        """See `Worker`."""
         return self._inner.is_current()
 
 
 class RacingSync(ControlledSync):
-    """See the module. `found` is called with the text of each race, in the task that makes the second use."""
+    """`Sync` with vector clocks. `found` is called with the text of each race, in the task of the second use."""
 
     __slots__ = ("_clocks",)
 

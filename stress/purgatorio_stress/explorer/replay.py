@@ -18,7 +18,7 @@ from purgatorio_stress.explorer.task import Place
 
 
 class BadToken(ValueError):
-    """A token that cannot be read, or does not fit the code."""
+    """The text is not a token, or the token does not fit the code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Token:
 
     @classmethod
     def parse(cls, text: str) -> "Token":
-        """The token of a text; BadToken where it is none."""
+        """The token that `text` contains. Raises BadToken if the text is not a token."""
         parts = text.strip().split("/")
         if len(parts) != 4 or not parts[2].isdigit():
             raise BadToken(f"a token is scenario/dialect/number/schedule, not {text!r}")
@@ -54,12 +54,12 @@ class Token:
 
 
 def _times(task: int, count: int) -> range:
-    """Each passing of time is written separately; consecutive scheduling points of a task are counted."""
+    """How often an item of a schedule is written: each `T` separately, consecutive points of a task once."""
     return range(count if task == TIME else 1)
 
 
 class _Follower:
-    """Goes by a schedule as long as it is possible."""
+    """A chooser that follows a schedule. At a step that is not possible, it cuts the run and sets `diverged_at`."""
 
     def __init__(self, schedule: Sequence[int]) -> None:
         self._schedule = schedule
@@ -80,7 +80,7 @@ class _Follower:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A repeated run: its scheduling points with their places, the names of the objects, the tasks, the violation."""
+    """A repeated run: the place of each scheduling point, the names of objects and tasks, and the violations."""
 
     places: tuple[Place, ...]
     names: dict[int, str]
@@ -88,7 +88,7 @@ class Replay:
     broken: tuple[Broken, ...]
 
     def words(self, place: Place) -> str:
-        """A scheduling point in words, such as `try operation`."""
+        """The kind and the object of a scheduling point, such as `try operation`."""
         if not place.task:
             return place.function
         if place.obj < 0:
@@ -97,7 +97,7 @@ class Replay:
 
 
 def replay(program: Program, schedule: Sequence[int]) -> Replay:
-    """Repeat a run. BadToken where the schedule does not fit."""
+    """Repeat a run. Raises BadToken if the schedule does not fit the code."""
     follower = _Follower(schedule)
 
     def note_all(run: Execution) -> None:

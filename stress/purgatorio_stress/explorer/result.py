@@ -15,10 +15,10 @@ from purgatorio_stress.printed import Grade, Outcome, Shown
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Where an exploration stops short. Reaching one makes the verdict UNKNOWN, unless a violation was found.
+    """The limits of an exploration. At a limit the verdict is UNKNOWN, unless a violation was found.
 
-    `schedules`: runs; `seconds`: time, by `clock`; `preemptions`: for bounded searches, the highest bound.
-    `violations`: stop after so many broken runs (0: none stops it).
+    `schedules`: the number of runs. `seconds`: the duration by `clock`. `preemptions`: the highest bound of a bounded
+    search. `violations`: the number of violating runs that end the search (0: no limit).
     """
 
     schedules: int = 100_000
@@ -30,7 +30,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class BrokenExecution:
-    """A broken run: what it broke, and the whole schedule, which replays it."""
+    """A run with violations, and its whole schedule for a replay."""
 
     broken: tuple[Broken, ...]
     schedule: tuple[int, ...]
@@ -38,15 +38,15 @@ class BrokenExecution:
 
     @property
     def clause(self) -> str:
-        """The first clause broken."""
+        """The id of the first violated clause."""
         return self.broken[0].clause
 
     def shown(self, token: str) -> Shown:
-        """As `violations` of `purgatorio explore --json`; `token` repeats it, "" where nothing does."""
+        """An item of `violations` of `purgatorio explore --json`. `token` repeats the run ("": no token repeats it)."""
         return Shown(self.clause, self.broken[0].seen, token, self.preemptions, len(self.schedule))
 
     def outcome(self, count: int, token: str, bug: Bug = SOUND) -> Outcome:
-        """As a line of a table; `bug`: what it was found with."""
+        """A line of the table of outcomes. `bug` is the mutant that the run contained."""
         again = token and f"purgatorio explore --replay {token}{bug.option}"
         return Outcome(self.broken[0].seen, count, Grade.FORBIDDEN, None, self.clause, again)
 
@@ -56,11 +56,11 @@ _STOPPED: Final = "stopped at a violation"
 
 @dataclass(slots=True)
 class Exploration:
-    """The sum of an exploration.
+    """The totals of an exploration.
 
-    `complete`: every behaviour within `bound` was covered. `schedules` counts runs that were begun, `redundant` those
-    of them that a reduction cut, `beyond` those cut at the bound of a marked loop or of steps, `states` the different
-    states seen (0 where they were not compared).
+    `complete`: every behavior within `bound` was covered. `schedules` counts the runs. `redundant` counts the runs that
+    a reduction cut. `beyond` counts the runs that ended at the bound of a marked loop or at MAX_STEPS. `states` counts
+    the distinct states (0 if states were not compared).
     """
 
     strategy: str
@@ -79,7 +79,8 @@ class Exploration:
     orders: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def reached(self, limits: Limits, began: float) -> bool:
-        """Whether a search that `began` then is at a limit; `limit` says which. Its clock is read now and then only."""
+        """Whether the search is at a limit, which `limit` then names. `began` is the start by the clock of `limits`,
+        which is read every 64 runs."""
         if self.schedules >= limits.schedules:
             self.limit = f"{limits.schedules} schedules"
         elif self.schedules & 63 == 63 and limits.clock() - began > limits.seconds:
@@ -95,8 +96,8 @@ class Exploration:
         self.beyond += run.stop.kind in ("turns", "steps")
 
     def covered(self, verdict: Verdict) -> str:
-        """In words: what it covers, and at which limit it ended. If it ended at a violation it covers nothing.
-        `verdict`: UNKNOWN also where something was not controlled."""
+        """The coverage and the limit that ended the search, in words. A search that a violation ended covers nothing.
+        `verdict` is also UNKNOWN if the scheduler did not control some part of the code."""
         if self.limit == _STOPPED:
             return self.limit
         part = "only a part of " if verdict is Verdict.UNKNOWN and self.bound.startswith("all ") else ""
@@ -104,7 +105,7 @@ class Exploration:
 
     @property
     def verdict(self) -> Verdict:
-        """VIOLATED, PASS only if complete within the bound, else UNKNOWN."""
+        """VIOLATED if a violation was found, PASS if the search is complete within the bound, else UNKNOWN."""
         if self.found:
             return Verdict.VIOLATED
         return Verdict.PASS if self.complete else Verdict.UNKNOWN

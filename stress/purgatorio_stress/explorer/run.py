@@ -33,26 +33,26 @@ if TYPE_CHECKING:
     import greenlet
 
 CUT: Final = -2
-"""A chooser's answer: end this run here; it is redundant or beyond a bound."""
+"""A chooser's answer that ends the run, because it is redundant or exceeds a bound."""
 
 SOLO_TURNS: Final = 2_000
-"""So many turns of a marked loop while no other task can continue, and no time passes, are a livelock."""
+"""More iterations of a marked loop are a livelock, if no other task can continue and no time passes."""
 
 _FOR_EVER: Final = 1 << 60
 
 MAX_STEPS: Final = 50_000
-"""A run ends here, which is a limit: its program says whether so many steps can only be a loop without a mark. What a
-search keeps of a run grows with the square of its length."""
+"""The maximum length of a run, because the memory of a search is quadratic in this length. The program judges whether
+so many steps can only be a loop without a mark."""
 
 _IN_VAIN: Final = 100
-"""So often a task that is thrown out is told to end, until it is left where it stands."""
+"""After so many GreenletExit, a task that does not end is abandoned: it stays suspended."""
 
 _LEFT: Final[list[object]] = []
-"""What was left so. To forget it would throw it out again."""
+"""The abandoned greenlets. Garbage collection of a greenlet would raise GreenletExit in it again."""
 
 
 class Shared:
-    """Whatever steps are made on. `oid` is the same in every run that reaches it by the same acts of its maker."""
+    """An object that steps use. `oid` depends only on the task that created it and on the number of its creations."""
 
     __slots__ = ("name", "oid", "run")
 
@@ -69,35 +69,34 @@ class Shared:
             run.names[self.oid] = name
 
     def state(self) -> object:
-        """What it is worth, for the comparison of states; see `naming`."""
+        """The value of the object, for the comparison of states. See `naming`."""
         return None
 
     def shows(self, kind: int, /) -> object:
-        """What a step of this kind, about to be made, tells its task; None where the step itself says so."""
+        """The data that a step of this kind lets the task read. None if the operation records its result itself."""
         return None
 
 
 class Chooser(Protocol):
-    """A strategy's part in a run."""
+    """A strategy: it decides which task makes the next step."""
 
     def choose(self, run: "Execution", /) -> int:
-        """The index of an enabled task, TIME or CUT. Called where the known schedule has ended."""
+        """The index of an enabled task, TIME or CUT. Called after the end of the known schedule."""
 
 
 _END: Final = ExecutionEnd("end")
 
 
 class Execution:
-    """See the module. `schedule` is followed first, then `chooser` asked; `turns` bounds marked loops.
+    """One run. It follows `schedule` first, then `chooser` decides. `turns` bounds marked loops.
 
-    `free`: set by a chooser when it has chosen a task that may continue until it is blocked or ends, or is about to
-    use the object `wary`, or a new task is spawned; `block_oids` and `block_kinds` then have the steps that it was
-    not asked about. Only where all other tasks are enabled, and stay so. `in_vain`: the depths of the steps of
-    `try_lock` and timed waits that failed. `clock`: the object of a clock that tasks move, or 0. `woken`: the
-    depths of the steps that ended a task's wait (a notice, or a clock that is moved so far), with the task.
-    `exits`: a last task does them, if nothing else can be done and all tasks of the set-up have ended, as a program
-    does when it ends. `objects`, `named`, `changed`, `volatile`: for `Fingerprint`, where states are compared.
-    `steps`: how many steps the run took, once it has ended.
+    `free`: set by a chooser; the chosen task continues without a choice until it is blocked, ends, spawns a task, or is
+    about to use the object `wary`. `block_oids` and `block_kinds` then have its steps. A chooser sets `free` only if
+    all other tasks are enabled and stay enabled. `in_vain`: the depths of the steps of `try_lock` and timed waits that
+    failed. `clock`: the object of a clock that tasks move, or 0. `woken`: the depth of each step that ended a wait (a
+    notice, or a move of the clock), with the number of the waiting task. `exits`: callbacks for the end of the program.
+    A last task calls them, if all tasks of the set-up have ended and no other task can continue. `objects`, `named`,
+    `changed`, `volatile`: data for `Fingerprint`, if states are compared. `steps`: the length of the run, at its end.
     """
 
     __slots__ = (
@@ -171,7 +170,7 @@ class Execution:
         self.now_ms = 0
         self.horizon_ms = 0
         self.stop = _END
-        # Here and not above: it turns the GIL on again where there is none, and threads need the rest of this module.
+        # Imported here, because on free-threaded Python the import enables the GIL, and threads import this module too.
         import greenlet
 
         self._main = greenlet.getcurrent()
@@ -185,11 +184,11 @@ class Execution:
 
     @property
     def said(self) -> Mapping[str, object]:
-        """What the bodies of the tasks that have ended returned."""
+        """The results of finished task bodies, by task name. Tasks that ended by an exception are absent."""
         return {task.name: task.said for task in self.tasks if task.finished and task.error is None}
 
     def spawn(self, name: str, body: Callable[[], object], daemon: bool = False) -> Task:
-        """A new task; it starts when it is chosen. Its first step, the start, is independent of all others."""
+        """Create a task, which starts when it is chosen. Its first step, the start, is independent of all others."""
         task = Task(len(self.tasks), name, body, daemon, self.depth - 1 if self.live else -1)
         task.greenlet = self._worker()
         self.tasks.append(task)
@@ -197,10 +196,10 @@ class Execution:
         return task
 
     def _worker(self) -> "greenlet.greenlet":
-        """A greenlet for a task: to start one costs as much as twenty switches, so those that are done are kept.
+        """A greenlet for a task. A start costs as much as twenty switches, so finished greenlets are reused.
 
-        It takes its depth of calls from where it is started. So those that are to be kept are started here, at the
-        bottom, and not where the first switch to them happens to be.
+        A greenlet inherits the recursion depth at its start. So greenlets for reuse are started here, at a small depth,
+        not at the first switch to them.
         """
         if self._idle:
             return self._idle.pop()
@@ -210,11 +209,11 @@ class Execution:
         return worker
 
     def keep(self) -> None:
-        """The set-up is done, and `begin_anew` is to come back to here."""
+        """Store the state after the set-up, which `begin_anew` restores."""
         self._kept = len(self.tasks), self.current.made, self.now_ms, dict(self.named)
 
     def begin_anew(self, schedule: list[int]) -> None:
-        """As it was at `keep`, for another run; what the tasks share is put back by others."""
+        """Restore the state of `keep` for another run. `Snapshot` restores the shared objects."""
         tasks, made, now_ms, named = self._kept
         self.schedule = schedule
         self.known = len(schedule)
@@ -234,13 +233,13 @@ class Execution:
             task.greenlet = self._worker()
 
     def close(self) -> None:
-        """End what waits for a further run."""
+        """End the idle greenlets."""
         for worker in self._idle:
             worker.throw()
         self._idle.clear()
 
     def execute(self) -> None:
-        """Run all tasks to the end; afterwards the structures can be checked without any step."""
+        """Make the run. Afterwards uses of shared objects are no steps, so the structures can be checked."""
         self.live = True
         self.depth = 0
         self._until = 0
@@ -259,7 +258,7 @@ class Execution:
             if task.born < 0 and (task.finished or not task.begun):
                 self._idle.append(worker)
             else:
-                # What is suspended ends here: its `finally` blocks run, as quiet code.
+                # A suspended task ends here. Its `finally` blocks run, and their operations are no steps.
                 self._leaving = 1
                 worker.throw()
                 self._leaving = 0
@@ -268,9 +267,10 @@ class Execution:
             task.greenlet = None
 
     def leave(self) -> None:
-        """The run has ended, and the caller would wait or turn in a loop: where it is a task, it ends here.
+        """End the calling task, if the run has ended and the task would otherwise wait or loop.
 
-        Code that contains even GreenletExit, a bare `except:` in a loop, would come back for ever: it is left.
+        Code that catches even GreenletExit (a bare `except:` in a loop) would call this for ever. After `_IN_VAIN`
+        calls it stays suspended.
         """
         if not self._leaving:
             return
@@ -283,7 +283,7 @@ class Execution:
             self._main.switch()
 
     def point(self, obj: int, kind: int, gate: Gate | None = None) -> None:
-        """The calling task is about to do this step; return when it is chosen to do it."""
+        """Announce the next step of the calling task. Return when the task is chosen."""
         depth = self.depth
         if depth < self._until:
             self.depth = depth + 1
@@ -300,7 +300,7 @@ class Execution:
         task.gate = gate
         if self.places is not None:
             task.place = _place()
-        # The common cases of `_next`, without the calls.
+        # The usual cases of `_next`, without its calls, for speed.
         if depth < self.known:
             index = self.schedule[depth]
         else:
@@ -320,7 +320,8 @@ class Execution:
             self.changed.add(obj)
 
     def loop_head(self) -> None:
-        """One more turn of the caller's caller: beyond the bound the run is cut; alone and for ever, a livelock."""
+        """Count an iteration of a marked loop in the caller's caller. Above `turns` the run ends, if another task can
+        continue. Otherwise, above SOLO_TURNS, the run ends as a livelock."""
         if not self.live:
             return
         task = self.current
@@ -337,16 +338,16 @@ class Execution:
             self.finish(ExecutionEnd("livelock", text))
 
     def finish(self, stop: ExecutionEnd) -> None:
-        """End the run from within a task."""
+        """End the run. Called by a task."""
         self.stop = stop
         self._main.switch()
 
     def is_enabled(self, task: Task) -> bool:
-        """Whether the task could make its next step."""
+        """Whether the task can make its next step."""
         return not task.finished and (task.gate is None or task.gate.is_open(task))
 
     def _next(self) -> Task | None:
-        """Follow the schedule or ask the chooser; None where the run has ended. Lets time pass on the way."""
+        """The task that the schedule or the chooser selects. Time may pass first. None at the end of the run."""
         return self._go(self._asked())
 
     def _asked(self) -> int:
@@ -372,14 +373,15 @@ class Execution:
         return self.tasks[index]
 
     def _end_of_block(self, index: int) -> int:
-        """Up to which depth the known schedule leaves the task alone that continues now."""
+        """The depth of the next step in the known schedule that is not of task `index`."""
         at, known, schedule = self.depth, self.known, self.schedule
         while at < known and schedule[at] == index:
             at += 1
         return at
 
     def let_time_pass(self) -> bool:
-        """Leap to the earliest end of a wait, up to the horizon; False, with `stop` set, where there is none."""
+        """Move the time to the earliest end of a wait, up to the horizon. False if there is none: the run ends, and at
+        a deadlock `stop` says so."""
         going = [task for task in self.tasks if not task.finished]
         if not going:
             return False
@@ -394,7 +396,7 @@ class Execution:
             return True
         if busy and self.exits and all(task.born >= 0 for task in going):
             acts, self.exits = self.exits, []
-            # After all that was: its first step follows the one that lets time pass.
+            # The steps of this task are ordered after all earlier steps, because time passes before them.
             self.spawn("the end of the program", lambda: [act() for act in acts]).born = self.depth
             return True
         if busy:
@@ -402,19 +404,20 @@ class Execution:
         return False
 
     def wait_until(self, deadline_ms: int | None) -> int:
-        """The current task's next step waits no longer than that (None: for ever); returns the kind of the step."""
+        """Set the deadline of the current task's next step (None: no deadline). Return the kind of this step."""
         task = self.current
         task.notified = deadline_ms is not None and deadline_ms <= self.now_ms
         task.wake_ms = None if task.notified else deadline_ms
         return TRY if task.notified else ACQUIRE
 
     def move_clock(self, now_ms: int) -> None:
-        """A step of the current task: it is that time now. Waits that are due may end from here on."""
+        """Set the time, as a step of the current task. Waits whose deadline has passed may then end."""
         self.now_ms = now_ms
         self.woken += [(self.depth - 1, index) for index in self._wake()]
 
     def _wake(self) -> list[int]:
-        """All timed waits that are due can end. What they wait for may not have come: the steps are tries now."""
+        """Let all waits whose deadline has passed end. Their events may be missing, so their steps become TRY. Return
+        the numbers of the tasks."""
         woken = []
         for task in self.tasks:
             if task.wake_ms is not None and task.wake_ms <= self.now_ms and not task.finished:
@@ -435,7 +438,7 @@ class Execution:
         return "; ".join(lines)
 
     def _work(self, *_: object) -> None:
-        """The life of a greenlet: the body of one task after the other."""
+        """Run the body of one task after the other, in one greenlet."""
         from greenlet import GreenletExit
 
         if not self.live:
@@ -448,7 +451,7 @@ class Execution:
             except GreenletExit:
                 return
             except (KeyboardInterrupt, NoEnd):
-                # The thread that stops the search means the search, not the task that happens to run.
+                # These end the whole search, not only the running task.
                 self.live = False
                 self._until = _FOR_EVER
                 raise
@@ -466,14 +469,14 @@ class Execution:
                 chosen.greenlet.switch()
 
     def _note(self, task: Task) -> None:
-        """For the table of a replay: who makes which step, where, on what."""
+        """Record the task, place, object and kind of a step for the table of a replay."""
         where, function = task.place
         assert self.places is not None, "only replays note places"
         self.places.append(Place(task.name, task.obj, task.kind, where, function))
 
 
 def _place() -> tuple[str, str]:
-    """File:line of the code that makes a step, and the function; the nearest frame outside of the explorer."""
+    """The file:line and the function of a step: those of the nearest frame outside of the explorer."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and "/purgatorio_stress/explorer/" in frame.f_code.co_filename.replace("\\", "/"):
         frame = frame.f_back

@@ -23,7 +23,7 @@ _DEPTH: Final = 3
 
 
 class _Sampler:
-    """A `Search` that never comes to an end; uniform."""
+    """A `Search` without an end. At every step, each enabled task is equally likely."""
 
     def __init__(self, seed: int) -> None:
         self._rng = random.Random(seed)
@@ -33,7 +33,6 @@ class _Sampler:
     def after(self, run: Execution, /) -> None: ...
 
     def next_schedule(self) -> list[int] | None:
-        """Nothing of the next run is known."""
         self.chosen, self._enabled = [], []
         return []
 
@@ -48,7 +47,6 @@ class _Sampler:
         return index
 
     def _pick(self, run: Execution, able: list[int]) -> int:
-        """At every step each task that can continue is equally likely."""
         return self._rng.choice(able) if able else TIME
 
 
@@ -77,12 +75,12 @@ class _Priorities(_Sampler):
 
 
 def explore_random(program: Program, limits: Limits, seed: int = 0) -> Exploration:
-    """At every step each task that can continue is equally likely."""
+    """Sample runs. At every step, each enabled task is equally likely."""
     result = Exploration("random", f"a sample with seed {seed}")
     return explore_by(_Sampler(seed), program, limits, result)
 
 
 def explore_pct(program: Program, limits: Limits, seed: int = 0) -> Exploration:
-    """PCT for bugs of depth 3."""
+    """Sample runs with PCT, for bugs of depth 3."""
     result = Exploration("pct", f"a sample with seed {seed}, depth {_DEPTH}")
     return explore_by(_Priorities(seed), program, limits, result)

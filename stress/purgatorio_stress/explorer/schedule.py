@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 
 def preemptions_of(schedule: Sequence[int], enabled: Sequence[int]) -> int:
-    """How often a runnable task was preempted. `enabled` has a bit for each runnable task, by scheduling point."""
+    """The number of preemptions. `enabled` has a bit mask of the runnable tasks for each scheduling point."""
     count = 0
     for at in range(1, len(schedule)):
         last = schedule[at - 1]
@@ -14,12 +14,12 @@ def preemptions_of(schedule: Sequence[int], enabled: Sequence[int]) -> int:
 
 
 def switches_of(schedule: Sequence[int]) -> int:
-    """How often control went to another task."""
+    """The number of switches to another task."""
     return sum(1 for at in range(1, len(schedule)) if schedule[at] != schedule[at - 1])
 
 
 def interruptions_of(schedule: Sequence[int]) -> int:
-    """Its preemptions, where it is unknown who could have continued: switches away from a task that continues later."""
+    """An estimate of the preemptions, if the runnable tasks are unknown: switches from a task that continues later."""
     return sum(
         1
         for at in range(1, len(schedule))

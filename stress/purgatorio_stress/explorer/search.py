@@ -9,26 +9,27 @@ from purgatorio_stress.explorer.run import Execution
 
 
 class Search(Protocol):
-    """A `Chooser` that knows what to try next. Its first run begins with nothing known."""
+    """A `Chooser` that also selects the beginning of the next run. The first run has no known schedule."""
 
     chosen: list[int]
-    """The whole schedule of the run, once it has ended."""
+    """The whole schedule of the last run."""
 
     def choose(self, run: Execution, /) -> int: ...
 
     def after(self, run: Execution, /) -> None: ...
 
     def preemptions(self) -> int:
-        """Of the run that has ended."""
+        """The number of preemptions of the last run."""
 
     def next_schedule(self) -> list[int] | None:
-        """What the next run begins with; None where nothing is left to try."""
+        """The known schedule of the next run. None if no choice is untried."""
 
 
 def explore_by(
     search: Search, program: Program, limits: Limits, result: Exploration, *, track_state: bool = False
 ) -> Exploration:
-    """The result, filled: complete where the search came to its end, else `limit` says what ended it."""
+    """Run the search and fill `result`. `result.complete`: the search tried all choices. Otherwise `result.limit`
+    names the limit."""
     start, start_cpu, began = time.perf_counter(), time.process_time(), limits.clock()
     schedule: list[int] | None = []
     with Repetition(program, search, orders=result.orders, track_state=track_state) as repetition:

@@ -25,7 +25,7 @@ _OPAQUE: Final = (
     bool, int, str, float, bytes, type(None), type, ModuleType, BuiltinFunctionType, Enum, Execution, Task,
     type(threading.Lock()), type(threading.RLock()),
 )  # fmt: skip
-"""Not looked into: plain values, and what a run puts back itself."""
+"""Classes that are not inspected: plain values, and objects that `Execution` restores."""
 
 
 _CONTENTS: Final = attrgetter("cell_contents")
@@ -36,11 +36,11 @@ _UNBOUND: Final = CellType()
 
 
 class CannotKeep(TypeError):
-    """Something may change that cannot be looked into."""
+    """An object may change, but the snapshot cannot inspect it."""
 
 
 class Snapshot:
-    """The present state of everything that `roots` reach. Raises CannotKeep if it cannot be inspected."""
+    """The present state of all objects that `roots` reach. Raises CannotKeep if an object cannot be inspected."""
 
     def __init__(self, roots: Iterable[object]) -> None:
         self._seen: dict[int, object] = {}
@@ -90,7 +90,7 @@ class Snapshot:
             waiting += self._keep(one)
 
     def _keep(self, one: object) -> Iterable[object]:
-        """Keep what one thing holds, and name what is to be checked next."""
+        """Store the contents of one object, and return the objects that it refers to."""
         if isinstance(one, FunctionType):
             return self._keep_function(one)
         if isinstance(one, MethodType):
@@ -102,7 +102,7 @@ class Snapshot:
             self._keep_mapping(one)
             return [*one.keys(), *one.values()]
         if type(one) is deque:
-            self._others.append((one.clear, one.extend, tuple(one)))  # type: ignore[arg-type]  # fed what it held
+            self._others.append((one.clear, one.extend, tuple(one)))  # type: ignore[arg-type]  # its own items
             return one
         if type(one) is set:
             self._others.append((one.clear, one.update, frozenset(one)))  # type: ignore[arg-type]  # as above
@@ -110,13 +110,13 @@ class Snapshot:
         if isinstance(one, tuple | frozenset):
             return one
         if isinstance(one, MappingProxyType):
-            # Who can change what it shows has that itself, and is walked to.
+            # Code that changes the underlying dict has a reference to it, so the walk reaches this dict too.
             return [*one.keys(), *one.values()]
         return self._keep_object(one)
 
     def _keep_mapping(self, one: dict[object, object]) -> None:
         self._mappings.append((one, dict(one)))
-        # As for attributes: equal is not enough.
+        # As for attributes: containers are compared by identity, not by value.
         self._entries += [(one, key, value) for key, value in one.items() if isinstance(value, _CONTAINERS)]
 
     def _keep_function(self, one: FunctionType) -> Iterable[object]:
@@ -145,7 +145,7 @@ class Snapshot:
             if is_bound_once:
                 continue
             if isinstance(value, _CONTAINERS):
-                # Another one that is equal now would not be put back when it changes.
+                # Compared by identity: another container, equal now, would not be restored after a change.
                 self._single.append((one, value_of, name, value))
             else:
                 several.append(name)
@@ -165,7 +165,7 @@ class Snapshot:
 _Plan = tuple[tuple[str, Callable[[object], object], bool], ...]
 
 _PLANS: Final[dict[type, _Plan]] = {}
-"""By class, as they were requested: the slots, and which of them are bound once."""
+"""Cache of `_plan_of`, by class: for each slot its name, a function that reads it, and whether it is bound once."""
 
 
 def _plan_of(kind: type) -> _Plan:
@@ -180,8 +180,8 @@ def _plan_of(kind: type) -> _Plan:
 
 
 def _is_bound_once(kind: type, name: str) -> bool:
-    """Attributes of the reference's own classes, by its rules, clocks and the wheel for use aside; and who a shared
-    object is."""
+    """Whether an attribute never changes: in `Shared`, and by its rules in the reference, except in its clocks and its
+    intrusive timers."""
     home: type = getattr(kind, name).__objclass__
     return home is Shared or (
         home.__module__.partition(".")[0] == "purgatorio"
@@ -191,7 +191,7 @@ def _is_bound_once(kind: type, name: str) -> bool:
 
 
 def _is_built_in(base: type) -> bool:
-    """Whether instances may hold what is no attribute: a class of the interpreter's own, in C."""
+    """Whether instances may have contents that are no attributes, as those of interpreter classes in C."""
     if base in (object, threading.local):
         return False
     module = base.__module__

@@ -8,23 +8,23 @@ independent steps are one *class* (Mazurkiewicz), and a reduction runs one run o
 from typing import Final
 
 READ: Final = 0
-"""Changes nothing: swaps with other reads. A TRY that failed counts as one once that is known."""
+"""Changes nothing, so two reads may be swapped. A failed TRY counts as a READ after the failure is known."""
 
 WRITE: Final = 1
-"""Changes the object, or may."""
+"""Changes the object, or may change it."""
 
 ACQUIRE: Final = 2
 """Acquires an object that only one task can have, or waits for the end of a task. It is never enabled together with
-the step that releases the object. (Work can be put in twice before it is taken out. So it is used by WRITE steps,
-which may have to wait too.)"""
+the step that releases the object. The take of an action from an executor is a WRITE that may wait: two submits may
+precede it, so the take may be enabled together with a submit."""
 
 RELEASE: Final = 3
-"""Gives it back; always enabled."""
+"""Releases the object. Always enabled."""
 
 TRY: Final = 4
-"""A `try_lock`, or the end of a timed wait that is due: as ACQUIRE, but always enabled."""
+"""A `try_lock`, or the end of a timed wait after its deadline: as ACQUIRE, but always enabled."""
 
 KIND_NAMES: Final = ("read", "write", "acquire", "release", "try")
 
 TIME: Final = -1
-"""Stands in a schedule for "no task can continue, so time passes to the next end of a wait"."""
+"""An entry of a schedule: no task can continue, so time passes to the next end of a wait."""

@@ -12,7 +12,7 @@ WIDTH = 80
 
 
 def table(replay: Replay, broken: Sequence[Broken], token: str, preemptions: int, options: str = "") -> str:
-    """The text of a counterexample. `options`: of the command that repeats it, what no token says."""
+    """The text of a counterexample. `options`: options of the replay command that the token does not contain."""
     lines = [line for one in broken for line in wrapped(f"{one.clause} broken: {one.subject}: {one.seen}")]
     texts: dict[str, list[str]] = {
         task: [] for task in replay.tasks if any(place.task == task for place in replay.places)

@@ -12,28 +12,28 @@ if TYPE_CHECKING:
     import greenlet
 
 END_OF_TASK: Final = -10
-"""The end of task n, where another may wait for it, is a step on the object END_OF_TASK - n."""
+"""If a task may wait for the end of task n, this end is a step on the object END_OF_TASK - n."""
 
 START_OF_TASK: Final = -1_000_000
-"""The start of task n, and the end of its sleep, is a step on the object START_OF_TASK - n: no other task uses it."""
+"""The start of task n, and the end of its sleep, are steps on the object START_OF_TASK - n. No other task uses it."""
 
 
 class Gate(Protocol):
-    """What a blocked task waits for."""
+    """The event or the object that a blocked task waits for."""
 
     def is_open(self, task: "Task", /) -> bool:
         """Whether the task could continue now."""
 
     def why(self, task: "Task", /) -> str:
-        """What it waits for, and who has it."""
+        """The name of the event or object, and its holders."""
 
 
 class HeldLock(Protocol):
-    """A lock that a task has."""
+    """A lock that a task holds."""
 
     @property
     def name(self) -> str:
-        """As the program calls it."""
+        """The name in the program."""
 
     @property
     def oid(self) -> int: ...
@@ -90,7 +90,7 @@ class Task:
         self.greenlet: greenlet.greenlet | None = None
 
     def begin_anew(self) -> None:
-        """As before its first step."""
+        """Restore the state before the first step."""
         self.made = 0
         self.obj = START_OF_TASK - self.index
         self.kind = READ
@@ -120,8 +120,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionEnd:
-    """How a run ended: `end`, `deadlock`, `livelock`, `cut`, `turns` (a loop beyond its bound), `steps` (too many).
-    `text` says more."""
+    """The end of a run. Kinds: `end`, `deadlock`, `livelock`, `cut` (by the chooser), `turns` (the bound of a loop),
+    `steps` (the bound of all steps). `text` has the details."""
 
     kind: str
     text: str = ""

@@ -37,13 +37,13 @@ class ControlledReadWriteLock(Shared):
         self.write = _Side(self, reading=False)
 
     def is_open(self, task: Task, /) -> bool:
-        """For the side that `task` waits for: a waiting writer is in `_waiting`."""
+        """Whether `task` can acquire its side: the write side if `task` is in `_waiting`, else the read side."""
         if task in self._waiting:
             return self._writer is None and not self._readers
         return self._writer is None and not self._waiting
 
     def why(self, task: Task, /) -> str:
-        """Side, holders, and the writers who wait."""
+        """The side, its holders, and the waiting writers."""
         side = "write" if task in self._waiting else "read"
         holders = [f"{reader.name} reads" for reader in self._readers]
         holders += [f"{self._writer.name} writes"] if self._writer else []
@@ -72,7 +72,6 @@ class ControlledReadWriteLock(Shared):
         return True
 
     def end_read(self) -> None:
-        """Give the read side back."""
         run, task = self.run, self.run.current
         if not run.live:
             return
@@ -108,7 +107,6 @@ class ControlledReadWriteLock(Shared):
         return True
 
     def end_write(self) -> None:
-        """Give the write side back."""
         run, task = self.run, self.run.current
         if not run.live:
             return
@@ -148,9 +146,8 @@ class _Side:
 
 
 class ControlledCondition(Shared):
-    """`condition()`. A notice is given under the lock, so it is no scheduling point of its own, unless there are
-    timed waits. The end of a timed wait is a scheduling point on the condition; then the sleeper takes the lock
-    again."""
+    """`condition()`. A notification happens under the lock, so it is a scheduling point only if there are timed waits.
+    The end of a timed wait is a scheduling point on the condition. Then the waiting task acquires the lock again."""
 
     __slots__ = ("_lock", "_sleepers", "_timed")
 
@@ -159,7 +156,7 @@ class ControlledCondition(Shared):
         self._lock = lock
         self._sleepers: list[Task] = []
         self._timed = False
-        # A notice is no step.
+        # A notification is no step, but it changes the state, so the state is read again at every step.
         run.volatile.add(self.oid)
 
     def wait(self, timeout_ms: int | None = None) -> bool:
@@ -203,11 +200,11 @@ class ControlledCondition(Shared):
         self._sleepers.clear()
 
     def is_open(self, task: Task, /) -> bool:
-        """Whether the sleeper has been woken and the lock is free."""
+        """Whether `task` was notified and the lock is free."""
         return task.notified and self._lock.owner is None
 
     def why(self, task: Task, /) -> str:
-        """A notice, or the lock."""
+        """The notification, or after it the lock."""
         return self._lock.why(task) if task.notified else f"a notice on {self.name}"
 
     def state(self) -> object:
@@ -215,7 +212,7 @@ class ControlledCondition(Shared):
 
 
 class ControlledExecutor(Shared):
-    """`executor()`: a task that takes actions one by one, started by the first. It counts as a daemon."""
+    """`executor()`: a daemon task that runs the actions one by one. The first `submit` starts the task."""
 
     __slots__ = ("_actions", "_closed", "_exit", "_task", "failures")
 
@@ -259,20 +256,20 @@ class ControlledExecutor(Shared):
         return self.run.current is self._task
 
     def is_open(self, task: Task, /) -> bool:
-        """Whether there is work, or the end of it."""
+        """Whether an action waits, or the executor was shut down."""
         return bool(self._actions) or self._closed
 
     def why(self, task: Task, /) -> str:
         return f"work on {self.name}"
 
     def state(self) -> object:
-        """What waits, to be named."""
+        """The waiting actions, and whether it was shut down. `naming` computes the name."""
         return self._actions, self._closed
 
     def _work(self) -> None:
         run = self.run
         while run.live:
-            # Not ACQUIRE: what is handed over while there is work already may as well come later.
+            # A WRITE, not ACQUIRE: if an action already waits, a later submit and this step may be swapped.
             run.point(self.oid, WRITE, self)
             if not learn(run, len(self._actions)):
                 return
@@ -308,11 +305,10 @@ class End:
         self._task = task
 
     def is_open(self, task: Task, /) -> bool:
-        """Whether it has ended, or the wait has."""
+        """Whether the task has ended, or the deadline of the wait has passed."""
         return self._task.finished or task.notified
 
     def why(self, task: Task, /) -> str:
-        """The end of that task."""
         return f"the end of {self._task.name}"
 
 
@@ -331,7 +327,7 @@ def _join(run: Execution, other: Task, timeout_ms: int | None) -> bool:
 
 
 def ending(run: Execution, body: Callable[[], object]) -> Callable[[], object]:
-    """`body` for a task whose end others may wait for: the end is a scheduling point."""
+    """`body` with a scheduling point at its end, for tasks that other tasks may join."""
 
     def whole() -> object:
         try:
@@ -343,7 +339,7 @@ def ending(run: Execution, body: Callable[[], object]) -> Callable[[], object]:
 
 
 def _deadline(run: Execution, timeout_ms: int | None) -> int | None:
-    """The deadline of a wait that begins now. Reading a clock that tasks move is a scheduling point."""
+    """The deadline of a wait that begins now. If tasks move the clock, reading it is a scheduling point."""
     if timeout_ms is None:
         return None
     if run.clock:
@@ -352,12 +348,12 @@ def _deadline(run: Execution, timeout_ms: int | None) -> int | None:
 
 
 def _in_vain(run: Execution) -> None:
-    """The last try did not get its object: it counts as a read."""
+    """Record that the last TRY failed, so it counts as a READ."""
     run.in_vain.append(run.depth - 1)
 
 
 class _Notice:
-    """A notice or the end of a timed wait, as an object to wait for."""
+    """A notification or the deadline of a timed wait, as an object to wait for."""
 
     def is_open(self, task: Task, /) -> bool:
         return task.notified

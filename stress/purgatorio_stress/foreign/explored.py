@@ -1,5 +1,4 @@
-"""Explores Python code of others with an adapter: the search, the result, and a counterexample with the user's own
-lines."""
+"""Explores Python code of others with an adapter: the search, the result, the counterexample in the user's lines."""
 
 import difflib
 import importlib
@@ -34,14 +33,14 @@ from purgatorio_stress.foreign.world import MAX_TURNS, Row, World
 from purgatorio_stress.printed import ExploredAdapter, Race, Shown
 
 FOREIGN: Final = "foreign"
-"""The first word of a token of such a run."""
+"""The first word of each token of such a run."""
 
 _NOT_DETERMINISTIC: Final = (
     "the same schedule gave another run: the code depends on other data, such as an address"
 )
 
 _NO_END_S: Final = 30.0
-"""So much more CPU time than its limit no exploration takes: it checks the time between two runs."""
+"""Additional CPU time before a search is ended by force. The search checks its own limit only between two runs."""
 
 _THREAD: Final = "thread_"
 
@@ -74,7 +73,7 @@ def _threads_of(adapter: Adapter) -> Sequence[Callable[[], object]]:
 
 
 def _as_thread(act: Callable[[], object]) -> Callable[[], object]:
-    """SystemExit ends a thread, and nobody is told."""
+    """`act` as the body of a task. SystemExit ends the thread, and is no violation."""
 
     def body() -> object:
         try:
@@ -97,7 +96,7 @@ class _Program:
         module, _, made_by = adapter.partition(":")
         if not made_by:
             raise CannotLoad(f"an adapter is named MODULE:CLASS, not {adapter!r}")
-        # greenlet does not take kindly to being imported while names are replaced
+        # greenlet must be imported before the loader replaces names.
         importlib.import_module("greenlet")
         self._made_by = made_by
         self._races_count = races_count
@@ -120,11 +119,11 @@ class _Program:
             )
         self.outcomes: dict[str, int] = {}
         self.not_run = set(self.loader.package_of.values())
-        """The packages of which no function has been called in any run; watched until there is none."""
+        """The packages whose functions no run has called yet. `_note_call` removes a package at its first call."""
         self._adapter: Adapter
 
     def set_up(self, run: Execution, /) -> None:
-        """The adapter again, and a task for each of its threads."""
+        """Create a new adapter, and a task for each of its threads."""
         self.world.begin(run)
         self.loader.restore()
         if self.not_run:
@@ -150,7 +149,7 @@ class _Program:
                 sys.setprofile(None)
 
     def judge(self, run: Execution, /) -> Sequence[Broken]:
-        """Exceptions that ended a thread; then what `check` says."""
+        """The exceptions of threads, `check` and `outcome`; with `races_count` also the data races."""
         world = self.world
         world.end()
         broken = [
@@ -180,7 +179,7 @@ class _Program:
 
 @dataclass(frozen=True, slots=True)
 class AdapterResult:
-    """What became of one adapter. `rows`: the steps of the counterexample; `names`: its threads, by number."""
+    """The result of one adapter. `rows`: the steps of the counterexample. `names`: its threads, by number from 1."""
 
     name: str
     exploration: Exploration
@@ -195,14 +194,14 @@ class AdapterResult:
 
     @property
     def verdict(self) -> Verdict:
-        """PASS only where all was covered and nothing was out of control."""
+        """PASS only if the search is complete, no run was cut at a bound, and the scheduler controlled all code."""
         done = self.exploration.verdict
         if done is Verdict.PASS and (self.uncontrolled or self.exploration.beyond):
             return Verdict.UNKNOWN
         return done
 
     def printed(self) -> ExploredAdapter:
-        """The shape of `purgatorio explore --package ... --json`."""
+        """The result in the format of `purgatorio explore --package ... --json`."""
         done, found = self.exploration, self.counterexample
         return ExploredAdapter(
             program=self.name,
@@ -236,8 +235,7 @@ def explore_foreign(
     path: Sequence[str] = ("",),
     races_count: bool = False,
 ) -> AdapterResult:
-    """Explore the adapter's program. `path` is searched for modules before `sys.path`. CannotLoad where it is not
-    there, or does not import."""
+    """Explore the adapter's program. `path` is searched before `sys.path`. Raises CannotLoad if an import fails."""
     world = World(early)
     with process_kept(world.ends_the_process), _profiled_as_before():
         program = _Program(world, packages, adapter, path, races_count)
@@ -297,7 +295,7 @@ def _explored(
 
 
 def _spinning(places: set[str]) -> str:
-    """Why a loop without an end is no PASS, and what to do."""
+    """The reason why a loop without an end prevents PASS, and the remedy."""
     named = ", ".join(sorted(places))
     return (
         f"the loop at {named} went round {MAX_TURNS} times, perhaps waiting for another thread: no schedule ends it "
@@ -313,7 +311,7 @@ def _not_run(packages: set[str]) -> str:
 
 
 def _is_random(program: _Program) -> bool:
-    """Whether the same schedule, one thread after the other, makes other steps the second time."""
+    """Whether one schedule (one thread after the other) makes different steps in two runs."""
     try:
         return _replayed(program, ())[0] != _replayed(program, ())[0]
     finally:
@@ -350,7 +348,7 @@ def _replayed(
 
 
 def lines_of(explored: AdapterResult) -> list[str]:
-    """What the command prints before the table."""
+    """The lines that the command prints before the table."""
     done = explored.exploration
     counts = f"{done.schedules:,} schedules"
     if done.redundant:
@@ -425,7 +423,7 @@ def table(explored: AdapterResult, *, verbose: bool = False) -> str:
 
 
 def _one_line_a_call(rows: Sequence[Row]) -> list[Row]:
-    """The steps of one call of the library as one row, or as one for each turn of its thread."""
+    """Merge the consecutive steps of one library call into one row. After a switch of threads a new row starts."""
     merged: list[Row] = []
     begun: set[int] = set()
     for (_, call), steps in groupby(rows, key=lambda row: (row.task, row.call)):
@@ -445,7 +443,7 @@ def _one_line_a_call(rows: Sequence[Row]) -> list[Row]:
 
 
 def _shared(rows: Sequence[Row]) -> list[Row]:
-    """Without what only one thread uses, or what all only read. Time passing stays, and a call of the library whole."""
+    """The rows about objects that several threads use and one writes, whole library calls around them, and time."""
     users: dict[int, set[int]] = {}
     changed: set[int] = set()
     for row in rows:
@@ -468,7 +466,7 @@ def _profiled_as_before() -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Thousands of runs log nothing; a thread that is ended with its run would log that as a failure."""
+    """Disable logging. A thread that ends with its run would log a failure in each of thousands of runs."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:

@@ -69,43 +69,44 @@ _READERS: Final[frozenset[object]] = frozenset(
      reversed, repr, str, bool, deque, OrderedDict, Counter, print, functools.reduce)
 )  # fmt: skip
 _CALL_BACK: Final[frozenset[object]] = frozenset((min, max, functools.reduce))
-"""These call a function of their caller's between two items."""
+"""Functions that call a function of their caller between two items."""
 
 _BLIND: Final[frozenset[object]] = frozenset(
     (isinstance, issubclass, callable, type, super, id, locals, globals, vars, dir, eval, exec, object, property,
      staticmethod, classmethod, sys._getframe)
 )  # fmt: skip
-"""These do not look into what they are given, or check the frame of their caller."""
+"""Functions that do not read the contents of their arguments, or that use the frame of their caller."""
 
 _ACCESSES: Final[dict[object, int]] = {getattr: READ, hasattr: READ, setattr: WRITE, delattr: WRITE}
 
 _FIXED: Final = frozenset((tuple, str, bytes, int, float, bool, range, type(None)))
 _INSIDE: Final = frozenset("join format format_map".split())
-"""Methods of these types check no container, but for those that look into what they are given."""
+"""Methods of `_FIXED` types read no container, except the methods in `_INSIDE`, which read their arguments."""
 
 _SHALLOW: Final[frozenset[object]] = frozenset(
     (len, list, tuple, set, frozenset, dict, iter, next, enumerate, zip, reversed, bool, deque, OrderedDict, Counter,
      map, filter)
 )  # fmt: skip
-"""These take the items of what they are given as they are. All others may look into them."""
+"""Functions that read the items of their arguments, but not the contents of the items."""
 
 _SLOTS: Final = {"__setattr__": WRITE, "__delattr__": WRITE, "__getattribute__": READ}
-"""Methods of `object` that use the attribute that they are given."""
+"""Methods of `object` that use the attribute named by their argument."""
 
 _COPYING: Final = frozenset("copy copyreg pickle _pickle".split())
 _BY_REDUCE: Final = frozenset("__copy__ __deepcopy__ __getstate__ __reduce__ __reduce_ex__".split())
-"""The modules that read an object's attributes by these methods; an object that has its own is read by that."""
+"""`_COPYING` modules read the attributes of an object by `_BY_REDUCE` methods. If the class of the object defines such
+a method, this method reads them."""
 
 _SHALLOW_COPIES: Final = frozenset(("copy", *_BY_REDUCE))
 _FUNCTIONS: Final = (FunctionType, BuiltinFunctionType, MethodType, functools.partial)
 
 _QUIET: Final = sys.stdlib_module_names - {"inspect", "pprint", "string"} | {"greenlet", "typing_extensions"}
-"""Other code that does not read attributes of objects of unknown classes, `_COPYING` aside."""
+"""Other modules that do not read attributes of objects of unknown classes, except those in `_COPYING`."""
 
 _OF_SLOTS: Final = (MethodWrapperType, WrapperDescriptorType)
 
 _COMPARING: Final = frozenset("index count remove sort __eq__ __ne__ __contains__".split())
-"""Methods of containers that look into the items."""
+"""Methods of containers that read the contents of the items."""
 
 _NOTHING: Final = -1
 _LOOK: Final = -2
@@ -117,7 +118,7 @@ _MISSING: Final = object()
 
 
 class Hooks:
-    """The functions that rewritten code finds among its builtins, by the names in `names`."""
+    """The functions that `names` adds to the builtins of rewritten code."""
 
     def __init__(
         self,
@@ -137,7 +138,7 @@ class Hooks:
         self._callees: dict[object, Callable[..., object]] = {}
 
     def names(self) -> dict[str, object]:
-        """By the names that `rewrite` uses."""
+        """The hooks, by the names that `rewrite` uses."""
         return {
             "_pg_load": self.load, "_pg_store": self.store, "_pg_delete": self.delete,
             "_pg_item": self.item, "_pg_put": self.put, "_pg_drop": self.drop,
@@ -157,12 +158,12 @@ class Hooks:
         return getattr(thing, name)
 
     def reads(self, thing: object, name: str) -> None:
-        """An attribute is about to be looked for."""
+        """Make the step of a read of an attribute."""
         if self._world.run.live:
             self._use(thing, name, READ)
 
     def touch(self, thing: object, kind: int) -> None:
-        """A step on a thing as a whole."""
+        """Make a step on a whole object."""
         if self._world.run.live:
             self._touch(thing, kind)
 
@@ -202,7 +203,7 @@ class Hooks:
                 self._world.lose(f"{described(thing, name)}, used as a dictionary", sys._getframe(2))
                 return
             where = thing if owner is _SELF else owner
-            # As `_step`, without the calls: most steps are these.
+            # The code of `_step` without its calls, for speed: most steps are uses of attributes.
             world = self._world
             known = world.numbers.get((id(where), name))
             number = world.number(where, name) if known is None else known[1]
@@ -231,7 +232,7 @@ class Hooks:
             self._world.fail(error)
 
     def _place_of(self, thing: object, name: str) -> tuple[object, bool] | None:
-        """Whose location `thing.name` is, and whether it is the user's plain memory; None where it is no step."""
+        """The owner of the location `thing.name`, and whether it is the user's plain memory. None if it is no step."""
         if isinstance(thing, ModuleType):
             return (thing.__name__, True) if self._is_user_code(thing.__name__) else None
         kind = thing if isinstance(thing, type) else type(thing)
@@ -271,7 +272,7 @@ class Hooks:
             self._world.fail(error)
 
     def _use_all(self, things: Iterable[object], kind: int, *, deep: bool = False) -> None:
-        """A step on every container that is among these or after them; `deep`: and on those inside."""
+        """Make a step on every container that `things` give access to. With `deep`, also on the containers inside."""
         try:
             reach = self._reach
             for thing in things:
@@ -282,7 +283,7 @@ class Hooks:
             self._world.fail(error)
 
     def _plan(self, thing: object, name: str) -> int:
-        """READ or WRITE where a method is a step on its object; `_LOOK` where it may be one on what it is given."""
+        """READ or WRITE if a method is a step on its object, `_LOOK` if it may be one on its arguments, `_NOTHING`."""
         try:
             kind = type(thing)
             plan = self._plans.get((kind, name))
@@ -307,7 +308,7 @@ class Hooks:
         if self._world.run.live:
             plan = self._plan(thing, "__getitem__")
             if plan >= 0:
-                # A dict's `__missing__` puts something in.
+                # The `__missing__` of a dict adds an item.
                 self._touch(thing, WRITE if hasattr(type(thing), "__missing__") else plan)
                 if isinstance(thing, defaultdict) and is_python(thing.default_factory) and key not in thing:
                     return self._missing(thing, key)
@@ -316,7 +317,7 @@ class Hooks:
         return thing[key]  # type: ignore[index]  # what the code does
 
     def _missing(self, thing: defaultdict[object, object], key: object) -> object:
-        """As C code does it: others may have put it in while the program's own function makes it."""
+        """The same operations as in C code. While the default factory runs, other threads may add the key."""
         made = cast("Callable[[], object]", thing.default_factory)()
         self._touch(thing, WRITE)
         thing[key] = made
@@ -349,7 +350,7 @@ class Hooks:
         return key in thing  # type: ignore[operator]  # what the code does
 
     def call(self, thing: object, name: str, /, *args: object, **named: object) -> object:
-        """`thing.name(...)`, where no attribute of that name is ever assigned."""
+        """`thing.name(...)`, for a name that no code assigns."""
         method = getattr(thing, name)
         if self._world.run.live:
             plan = self._plan(thing, name)
@@ -369,7 +370,7 @@ class Hooks:
         return method(*args, **named)
 
     def callee(self, function: Callable[..., T]) -> Callable[..., T]:
-        """What is called in place of `function`: itself, or where it is not rewritten, with a step before."""
+        """`function` itself if it is rewritten. Otherwise a function that makes the steps and then calls `function`."""
         try:
             kind = type(function)
             if kind is FunctionType or kind is MethodType:
@@ -399,14 +400,14 @@ class Hooks:
             self._world.fail(error)
 
     def _slot(self, function: Callable[..., T], /, *args: object) -> T:
-        """`object.__setattr__(...)` and the like, bound or not."""
+        """A bound or unbound call of a method in `_SLOTS`, such as `object.__setattr__(...)`."""
         bound = getattr(function, "__self__", None)
         what, name = args[:2] if bound is None else (bound, args[0])
         self._use(what, str(name), _SLOTS[function.__name__])
         return function(*args)
 
     def _callee_alone(self, function: Callable[..., object]) -> Callable[..., object]:
-        """The same for one that has no container behind it; `callee` keeps what is found."""
+        """As `callee`, for a function without a container behind it. `callee` caches the result."""
         if isinstance(function, type) and (
             self._reach.is_known(function) or issubclass(function, BaseException)
         ):
@@ -425,11 +426,11 @@ class Hooks:
         return functools.partial(self._call_alone, function, kind)
 
     def _call_alone(self, function: Callable[..., T], kind: int, /, *args: object, **named: object) -> T:
-        """`function(...)`; where it is given more than containers as such, `self.function` looks."""
+        """`function(...)`, with one step on each container in the arguments. For other arguments, see `function`."""
         nothing = self._nothing
         for one in (*args, *named.values()):
             if type(one) in _FUNCTIONS:
-                # It may call that.
+                # `function` may call this argument.
                 return self.function(function, *args, **named)
         used = [one for one in (*args, *named.values()) if type(one) not in nothing]
         for one in used:
@@ -440,7 +441,7 @@ class Hooks:
         return function(*args, **named)
 
     def function(self, function: Callable[..., T], /, *args: object, **named: object) -> T:
-        """`function(...)`, of code that is not rewritten and may look into its arguments."""
+        """`function(...)`, for code that is not rewritten and may read the contents of its arguments."""
         access = _ACCESSES.get(function) if isinstance(function, BuiltinFunctionType) else None
         if access is not None:
             if len(args) > 1 and isinstance(args[1], str):
@@ -468,7 +469,7 @@ class Hooks:
         return function(*args, **named)
 
     def _reads_attributes(self, function: object) -> bool:
-        """Whether it may read any attribute of the objects that it is given."""
+        """Whether the function may read any attribute of its arguments."""
         bound = getattr(function, "__self__", None)
         if isinstance(bound, str):
             return _formats_attributes(bound, getattr(function, "__name__", ""))
@@ -477,9 +478,9 @@ class Hooks:
         )
 
     def _read_by_others(self, function: object, things: Iterable[object], *, shallow: bool) -> None:
-        """A read of each attribute of the program's objects among these, and of those in containers among these.
+        """Record a read of each attribute of the program's objects in `things` and in their containers.
 
-        `copy.deepcopy` and `pickle` also read those behind attributes. `shallow`: no container is gone into.
+        `copy.deepcopy` and `pickle` also read the objects in attributes. `shallow`: containers are not entered.
         """
         try:
             world = self._world
@@ -528,7 +529,7 @@ class Hooks:
                     left += [value for _, value in attributes(one)]
 
     def _stepping(self, args: tuple[object, ...], *, calls_back: bool = False) -> tuple[object, ...]:
-        """What C code goes over while it calls the program's own functions is no single step of it: one an item."""
+        """If C code would call the program's functions during an iteration, give the iterator a step for each item."""
         reach = self._reach
         if not calls_back:
             for one in args:
@@ -575,19 +576,19 @@ class Hooks:
                 self._touch(container, kind)
 
     def look(self, thing: T) -> T:
-        """A value that is looked into: compared, unpacked, added to another, written into a string."""
+        """Make a read of the containers of a value: in an unpacking, an addition, a test."""
         if type(thing) not in self._nothing and self._world.run.live:
             self._use_all((thing,), READ)
         return thing
 
     def deep(self, thing: T) -> T:
-        """The same for one whose items are looked into, too, and theirs."""
+        """As `look`, and a read of the containers inside, at all levels: in a comparison, a formatted string."""
         if type(thing) not in self._nothing and self._world.run.live:
             self._use_all((thing,), READ, deep=True)
         return thing
 
     def match(self, subject: object, names: tuple[str, ...]) -> bool:
-        """A pattern is about to look into the subject; never true."""
+        """Make the reads of a pattern on its subject. Always returns False."""
         if self._world.run.live:
             self._use_all((subject,), READ, deep=True)
             for name in (*names, *getattr(type(subject), "__match_args__", ())):
@@ -596,7 +597,7 @@ class Hooks:
         return False
 
     def _enters(self, thing: object) -> bool:
-        """Whether it is a generator of rewritten code; from now on it says where it yields."""
+        """Whether `thing` is a generator of rewritten code. From now on `yields` makes a step on it."""
         if not isinstance(thing, GeneratorType):
             return False
         frame = thing.gi_frame
@@ -608,7 +609,7 @@ class Hooks:
         return True
 
     def yields(self, value: T) -> T:
-        """A generator is about to yield. Who takes from it before that finds it at work."""
+        """Make a step before a generator yields. Until then, a `next` of another thread finds the generator running."""
         world = self._world
         if world.run.live:
             generator = world.generators.get(sys._getframe(1))
@@ -617,29 +618,29 @@ class Hooks:
         return value
 
     def spread(self, thing: T) -> T:
-        """A value whose items are taken, `*thing`; what is in a tuple is not looked into."""
+        """Make the read of `*thing`. The items of a tuple are not read."""
         return thing if type(thing) is tuple else self.look(thing)
 
     def change(self, thing: object) -> None:
-        """A value that an augmented assignment may change in place."""
+        """Make a write of a container, before an augmented assignment that may change it in place."""
         if isinstance(thing, CONTAINERS) and self._world.run.live:
             self._touch(thing, WRITE)
 
     # Names that functions share: globals and nonlocals
 
     def read_name(self, owner: str, name: str) -> bool:
-        """A shared variable is about to be read; always true."""
+        """Make the step of a read of a shared variable. Always returns True."""
         if self._world.run.live:
             self._step_name(owner, name, READ)
         return True
 
     def write_name(self, owner: str, name: str) -> None:
-        """A shared variable is about to be bound."""
+        """Make the step of a binding of a shared variable."""
         if self._world.run.live:
             self._step_name(owner, name, WRITE)
 
     def _step_name(self, owner: str, name: str, kind: int) -> None:
-        # The string is the module's own constant, so it has one identity.
+        # The location needs one object per owner, so the string is interned.
         self._step(sys.intern(owner), name, kind, self._is_user_code(owner.partition(":")[0]))
 
 
@@ -665,7 +666,7 @@ def _is_copying(function: object) -> bool:
 
 
 def _formats_attributes(text: str, name: str) -> bool:
-    """`"{0.x}".format(...)`."""
+    """Whether the call is like `"{0.x}".format(...)`: the format reads attributes."""
     if name not in ("format", "format_map"):
         return False
     try:

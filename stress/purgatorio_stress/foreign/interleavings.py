@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def purgatorio_interleavings(request: pytest.FixtureRequest) -> Callable[..., AdapterResult]:
-    """`explore(*packages, adapter, strategy="dpor", schedules=20_000, seconds=30.0, early=0, races=False)`: the last
-    name is the adapter, MODULE:CLASS. Returns the result if nothing is broken."""
+    """`explore(*packages, adapter, strategy="dpor", schedules=20_000, seconds=30.0, early=0, races=False)`. The last
+    name is the adapter, MODULE:CLASS. Returns the result if there is no violation."""
 
     def explore(
         *names: str,

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from purgatorio_stress.foreign.world import World
 
 Reads = Callable[[object, str], None]
-"""A step on an attribute that is about to be read."""
+"""Makes the step of a read of an attribute."""
 
 
 class Steps(NamedTuple):
-    """What a `cached_property` needs of the scheduler: a read, a write of an attribute, and a lock."""
+    """The functions of the scheduler for `cached_property`: read an attribute, write an attribute, create a lock."""
 
     reads: Reads
     store: Callable[[object, object, str], None]
@@ -30,11 +30,11 @@ class Steps(NamedTuple):
 
 
 _WITH_LOCK: Final = sys.version_info < (3, 12)
-"""Until then one lock for all objects guarded a `cached_property`."""
+"""Before Python 3.12, each `cached_property` had one lock for all objects."""
 
 
 class ThreadLocal:
-    """`threading.local`; `local_of` makes the class for one world. No other thread has it, so it makes no step."""
+    """`threading.local`. The loader makes a subclass for one world. Its uses are no steps, as no data is shared."""
 
     __slots__ = ("__dict__", "_pg_made")
 
@@ -60,13 +60,13 @@ class ThreadLocal:
 
 
 def _thread(kind: type[ThreadLocal]) -> object:
-    """Set-up and the import of modules are one thread, the main one, in all runs."""
+    """The current thread. None is the main thread, which imports the modules and makes the set-up of all runs."""
     task = kind._pg_world.run.current
     return task if task.index else None
 
 
 def main_attributes(local: ThreadLocal) -> dict[str, object]:
-    """Those of the main thread; all others are forgotten."""
+    """The attributes of the main thread. The attributes of all other threads are removed."""
     dicts: dict[object, dict[str, object]] = object.__getattribute__(local, "_pg_made")[2]
     for thread in [one for one in dicts if one is not None]:
         del dicts[thread]
@@ -74,7 +74,7 @@ def main_attributes(local: ThreadLocal) -> dict[str, object]:
 
 
 def _enter(local: ThreadLocal) -> None:
-    """The attributes are those of the thread that runs."""
+    """Switch `local` to the attributes of the current thread."""
     args, named, dicts = object.__getattribute__(local, "_pg_made")
     thread = _thread(type(local))
     known = dicts.get(thread)
@@ -117,7 +117,7 @@ class CachedProperty:
 
 
 def stepping_dataclass(reads: Reads, kind: type | None = None, /, **options: Any) -> Any:
-    """`dataclasses.dataclass`: the methods that it writes read the fields, in code that nobody has rewritten."""
+    """`dataclasses.dataclass`. Its generated methods are not rewritten, so each makes the reads of all fields first."""
     if kind is None:
         return functools.partial(stepping_dataclass, reads, **options)
     own = {name for name in _WRITTEN if name in vars(kind)}
@@ -146,7 +146,7 @@ def _reading(reads: Reads, method: Callable[..., object], names: tuple[str, ...]
 def cached_calls(
     touch: Callable[[object, int], None], maxsize: Any = 128, typed: bool = False
 ) -> Callable[..., Any]:
-    """`functools.lru_cache`: others may call while the function works, for its answer is kept only then."""
+    """`functools.lru_cache`. A result is stored after the return, so other threads may call the function before it."""
 
     def decorated(function: Callable[..., object]) -> Callable[..., object]:
         def working(*args: Any, **named: Any) -> object:
@@ -155,7 +155,7 @@ def cached_calls(
             return made
 
         kept = functools.lru_cache(None if callable(maxsize) else maxsize, typed)(working)
-        # Which answer goes first depends on the order in which they were asked for.
+        # A bounded cache evicts by the order of the calls, so each call is a write.
         looks = READ if maxsize is None else WRITE
 
         def asked(*args: Any, **named: Any) -> object:

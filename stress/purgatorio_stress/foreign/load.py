@@ -55,20 +55,20 @@ _CLASSES: Final = {
     "dataclasses": frozenset("asdict _asdict_inner astuple _astuple_inner replace _replace".split()),
     "operator": frozenset(["attrgetter"]),
 }
-"""What is loaded again of these: the rest is ours, or C code."""
+"""By module, the names that are loaded again from source. The other names are C code, or the explorer's own."""
 UNCONTROLLED: Final = frozenset(
     "asyncio socket ssl select selectors multiprocessing subprocess signal socketserver http urllib.request "
     "concurrent.futures.process gevent eventlet trio anyio uvloop fcntl mmap secrets uuid ctypes".split()
 )
-"""Modules whose use during a run makes the result UNKNOWN; to import them does nothing."""
+"""Modules whose use during a run makes the result UNKNOWN. An import alone has no effect."""
 
 
 class CannotLoad(Exception):
-    """What was named cannot be loaded; the text says why and what to do."""
+    """A package or an adapter cannot be loaded. The text has the reason and the remedy."""
 
 
 class Loader:
-    """Loads once; `restore` puts the state of modules and classes back for a further run."""
+    """Loads the modules once. `restore` restores the state of modules and classes for another run."""
 
     def __init__(self, world: World, packages: Sequence[str], adapter: str, path: Sequence[str]) -> None:
         self._world = world
@@ -77,7 +77,7 @@ class Loader:
         self._adapter = adapter
         self.modules: dict[str, ModuleType] = {}
         self.package_of: dict[str, str] = {}
-        """By file that was loaded: the one of `packages` that it belongs to."""
+        """By loaded file, its package among `packages`."""
         self._packages = tuple(packages)
         self._codes: dict[str, tuple[object, str]] = {}
         self._assigned: frozenset[str] | None = frozenset()
@@ -91,20 +91,20 @@ class Loader:
 
     @property
     def why_anew(self) -> str:
-        """What keeps the modules' state from being put back, so that they are loaded again for each run; or nothing."""
+        """The object whose state cannot be restored, so that the modules are loaded again for each run. "" if none."""
         return self._again
 
     def adapter(self) -> ModuleType:
         return self.modules[self._adapter]
 
     def restore(self) -> None:
-        """Modules and classes are as they were when they had been loaded."""
+        """Restore the state of modules and classes after their import."""
         self._random.seed(0)
         if self._again:
             self._world.loading = True
             self._world.kept.clear()
             self._world.exits.clear()
-            # The same numbers in every run.
+            # So that the objects get the same numbers in every run.
             self._world.run.current.made = 0
             self._load_all()
             self._world.loading = False
@@ -124,7 +124,7 @@ class Loader:
         if not self._again:
             self._keep()
 
-    # What is the user's
+    # The user's modules
 
     def _is_user(self, name: str) -> bool:
         return any(name == one or name.startswith(f"{one}.") for one in self._names)
@@ -139,7 +139,7 @@ class Loader:
         return self._assigned is None or name in self._assigned
 
     def _find_assigned(self) -> None:
-        """The attributes that are ever bound, over all files: what is never bound is a method or a constant."""
+        """Collect the attributes that any file binds. A read of another attribute (a method, a constant) is no step."""
         found: set[str] = set()
         everything = False
         for name in (*self._names, *_ANEW, "threading", "collections"):
@@ -164,7 +164,7 @@ class Loader:
     # Import
 
     def module(self, name: str) -> ModuleType:
-        """The module of this name as the program sees it."""
+        """The module that the program gets for this name."""
         known = self.modules.get(name)
         if known is not None:
             return known
@@ -281,7 +281,7 @@ class Loader:
             return package
         return self.module(first)
 
-    # Python's own modules, ours
+    # The explorer's versions of standard modules
 
     def _synthetic(self, name: str) -> ModuleType | None:
         makers: dict[str, Callable[[], ModuleType]] = {
@@ -294,7 +294,7 @@ class Loader:
         return None if make is None or (name != "threading" and self._is_user(name)) else make()
 
     def _threading(self) -> ModuleType:
-        """Ours, and the classes of the real source over it."""
+        """The explorer's `threading`: its own locks and threads, and the classes of the standard source over them."""
         module = ModuleType("threading")
         origin = self._spec("threading").origin or ""
         ours = thread_names(self._world)
@@ -321,7 +321,7 @@ class Loader:
         return module
 
     def _partly(self, real: ModuleType) -> ModuleType:
-        """The real one, but what `_CLASSES` names, in Python over C containers and attributes, has steps inside."""
+        """A copy of a standard module. Its names in `_CLASSES` are Python code, loaded again with steps."""
         module = _copy(real)
         module.__dict__["__builtins__"] = self._builtins()
         name = real.__name__
@@ -359,7 +359,7 @@ class Loader:
         clocks = Clocks(self._world)
 
         class Controlled(real_datetime.datetime):
-            """`datetime` whose present is virtual."""
+            """`datetime` with virtual time."""
 
             @classmethod
             def now(cls, tz: real_datetime.tzinfo | None = None) -> "Controlled":
@@ -515,7 +515,7 @@ def _recount(kind: type, key: str, counter: str) -> None:
 
 
 def _chosen(tree: ast.Module, name: str) -> ast.Module:
-    """The classes and functions of `_CLASSES`, and no other statement."""
+    """Keep only the classes and functions in `_CLASSES[name]`."""
     tree.body = [
         one
         for one in tree.body
@@ -538,7 +538,7 @@ def _has(module: ModuleType, name: str) -> bool:
 
 
 class _Named(ModuleType):
-    """A module that cannot be controlled: what is taken from it while a run continues is named."""
+    """A module that the scheduler cannot control. A use of its functions during a run is recorded, see `_meet`."""
 
     def __init__(self, name: str, world: World) -> None:
         super().__init__(name)
@@ -561,13 +561,13 @@ class _Named(ModuleType):
 
 
 _STARTERS: Final = frozenset("socket Popen Process Pool".split())
-"""Classes whose making goes to the operating system."""
+"""Classes whose constructor calls the operating system."""
 _HARMLESS: Final = ("uuid.", "secrets.", "ctypes.", "fcntl.", "mmap.")
-"""What does not wait: the run continues."""
+"""Modules whose functions do not wait, so the run continues after a use."""
 
 
 def _meet(name: str, world: World) -> None:
-    """Name what cannot be controlled, and end the run before it waits in the operating system for ever."""
+    """Record the use of uncontrolled code. End the run, because the code may wait in the operating system for ever."""
     world.uncontrolled.add(name)
     if not name.startswith(_HARMLESS):
         world.run.finish(ExecutionEnd("cut"))
@@ -584,7 +584,7 @@ def _named_function(function: Callable[..., object], name: str, world: World) ->
 
 @contextmanager
 def _aside(names: Sequence[str]) -> Iterator[None]:
-    """The user's modules are not in `sys.modules` meanwhile, under which others may know them."""
+    """In the body, remove earlier imports of the user's modules from `sys.modules`. Afterwards restore them."""
 
     def mine() -> list[str]:
         return [key for key in sys.modules if any(key == one or key.startswith(f"{one}.") for one in names)]

@@ -10,18 +10,18 @@ import ast
 from typing import Final
 
 _BLIND: Final = frozenset("isinstance issubclass super callable type range id object".split())
-"""Builtins that look into nothing: a call is no step."""
+"""Builtins that read no contents of their arguments, so a call is no step."""
 
 _OF_CONTAINERS: Final = (ast.Add, ast.Sub, ast.Mult, ast.Mod, ast.BitOr, ast.BitAnd, ast.BitXor)
-"""Operators that a container has, or a string for what is written into it."""
+"""Operators of containers, and `%` of strings, which reads the formatted value."""
 
 
 _NO_CONTAINER: Final = (ast.Constant, ast.JoinedStr)
-"""Expressions whose value shows no container."""
+"""Expressions whose value gives access to no container."""
 
 
 def assigned_names(tree: ast.AST) -> tuple[set[str], bool]:
-    """The attributes that this code ever binds; and whether it may bind any (`setattr`, `__dict__`)."""
+    """The attributes that this code binds, and whether it may bind any attribute (by `setattr`, `__dict__`)."""
     names: set[str] = set()
     everything = False
     for node in ast.walk(tree):
@@ -44,7 +44,7 @@ def assigned_names(tree: ast.AST) -> tuple[set[str], bool]:
 
 
 def _is_cached(decorator: ast.expr) -> bool:
-    """`@cached_property`, which binds the attribute when it is first asked for."""
+    """Whether the decorator is `cached_property`, which binds the attribute at the first read."""
     return "cached_property" in (getattr(decorator, "id", ""), getattr(decorator, "attr", ""))
 
 
@@ -59,7 +59,7 @@ def _slots(node: ast.Assign) -> set[str]:
 
 
 class Rewriter(ast.NodeTransformer):
-    """For one module. `assigned`: the attributes that any code of the program binds."""
+    """Rewrites one module. `assigned`: the attributes that any code of the program binds (None: all)."""
 
     def __init__(self, module: str, tree: ast.Module, assigned: frozenset[str] | None) -> None:
         self._module = module
@@ -84,7 +84,7 @@ class Rewriter(ast.NodeTransformer):
             elif isinstance(node, ast.alias):
                 self._bound.add(node.asname or node.name)
 
-    # Where we are
+    # Definitions and blocks
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         depth, self._depth = self._depth, 0
@@ -112,7 +112,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Match(self, node: ast.Match) -> ast.AST:
-        """Before each case a step on all that its pattern may look into, in a guard that never holds."""
+        """Add a case before each case with a deep pattern. Its guard makes the reads of the pattern and is False."""
         node.subject = self._expression(node.subject)
         if not self._depth:
             return node
@@ -146,7 +146,7 @@ class Rewriter(ast.NodeTransformer):
         return [kept, _copied(node, node)]  # type: ignore[return-value]  # as `visit_Assign`
 
     def visit_With(self, node: ast.With) -> ast.AST:
-        """A target that is more than a local name is bound first of all in the body."""
+        """Bind a target that is not a local name by the first statement of the body."""
         for number, item in enumerate(node.items):
             item.context_expr = self._expression(item.context_expr)
             target = item.optional_vars
@@ -169,7 +169,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Yield(self, node: ast.Yield) -> ast.AST:
-        """Who else takes from the generator meanwhile finds it at work."""
+        """Add a step before the yield. Until this step, a `next` of another thread finds the generator running."""
         self.generic_visit(node)
         node.value = _call("_pg_yields", node, node.value or ast.Constant(None))
         return node
@@ -239,7 +239,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def _look_at(self, node: ast.Compare) -> None:
-        """A comparison may go through both of its sides, unless one is a constant."""
+        """Add reads of both sides of a comparison, because it may read their contents. A number needs no read."""
         sides = [node.left, *node.comparators]
         if not _is_number(*sides):
             node.left, *node.comparators = [self._looked_into(one, "_pg_deep") for one in sides]
@@ -409,7 +409,7 @@ class Rewriter(ast.NodeTransformer):
         ]
 
     def _changed_in_place(self, name: str, node: ast.AugAssign) -> ast.AST | list[ast.stmt]:
-        """A local variable: what it is bound to may be shared."""
+        """Rewrite `name += value` of a local variable, because its container may be shared."""
         if isinstance(node.value, ast.Constant):
             return node
         amount = self._temporary()
@@ -420,7 +420,7 @@ class Rewriter(ast.NodeTransformer):
         ]
 
     def _unpacked(self, node: ast.expr, targets: list[ast.expr]) -> ast.expr:
-        """What is in a tuple is looked into only where it is unpacked, too."""
+        """Add the read of an unpacked value. The items of a tuple are read only if a nested target unpacks them."""
         if isinstance(node, ast.Tuple | ast.List):
             return node
         lists = [
@@ -454,7 +454,7 @@ class Rewriter(ast.NodeTransformer):
         return _copied(ast.Expr(_call("_pg_put", node, value, thing, key)), node)
 
     def _target(self, target: ast.expr, after: list[ast.stmt]) -> ast.expr:
-        """A target that is bound by way of a local name, and what is to be done then."""
+        """Replace a shared target by a local name. Append the binding of the shared target to `after`."""
         if isinstance(target, ast.Tuple | ast.List):
             target.elts = [self._target(one, after) for one in target.elts]
         elif isinstance(target, ast.Starred):
@@ -476,7 +476,7 @@ class Rewriter(ast.NodeTransformer):
         return _copied(ast.Expr(written), node)
 
     def _owner(self, name: str) -> str:
-        """Whose a shared variable is; nobody's where functions do not share it."""
+        """The owner of a global or nonlocal variable. "" if functions do not share the variable."""
         if not self._depth:
             return ""
         if name in self._nonlocals:
@@ -510,7 +510,7 @@ def _assign(name: str, value: ast.expr, node: ast.AST) -> ast.stmt:
 
 
 def _is_number(*sides: ast.expr) -> bool:
-    """Whether one of them is a constant that no container is compared with or added to."""
+    """Whether one side is a constant other than a string: no container is compared with it or added to it."""
     return any(isinstance(one, ast.Constant) and not isinstance(one.value, str | bytes) for one in sides)
 
 
@@ -519,7 +519,7 @@ def _name(name: str, *, store: bool = False) -> ast.Name:
 
 
 def _key(node: ast.expr) -> ast.expr:
-    """A subscript as a value: a slice is made by hand."""
+    """A subscript as an expression. A slice becomes a call of `slice`."""
     if isinstance(node, ast.Slice):
         parts = [part or ast.Constant(None) for part in (node.lower, node.upper, node.step)]
         return ast.fix_missing_locations(

@@ -27,13 +27,13 @@ from typing import Final
 
 CONTAINERS: Final = (list, dict, set, deque, bytearray)
 UNBOUND: Final = (MethodDescriptorType, WrapperDescriptorType)
-"""Methods of C code as their class has them: no container behind them."""
+"""Unbound methods of C code, which have no container behind them."""
 
 _PLAIN, _KNOWN, _CONTAINER, _THROUGH, _GENERATOR, _INSTANCE, _OPAQUE = range(7)
 
 _HEAP: Final = 1 << 9
 _HAS_REFERENTS: Final = 1 << 14
-"""Flags of a type: it was made while the program runs; its objects take part in garbage collection."""
+"""Flags of a type: the type was created at run time; its objects take part in garbage collection."""
 
 _FOLLOWED: Final = frozenset(
     "builtins types itertools functools operator _operator collections _collections".split()
@@ -42,27 +42,27 @@ _WITHOUT_STATE: Final = frozenset(
     "typing abc re enum datetime decimal fractions uuid pathlib inspect dataclasses typing_extensions logging warnings "
     "contextvars greenlet ipaddress zoneinfo time random contextlib string numbers collections.abc".split()
 )
-"""Objects of these modules are not changed once they are made, or guard themselves."""
+"""Modules whose objects do not change after their creation, or have their own locks."""
 
 _DEEP: Final = 8
 MANY: Final = 200
-"""An iterator over iterators is followed so far; what is beyond is named."""
+"""The limits of `Reach`: `_DEEP` levels of iterators over iterators, MANY objects. More is reported."""
 
 
 def is_rewritten(function: object) -> bool:
-    """Whether it is code of Python that has steps of its own."""
+    """Whether the function is rewritten Python code, which makes its own steps."""
     if isinstance(function, staticmethod | classmethod | MethodType):
         function = function.__func__
     return isinstance(function, FunctionType) and "_pg_load" in getattr(function, "__builtins__", {})
 
 
 def is_python(function: object) -> bool:
-    """Whether it is a function or a method in Python."""
+    """Whether the function is a function or a method in Python."""
     return isinstance(function, FunctionType | MethodType)
 
 
 def items(container: object) -> Iterator[object]:
-    """What is in it, by the methods of C: those of a subclass are the program's, and have steps."""
+    """The items of a container, read by the methods of C. Methods of a subclass are the program's, and make steps."""
     if isinstance(container, dict):
         yield from dict.keys(container)
         yield from dict.values(container)
@@ -80,9 +80,9 @@ class Reach:
         self._gives_up = gives_up
         self._kinds: dict[type, int] = {}
         self.nothing: set[type] = set()
-        """Classes whose objects are known to show no container."""
+        """Classes whose objects give access to no container, as far as known yet."""
         self.whole: set[type] = set()
-        """Classes whose objects are known to be one location each."""
+        """Classes whose objects are one location each, as far as known yet."""
 
     def _kind(self, kind: type) -> int:
         known = self._kinds.get(kind)
@@ -95,35 +95,35 @@ class Reach:
         return known
 
     def is_plain(self, kind: type) -> bool:
-        """Whether its objects show no container."""
+        """Whether objects of this class give access to no container."""
         return self._kind(kind) == _PLAIN
 
     def is_opaque(self, kind: type) -> bool:
-        """Whether its objects may have a state that is unknown."""
+        """Whether objects of this class may have an unknown state."""
         return self._kind(kind) == _OPAQUE
 
     def is_known(self, kind: type) -> bool:
-        """Whether what its objects do is rewritten code, or of no interest."""
+        """Whether the methods of this class are rewritten code, or have no effect on shared data."""
         return self._kind(kind) == _KNOWN
 
     def is_known_module(self, name: str) -> bool:
-        """Whether its functions are rewritten code, or the explorer's."""
+        """Whether the functions of this module are rewritten code, or the explorer's."""
         return self._is_known(name) or name.startswith("purgatorio_stress.")
 
     def is_ours(self, function: object) -> bool:
-        """Whether it is code of the explorer's, which makes its own steps."""
+        """Whether the function is the explorer's, which makes its own steps."""
         return str(getattr(function, "__module__", "")).startswith("purgatorio_stress.")
 
     def is_lazy(self, kind: object) -> bool:
-        """Whether it is a class of C code whose objects go over something when they are asked to."""
+        """Whether `kind` is a class of C iterators, which read another object at each `next`."""
         return isinstance(kind, type) and self._kind(kind) == _THROUGH and hasattr(kind, "__next__")
 
     def calls_back(self, thing: object) -> bool:
-        """Whether it is an iterator of C code that calls a function in Python for each item."""
+        """Whether `thing` is an iterator of C code that calls a Python function for each item."""
         return self.is_lazy(type(thing)) and any(map(is_python, self._behind(thing)))
 
     def containers(self, thing: object) -> tuple[object, ...]:
-        """The containers that `thing` is or shows, each once."""
+        """The containers that `thing` gives access to, each once: itself, or those behind it."""
         if type(thing) is tuple:
             for one in thing:
                 if type(one) not in self.nothing:
@@ -147,7 +147,7 @@ class Reach:
         return tuple(found.values())
 
     def inside(self, thing: object) -> tuple[object, ...]:
-        """The same, and the containers that are in these, and in those."""
+        """As `containers`, with the containers inside, at all levels. More than MANY are reported."""
         found = {id(one): one for one in self._flat([thing])}
         following = list(found.values())
         while following:
@@ -163,7 +163,7 @@ class Reach:
         return tuple(found.values())
 
     def _flat(self, items: Iterable[object]) -> Iterator[object]:
-        """The containers that these show; tuples are gone through."""
+        """The containers that these items give access to. Tuples are followed."""
         for one in tuple(items):
             if type(one) is tuple:
                 yield from self._flat(one)
@@ -171,7 +171,7 @@ class Reach:
                 yield from self.containers(one)
 
     def _behind(self, thing: object) -> Iterator[object]:
-        """What is found on the way; containers are not looked into, but for the maps of a `ChainMap`."""
+        """The objects that `thing` refers to. Containers are not entered, except the maps of a `ChainMap`."""
         seen = {id(thing)}
         level = [thing]
         left = MANY
@@ -238,7 +238,7 @@ class Reach:
 
 
 _GOES_INSIDE: Final = (chain, map, filter, starmap)
-"""They go through what is in a container, or call C code that does."""
+"""Iterators that read the items of a container, or call C code that reads them."""
 
 _NEVER_FOLLOWED: Final = frozenset(
     (object, FunctionType, MethodType, ModuleType, CodeType, FrameType, CellType, *UNBOUND)

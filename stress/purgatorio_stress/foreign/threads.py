@@ -20,11 +20,11 @@ from purgatorio_stress.foreign.world import World
 
 S: Final = 1_000_000_000
 START_NS: Final = 1_700_000_000 * S
-"""What `time.time()` says at the beginning, and every other clock too."""
+"""The initial value of `time.time()` and of every other clock, in ns."""
 
 
 class ForeignLock(ControlledLock):
-    """`threading.Lock` and `RLock`. A `Lock` may be given back by any thread."""
+    """`threading.Lock` and `RLock`. Any thread may release a `Lock`."""
 
     __slots__ = ("_again", "_in_time", "_world")
 
@@ -79,7 +79,7 @@ class ForeignLock(ControlledLock):
             world.let_pass(task, deadline)
             return False
         kind = run.wait_until(deadline)
-        # The gate is the lock itself: the search searches for races of those who wait for a lock, and knows them so.
+        # The gate is the lock itself, because the search finds the races of a blocked task only for such gates.
         self._in_time.add(task.index)
         world.waits(self.oid, kind, self)
         self._in_time.discard(task.index)
@@ -87,7 +87,7 @@ class ForeignLock(ControlledLock):
         return self._came(is_notice)
 
     def _came(self, is_notice: bool) -> bool:
-        """Whether the lock was free at the timed step that was just made; noted for the search and for a replay."""
+        """Whether the lock was free at the last timed step. The result is recorded for the search and for a replay."""
         world, run = self._world, self.run
         if self.owner is None:
             if is_notice:
@@ -136,15 +136,15 @@ class ForeignLock(ControlledLock):
         return self.owner is not None
 
     def is_open(self, task: Task, /) -> bool:
-        """Whether it is free, or the task's time-out has come."""
+        """Whether the lock is free, or the deadline of the task has passed."""
         return self.owner is None or (task.notified and task.index in self._in_time)
 
     def why(self, task: Task, /) -> str:
-        """A lock without a name that its own thread waits for is that of a `Condition`, until another notifies."""
+        """The name of the lock and its owner. "a notice" for the lock that `Condition.wait` creates."""
         return "a notice" + self._world.standing(task) if self._is_notice(task) else super().why(task)
 
     def _is_notice(self, task: Task) -> bool:
-        """Whether `task` is about to wait in `Condition.wait`, which takes a new lock twice."""
+        """Whether `task` is about to wait in `Condition.wait`, which acquires a new lock without a name twice."""
         is_notice = self.owner is task and self.name.endswith("?")
         if is_notice and self._world.rows is not None:
             self._world.notices.setdefault(self.oid, False)
@@ -187,12 +187,11 @@ class _Sleep:
         return task.notified
 
     def why(self, task: Task, /) -> str:
-        """The end of a sleep."""
         return "the end of its sleep"
 
 
 class Clocks:
-    """`time`, as far as it is about time."""
+    """The clocks and `sleep` of the module `time`, in virtual time."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -227,7 +226,7 @@ class Clocks:
 
 
 class ForeignThread:
-    """`threading.Thread`: its body is a task. `thread_names` makes the class for one world."""
+    """`threading.Thread` with a task as its body. `thread_names` makes a subclass for one world."""
 
     _pg_world: ClassVar[World]
 
@@ -257,7 +256,7 @@ class ForeignThread:
     native_id = ident
 
     def run(self) -> None:
-        """The target; a subclass may do something else."""
+        """Call the target. A subclass may override this."""
         if self._target is not None:
             self._target(*self._args, **self._kwargs)
 
@@ -335,7 +334,7 @@ class ForeignThread:
 
 
 class _ActThread(ForeignThread):
-    """The thread of an act of the adapter, or the main thread."""
+    """A thread of the adapter, or the main thread."""
 
     def __init__(self, task: Task) -> None:
         self._name = task.name if task.index else "MainThread"
@@ -344,13 +343,13 @@ class _ActThread(ForeignThread):
 
 
 def current_thread(world: World) -> ForeignThread:
-    """The thread of the task that runs."""
+    """The thread of the current task."""
     task = world.run.current
     known = world.bodies.get(task)
     if known is None:
         known = world.act_thread(task)
         if not world.loading:
-            # Else not kept: `begin` forgets who was there.
+            # Threads from the loading are not stored, because `begin` removes them.
             world.bodies[task] = known
     assert isinstance(known, ForeignThread)
     return known
@@ -365,7 +364,7 @@ def _running(world: World) -> list[ForeignThread]:
 
 
 def thread_names(world: World) -> dict[str, object]:
-    """What `threading` has of ours, by name."""
+    """The explorer's names in `threading`."""
 
     class Thread(ForeignThread):
         _pg_world = world
@@ -415,7 +414,7 @@ def thread_names(world: World) -> dict[str, object]:
 
 
 def text_of(error: BaseException, files: set[str]) -> str:
-    """An exception in one line, with the last line of the user's in it."""
+    """An exception in one line of text, with the last user line of its traceback."""
     frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename in files]
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if frames:

@@ -23,25 +23,25 @@ from purgatorio_stress.explorer.task import ExecutionEnd, Gate, Task
 from purgatorio_stress.printed import Race
 
 _Place = tuple[CodeType, int]
-"""The code, and the instruction in it: the line is found out where it is shown."""
+"""A code object and an offset of an instruction. The line is computed only for a report."""
 
 MAX_TURNS: Final = 200
-"""So many turns of one `while` loop by one thread in a run, and the run is cut: UNKNOWN."""
+"""A run with more iterations of one `while` loop at one virtual time is cut, and the verdict is UNKNOWN."""
 
 
 LIBRARY: Final = frozenset("threading queue sched concurrent.futures._base concurrent.futures.thread".split())
-"""The modules of Python whose calls are shown as one line."""
+"""The modules of the standard library whose calls are shown as one line."""
 
 GRAIN_NS: Final = 1_000
-"""The clock's grain."""
+"""The resolution of deadlines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A step for a table: which task, where in the user's source, what it does. Time passing has task 0.
+    """A step in a table: the task, the place in the user's source, the action. The passing of time has task 0.
 
-    `call`: the number of the call of `threading` or `queue` that the step is part of, such as `Condition.notify`, or 0.
-    `said`: that call in words. `outcome`: what the step did for the user, such as "woken".
+    `call`: the number of the call of `threading` or `queue` that contains the step, such as `Condition.notify`, or 0.
+    `said`: this call in words. `outcome`: the effect that the user sees, such as "woken".
     """
 
     task: int
@@ -56,39 +56,39 @@ class Row:
 
 
 class World:
-    """See the module. One for each loaded program; `begin` starts a run."""
+    """The state of one loaded program. `begin` starts a run."""
 
     def __init__(self, early: int = 0) -> None:
         self.early = early
-        """How many times a thread's wait may end by time-out while others can continue."""
+        """The number of waits of each thread that may end by time-out while other threads can continue."""
         self.files: set[str] = set()
-        """The user's: steps are shown at these."""
+        """The user's files. A step is shown at the nearest line in these files."""
         self.kept: list[Shared] = []
-        """What was made while the modules were loaded; it serves every run."""
+        """The objects that were created by the import of the modules. All runs share them."""
         self.exits: list[Callable[[], object]] = []
-        """What `concurrent.futures` wants to be called when the program ends: its idle workers end then."""
+        """The callbacks of `concurrent.futures` for the end of the program, which end its idle workers."""
         self.uncontrolled: set[str] = set()
         self.races: set[Race] = set()
-        """Of all runs; `run_races` are those of the last one."""
+        """The races of all runs. `run_races` has the races of the last run."""
         self.run_races: set[Race] = set()
         self.rows: list[Row] | None = None
         self.failure: Exception | None = None
-        """An error of ours; see `fail`."""
+        """An error of Purgatorio. See `fail`."""
         self.spins: set[str] = set()
-        """The lines of loops that went round too often."""
+        """The lines of loops with more than MAX_TURNS iterations."""
         self.too_long = False
-        """A run took too many steps."""
+        """Whether a run reached MAX_STEPS."""
         self.diverged = False
-        """A schedule did not fit the code that it was made from: the code is not deterministic."""
+        """Whether a schedule of an earlier run was impossible in a later run: the code is not deterministic."""
         self.loading = True
         self.threads_made = 0
         self.bodies: dict[Task, object] = {}
         self.act_thread: Callable[[Task], object] = _not_loaded
         self.names: dict[int, str] = {}
         self.generators: dict[FrameType, object] = {}
-        """By frame, those of the code's that were entered."""
+        """By frame, the generators of rewritten code that a run has iterated."""
         self.numbers: dict[tuple[int, str], tuple[object, int]] = {}
-        """By `id` and attribute of what has a location: itself, or a weak reference to it, and the number."""
+        """By `id` of an object and attribute: the object or a weak reference to it, and the number of the location."""
         self._identities: dict[int, tuple[object, int]] = {}
         self._unseen: set[_Place] = set()
         self.run = Execution(_Nobody(), [])
@@ -97,14 +97,14 @@ class World:
         self._real_threads = 0
         self._time_shown = 0
         self._calls: dict[int, tuple[int, object, list[int]]] = {}
-        """By task, its latest call of the library: number, place, and the instructions of its first step."""
+        """By task, its last library call: number, place, and the offsets of the frames at its first step."""
         self._calls_made = 0
         self.notices: dict[int, bool] = {}
-        """By lock that a `Condition` made for a waiter: whether the wait has timed out. For replays."""
+        """By lock that a `Condition` created for a waiter: whether the wait has timed out. For replays."""
         self._early_used: dict[int, int] = {}
 
     def begin(self, run: Execution) -> None:
-        """A run is about to be set up."""
+        """Reset the state before the set-up of `run`."""
         self.loading = False
         run.current.made = max((shared.oid for shared in self.kept), default=0)
         run.exits = self.exits
@@ -128,9 +128,9 @@ class World:
         self._real_threads = len(sys._current_frames())
 
     def end(self) -> None:
-        """The run has ended: the caller that started a real thread meanwhile was not the scheduler.
+        """Store the races of a run that has ended. A new real thread is recorded as uncontrolled.
 
-        Raises an error of ours that a hook met.
+        Raises the error of Purgatorio that a hook passed to `fail`.
         """
         if self.failure is not None:
             raise self.failure
@@ -141,26 +141,26 @@ class World:
             self.uncontrolled.add(f"a real thread ({names[-1]}) that another module or extension started")
 
     def fail(self, error: Exception) -> NoReturn:
-        """An error of ours inside a hook. The code under test does not meet it: the run ends, and `end` raises it."""
+        """Store an error of Purgatorio and end the run. `end` raises it, so the code under test cannot catch it."""
         self.failure = error
         if self.run.live:
             self.run.finish(ExecutionEnd("end"))
         raise error
 
     def lose(self, what: str, frame: FrameType) -> None:
-        """From here on not every use is seen: name it, so that the verdict is no PASS.
+        """Record that some uses of `what` make no step, so that the verdict is not PASS.
 
-        In `__init__` the object is nobody else's yet.
+        A use in `__init__` is not recorded, because no other thread has the object yet.
         """
         code = frame.f_code
         if code.co_name != "__init__":
             self.uncontrolled.add(f"{what} at {_file(code.co_filename)}:{frame.f_lineno}")
 
     def number(self, thing: object, name: str = "") -> int:
-        """The location `name` of `thing`, or `thing` itself.
+        """The number of the location `name` of `thing`, or of `thing` itself ("").
 
-        What can die is forgotten when it does. The rest, such as a list, is kept alive, so that the number stays its
-        own.
+        If `thing` supports weak references, its numbers are removed with it. Otherwise (a list) `thing` is kept alive,
+        because another object with its `id` would get its numbers.
         """
         numbers, key = self.numbers, (id(thing), name)
         known = numbers.get(key)
@@ -177,7 +177,7 @@ class World:
         return number
 
     def identity(self, thing: object) -> int:
-        """What `id` says: an address would be another one in every run."""
+        """The result of `id`, equal in every run. An address would differ."""
         known = self._identities.get(id(thing))
         if known is None:
             number = len(self._identities) + 1 if self.loading else self.number(thing, "id")
@@ -189,11 +189,11 @@ class World:
 
     @property
     def clock_number(self) -> int:
-        """The location of the clock."""
+        """The number of the location of the clock."""
         return self.number("the clock")
 
     def may_be_early(self, task: Task) -> bool:
-        """Whether this wait may end by time-out while others can continue; counted."""
+        """Whether this wait may end by time-out while other threads can continue. Each call counts as one wait."""
         if not self.early:
             return False
         used = self._early_used.get(task.index, 0)
@@ -201,10 +201,10 @@ class World:
         return used < self.early
 
     def deadline(self, seconds: float) -> int:
-        """When a wait of so long that begins now is due.
+        """The deadline in ns of a wait of `seconds` that begins now.
 
-        In whole microseconds: what is computed from the clock's floating-point seconds is off by some hundred
-        nanoseconds, and two waits that the code means to end together would always end in one order.
+        Rounded to microseconds. Floating-point seconds have errors of some hundred nanoseconds. So without rounding,
+        two waits with one intended deadline would always end in one order.
         """
         run = self.run
         if self.early and run.live:
@@ -215,27 +215,27 @@ class World:
         return max(due_ns, run.now_ms + GRAIN_NS)
 
     def let_pass(self, task: Task, deadline_ns: int) -> None:
-        """A step of `task`: time comes to its deadline."""
+        """Move the clock to the deadline, as a step of `task`."""
         number = self.clock_number
         self.names[number] = "the clock"
         self.point(number, WRITE)
         self.run.move_clock(max(self.run.now_ms, deadline_ns))
 
     def ends_the_process(self, name: str) -> None:
-        """The code calls what would end the process that explores it: the run ends, and no verdict is a PASS."""
+        """Record a call that would end the explorer's process. End the run. The verdict is then not PASS."""
         self.uncontrolled.add(name)
         if self.run.live:
             self.run.finish(ExecutionEnd("cut"))
 
     def waits(self, number: int, kind: int, gate: Gate) -> None:
-        """A step that may have to wait."""
+        """Make a step that waits until `gate` is open."""
         if self.rows is None:
             self.run.point(number, kind, gate)
         else:
             self._record(number, kind, gate)
         run = self.run
         if run.live and not gate.is_open(run.current):
-            # Only a schedule that was made for other code than this sends somebody through a closed gate.
+            # A schedule of this code never chooses a blocked task, so the schedule does not fit the code.
             self.diverged = True
             run.finish(ExecutionEnd("cut"))
 
@@ -248,9 +248,9 @@ class World:
     def plain(
         self, number: int, kind: int, thing: object, name: str, frame: FrameType, *, unseen: bool = False
     ) -> None:
-        """A use of plain memory: search for a race with earlier ones.
+        """Record a use of plain memory, and its races with earlier uses.
 
-        `unseen`: code without steps may read it, nobody knows when. In a race the verdict is no PASS.
+        `unseen`: other code may read the memory at an unknown time. A race with this use prevents PASS.
         """
         if not self.run.live:
             return
@@ -270,7 +270,7 @@ class World:
         self.run_races.add(Race(described(thing, name), one, two))
 
     def turn(self, turns: list[int]) -> None:
-        """One more turn of the caller's loop. `turns`: how many since when, in virtual time."""
+        """Count an iteration of the caller's loop. `turns`: the number of iterations at one virtual time, this time."""
         run = self.run
         turns[:] = turns[0] + 1 if turns[1] == run.now_ms else 1, run.now_ms
         if turns[0] > MAX_TURNS:
@@ -285,7 +285,7 @@ class World:
             )
 
     def _record(self, number: int, kind: int, gate: Gate | None = None) -> None:
-        """A step of a replay: as `Execution.point`, and noted once it is made."""
+        """Make a step of a replay: `Execution.point`, then append the row."""
         run = self.run
         if not run.live or self.rows is None:
             return
@@ -300,12 +300,12 @@ class World:
         self.rows.append(Row(run.current.index, where, source, what, number, kind, call, said))
 
     def outcome(self, text: str) -> None:
-        """Say in a replay what the latest step did for the user."""
+        """Set the outcome of the last row of a replay."""
         if self.rows:
             self.rows[-1] = replace(self.rows[-1], outcome=text)
 
     def _library_call(self, frame: FrameType | None, user: FrameType | None) -> tuple[int, str]:
-        """The outermost public call of the library below the user's frame: its number, and its words."""
+        """The number and the text of the outermost public library call under the user's frame. (0, "") if none."""
         outermost = None
         path: list[int] = []
         while frame is not None and frame is not user:
@@ -318,7 +318,7 @@ class World:
             self._calls.pop(task, None)
             return 0, ""
         code = outermost.f_code
-        # An address of a frame may be that of an earlier call: the place and the first step tell two calls apart.
+        # A frame may have the address of an earlier frame. So calls are distinguished by place and first step.
         place = code, user and (user.f_code, user.f_lasti)
         number, known, first = self._calls.get(task, (0, None, []))
         if known != place or first == path:
@@ -329,7 +329,7 @@ class World:
         return number, name + (f" ({timeout:g} s)" if isinstance(timeout, int | float) else "")
 
     def standing(self, task: Task) -> str:
-        """At which line of the user's it stands: ` at FILE:LINE`."""
+        """The user's line at which the task is paused, as ` at FILE:LINE`."""
         worker = task.greenlet
         frame = self._user_frame(sys._getframe() if task is self.run.current else worker and worker.gr_frame)
         return f" at {_file(frame.f_code.co_filename)}:{frame.f_lineno}" if frame else ""
@@ -352,7 +352,7 @@ _VERBS: Final = ("read", "write", "acquire", "release", "try")
 
 
 def described(thing: object, name: str) -> str:
-    """A location in words: `Cache.items`."""
+    """The text of a location, such as `Cache.items`."""
     kind = thing if isinstance(thing, type) else type(thing)
     if isinstance(thing, str):
         return f"{thing}.{name}" if name else thing
@@ -360,7 +360,7 @@ def described(thing: object, name: str) -> str:
 
 
 def written(name: str) -> str:
-    """A private attribute as it is written: `__data` for `_Cache__data`."""
+    """A private attribute as in the source: `__data` for `_Cache__data`."""
     owner, separator, rest = name.partition("__")
     return f"__{rest}" if separator and owner.startswith("_") and len(owner) > 1 else name
 
@@ -386,7 +386,7 @@ def _not_loaded(task: Task) -> object:
 
 
 class _Nobody:
-    """Nothing is chosen while modules are loaded."""
+    """The chooser during the import of modules, when no task runs."""
 
     def choose(self, run: Execution, /) -> int:
         raise AssertionError("no task runs while the modules are loaded")

@@ -26,17 +26,17 @@ BEAT_S: Final = 1.0
 PATIENCE_BEATS: Final = 15
 
 Wait = Callable[[threading.Thread], None]
-"""Waits for the end of a thread, but not for ever: each return with the thread alive is a beat of the watchdog."""
+"""Waits for the end of a thread for a limited time. Each return with the thread alive is a beat of the watchdog."""
 
 
 def waited(thread: threading.Thread) -> None:
-    """A beat of a second."""
+    """Wait at most BEAT_S for the end of the thread."""
     thread.join(BEAT_S)
 
 
 @dataclass(slots=True)
 class Batch:
-    """Number `number` of a run with the seed `seed`; both together determine every draw in it."""
+    """Batch number `number` of a run with the seed `seed`. Both determine all random choices of the batch."""
 
     scenario: Scenario
     dialect: str
@@ -50,23 +50,23 @@ class Batch:
 
     @property
     def key(self) -> str:
-        """What its random draws are made from."""
+        """The seed text of the random choices of the batch."""
         return f"{self.seed}/{self.scenario.name}/{self.dialect}/{self.number}"
 
     def run(
         self, table: OutcomeTable, histories: HistoryJudge, trace: RoundTrace | None = None
     ) -> Stuck | None:
-        """Race, judge, count, write; what was stuck, if anything was. Raises OSError of the trace.
+        """Run, judge, count and write the rounds. Returns the stuck round, or None. Raises OSError of the trace.
 
-        A KeyboardInterrupt ends the race; the rounds that have ended are counted and written before it continues.
+        A KeyboardInterrupt ends the batch. The rounds that have ended are counted and written first.
         """
         collecting = gc.isenabled()
-        # A collection in the middle of a race would stop it, and would walk all rounds to find nothing.
+        # A collection during a race would stop the race, and would visit all rounds without finding garbage.
         gc.disable()
         try:
             return self._run(table, histories, trace)
         finally:
-            # The rounds are in cycles, and in the youngest generation, whatever the process has besides.
+            # The rounds are cycles in the youngest generation, so this collection is fast in any process.
             gc.collect(0)
             if collecting:
                 gc.enable()
@@ -116,7 +116,7 @@ class Batch:
         return None
 
     def _stuck(self, crews: list[Crew], dog: Watchdog) -> Stuck:
-        """The verdict on the crew with the least progress; other crews may be stuck too, and are not waited for."""
+        """Report the crew with the least progress. Other crews may be stuck too. No crew is waited for."""
         crew = min(crews, key=lambda one: min(one.arrived))
         number = min(crew.arrived)
         seen = dog.threads(crew.threads)
@@ -127,7 +127,7 @@ class Batch:
         return Stuck(name, seen, f"{where}; {self.settings.text}", dog.beats, tuple(held))
 
     def where(self, crew: int, number: int) -> str:
-        """A round's place, for people."""
+        """The text that names a round in reports."""
         return f"seed {self.seed}, batch {self.number}, crew {crew}, round {number}"
 
     def _judge(
@@ -142,7 +142,7 @@ class Batch:
                 self._keep(one, table, trace)
             table.give_up(len(crew.rounds) - ended)
             if ended < len(crew.rounds):
-                # The one that was under way, as far as it got.
+                # The events so far of the round that did not end.
                 self._keep(crew.rounds[max(ended, 0)], table, trace)
         if trace is not None:
             trace.flush()

@@ -24,27 +24,26 @@ from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
 
 SEVERAL: Final[tuple[str, ...]] = tuple(name for name, one in SCENARIOS.items() if one.threads > 1)
-"""Scenarios of several threads."""
+"""The scenarios with several threads."""
 
 RECORD_EVERY: Final = 7
-"""Odd, so that batches with and without yields take turns at being recorded."""
+"""An odd number, so that the recorded batches alternate between with and without yields."""
 
 _HISTORIES: Final = 1_000
-"""Different histories of a scenario that are remembered, some kilobytes each: most rounds repeat one of few."""
+"""The maximum number of cached distinct histories of a scenario, some kilobytes each. Most rounds repeat a few."""
 
 Tell = Callable[[str, int, float], None]
-"""Told of each batch: the scenario, its rounds so far, and the share of the whole run that is done."""
+"""Called after each batch with the scenario, its rounds so far, and the completed share of the run (0.0 to 1.0)."""
 
 
 @dataclass(frozen=True, slots=True)
 class StressPlan:
-    """What to run.
+    """The parameters of a stress run.
 
-    `scenarios`: pairs of name and dialect. `rounds`: of each, rounded up to whole batches. `minutes`: a soak, which
-    continues until they have ended and counts no rounds. `threads`: at most so many at once. `yields`: inject some
-    at the seam (True), none (False), or in every other batch (None). `record_every`: each so-many-th batch is
-    recorded; 0 records none. `batch`: this one alone, as it was in an earlier run. `traces`: a folder for what was
-    recorded.
+    `scenarios`: pairs of name and dialect. `rounds`: the rounds of each scenario, rounded up to whole batches.
+    `minutes`: the duration of a soak, which ignores `rounds`. `threads`: the maximum number of concurrent threads.
+    `yields`: inject yields in all batches (True), in none (False), in every second batch (None). `record_every`: n
+    records every n-th batch, 0 none. `batch`: repeat only this batch. `traces`: the folder for traces.
     """
 
     scenarios: Sequence[tuple[str, str]]
@@ -61,11 +60,11 @@ class StressPlan:
 
     @property
     def batch_rounds(self) -> int:
-        """Rounds of a batch, at most: a run of few rounds has smaller ones."""
+        """The maximum number of rounds of a batch."""
         return BATCH_ROUNDS if self.minutes is not None else min(self.rounds, BATCH_ROUNDS)
 
     def command(self, scenario: str, batch: int) -> str:
-        """The command that runs this batch again: the same plan, to be repeated until the machine plays along."""
+        """The command that repeats this batch. The scheduling may differ, so several repetitions may be needed."""
         words = [
             f"purgatorio stress {self.subject.name}",
             f"--scenario {scenario}",
@@ -85,7 +84,7 @@ class StressPlan:
 
 @dataclass(slots=True)
 class StressResult:
-    """What a run came to. `problem`: why it ended before its time; the tables hold what was done until then."""
+    """The result of a run. `problem`: the reason of an early end. `tables` then has the rounds until this end."""
 
     seed: int
     tables: list[OutcomeTable] = field(default_factory=list)
@@ -100,7 +99,7 @@ class StressResult:
 
     @property
     def rounds(self) -> int:
-        """Rounds that came to their end."""
+        """The number of completed rounds."""
         return sum(table.rounds for table in self.tables)
 
     @property
@@ -109,7 +108,7 @@ class StressResult:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of the scenarios; a stuck round breaks P3, and a run that broke off shows nothing."""
+        """The worst verdict of the scenarios. A stuck round is VIOLATED (P3). An early end is at least UNKNOWN."""
         verdicts = [table.verdict for table in self.tables]
         if self.stuck is not None:
             verdicts.append(Verdict.VIOLATED)
@@ -118,7 +117,7 @@ class StressResult:
         return worst(verdicts)
 
     def printed(self) -> Stress:
-        """The shape of `purgatorio stress --json`."""
+        """The result in the format of `purgatorio stress --json`."""
         return Stress(
             self.verdict,
             [table.printed() for table in self.tables],
@@ -138,7 +137,7 @@ class StressResult:
 
 @cache
 def why_not_raced(name: str) -> str | None:
-    """Why this scenario cannot be raced; None where it can."""
+    """The reason why a scenario cannot run on real threads. None if it can."""
     scenario = SCENARIOS[name]
     try:
         RoundMaker(scenario, scenario.dialects[0], StopFlag()).make(recorded=False)
@@ -148,9 +147,9 @@ def why_not_raced(name: str) -> str | None:
 
 
 def chosen(names: Sequence[str] = (), subject: StressSubject = REFERENCE_SUBJECT) -> list[tuple[str, str]]:
-    """Scenarios by `NAME` or `NAME/DIALECT`; by default all that are about the subject.
+    """The scenarios with these names (`NAME` or `NAME/DIALECT`). By default, all scenarios that use the subject.
 
-    KeyError, with the reason, for what cannot be raced.
+    Raises KeyError, with the reason, for a scenario that cannot run on real threads.
     """
     found: list[tuple[str, str]] = []
     for text in names or _about(subject):
@@ -164,7 +163,7 @@ def chosen(names: Sequence[str] = (), subject: StressSubject = REFERENCE_SUBJECT
 
 
 def _about(subject: StressSubject) -> list[str]:
-    """The scenarios that build anything from the subject's parts."""
+    """The scenarios that use a part of the subject."""
     return [
         name
         for name in SEVERAL
@@ -197,7 +196,7 @@ def run_stress(
     wait: Wait = waited,
     patience: int = PATIENCE_BEATS,
 ) -> StressResult:
-    """Carry it out. A stuck round, a trace that cannot be written and Ctrl-C end it; the result says so."""
+    """Execute the plan. A stuck round, an error of a trace file or Ctrl-C ends it early. The result has the reason."""
     result = StressResult(plan.seed, subject=plan.subject.name, mutant=plan.bug.name)
     start_s, start_cpu_s = clock_s(), time.process_time()
     stop = StopFlag()
@@ -247,7 +246,7 @@ def _lane(plan: StressPlan, name: str, dialect: str) -> _Lane:
     scenario = SCENARIOS[name]
     table = OutcomeTable.of(scenario, dialect)
     if plan.subject.parts != REFERENCE_SUBJECT.parts:
-        # What the reference cannot do, another may.
+        # Outcomes that the reference cannot reach may be reachable for another subject.
         table.reachable = None
     table.again = partial(plan.command, table.name)
     return _Lane(scenario, dialect, table, ScenarioProgram(scenario, dialect).histories)
@@ -256,7 +255,7 @@ def _lane(plan: StressPlan, name: str, dialect: str) -> _Lane:
 def _batches(
     plan: StressPlan, lanes: list[_Lane], minutes: Callable[[], float]
 ) -> Iterator[tuple[_Lane, Settings]]:
-    """The batches in turn, one of each scenario, until all have enough."""
+    """Yield the batches, one of each scenario in turn, until all scenarios have enough rounds."""
     if plan.batch is not None:
         for lane in lanes:
             lane.batches = plan.batch
@@ -287,7 +286,7 @@ def _share(plan: StressPlan, lanes: list[_Lane], minutes: float) -> float:
 
 
 def _trace(plan: StressPlan, lane: _Lane) -> RoundTrace | None:
-    """Opened with the first recorded batch."""
+    """The trace of a scenario. The first recorded batch opens it."""
     if plan.traces is not None and lane.trace is None:
         plan.traces.mkdir(parents=True, exist_ok=True)
         path = plan.traces / f"stress-{lane.scenario.name}-{lane.dialect}-seed{plan.seed}.jsonl"

@@ -27,10 +27,10 @@ _NAP_S: Final = 0.000_02
 
 @dataclass(slots=True)
 class Crew:
-    """One group and its rounds.
+    """The threads of a crew and their rounds.
 
-    `arrived[k]`: the number of the round that thread k has come to; `overlapped`: the rounds in which two threads
-    ran at the same time. `lanes` has a plan of yields for each thread, or is empty.
+    `arrived[k]`: the number of the round that thread k has reached. `overlapped`: the rounds in which two threads ran
+    at the same time. `lanes`: the plan of yields of each thread, or empty.
     """
 
     number: int
@@ -46,7 +46,7 @@ class Crew:
     threads: list[threading.Thread] = field(default_factory=list)
 
     def start(self) -> None:
-        """Start the threads, named for their tasks."""
+        """Start the threads. Their names are those of the tasks."""
         names = self.rounds[0].names
         self.arrived = [-1] * len(names)
         working = [-1] * len(names)
@@ -64,11 +64,11 @@ class Crew:
             thread.start()
 
     def progress(self) -> int:
-        """A number that grows as long as the crew gets on."""
+        """A number that grows as long as the crew makes progress."""
         return sum(self.arrived)
 
     def _work(self, k: int, working: list[int]) -> None:
-        """`working[k]` is the round that thread k is in the middle of, or -1."""
+        """Run all rounds as thread k. `working[j]` is the round that thread j executes, or -1."""
         rng = random.Random(f"{self.seed}/{self.number}/{k}/spin")
         others = [j for j in range(len(working)) if j != k]
         lane = self.lanes[k] if self.lanes else None
@@ -93,7 +93,7 @@ class Crew:
         self.arrived[k] = len(self.rounds)
 
     def _met(self, n: int, others: Sequence[int]) -> bool:
-        """Wait for the others; False where the run is being given up."""
+        """Wait until the other threads have reached round `n`. False if the run is aborted."""
         arrived = self.arrived
         looks = 0
         for j in others:

@@ -15,13 +15,13 @@ import time
 from typing import Final
 
 NAPS_S: Final = (0.0, 0.000_01, 0.000_05, 0.000_15)
-"""Seconds of a yield; Linux adds its timer slack, by default 50 microseconds."""
+"""The possible durations of a yield in s. Linux adds its timer slack, by default 50 microseconds."""
 
 _FIRST_SPAN: Final = 12
 
 
 class Lane:
-    """One thread's plan: where it yields in this round."""
+    """The plan of one thread: the calls before which it yields in a round."""
 
     __slots__ = ("_left", "_most", "_next", "_passed", "_rng", "span", "yields")
 
@@ -35,14 +35,14 @@ class Lane:
         self.yields = 0
 
     def begin(self) -> None:
-        """Draw the plan of the next round."""
+        """Choose the plan of the next round at random."""
         self.span = max(self.span, self._passed)
         self._passed = 0
         self._left = 1 + int(self._rng.random() * self._most)
         self._next = 1 + int(self._rng.random() * self.span)
 
     def pass_by(self) -> None:
-        """One call of the seam; yields where the plan says so."""
+        """Count a call of a `Sync`, and yield if the plan has this call."""
         self._passed += 1
         if self._passed == self._next:
             self.yields += 1
@@ -57,7 +57,7 @@ class _Local(threading.local):
 
 
 class Noise:
-    """All calls of the seam pass here. Threads without a plan (set-up, judgement) do not yield."""
+    """The yields before calls of a `Sync`. Threads without a plan (set-up, judgement) do not yield."""
 
     __slots__ = ("_local",)
 
@@ -65,11 +65,11 @@ class Noise:
         self._local = _Local()
 
     def enter(self, lane: Lane) -> None:
-        """The calling thread yields by this plan from now on."""
+        """Set the plan of the calling thread."""
         self._local.lane = lane
 
     def point(self) -> None:
-        """A call of the seam is about to be made."""
+        """Called before each call of a `Sync`."""
         lane = self._local.lane
         if lane is not None:
             lane.pass_by()

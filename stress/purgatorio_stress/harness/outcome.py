@@ -23,22 +23,22 @@ _KNOWN: Final[Mapping[str, Mapping[str, list[str]]]] = tomllib.loads(
     files(__package__).joinpath("outcomes.toml").read_text("utf-8")
 )
 SERIAL: Final = {name: tuple(of["serial"]) for name, of in _KNOWN.items()}
-"""The outcomes that a scenario has where its tasks run one after the other, in every order."""
+"""The outcomes of a scenario whose tasks run one after the other, in every order."""
 REACHABLE: Final = {name: frozenset(of["reachable"]) for name, of in _KNOWN.items() if "reachable" in of}
-"""All outcomes that the explorer reaches, of the scenarios that it searched completely."""
+"""For each scenario that the explorer searched completely, all outcomes that it reached."""
 
 _DIFFERENT: Final = 40
-"""Different outcomes that a table holds; a broken structure can be worded in many ways."""
+"""The maximum number of distinct outcomes in a table. The texts of a broken structure may vary much."""
 _OTHERS: Final = "other forbidden outcomes"
 
 
 @dataclass(slots=True)
 class OutcomeTable:
-    """What became of the rounds of one scenario.
+    """The outcomes of the rounds of one scenario.
 
-    `serial`: the outcomes without an interleaving; `reachable`: all that there can be, None where that is not known.
-    `expected`: clauses that name a round which broke several; else the first that was found broken does.
-    `again`: the command that runs a batch again.
+    `serial`: the outcomes without an interleaving. `reachable`: all possible outcomes, or None if unknown. `expected`:
+    if a round violates several clauses, a clause in `expected` names the outcome, else the first violated clause.
+    `again`: the command that repeats a batch.
     """
 
     name: str
@@ -62,12 +62,12 @@ class OutcomeTable:
     def of(cls, scenario: Scenario, dialect: str) -> "OutcomeTable":
         name = f"{scenario.name}/{dialect}"
         known = SERIAL.get(name)
-        # Looked up where it can be: to play them needs greenlet, which brings the GIL back where there was none.
+        # A file has the known outcomes. Computing them imports greenlet, which enables the GIL on free-threaded Python.
         serial = serial_outcomes(scenario, dialect) if known is None else frozenset(known)
         return cls(name, serial, REACHABLE.get(name))
 
     def add(self, labels: set[str], broken: list[Broken], overlapped: bool, batch: int, where: str) -> None:
-        """A round that came to its end, of this batch; `where` names it."""
+        """Count a completed round of batch `batch`. `where` names the round."""
         self.rounds += 1
         self.overlapped += overlapped
         if broken:
@@ -85,12 +85,12 @@ class OutcomeTable:
         self._overlaps[key] += overlapped
 
     def give_up(self, rounds: int) -> None:
-        """Rounds that were begun or planned and not ended."""
+        """Count rounds that did not end or did not begin."""
         self.given_up += rounds
 
     @property
     def outcomes(self) -> list[Outcome]:
-        """The lines, most frequent first."""
+        """The lines of the table: forbidden outcomes first, then by count."""
         lines = [
             Outcome(
                 text,
@@ -110,12 +110,12 @@ class OutcomeTable:
 
     @property
     def window_hit(self) -> bool:
-        """Whether two threads were ever at work at once: else the rounds show no more than a test without threads."""
+        """Whether two threads ran at the same time in some round. Otherwise the rounds test no interleaving."""
         return self.overlapped > 0
 
     @property
     def verdict(self) -> Verdict:
-        """PASS speaks of these rounds only."""
+        """The verdict on these rounds only."""
         if self.forbidden:
             return Verdict.VIOLATED
         if not self.rounds or not self.window_hit or self.given_up or self.dropped:

@@ -16,9 +16,10 @@ from purgatorio_stress.scenario.world import FOREVER_MS, Operation, Own, World
 
 
 class _LingeringOperation(Operation):
-    """An operation whose `try_complete` makes Python calls between reading its condition and acting on it.
+    """An operation whose `try_complete` makes Python calls between the read of its condition and the completion.
 
-    With a plain read CPython has no place to switch between the read and the unlock after it; a call is such a place.
+    CPython switches threads at calls. Without a call, it would never switch between the read and the release of the
+    lock.
     """
 
     calls = 0
@@ -33,11 +34,11 @@ class _LingeringOperation(Operation):
 
 
 def _look_elsewhere() -> None:
-    """A call, and with it a place where the interpreter may switch threads."""
+    """Do nothing. At the call, the interpreter may switch threads."""
 
 
 class _RoundWorld(World):
-    """A world whose operations linger."""
+    """A world of `_LingeringOperation`."""
 
     def __init__(self, stage: ThreadStage, dialect: str, start_ms: int, calls: int, parts: Parts) -> None:
         super().__init__(stage, dialect, start_ms=start_ms, parts=parts)
@@ -51,8 +52,8 @@ class _RoundWorld(World):
 
 @dataclass(slots=True)
 class Round:
-    """A round that is ready to run. `errors`: the exceptions that ended tasks, by name; `said`: the values that they
-    returned."""
+    """A round that is ready to run. `errors`: the exceptions that ended tasks, with the names. `said`: the results of
+    the tasks by name."""
 
     world: World
     names: list[str]
@@ -64,7 +65,7 @@ class Round:
     errors: list[tuple[str, BaseException]] = field(default_factory=list)
 
     def judged(self, histories: HistoryJudge) -> list[Broken]:
-        """The violations: errors of tasks, the check at the end, and the clauses over what was recorded."""
+        """The violations: errors of tasks, violations of the final check, and of clauses on the recorded events."""
         broken = [ended_by(name, error) for name, error in self.errors]
         if self.final is not None:
             broken += looked_at(self.final, whole=True)
@@ -74,14 +75,14 @@ class Round:
 
 
 def _by_cause(one: Broken) -> Broken:
-    """The cause alone: what was seen names events of this one round, and one cause is one line of a table."""
+    """The violation with only its cause, because a table has one line for each cause. The rest names single events."""
     return Broken(one.clause, one.subject, one.seen.partition(": ")[0])
 
 
 @dataclass(frozen=True, slots=True)
 class RoundMaker:
-    """Builds rounds of one scenario. `calls`: Python calls inside conditions; `noise`: yields at the seam, if any;
-    `parts`: of the subject."""
+    """Builds rounds of one scenario. `calls`: the Python calls inside conditions. `noise`: the yields, or None.
+    `parts`: the parts of the subject."""
 
     scenario: Scenario
     dialect: str
@@ -91,7 +92,7 @@ class RoundMaker:
     parts: Parts = REFERENCE
 
     def make(self, recorded: bool) -> Round:
-        """A fresh round. What `build` raises is the caller's."""
+        """Build a round. Exceptions of `build` reach the caller."""
         scenario = self.scenario
         time = RoundTime(scenario.start_ms)
         log = RoundLog(time) if recorded else None

@@ -16,16 +16,17 @@ from purgatorio_stress.harness.stage import RoundLog
 from purgatorio_stress.scenario.contract import Scenario, header_of
 
 _SPAN_NS: Final = 1_000_000_000
-"""Of one round: longer than the virtual time that any scenario lets pass."""
+"""The time span of one round in the trace, longer than the virtual time of any scenario."""
 
 MOST_EVENTS: Final = 2_000_000
-"""Of one file, about 250 MB: a soak of a night must not fill the disk. Rounds beyond are judged, and not written."""
+"""The maximum number of events in a file (about 250 MB), so that a long soak does not fill the disk. Later rounds are
+judged, but not written."""
 
 
 class RoundTrace:
-    """Writes the rounds of one scenario. Raises OSError where the file cannot be written.
+    """Writes the rounds of one scenario. Raises OSError if the file cannot be written.
 
-    `left_out`: rounds that came when the file had `most_events`; what is in it is whole all the same.
+    `left_out`: the number of rounds after `most_events` events. The file has only whole rounds.
     """
 
     def __init__(
@@ -45,11 +46,10 @@ class RoundTrace:
 
     @property
     def events(self) -> int:
-        """Events written."""
         return self._writer.events
 
     def write(self, log: RoundLog) -> None:
-        """Add a round; its threads have ended, or are given up."""
+        """Add a round whose threads have ended, or were abandoned."""
         if self._writer.events >= self._most_events:
             self.left_out += 1
             return
@@ -61,7 +61,7 @@ class RoundTrace:
             self._next_i = first_i + event.i + 1
 
     def flush(self) -> None:
-        """Down to the file: what was written survives a kill."""
+        """Write the buffer to the file, so that the rounds survive a kill of the process."""
         self._writer.flush()
 
     def close(self, whole: bool) -> None:

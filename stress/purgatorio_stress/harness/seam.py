@@ -36,16 +36,16 @@ _OWNER: Final = re.compile(r"owner=(\d+)")
 
 
 class RoundStopped(BaseException):
-    """The run has been given up; raised out of the loops of the code under test, which contains any `Exception`."""
+    """Raised in loops of the code under test after an abort. No `Exception`, because this code contains exceptions."""
 
 
 class OwnThread(RuntimeError):
-    """A round wanted a thread besides its crew's: it would wait by a clock that stands still, and outlive the round."""
+    """A round starts its own thread. The thread would wait by a clock that does not move, and outlive the round."""
 
 
 @dataclass(slots=True)
 class StopFlag:
-    """One for a run: set when its threads shall end."""
+    """The flag of a run that requests the end of its threads."""
 
     asked: bool = False
 
@@ -68,7 +68,7 @@ class RoundSync(ThreadingSync):
         return made
 
     def spawn(self, name: str, body: Callable[[], None]) -> Worker:
-        """Refused: OwnThread."""
+        """Always raises OwnThread."""
         raise OwnThread(
             f"a thread of its own, {name!r}, which would wait by a clock that stands still in a race"
         )
@@ -81,7 +81,7 @@ class RoundSync(ThreadingSync):
         return not isinstance(error, RoundStopped)
 
     def held(self) -> list[HeldLock]:
-        """The locks that are held now, by name, with their holders where they can be known."""
+        """The names of the locks that are held now, with their holders if known."""
         names = {thread.ident: thread.name for thread in threading.enumerate()}
         found = []
         for name, lock in self._made:
@@ -98,7 +98,7 @@ class RoundSync(ThreadingSync):
 
 
 class NoisySync(RoundSync):
-    """See the module. Cells with one of the names in `stepping` are yielded at too."""
+    """`RoundSync` with yields before its calls. Uses of cells yield too, if `stepping` contains their names."""
 
     __slots__ = ("_noise", "_stepping")
 
@@ -157,7 +157,7 @@ class _NoisyLock:
 
     def __init__(self, inner: Lock, noise: Noise) -> None:
         self.inner = inner
-        # A thread stands in it as often as it holds the lock; a read lock has several.
+        # One entry for each acquire of a thread. A read lock may have several holders.
         self.holders: list[str] = []
         self._noise = noise
 
@@ -191,7 +191,7 @@ class _NoisyReadWriteLock:
 
 
 class _Noisy:
-    """Whatever else the seam makes, with a yield before each call; a class of its own for each class."""
+    """A proxy that yields before each call. `_noisy_class` makes one subclass for each proxied class."""
 
     __slots__ = ("_inner", "_noise")
 
@@ -202,7 +202,7 @@ class _Noisy:
 
 @cache
 def _noisy_class(of: type) -> type[_Noisy]:
-    """The stand-in for objects of this class."""
+    """The proxy class for objects of class `of`."""
     names = [name for name in dir(of) if not name.startswith("_") and callable(getattr(of, name))]
     return type(
         f"Noisy{of.__name__}", (_Noisy,), {"__slots__": ()} | {name: _yielding(name) for name in names}
@@ -215,7 +215,7 @@ def _yielding(name: str) -> Callable[..., object]:
         return getattr(self._inner, name)(*arguments)
 
     def nodes(self: _Noisy) -> Iterator[object]:
-        """Between two nodes of a queue it yields, too."""
+        """Yield the processor also between two nodes of a queue."""
         self._noise.point()
         for node in getattr(self._inner, name)():
             yield node

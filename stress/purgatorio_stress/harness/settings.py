@@ -9,22 +9,22 @@ from dataclasses import dataclass
 from typing import Final
 
 SWITCH_INTERVALS_S: Final = (0.000_001, 0.000_01, 0.000_1, 0.005)
-"""Of `sys.setswitchinterval`, down to the least that it takes; the last is the interpreter's own."""
+"""The values for `sys.setswitchinterval`. The first is its minimum, the last is the interpreter's default."""
 _WEIGHTS: Final = (6, 2, 1, 1)
-"""Most batches run at the least interval: at the others a round is mostly over before the interpreter switches."""
+"""The smallest interval is the most frequent. With larger intervals, most rounds end before the first switch."""
 _SPINS: Final = (50, 300, 1_500)
 _CALLS: Final = (0, 1, 4)
 BATCH_ROUNDS: Final = 256
-"""Rounds that are built before they are raced, and judged after it."""
+"""The maximum number of rounds of a batch. All are built before the race, and judged after it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One batch.
+    """The settings of one batch.
 
-    `crews`: groups at work side by side, each on rounds of its own. `spin`: turns of an empty loop, at most, before a
-    thread begins. `calls`: Python calls inside each condition. `yields`: injected at the seam, at most so many a thread
-    and round; 0 is plain stress. `one_processor`: all threads on one processor.
+    `crews`: the number of concurrent crews, each with its own rounds. `spin`: the maximum iterations of an empty loop
+    before a thread begins. `calls`: the Python calls inside each condition. `yields`: the maximum number of injected
+    yields of a thread in a round; 0 injects none. `one_processor`: all threads run on one processor.
     """
 
     crews: int
@@ -49,9 +49,9 @@ class Settings:
 def drawn(
     rng: random.Random, tasks: int, threads: int, recorded: bool, yields: bool, rounds: int = BATCH_ROUNDS
 ) -> Settings:
-    """The settings of a batch for a scenario of so many tasks; at most `threads` threads, but always one crew.
+    """Random settings of a batch for a scenario of `tasks` tasks: at most `threads` threads, but at least one crew.
 
-    `yields`: inject some at the seam. `rounds`: of all crews together, at most BATCH_ROUNDS.
+    `yields`: inject yields. `rounds`: the rounds of all crews together, at most BATCH_ROUNDS.
     """
     crews = rng.choice([n for n in (1, 1, 2, 4, 8) if n == 1 or n * tasks <= threads])
     return Settings(
@@ -68,13 +68,13 @@ def drawn(
 
 @contextmanager
 def applied(settings: Settings) -> Iterator[None]:
-    """Switch interval and processors as set, and afterwards as before."""
+    """Apply the switch interval and the processors in the body. Afterwards restore both."""
     interval_s = sys.getswitchinterval()
     processors = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
     try:
         sys.setswitchinterval(settings.switch_interval_s)
         if settings.one_processor and processors:
-            # Threads inherit it from the one that starts them.
+            # A thread inherits the affinity from the thread that starts it.
             os.sched_setaffinity(0, {min(processors)})
         yield
     finally:

@@ -16,11 +16,11 @@ from purgatorio_stress.recorded import NS_PER_MS
 from purgatorio_stress.scenario.world import StageLog
 
 _CAPACITY: Final = 20_000
-"""Events that one thread can record in a round: some thousand times what a round needs."""
+"""The maximum number of events of one thread in a round, about 1,000 times the usual number."""
 
 
 class RoundTime:
-    """The time of one round, in milliseconds since its start; also the clock that its timers read."""
+    """The virtual time of one round, and the clock of its timers."""
 
     __slots__ = ("_start_ms", "now_ns", "passed_ms")
 
@@ -30,7 +30,6 @@ class RoundTime:
         self.now_ns = start_ms * NS_PER_MS
 
     def now_ms(self) -> int:
-        """The present time."""
         return self._start_ms + self.passed_ms
 
     def read_ns(self) -> int:
@@ -38,11 +37,11 @@ class RoundTime:
         return self.now_ns
 
     def last_ms(self) -> int:
-        """The last reading of the clock, which does not move while threads run."""
+        """The last reading of the clock: the present time, because the clock does not move while threads run."""
         return self._start_ms + self.passed_ms
 
     def advance(self, by_ms: int) -> int:
-        """Move on; only while one thread runs."""
+        """Move the clock. Allowed only while one thread runs."""
         self.passed_ms += by_ms
         self.now_ns = (self._start_ms + self.passed_ms) * NS_PER_MS
         return self.now_ms()
@@ -71,15 +70,13 @@ class SilentLog:
         return []
 
     def events(self) -> Iterator[Event]:
-        """None."""
         return iter(())
 
 
 class RoundLog(ByThread):
-    """The recorder of one round: a buffer a thread, a ticket an event, from 0 on. Read it when the threads have ended.
+    """The recorder of one round: a buffer for each thread, a ticket from 0 for each event. Read it after the threads.
 
-    What `Recorder` is to a run, without what a run needs (draining while threads record, threads that come and go): it
-    is made again for every round, and must cost less than the round.
+    Each round creates one, so it is cheaper than `Recorder`: no draining while threads record, no change of threads.
     """
 
     __slots__ = ("_logs", "_ticket", "_time")
@@ -90,7 +87,7 @@ class RoundLog(ByThread):
         self._logs: dict[int, ThreadLog] = {}
 
     def log(self) -> ThreadLog:
-        """The calling thread's buffer. (Setting an item of a dictionary is atomic.)"""
+        """The buffer of the calling thread. No lock is needed, because setting an item of a dict is atomic."""
         log = self._logs.get(get_ident())
         if log is None:
             log = ThreadLog(threading.current_thread().name, self._ticket, self._time.read_ns, _CAPACITY)
@@ -102,21 +99,21 @@ class RoundLog(ByThread):
 
     @property
     def dropped(self) -> int:
-        """Events that found their thread's buffer full."""
+        """The number of events that were lost because the buffer of their thread was full."""
         return sum(log.dropped for log in self._logs.copy().values())
 
     @property
     def recorded(self) -> int:
-        """How many events there are."""
+        """The number of recorded events."""
         return sum(len(log.buffered()) for log in self._logs.copy().values())
 
     @property
     def rows(self) -> list[LogRow]:
-        """Tickets are dense, so the place of an event is its `i`."""
+        """The rows in order. Tickets are dense, so the index of a row is its `i`."""
         return [row[1:] for row in self._in_order()]
 
     def events(self) -> Iterator[Event]:
-        """The rows as events; also of a round that was given up, whose threads may still be recording."""
+        """The rows as events. Also for an aborted round, whose threads may still record."""
         return (Event(*row) for row in self._in_order())
 
     def _in_order(self) -> list[Row]:
@@ -124,7 +121,7 @@ class RoundLog(ByThread):
 
 
 class ThreadStage:
-    """See `Stage`, whose timeline it is too. `bodies`: the tasks that the scenario wants run, in their order."""
+    """A `Stage` on real threads, and its timeline. `bodies`: the bodies of the tasks, in the order of `names`."""
 
     __slots__ = ("bodies", "clock", "log", "names", "run", "said", "sync", "virtual")
 
@@ -140,10 +137,10 @@ class ThreadStage:
 
     @property
     def now_ms(self) -> int:
-        """Milliseconds since the start."""
+        """The virtual time in ms since the start."""
         return self.virtual.passed_ms
 
     def spawn(self, name: str, body: Callable[[], object], /) -> None:
-        """A task of the round; the crew runs it."""
+        """Add a task, which the crew runs."""
         self.names.append(name)
         self.bodies.append(body)

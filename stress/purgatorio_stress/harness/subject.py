@@ -14,13 +14,13 @@ from purgatorio_stress.scenario.world import World
 
 @dataclass(frozen=True, slots=True)
 class StressSubject:
-    """A name for reports and commands, and the parts."""
+    """A subject: its name in reports and commands, and its parts."""
 
     name: str
     parts: Parts
 
     def is_asked_for(self, world: World) -> bool:
-        """Whether a world was built from a part of this subject: else its scenario says nothing about it."""
+        """Whether a world uses a part of this subject. Otherwise its scenario does not test the subject."""
         own = {
             kind
             for kind, part in (("timer", self.parts.timer), ("purgatory", self.parts.purgatory))
@@ -39,7 +39,7 @@ def _intrusive_timer(
     faults: FaultPolicy,
     sync: Sync,
 ) -> CheckedTimer:
-    """With the next power of two of slots: 2 for 2, 4 for 3."""
+    """An `IntrusiveTimer` whose number of slots is `wheel_size`, rounded up to a power of two."""
     slots = 1 << (wheel_size - 1).bit_length()
     return IntrusiveTimer(
         name, tick_ms=tick_ms, wheel_size=slots, clock=clock, executor=executor, faults=faults, sync=sync
@@ -52,11 +52,11 @@ SUBJECTS: Final[dict[str, StressSubject]] = {
     "reference": REFERENCE_SUBJECT,
     "intrusive-timer": StressSubject("intrusive-timer", Parts(timer=_intrusive_timer)),
 }
-"""Those that are built in."""
+"""The built-in subjects."""
 
 
 def subject_named(name: str) -> StressSubject:
-    """A built-in subject, or the `Parts` that `module:attribute` names. KeyError, with the reason, where it is none."""
+    """A built-in subject, or the `Parts` at `module:attribute`. Raises KeyError, with the reason, if there is none."""
     if name in SUBJECTS:
         return SUBJECTS[name]
     module, _, attribute = name.partition(":")

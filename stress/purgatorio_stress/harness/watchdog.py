@@ -17,14 +17,14 @@ from typing import Final
 from purgatorio_stress.printed import StuckThread
 
 _FRAMES: Final = 8
-"""Innermost frames shown of each thread."""
+"""The number of innermost frames in the report of a thread."""
 
 Place = tuple[str, int, int]
-"""Where a thread stands: the code's name, the line, and the instruction."""
+"""The position of a thread: the name of the code, the line, and the offset of the instruction."""
 
 
 class Watchdog:
-    """Counts beats without progress. `patience`: how many make a run stuck; at least 2 (ValueError)."""
+    """Counts beats without progress. `patience`: the number of beats of a stuck run. Raises ValueError below 2."""
 
     __slots__ = ("_beats", "_last", "_patience", "_places", "_progress")
 
@@ -39,11 +39,11 @@ class Watchdog:
 
     @property
     def beats(self) -> int:
-        """Beats since the last progress."""
+        """The number of beats since the last progress."""
         return self._beats
 
     def beat(self) -> bool:
-        """One wait has ended without news; True when the patience has run out."""
+        """Record the end of one wait. True if the number of beats without progress has reached `patience`."""
         now = self._progress()
         if now != self._last:
             self._last, self._beats = now, 0
@@ -54,12 +54,12 @@ class Watchdog:
         return self._beats >= self._patience
 
     def threads(self, threads: Iterable[threading.Thread]) -> tuple[StuckThread, ...]:
-        """Those of these threads that live on, with their stacks, compared with the beat before."""
+        """The live threads with their stacks, and whether each has moved since the previous beat."""
         return stuck_threads(threads, self._places)
 
 
 def stuck_threads(threads: Iterable[threading.Thread], before: dict[int, Place]) -> tuple[StuckThread, ...]:
-    """What the living among these threads are doing now; `before`: where they stood earlier."""
+    """The live threads with their stacks, and whether each has moved. `before`: their earlier positions."""
     frames = sys._current_frames()
     found = []
     for thread in threads:
@@ -75,11 +75,11 @@ def _place(frame: FrameType) -> Place:
 
 
 def _stack(frame: FrameType) -> list[str]:
-    """The innermost frames, innermost last, by file name and line."""
+    """The innermost frames, the innermost last, as texts with file and line."""
     summary = traceback.extract_stack(frame)[-_FRAMES:]
     return [f"{_short(one.filename)}:{one.lineno} {one.name}: {one.line}" for one in summary]
 
 
 def _short(path: str) -> str:
-    """The file below its package's folder: a report names no place of this machine."""
+    """The last two parts of a path, so that a report has no path of this machine."""
     return "/".join(path.replace("\\", "/").split("/")[-2:])

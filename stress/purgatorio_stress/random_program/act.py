@@ -14,20 +14,20 @@ from dataclasses import dataclass
 from typing import Final
 
 PREFIX: Final = "drawn:"
-"""What the name of a random program begins with."""
+"""The first characters of the name of each random program."""
 
 _ACT: Final = re.compile(r"[a-z_]{1,24}(\.-?[0-9]{1,20}){0,4}")
 _MOST: Final = 100
-"""Acts, things and callbacks of a program that is read from a text."""
+"""The maximum number of acts, of things and of callbacks in a parsed program."""
 
 
 class BadProgram(ValueError):
-    """A text that is no random program."""
+    """The text is not a random program."""
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """A verb of the vocabulary with small numbers: things, keys, delays, by the vocabulary's order."""
+    """A call: a verb of the vocabulary, and numbers for its arguments (things, keys, delays) in their order."""
 
     do: str
     args: tuple[int, ...] = ()
@@ -37,7 +37,7 @@ class Act:
 
     @classmethod
     def parse(cls, text: str) -> Act:
-        """The act of a text; BadProgram where it is none."""
+        """The act that `text` describes. Raises BadProgram if it is not an act."""
         if not _ACT.fullmatch(text):
             raise BadProgram(f"{text[:40]!r} is no act")
         do, *args = text.split(".")
@@ -46,7 +46,7 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Callback:
-    """What a thing does when it is called back: `slot` says where, `thing` which."""
+    """The act of thing `thing` in its callback `slot`, such as `run`."""
 
     slot: str
     thing: int
@@ -58,7 +58,7 @@ class Callback:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A program. `things`: the numbers of each. No thread: all is done before, by one."""
+    """A program. `things`: the numbers that describe each thing. Without `threads`, the set-up makes all calls."""
 
     subject: str
     settings: tuple[int, ...]
@@ -80,7 +80,7 @@ class Drawn:
 
     @classmethod
     def parse(cls, name: str) -> Drawn:
-        """The program of a name; BadProgram where it is none. Whether its subject knows the acts is not checked."""
+        """The program with this name. Raises BadProgram for an invalid name. Acts are not compared with the subject."""
         parts = name.removeprefix(PREFIX).split(":")
         if not name.startswith(PREFIX) or len(parts) != 6:
             raise BadProgram(
@@ -103,7 +103,7 @@ class Drawn:
         return drawn
 
     def size(self) -> int:
-        """How many acts."""
+        """The number of acts."""
         return len(self.before) + sum(map(len, self.threads)) + len(self.callbacks)
 
     def acts(self) -> Iterator[Act]:
@@ -114,7 +114,7 @@ class Drawn:
             yield callback.act
 
     def lines(self) -> Iterator[str]:
-        """The program, a line a thread."""
+        """The program as lines of text, one for each thread."""
         things = ", ".join(".".join(map(str, thing)) for thing in self.things)
         yield f"{self.subject} {'.'.join(map(str, self.settings))}, things {things}"
         if self.before:
@@ -126,7 +126,7 @@ class Drawn:
 
 
 def acts_of(text: str) -> tuple[Act, ...]:
-    """Those of a text, with commas between; BadProgram where one is none."""
+    """The acts in a text, separated by commas. Raises BadProgram if a part is not an act."""
     return tuple(Act.parse(one) for one in text.split(",") if one)
 
 

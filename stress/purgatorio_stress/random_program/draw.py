@@ -21,15 +21,16 @@ from purgatorio_stress.random_program.player import BEFORE, CALLBACK, THREAD, Ve
 _HANDFUL: Final = 6
 _PLAIN_START: Final = 0.5
 _ECHO: Final = 0.2
-"""How often what is done before is plain, and how often two threads do the same."""
+"""The probabilities of a plain set-up (`_PLAIN_START`) and of two equal threads (`_ECHO`)."""
 _SMALL: Final = 3
-"""Values of a domain that the enumeration takes."""
+"""The maximum number of values of a domain in the enumeration."""
 
 Pair = tuple[str, str]
 
 
 def pairs_of(drawn: Drawn) -> set[Pair]:
-    """The verbs that may meet: of two threads, and of a callback with whatever is in a thread."""
+    """The pairs of verbs that may be concurrent: of two threads, or of a callback and a thread. For one thread, the
+    pairs of consecutive verbs."""
     found: set[Pair] = set()
     sides = [{act.do for act in acts} for acts in drawn.threads]
     sides.append({f"{callback.slot}={callback.act.do}" for callback in drawn.callbacks})
@@ -43,7 +44,7 @@ def pairs_of(drawn: Drawn) -> set[Pair]:
 
 
 def draw(vocabulary: Vocabulary, dialect: str, rng: random.Random, worth: Callable[[Pair], float]) -> Drawn:
-    """A program that a caller may write: of a handful of throws the one whose pairs are worth most."""
+    """A random legal program: of `_HANDFUL` candidates, the one whose pairs have the highest sum of `worth`."""
     thrown: list[Drawn] = []
     for _ in range(20 * _HANDFUL):
         one = _throw(vocabulary, rng)
@@ -102,7 +103,8 @@ def _number(vocabulary: Vocabulary, domain: str, things: int, rng: random.Random
 def plain_programs(
     vocabulary: Vocabulary, dialect: str, lengths: tuple[int, ...], settings: tuple[int, ...] = ()
 ) -> Iterator[Drawn]:
-    """All programs of plain acts with threads of these lengths, the shorter ones first: DPOR varies the last most."""
+    """All programs of plain acts with threads of these lengths. The threads are reversed, because DPOR varies the last
+    thread most."""
     plain = vocabulary.plain
     if plain is None:
         return
@@ -117,12 +119,12 @@ def plain_programs(
 
 
 def raising_programs(vocabulary: Vocabulary, dialect: str) -> Iterator[Drawn]:
-    """Two plain acts of one thread, and a callback that raises or exits."""
+    """All programs of two plain acts in one thread and a callback that raises or exits."""
     plain = vocabulary.plain
     if plain is None:
         return
     settings = plain.settings or tuple(choices[0] for choices in vocabulary.settings)
-    # What is due together may be handed over together, and one of it raises.
+    # Things that are due together may be submitted together. One of them raises.
     together = plain.together or (plain.things[0],) * len(plain.things)
     callbacks = [
         Callback(slot, thing, Act(do))
@@ -142,8 +144,8 @@ def raising_programs(vocabulary: Vocabulary, dialect: str) -> Iterator[Drawn]:
 
 
 def mirrored_programs(vocabulary: Vocabulary, dialect: str) -> Iterator[Drawn]:
-    """Two threads that make the same call, each with a thing of its own, which calls the other's when it is called back
-    first: so locks are taken in both orders."""
+    """Programs of two threads with the same call on different things. The first callback of each thing uses the other
+    thing, so locks are acquired in both orders."""
     plain = vocabulary.plain
     if plain is None or not plain.mirrored:
         return
@@ -170,7 +172,7 @@ def mirrored_programs(vocabulary: Vocabulary, dialect: str) -> Iterator[Drawn]:
 
 
 def _mirrored(vocabulary: Vocabulary, act: Act) -> Act:
-    """The same of the other: what is named 0 is 1, and the other way round."""
+    """The same act with the numbers 0 and 1 of things, keys and timers exchanged."""
     verb = vocabulary.verb(act.do)
     domains = () if verb is None else verb.args
     named = (
@@ -181,7 +183,7 @@ def _mirrored(vocabulary: Vocabulary, act: Act) -> Act:
 
 
 def enumerated(vocabulary: Vocabulary, dialect: str, size: int) -> Iterator[Drawn]:
-    """All programs of `size` acts, without callbacks, in at most two threads; the settings are the first of each."""
+    """All programs of `size` acts in at most two threads, without callbacks, with the first value of each setting."""
     settings = tuple(choices[0] for choices in vocabulary.settings)
     numbers = vocabulary.small or tuple(product(*(_some(choices) for choices in vocabulary.thing)))
     for before in range(size):
@@ -208,7 +210,7 @@ def enumerated(vocabulary: Vocabulary, dialect: str, size: int) -> Iterator[Draw
 
 
 def canonical(drawn: Drawn) -> bool:
-    """Whether this one stands for all that differ from it in the order of threads only."""
+    """Whether this program represents all programs that differ only in the order of the threads."""
     keys = [(-len(acts), [str(act) for act in acts]) for acts in drawn.threads]
     return keys == sorted(keys)
 
@@ -225,7 +227,7 @@ def _all_acts(vocabulary: Vocabulary, where: str, size: int) -> Iterator[tuple[V
 
 
 def _some(choices: tuple[int, ...]) -> tuple[int, ...]:
-    """A few of a domain: the first, and others spread over it."""
+    """At most `_SMALL` values of a domain: the first, and others spread over the domain."""
     different = tuple(dict.fromkeys(choices))
     if len(different) <= _SMALL:
         return different

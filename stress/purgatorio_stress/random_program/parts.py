@@ -27,7 +27,7 @@ class _Task(TimerTask):
 
 
 class BucketPlayer(Player):
-    """Two buckets, and the set of those that are offered. Entries go from the second to the first, or out."""
+    """Two buckets, and the list of offered buckets. A flush of bucket 1 moves entries to bucket 0; of 0, it removes."""
 
     def __init__(self, world: World, drawn: Drawn) -> None:
         super().__init__(world, drawn)
@@ -39,7 +39,7 @@ class BucketPlayer(Player):
         self.offered: list[int] = []
 
     def do_add(self, thing: int, bucket: int) -> None:
-        """`add`, and the caller that changes the expiration offers the bucket."""
+        """`add`. If the caller changes the expiration, it offers the bucket."""
         self._add(bucket, self.entries[thing])
 
     def _add(self, bucket: int, entry: TimerTaskEntry) -> None:
@@ -50,7 +50,7 @@ class BucketPlayer(Player):
             self.offered.append(bucket)
 
     def do_flush(self, bucket: int) -> None:
-        """Poll it, and `flush` it."""
+        """Poll an offered bucket, and `flush` it."""
         if bucket in self.offered:
             self.offered.remove(bucket)
             self.buckets[bucket].flush(partial(self._add, 0) if bucket else lambda entry: None)
@@ -59,14 +59,15 @@ class BucketPlayer(Player):
         self.entries[thing].remove()
 
     def do_show(self, bucket: int) -> None:
-        """What it says of itself."""
+        """Read the tasks, the expiration and the delay."""
         one = self.buckets[bucket]
         one.tasks()
         if one.expiration_ms() not in (0, NOT_QUEUED_MS) or one.delay_ms(-1) not in (0, 1):
             self.breaks("CHECK", f"bucket-{bucket}", f"expires at {one.expiration_ms()} ms")
 
     def final(self) -> Iterator[Broken]:
-        """The rings close, who is linked is counted, and what holds an entry is offered."""
+        """Check that the linked lists are closed, the counter equals the linked entries, and a bucket with an entry is
+        offered."""
         inside = [bucket.entries() for bucket in self.buckets]
         for number, bucket in enumerate(self.buckets):
             if inside[number] and number not in self.offered:
@@ -94,7 +95,7 @@ class _Item:
 
 
 class QueuePlayer(Player):
-    """A `DelayQueue`. An item is certainly inside if its offer has returned, and no take of it has begun."""
+    """A `DelayQueue`. An item is certainly inside if its offer has returned, and no poll or remove of it has begun."""
 
     def __init__(self, world: World, drawn: Drawn) -> None:
         super().__init__(world, drawn)
@@ -102,7 +103,7 @@ class QueuePlayer(Player):
         self.items = [_Item(due_ms) for (due_ms,) in drawn.things]
         self.begun: list[_Item] = []
         self.inside: dict[int, int] = {}
-        """Of each item that is inside: since when."""
+        """By number of an item that is inside, the time in ms at which its offer returned."""
         self.out: list[_Item] = []
         self.takers = [0]
         self.alone = len(drawn.threads) == 1
@@ -117,7 +118,7 @@ class QueuePlayer(Player):
             self.inside[thing] = self._now_ms()
 
     def do_wait(self, timeout_ms: int) -> None:
-        """`await_due`: in time, and not before."""
+        """`await_due`. It returns when an item is due, neither earlier nor later."""
         began_ms = self._now_ms()
         due = self.queue.await_due(timeout_ms)
         now_ms = self._now_ms()
@@ -165,7 +166,7 @@ class QueuePlayer(Player):
         self.world.virtual.advance(by_ms)
 
     def final(self) -> Iterator[Broken]:
-        """What was offered comes out once, in the order of the times."""
+        """Check that each offered item leaves the queue once, in the order of the due times."""
         self.queue.check()
         left = [item for item in self.begun if item not in self.out]
         if self.queue.size() != len(left):
@@ -184,7 +185,8 @@ class QueuePlayer(Player):
 
 
 def _sleeps_undisturbed(drawn: Drawn, dialect: str) -> bool:
-    """Who moves the time while another is about to check the clock makes it late."""
+    """Whether no thread moves the time while another thread waits. The move may come before a check of the clock, so
+    the waiting thread would be late."""
     acts = {act.do for thread in drawn.threads for act in thread}
     return len(drawn.threads) == 1 or not {"wait", "pass"} <= acts
 
@@ -229,4 +231,4 @@ PARTS: Final = (
         legal=_sleeps_undisturbed,
     ),
 )
-"""Buckets, and the queue that they are offered to."""
+"""The vocabularies of buckets, and of the queue that buckets are offered to."""

@@ -20,52 +20,52 @@ from purgatorio_stress.scenario.contract import Final_
 from purgatorio_stress.scenario.world import World
 
 AT: Final = " | "
-"""Between the parts of a label that says that an act was before a place when another began."""
+"""The separator in labels `act | place | other act`: the other act began while the act was paused before the place."""
 
 BEFORE, THREAD, CALLBACK = "b", "t", "c"
 
 
 class Planned(Exception):
-    """What a callback raises because the program says so."""
+    """The exception that a callback of the program raises on purpose."""
 
 
 class PlannedExit(BaseException):
-    """What a callback ends with as with SystemExit, because the program says so: no fault policy gets it."""
+    """The exit, like SystemExit, that a callback of the program raises on purpose. No fault policy receives it."""
 
 
 def _unplanned(record: logging.LogRecord) -> bool:
     return not record.exc_info or not isinstance(record.exc_info[1], PlannedExit | GreenletExit)
 
 
-# The reference tells of each exit at once, and a search makes thousands. (So does the end of each run that is cut.)
+# The reference logs each exit. A search makes thousands of planned exits, and ends runs by GreenletExit.
 logging.getLogger("purgatorio").addFilter(_unplanned)
 
 
 class Player:
-    """One run's subject, and the acts on it: `do_add` carries out the verb `add`."""
+    """The subject of one run, and the acts on it. The method `do_add` executes the verb `add`."""
 
     def __init__(self, world: World, drawn: Drawn) -> None:
         self.world = world
         self.drawn = drawn
         self.broken: list[Broken] = []
         self.shut: object = False
-        """True once the subject is shut down, or where the program shuts it down."""
+        """True if the subject is shut down, or will be by the program."""
         self.open: dict[int, str] = {}
-        """The act that each task is in."""
+        """By number of a task, its current act."""
         self.exits = {"raised": 0, "told": 0}
-        """By callbacks, and to callers."""
+        """The number of planned exits that callbacks raised, and that callers received (`told`)."""
         self.calls_back_on_callers = True
 
     def is_live(self) -> bool:
-        """Whether the threads run: not before, not at the end."""
+        """Whether the threads run. False in the set-up and at the end."""
         return bool(self.world.run.live)  # type: ignore[attr-defined]  # an explored run
 
     def thread(self) -> int:
-        """The number of the one that runs now."""
+        """The number of the current task."""
         return int(self.world.run.current.index)  # type: ignore[attr-defined]  # an explored run
 
     def take(self, act: Act) -> None:
-        """Carry it out. Planned exceptions that come through are broken promises (O8), and kept; exits end the call."""
+        """Execute the act. A planned exit of a callback may end it. A planned exception that ends it violates O8."""
         outer = self._begin(act.do)
         if act.do == "exit":
             self.do_exit()
@@ -77,14 +77,14 @@ class Player:
 
     @contextmanager
     def owned(self) -> Iterator[None]:
-        """Exits of callbacks come out of what is done within."""
+        """Count a planned exit that leaves the body, and suppress it."""
         try:
             yield
         except PlannedExit:
             self.exits["told"] += 1
 
     def run_until_empty(self, run_all: Callable[[], object]) -> None:
-        """What the exit of one leaves in a queue is run next."""
+        """Call `run_all` again after each planned exit, because the exit leaves the other actions in the queue."""
         ended = False
         while not ended:
             with self.owned():
@@ -92,7 +92,7 @@ class Player:
                 ended = True
 
     def _begin(self, do: str) -> tuple[int, str]:
-        """Marks whom it meets: every other task that is within an act, with what that is about to use."""
+        """Record that an act begins. Label each other task in an act, with the object that it is about to use."""
         run = self.world.run
         assert isinstance(run, Execution), "random programs are explored"
         me = self.thread()
@@ -106,12 +106,12 @@ class Player:
         return me, outer
 
     def breaks(self, clause: str, subject: str, seen: str) -> None:
-        """Keep it until the end."""
+        """Record a violation for the end of the run."""
         self.broken.append(Broken(clause, subject, seen))
 
     @contextmanager
     def drained(self) -> Iterator[None]:
-        """Time passes within, or a subject is used; no thread drains the timers of one that is shut down."""
+        """Ignore ExecutorClosed and TimerClosed in the body if the subject is shut down."""
         try:
             yield
         except (ExecutorClosed, TimerClosed):
@@ -119,15 +119,15 @@ class Player:
                 raise
 
     def counts(self, *gauges: int) -> None:
-        """What gauges say is no less than 0."""
+        """Check that no gauge is negative."""
         if min(gauges) < 0:
             self.breaks("P2", "gauge", f"waiting: {gauges}")
 
     def act_ended(self) -> None:
-        """What the caller that called does before it continues."""
+        """The code of a caller after each act, such as a run of the action queue."""
 
     def call_back(self, slot: str, thing: int) -> None:
-        """What the program says that this thing does here."""
+        """Execute the acts of the program for this callback of this thing."""
         for callback in self.drawn.callbacks:
             if callback.slot == slot and callback.thing == thing:
                 self.take(callback.act)
@@ -140,27 +140,27 @@ class Player:
         raise PlannedExit
 
     def uncontained(self) -> Iterator[Broken]:
-        """Contained exceptions that the program did not plan: the reference raised them itself."""
+        """A violation for each contained exception that the program did not plan: the reference raised it."""
         for error in self.world.contained.caught_errors:
             if not isinstance(error, Planned):
                 yield Broken("O8", "faults", f"{type(error).__name__}: {error}")
 
     def final(self) -> Iterator[Broken]:
-        """What is broken when the run has ended."""
+        """The violations of the run, at its end."""
         yield from self.broken
         yield from self.uncontained()
         yield from self.exits_lost()
 
     def exits_lost(self) -> Iterator[Broken]:
-        """An exit of a callback comes out of the call that called back."""
+        """A violation if callbacks exited and no call raised the exit."""
         if self.calls_back_on_callers and self.exits["raised"] and not self.exits["told"]:
             yield Broken("O8", "exits", f"{self.exits['raised']} callbacks exited, and no caller was told")
 
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """`args`: the domain of each number; `thing` and `other` are the things of the program. `where`: before the
-    threads, in a thread, in a callback. `weight`: its relative frequency."""
+    """A possible call. `args`: the domain of each argument; the domain `thing` has the things of the program. `where`:
+    before the threads, in a thread, in a callback. `weight`: the relative frequency."""
 
     do: str
     args: tuple[str, ...] = ()
@@ -170,13 +170,13 @@ class Verb:
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """Of what most programs of a subject are made: things, what is done before, acts (texts, as in a program's name).
+    """The parts of the most common programs of a subject: things, set-up (`before`), acts. Texts as in a name.
 
-    `starts`: what is done before in other programs, whose states are far from the beginning. `settings`: where they are
-    not the first of each. `raising`: others, for programs of which a callback raises. `shapes`: how many acts each
-    thread has, in this order. `shifted`: settings with which the smallest are made once more.
-    `mirrored`: the things of programs of which one thread is the mirror of the other. `together`: things that are due
-    together; else all are the first."""
+    `starts`: other set-ups, for states far from the initial state. `settings`: the settings, if not the first value of
+    each. `raising`: settings of programs whose callback raises. `shapes`: the numbers of acts of the threads, in the
+    order of the search. `shifted`: settings with which the smallest programs are repeated. `mirrored`: the things of
+    programs whose threads mirror each other. `together`: things that are due together (default: copies of the first).
+    """
 
     things: tuple[tuple[int, ...], ...]
     before: str
@@ -202,9 +202,9 @@ class Plain:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """All that can be asked of a subject. `settings`, `thing`: the choices for each number. `slots`: where things call
-    back. `legal`: whether a caller may do this at all. `classes`: every public method of these is called by some
-    program, but for those in `apart`, each with its reason."""
+    """All calls of a subject. `settings`, `thing`: the choices for each number. `slots`: the callbacks of things.
+    `legal`: whether callers may write the program. `classes`: some program calls each public method of these classes,
+    except those in `apart`, with the reason."""
 
     name: str
     verbs: tuple[Verb, ...]
@@ -220,23 +220,22 @@ class Vocabulary:
     stepping: frozenset[str] = frozenset()
     most_things: int = 4
     weight: int = 1
-    """How many times the CPU seconds of the others each of its dialects gets."""
+    """The relative CPU time of each of its dialects."""
     legal: Callable[[Drawn, str], bool] = lambda drawn, dialect: True
     plain: Plain | None = None
     small: tuple[tuple[int, ...], ...] = ()
-    """The things of enumerated programs; where there are none, a few of `thing`."""
+    """The things of enumerated programs. If empty, some values of `thing`."""
     apart: Mapping[str, str] = field(default_factory=dict)
     tick_ms: Callable[[Drawn], int] = lambda drawn: 1
     start_ms: Callable[[Drawn], int] = lambda drawn: 0
     purge_interval: Callable[[Drawn], int] = lambda drawn: 1000
 
     def verb(self, do: str) -> Verb | None:
-        """The verb of this name."""
         return next((verb for verb in self.verbs if verb.do == do), None)
 
 
 def play(vocabulary: Vocabulary, drawn: Drawn, world: World) -> Final_:
-    """Set the program up: what comes before is done, the threads are ready to start."""
+    """Set up the program: create the subject, execute `before`, create the threads. Returns the check of the end."""
     run = world.run
     if isinstance(run, Execution) and run.names is None:
         run.names = {}

@@ -44,7 +44,7 @@ _REGISTERS: Final = ("register", "enter")
 
 
 class _Operation(Operation):
-    """Calls back what the program says."""
+    """An operation whose callbacks execute the callbacks of the program."""
 
     def __init__(self, player: PurgatoryPlayer, number: int) -> None:
         delay_ms, keys, lock = player.drawn.things[number]
@@ -62,7 +62,7 @@ class _Operation(Operation):
 
 
 class PurgatoryPlayer(Player):
-    """Settings: timer (0 none, 1 `SystemTimer`, 2 the wheel for use), purge interval, completes at shutdown, reaper."""
+    """Settings: timer (0: none, 1: `SystemTimer`, 2: `IntrusiveTimer`), purge interval, completes at end, reaper."""
 
     def __init__(self, world: World, drawn: Drawn) -> None:
         super().__init__(world, drawn)
@@ -86,7 +86,7 @@ class PurgatoryPlayer(Player):
         self.registered: set[int] = set()
         self.tries: dict[int, int] = {}
         self.arriving: dict[int, int] = {}
-        """The thread of each registration whose first try has not returned."""
+        """By operation, the thread of a registration whose first try has not returned."""
         self.evented: set[int] = set()
         self.given_back: set[str] = set()
         self.shut: list[bool] = []
@@ -107,11 +107,11 @@ class PurgatoryPlayer(Player):
         return IntrusiveTimer("timer", wheel_size=2, levels=1, **parts)
 
     def act_ended(self) -> None:
-        """A request's handler runs what was queued, at its end."""
+        """Run the action queue, as a request handler does at its end."""
         self._run_queue()
 
     def _run_queue(self) -> None:
-        """Until nothing is left: what an action adds does not run in the call that runs the action."""
+        """Call `run_all` until the queue is empty, because an action added by an action runs only in the next call."""
         while self.queues and (waiting := self.actions.size()):
             self.world.sync.loop_head(self)
             ran = waiting
@@ -121,19 +121,19 @@ class PurgatoryPlayer(Player):
                 self.breaks("O8", "actions", f"{waiting} were there, {ran} ran")
 
     def call_back(self, slot: str, thing: int) -> None:
-        """See `Player`; without the end of a handler."""
+        """As in `Player`, but without `act_ended`, because a callback does not end a request handler."""
         for callback in self.drawn.callbacks:
             if callback.slot == slot and callback.thing == thing:
                 getattr(self, f"do_{callback.act.do}")(*callback.act.args)
 
     def completed(self, number: int) -> None:
-        """Under the operation's lock, or once it is known to be completed."""
+        """The callback at completion, under the operation's lock or after the completion."""
         if self.drawn.things[1:] == () and not self.left_at_completion:
             self.left_at_completion.append(self.purgatory.inner.watched())
         self.call_back("complete", number)
 
     def tried(self, number: int) -> None:
-        """The first try is the caller's own, so what raises is registered, and raises from the second one on."""
+        """The callback of a try. The first try belongs to the registering caller, so callbacks start at the second."""
         self.tries[number] = self.tries.get(number, 0) + 1
         if self.tries[number] > 1:
             self.call_back("try", number)
@@ -141,7 +141,7 @@ class PurgatoryPlayer(Player):
             del self.arriving[number]
 
     def expired(self, number: int) -> None:
-        """On the executor, without a lock: the thread that runs callbacks at expiry runs what they queued."""
+        """The callback at expiry, on the executor without a lock. The same thread then runs the action queue."""
         try:
             self.call_back("expire", number)
         finally:
@@ -150,8 +150,8 @@ class PurgatoryPlayer(Player):
     # The verbs.
 
     def do_register(self, number: int) -> None:
-        """`try_complete_else_watch`. What leaves its first try is the caller's, and nothing is registered then. An exit
-        of a later try leaves the operation registered."""
+        """`try_complete_else_watch`. An exception of the first try reaches the caller, and nothing is registered. An
+        exit of a later try leaves the operation registered."""
         self.registered.add(number)
         self.arriving[number] = self.thread()
         try:
@@ -167,7 +167,7 @@ class PurgatoryPlayer(Player):
                 raise
 
     def do_misuse(self) -> None:
-        """Keys that are refused: none, a text, one without a hash."""
+        """Register with invalid keys: an empty list, a string, an unhashable key."""
         wrong = self.world.operation(f"op-wrong-{len(self.churned)}", "a")
         keys: list[Any] = [[], "ab", ["a", []]]
         for one in keys:
@@ -176,14 +176,14 @@ class PurgatoryPlayer(Player):
                 self.breaks("CHECK", "purgatory", f"keys {one!r} were not refused")
 
     def do_ready(self, number: int) -> None:
-        """The condition becomes true; no client is notified."""
+        """Make the condition true, without a check of a key."""
         self.operations[number].become_ready(self.world.log.now_ns())
 
     def do_check(self, key: int) -> None:
         self.purgatory.check(_KEY_NAMES[key])
 
     def do_event(self, number: int) -> None:
-        """The condition becomes true, and its first key is checked."""
+        """Make the condition true, and check the first key of the operation."""
         self.do_ready(number)
         self.evented.add(number)
         self.purgatory.check(self.operations[number].keys[0])
@@ -192,7 +192,7 @@ class PurgatoryPlayer(Player):
         self.operations[number].force_complete()
 
     def do_retry(self, number: int) -> None:
-        """`safe_try_complete`: what an event on one of its keys does with this operation."""
+        """`safe_try_complete`, which a check of one of its keys also calls."""
         try:
             self.operations[number].safe_try_complete()
         except Planned:
@@ -210,7 +210,7 @@ class PurgatoryPlayer(Player):
             self.breaks("P2", "purgatory", f"purged {purged} of {before}")
 
     def do_gauges(self) -> None:
-        """All of them; and what each operation says of its timer."""
+        """Read all gauges, and `is_cancelled` of each operation."""
         inner = self.purgatory.inner
         for operation in self.operations:
             operation.is_cancelled()
@@ -221,7 +221,7 @@ class PurgatoryPlayer(Player):
         self._exported()
 
     def _exported(self) -> None:
-        """What a scraper reads: both gauges of each purgatory that is not shut down, and the end of the text."""
+        """Check the OpenMetrics text: both gauges of each purgatory that is not shut down, and the `# EOF` line."""
         *lines, end, rest = self.registry.openmetrics().split("\n")
         samples = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
         if (end, rest) != ("# EOF", "") or not all(value.isdigit() for value in samples.values()):
@@ -233,14 +233,14 @@ class PurgatoryPlayer(Player):
                 self.breaks("P2", "gauge", f"exported {samples}, and the gauges are {now}")
 
     def do_turn(self) -> None:
-        """`pass_time`, where no reaper does it, and what it handed over."""
+        """Call `pass_time` if there is no reaper, then run the expired operations."""
         if not self.reaper:
             with self.drained():
                 self.purgatory.inner.pass_time(0)
         self.do_run()
 
     def do_run(self) -> None:
-        """Run what the timer handed over."""
+        """Run the actions that the timer has submitted."""
         if self.executor is not None:
             self.run_until_empty(self.executor.run_all)
 
@@ -261,12 +261,12 @@ class PurgatoryPlayer(Player):
             self.breaks("O7", "purgatory", f"close() is {completed}, and completed {after - before}")
 
     def do_hold(self, group: int) -> None:
-        """Take a group's lock for a moment."""
+        """Acquire and release the lock of a group."""
         with self.groups[group]:
             pass
 
     def do_change(self, group: int, number: int) -> None:
-        """Under a group's lock: the condition becomes true, and the check is queued; `act_ended` runs it."""
+        """Under the lock of a group, make the condition true and queue the check. `act_ended` runs the check."""
         operation = self.operations[number]
         with self.groups[group]:
             self.do_ready(number)
@@ -274,12 +274,12 @@ class PurgatoryPlayer(Player):
         self.evented.add(number)
 
     def do_enter(self, group: int, number: int) -> None:
-        """Register under a group's lock."""
+        """Register an operation under the lock of a group."""
         with self.groups[group]:
             self.do_register(number)
 
     def do_churn(self, times: int) -> None:
-        """So many operations come and are completed, as most are."""
+        """Register and complete `times` new operations."""
         for _ in range(times):
             operation = self.world.operation(f"op-{len(self.churned)}-churned", "a", "b")
             self.churned.append(operation)
@@ -287,7 +287,7 @@ class PurgatoryPlayer(Player):
             operation.force_complete()
 
     def do_spoil(self) -> None:
-        """Put off what raises, and something else."""
+        """Queue an action that raises, and then another action."""
         self.actions.add(self.do_raise)
         self.do_queue(0)
 
@@ -297,7 +297,7 @@ class PurgatoryPlayer(Player):
     # The end.
 
     def final(self) -> Iterator[Broken]:
-        """What waits that must not, then time passes, then what has expired."""
+        """Check for lost operations and actions, let all time-outs pass, then check the expired operations."""
         yield from self.broken
         inner = self.purgatory.inner
         inner.check()
@@ -327,14 +327,14 @@ class PurgatoryPlayer(Player):
         yield from self.exits_lost()
 
     def _counts_exactly(self) -> bool:
-        """A purge counts too few if an operation is not in the timer at that moment: not armed yet, handed over and
-        not run yet, or without a timer. Its documentation says so."""
+        """Whether purges count exactly. A purge counts too few operations if an operation is not in the timer: not
+        added yet, expired but not run yet, or without a timer. The purge documents this."""
         purges = any(act.do in ("purge", "turn") for act in self.drawn.acts())
         expires = self.timed and any(thing[0] != _FOREVER for thing in self.drawn.things)
         return not expires and not (purges and (len(self.drawn.threads) > 1 or not self.timed))
 
     def _stranded(self) -> Iterator[Broken]:
-        """Every action was added before somebody ran them, so none is left."""
+        """Check that the action queue is empty. A run of the queue follows every addition of an action."""
         if self.actions.size():
             yield Broken("O4", "actions", f"{self.actions.size()} are left, and no thread will run them")
 
@@ -347,7 +347,7 @@ class PurgatoryPlayer(Player):
                 )
 
     def _let_all_expire(self) -> None:
-        """And what the callbacks of these register, one after the other."""
+        """Let all operations expire, also those that callbacks register at expiry."""
         later = sum(one.act.do in _REGISTERS for one in self.drawn.callbacks)
         longest_ms = max([0, *(thing[0] + 1 for thing in self.drawn.things)])
         for _ in range(longest_ms * (1 + later)):
@@ -355,7 +355,7 @@ class PurgatoryPlayer(Player):
             self.do_turn()
 
     def _left_open(self) -> Iterator[Broken]:
-        """A purgatory that is shut down leaves no running thread."""
+        """Check that the executor of a purgatory after its shutdown accepts no action."""
         if self.timed and self.executor is not None and self.shut == [True]:
             with suppress(ExecutorClosed):
                 self.executor.submit(self.do_raise)
@@ -409,10 +409,10 @@ def _legal(drawn: Drawn, dialect: str) -> bool:
     if drawn.settings[3] and (
         drawn.settings[0] != 1 or any(act.do in ("pass", "turn") for act in drawn.acts())
     ):
-        # A reaper drives a timer of its own, in the time of those who wait.
+        # The reaper drives its own `SystemTimer`, and virtual time passes only by waits.
         return False
     if not drawn.settings[2] and any(act.do == "shutdown" for act in drawn.acts()) and drawn.settings[0]:
-        # What is left behind then is nobody's promise, and no clause knows of it.
+        # No promise and no clause is about the operations that such a shutdown leaves.
         return False
     calls_back = {one.thing for one in drawn.callbacks if one.act.do not in ("raise", "exit")}
     for act in drawn.acts():
@@ -426,11 +426,10 @@ def _legal(drawn: Drawn, dialect: str) -> bool:
 
 
 def _tries_what_is_known(drawn: Drawn) -> bool:
-    """Whether no `retry` can meet the registration of its operation.
+    """Whether no `retry` can be concurrent with the registration of its operation.
 
-    In `pending-flag` the first try of a registration takes no lock: no thread can find the operation before it is
-    watched, and an event is what finds it. So only the thread that registers it may try it, or all of them where it
-    waits already.
+    In `pending-flag`, the first try of a registration takes no lock, because no other thread can find the operation
+    before it is watched. So only the registering thread may retry it, or any thread after the registration.
     """
     known = {act.args[-1] for act in drawn.before if act.do in _REGISTERS}
     later = {act.args[-1] for act in drawn.acts() if act.do in _REGISTERS} - known
@@ -484,4 +483,4 @@ PURGATORIES: Final = (
         purge_interval=lambda drawn: drawn.settings[1],
     ),
 )
-"""One vocabulary, two dialects."""
+"""The vocabulary of purgatories, in two dialects."""

@@ -24,7 +24,7 @@ def scenario_named(name: str) -> Scenario:
 
 
 def scenario_of(drawn: Drawn) -> Scenario:
-    """The program as a scenario. BadProgram where its subject does not know a word of it."""
+    """The program as a scenario. Raises BadProgram if its subject does not have one of its settings or acts."""
     vocabulary = VOCABULARIES.get(drawn.subject)
     if vocabulary is None:
         raise BadProgram(f"no subject {drawn.subject!r}; there are {', '.join(VOCABULARIES)}")

@@ -43,26 +43,27 @@ from purgatorio_stress.random_program.registry import VOCABULARIES, scenario_of
 from purgatorio_stress.scenario.contract import ScenarioProgram
 
 SCHEDULES: Final = 150
-"""Runs of DPOR for one program, and of PCT for one that has more."""
+"""The limit of runs of DPOR for one program. PCT makes half as many."""
 
 T = TypeVar("T")
 
 _SECONDS: Final = 2.0
 _NO_END_S: Final = 3 * _SECONDS
-"""DPOR and PCT may take `_SECONDS` each."""
+"""The limit of a program's search: DPOR and PCT may take `_SECONDS` each."""
 _SHRINKING_S: Final = 6.0
 _LARGEST: Final = 6
 _FAIR_TURNS: Final = 1_000
 _FAIR_RUNS: Final = 3
 _SIMPLE: Final = 3
-"""So many values of a setting are tried in its stead."""
+"""The maximum number of values of a setting that the minimization tries."""
 _PLAIN: Final = 4
-"""How many times the schedules of others a plain program is worth."""
+"""The factor of the limit of schedules for plain programs."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnFound:
-    """A program that broke something, made small; `at`: the number of the program; `first`: as it was drawn."""
+    """A minimized program with a violation. `at`: the number of the program. `first`: the program before the
+    minimization."""
 
     program: Drawn
     dialect: str
@@ -75,11 +76,11 @@ class DrawnFound:
 
     @property
     def token(self) -> Token:
-        """What repeats it."""
+        """The token of the violating run."""
         return Token(str(self.program), self.dialect, 0, self.found.schedule)
 
     def printed(self) -> Explored:
-        """As one scenario of `purgatorio explore --json`."""
+        """One scenario of `purgatorio explore --json`."""
         token = "" if self.run is None else str(self.token)
         return Explored(
             scenario=f"{self.program}/{self.dialect}",
@@ -94,9 +95,9 @@ class DrawnFound:
 
 @dataclass
 class DrawnSearch:
-    """What a search came to. `stages`: for each subject and dialect the stages of the enumeration that are done, the
-    one that it is in, and how many of that were searched. `met`: for each subject which acts have met at which places,
-    and in how many runs: one was before a place (a shared object) when the other began."""
+    """The result of a search. `stages`: by subject and dialect, the completed stages of the enumeration, the current
+    stage, and its number of searched programs. `met`: by subject, the number of runs for each label `act | place |
+    other act`: the other act began while the act was paused before the place (a shared object)."""
 
     seed: int
     programs: int = 0
@@ -106,14 +107,14 @@ class DrawnSearch:
     schedules: int = 0
     cpu_seconds: float = 0.0
     refused: int = 0
-    """Programs that broke something with the bug inside, and without it too: no kills."""
+    """The number of programs with a violation both with the bug and without it. These do not count as kills."""
     found: DrawnFound | None = None
     stages: dict[str, tuple[tuple[str, ...], str, int]] = field(default_factory=dict)
     met: dict[str, Counter[str]] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict:
-        """VIOLATED, else UNKNOWN: a sample is never a pass."""
+        """VIOLATED, or UNKNOWN, because a sample proves nothing."""
         return Verdict.VIOLATED if self.found else Verdict.UNKNOWN
 
     def printed(self) -> DrawnSum:
@@ -163,10 +164,10 @@ def search_drawn(
     shrink: bool = True,
     races: bool = False,
 ) -> DrawnSearch:
-    """Search until something is broken, or the CPU seconds are used up. KeyError for an unknown subject.
+    """Search until a violation is found, or `seconds` of CPU time are used. Raises KeyError for an unknown subject.
 
-    `bug`: is put into the code under test. A program that breaks the changed code counts only if the unchanged code
-    passes it; the others are counted as `refused`. `races`: data races count (see `ScenarioProgram`)."""
+    `bug`: a mutant of the code under test. A violation counts only if the unchanged code passes the program. Otherwise
+    the program counts as `refused`. `races`: data races are violations (see `ScenarioProgram`)."""
     of = _Asked(seed, bug, races)
     chosen = [VOCABULARIES[name] for name in subjects] or list(VOCABULARIES.values())
     result = DrawnSearch(seed)
@@ -207,10 +208,10 @@ def _pair_of(label: str) -> tuple[str, str]:
 
 
 class _Source:
-    """The programs of one subject and dialect: half of the time is for those that are enumerated.
+    """The programs of one subject and dialect. Half of the time is for enumerated programs.
 
-    `share`: the seconds that it has had, by its weight; the caller that has had least is next. Subjects that
-    somebody has named weigh the same."""
+    `share`: the used seconds divided by the weight. The source with the smallest share is next. If the caller names the
+    subjects, all weights are 1."""
 
     def __init__(
         self, vocabulary: Vocabulary, dialect: str, seed: int, result: DrawnSearch, weight: int
@@ -224,20 +225,20 @@ class _Source:
         self._small = self._all_small()
         self._was_small = False
         self._ahead = 0.0
-        """CPU seconds that the enumerated programs have had more than those that are drawn."""
+        """The CPU seconds of the enumerated programs minus those of the random programs."""
         self.share = 0.0
         self._met = result.met.setdefault(self._name, Counter())
         self._known: Counter[tuple[str, str]] = Counter()
 
     def spend(self, seconds: float, met: Counter[str]) -> None:
-        """A program of it has taken so long, and its acts have met so."""
+        """Record the CPU time of a program, and the labels of its concurrent acts."""
         self.share += seconds / self._weight
         self._ahead += seconds if self._was_small else -seconds
         self._known.update(_pair_of(label) for label in met if label not in self._met)
         self._met.update(met)
 
     def next(self) -> tuple[Drawn, int]:
-        """One more, and the schedules that it is worth."""
+        """The next program, and its limit of schedules."""
         small = next(self._small, None) if self._ahead <= 0 else None
         self._was_small = small is not None
         drawn, schedules = small or (draw(self._vocabulary, self.dialect, self._rng, self._worth), SCHEDULES)
@@ -246,7 +247,7 @@ class _Source:
         return drawn, schedules
 
     def _worth(self, pair: tuple[str, str]) -> float:
-        """What has never met first, then what has met at few places, or was seldom tried."""
+        """The worth of a pair of acts: highest for a pair that was never concurrent or tried, lower for each time."""
         return 1 / (1 + self._known[pair])
 
     def _all_small(self) -> Iterator[tuple[Drawn, int]]:
@@ -293,13 +294,13 @@ def explore_program(
     schedules: int = SCHEDULES,
     races: bool = False,
 ) -> Exploration:
-    """One program: by DPOR, and by PCT where that does not come to its end. Code that turns for ever is P3."""
+    """Search one program by DPOR. If DPOR is not complete, also by PCT. An endless loop of the code violates P3."""
     program = ScenarioProgram(scenario_of(drawn), dialect, memory=memory, races=races)
     try:
         with bounded_cpu(_NO_END_S):
             done = explore_dpor(program, _limits(schedules))
             if done.beyond == done.schedules > 0 and not done.found:
-                # No run came to its end: somebody turns while others wait for their turn, which chance gives them.
+                # Every run was cut in a loop that waits for another task. A random schedule lets the other task run.
                 fair = ScenarioProgram(
                     replace(program.scenario, turns=_FAIR_TURNS), dialect, memory=memory, races=races
                 )
@@ -313,7 +314,7 @@ def explore_program(
     except NoEnd as error:
         return _found_outside(Broken("P3", "code", str(error)))
     except Exception as error:
-        # The set-up, or the end, of a program whose code is broken.
+        # The set-up or the final check of the program raised an exception of the code under test.
         return _found_outside(Broken("O8", "program", f"{type(error).__name__}: {error}"))
 
 
@@ -323,19 +324,18 @@ def _found_outside(broken: Broken) -> Exploration:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What holds of all programs of a search."""
+    """The parameters of all programs of a search."""
 
     seed: int
     bug: Bug
     races: bool
 
     def explore(self, drawn: Drawn, dialect: str, schedules: int = SCHEDULES, seed: int = 0) -> Exploration:
-        """See `explore_program`."""
         with self.bug.applied():
             return explore_program(drawn, dialect, seed or self.seed, self.bug.memory, schedules, self.races)
 
     def is_sound(self, drawn: Drawn, dialect: str, schedules: int = SCHEDULES, seed: int = 0) -> bool:
-        """Whether the same search finds nothing without the bug. True where there is none to leave out."""
+        """Whether the same search finds no violation without the bug. True if the search has no bug."""
         if self.bug == SOUND:
             return True
         return not explore_program(
@@ -346,8 +346,8 @@ class _Asked:
 def _shrunk(
     drawn: Drawn, dialect: str, found: BrokenExecution, at: int, seconds: float, of: _Asked
 ) -> DrawnFound:
-    """The smallest program that still breaks the clause, as far as one change after the other leads; a change that
-    leaves the program as large as it was must make the run shorter."""
+    """Minimize a program by single changes, as long as the same clause is violated. A change must reduce the size of
+    the program, or the length of the run at the same size."""
     start = time.process_time()
     small, best = drawn, found
     progress = True
@@ -384,7 +384,7 @@ def _measure(drawn: Drawn, found: BrokenExecution) -> tuple[int, int, int]:
 
 
 def _smaller(drawn: Drawn) -> Iterator[Drawn]:
-    """Each with one thing less, then each with one thing plainer."""
+    """Yield the programs with one part removed, then the programs with one part simplified."""
     for at in range(len(drawn.threads)):
         if len(drawn.threads) > 1:
             yield replace(drawn, threads=_without(drawn.threads, at))
@@ -426,7 +426,7 @@ def _smaller(drawn: Drawn) -> Iterator[Drawn]:
 
 
 def _without_thing(drawn: Drawn, thing: int, vocabulary: Vocabulary) -> Drawn:
-    """Without a thing that no act uses; those after it move up."""
+    """Remove a thing that no act uses. The numbers of later things decrease by 1."""
 
     def moved(act: Act) -> Act:
         verb = vocabulary.verb(act.do)

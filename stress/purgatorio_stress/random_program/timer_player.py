@@ -41,31 +41,31 @@ from purgatorio_stress.scenario.world import World
 
 T = TypeVar("T")
 FAR_MS: Final = 2**63 - 1
-"""No thread waits for what is so far away; a sum of 64 bits with it wraps."""
+"""A delay that never ends in a run. In signed 64 bits, its sum with a time overflows."""
 
 DELAYS: Final = (-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 18, 26, FAR_MS)
-"""On wheels of two and three buckets: this level and the next two, their ends, what is due already, and never."""
+"""Delays for wheels of two or three buckets: inside and at the ends of the first three levels, in the past, never."""
 
 _TRACED_MS: Final = 1 << 40
-"""A trace holds times in nanoseconds in 64 bits."""
+"""The limit of recorded times, because a trace has times in ns as 64-bit integers."""
 
 _LONG_WAIT_MS: Final = 1_000
 
 INLINE: Final = 2
-"""The setting of an executor that runs what expires on the thread that drains."""
+"""The setting of an executor that runs expired tasks on the draining thread."""
 
 RAISING: Final = 3
-"""The same, under a fault policy that lets the exceptions of tasks through."""
+"""As INLINE, with a fault policy that propagates the exceptions of tasks."""
 
 LONGEST_MS: Final = 200
-"""By then a callback that waits on an executor's thread is done."""
+"""The time by which a waiting callback on an executor's thread has ended."""
 
 _ENDED: Final = frozenset({"close", "stop"})
 _ENDS: Final = frozenset({"close", "stop", "finish", "refuse"})
 
 
 class _FirstReading:
-    """The clock of the timers; remembers the first reading that each thread took in its present call."""
+    """The clock of the timers. It stores the first reading of each thread in its current call."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -77,14 +77,14 @@ class _FirstReading:
         return now_ms
 
     def advance(self, by_ms: int) -> int:
-        """Move on: a mock timer does."""
+        """Move the clock. Called by `MockTimer`."""
         return self._world.virtual.advance(by_ms)
 
     def forget(self) -> None:
         self._first.pop(self._thread(), None)
 
     def first_ms(self) -> int:
-        """What the call has read first; the present time where it has read nothing."""
+        """The first reading of the current call. Without a reading, the present time."""
         return self._first.get(self._thread(), self._world.start_ms + self._world.run.now_ms)
 
     def _thread(self) -> int:
@@ -92,7 +92,7 @@ class _FirstReading:
 
 
 class FiringExecutor:
-    """An executor that refuses when it is asked to."""
+    """An executor that refuses the next `refuse_next` actions by ExecutorClosed."""
 
     def __init__(self, inner: Executor) -> None:
         self.inner = inner
@@ -122,12 +122,12 @@ class FiringExecutor:
         return self.inner.is_current()
 
     def run_all(self) -> int:
-        """Where no other thread does."""
+        """Run the waiting actions, if the executor has no thread."""
         return self.inner.run_all() if isinstance(self.inner, QueuedExecutor) else 0
 
 
 class SharedWheel(Wheel):
-    """A wheel whose every use is one of a cell: without the timer's lock that is a data race."""
+    """A wheel with a cell that each method uses. So uses without the timer's lock are data races."""
 
     __slots__ = ("uses",)
 
@@ -154,8 +154,8 @@ class SharedTimer(IntrusiveTimer):
 
 
 class _AsCell:
-    """An attribute that is a cell of the timer's seam, made when it is first set. The cell is bound once (`Shared`), so
-    a run puts the cell back, and not its value."""
+    """An attribute stored in a cell, which the first assignment creates. For `Snapshot`, the attribute is bound once
+    (`Shared`), so a run restores the contents of the cell."""
 
     __objclass__ = Shared
 
@@ -181,8 +181,8 @@ STEPPED: Final = frozenset(f"timer.{name}" for name in _SHARED)
 
 
 class _Guard(Undriven):
-    """Does not warn; `asked` has for each call whether the timer was driven, how many tasks waited, and whether it
-    would have warned."""
+    """A guard without warnings. `asked` has for each call: whether the timer was driven, the number of waiting tasks,
+    and whether `Undriven` would warn."""
 
     __slots__ = ("asked",)
 
@@ -201,12 +201,12 @@ class _Guard(Undriven):
 
 
 class Timeline:
-    """Calls and firings in their order, as `timer_history` takes them."""
+    """The calls and firings in their order, for `timer_history`."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self.rows: list[tuple[int, Call]] = []
-        """With the place of its begin; -1 where it has not ended."""
+        """For an ended call, the index of its begin and the call. For its begin, -1 and the incomplete call."""
         self.open = [0]
 
     def now_ms(self) -> int:
@@ -214,7 +214,7 @@ class Timeline:
         return self._world.start_ms + self._world.run.now_ms
 
     def begin(self, do: str, task: str = "", timer: int = 0) -> int:
-        """A call begins; what `end` takes."""
+        """Record the begin of a call. Returns its index, for `end`."""
         at, now_ms = len(self.rows), self.now_ms()
         self.rows.append((-1, Call(do, at, at, now_ms, now_ms, task, timer)))
         self.open[0] += 1
@@ -243,8 +243,8 @@ class Timeline:
         self.rows.append((at, Call("fired", at, at, now_ms, now_ms, task)))
 
     def calls(self, *, lags: bool) -> tuple[Call, ...]:
-        """The calls that have ended. `lags`: of two adds to one bucket the first offers the bucket, and until then a
-        drain does not find the second's task; so a drain during an `add` is not judged by what it left."""
+        """The calls that have ended. `lags`: the first of two adds to a bucket offers the bucket. Until then, a drain
+        does not find the task of the second. So a drain concurrent with an `add` may leave tasks."""
         calls = tuple(call for at, call in self.rows if at >= 0)
         if not lags:
             return calls
@@ -272,12 +272,12 @@ class _PlayedTask(TimerTask):
 
 
 Make = Callable[["TimerPlayer", int, int, int], Timer]
-"""Makes a timer of a player, with this tick and about so many buckets; the last is its number."""
+"""Makes a timer for a player. Arguments: the player, the tick in ms, the approximate number of buckets, its number."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimerKind:
-    """How a timer is made, and what is particular of it. One that moves the clock runs its tasks on the caller."""
+    """A kind of timer: its factory and its rules. `moves_clock`: a drain moves the clock, and runs tasks itself."""
 
     make: Make
     rules: TimerRules
@@ -287,8 +287,8 @@ class TimerKind:
 
 
 class TimerPlayer(Player):
-    """See the module. Settings: tick, size, executor (0 queued, 1 a thread, `INLINE`, where another drains,
-    `RAISING`), the end (even: tick by tick, odd: a jump), and by its half the start of the clock (`CLOCKS_MS`)."""
+    """Executes programs on timers. Settings: tick, size, executor (0: queued, 1: a thread, `INLINE`, `RAISING`), end.
+    The end is n: even n ends tick by tick, odd n by a jump. The clock starts at `CLOCKS_MS[n // 2]`."""
 
     def __init__(self, kind: TimerKind, world: World, drawn: Drawn) -> None:
         super().__init__(world, drawn)
@@ -308,9 +308,9 @@ class TimerPlayer(Player):
         self.raising = threaded == RAISING
         self.calls_back_on_callers = not kind.rules.driven and threaded != 1
         self.found: set[int] = set()
-        """Rows of drains that found something."""
+        """The rows of drains that returned True."""
         self.cut_short = [0]
-        """Drains that ended with the exception of a task; what was due after it waits."""
+        """The number of drains that a task's exception ended. The later due tasks still wait."""
         self.executor = FiringExecutor(inner)
         self.parts: TimerParts = {
             "clock": self.clock,
@@ -323,7 +323,7 @@ class TimerPlayer(Player):
         ]
         self.guards: dict[int, _Guard] = {}
         for number, timer in enumerate(self.timers):
-            # (It is an atomic, and with it each drain would have one more step.)
+            # Only for one thread, because the guard's atomic adds a step to each drain.
             if len(drawn.threads) == 1 and isinstance(timer, SystemTimer | HeapTimer | IntrusiveTimer):
                 timer.undriven = self.guards[number] = _Guard(world, timer.size)
         self.tasks = [_PlayedTask(self, number, thing[0]) for number, thing in enumerate(drawn.things)]
@@ -336,7 +336,7 @@ class TimerPlayer(Player):
         self.cancelled: list[tuple[Repeated, list[int], int]] = []
         self.periods: list[int] = []
         adds = [act.args[0] for act in drawn.acts() if act.do == "add"]
-        # A trace says of a task that it fires once, and by the end, unless the timer is closed.
+        # The clauses of a trace require that each added task fires once, unless the timer is closed.
         self.recorded = frozenset(
             number
             for number in adds
@@ -349,10 +349,10 @@ class TimerPlayer(Player):
         self.sleep_lock = world.sync.lock("sleep") if kind.rules.driven else None
         self.sleepers = None if self.sleep_lock is None else world.sync.condition(self.sleep_lock, "sleep")
 
-    # What is called back.
+    # The callbacks.
 
     def fire(self, name: str, number: int) -> None:
-        """A task or function runs."""
+        """Record that a task or a function runs, and execute its callback at its first run."""
         log = self.world.log
         self.line.fired(name)
         self.order.append(name)
@@ -387,9 +387,9 @@ class TimerPlayer(Player):
             log.ret("timer_add", c, name, deadline_t=deadline_ms * 1_000_000)
 
     def _deadline_ms(self, at: int, delay_ms: int) -> int:
-        """Of the add that began at this row."""
+        """The deadline of the add that began at row `at`."""
         if self.kind.moves_clock and delay_ms <= 0:
-            # It has run, without a check of the clock.
+            # The task has run in the add, which does not read the clock.
             return self.line.rows[at][1].begin_ms + delay_ms
         return self.clock.first_ms() + delay_ms
 
@@ -401,8 +401,8 @@ class TimerPlayer(Player):
         )
 
     def do_call_every(self, number: int) -> None:
-        """`call_every`, with the delay as the period; runs are at least a period apart, up to the tick."""
-        # (A period below a tick is due at once, again and again.)
+        """`call_every` with the delay as the period. Checks that runs are more than a period minus a tick apart."""
+        # At least a tick, because a shorter period is always due at once.
         period_ms = min(max(self.drawn.things[number][0], self.tick_ms), LONGEST_MS)
         ran_ms: list[int] = []
 
@@ -418,7 +418,7 @@ class TimerPlayer(Player):
             self.periods.append(period_ms)
 
     def do_unrepeat(self) -> None:
-        """Cancel what repeats: of each at most the run that was handed over comes."""
+        """Cancel all repeated functions. Each may run once more, if its run was already submitted."""
         for repeated, ran_ms in list(self.repeated):
             repeated.cancel()
             self.cancelled.append((repeated, ran_ms, len(ran_ms)))
@@ -455,7 +455,7 @@ class TimerPlayer(Player):
         self.line.end(at, due_ms=self._due(deadline_ms), error=error)
 
     def do_uncall(self, number: int) -> None:
-        """Cancel by what `call_later` gave; nothing where no function was called under this number."""
+        """Cancel the last `call_later` or `call_at` with this number by its handle. No effect without such a call."""
         if number in self.handles:
             waiting, name = self.handles[number]
             at = self.line.begin("cancel", name)
@@ -468,7 +468,7 @@ class TimerPlayer(Player):
             self.line.end(at)
 
     def do_misuse(self) -> None:
-        """What is to be refused, with TypeError or ValueError: no function, half a millisecond, no period."""
+        """Check that invalid arguments raise TypeError or ValueError: no function, half a millisecond, period 0."""
         timer = self._calls_functions()
         none, half = cast(Any, None), cast(Any, 1.5)
         wrong: list[Callable[[], object]] = [
@@ -487,7 +487,7 @@ class TimerPlayer(Player):
             self._mismade()
 
     def _mismade(self) -> None:
-        """ValueError for a timer without a tick, or without slots."""
+        """Check that a tick of 0 ms and a size of 0 slots raise ValueError."""
         sizes = [] if isinstance(self.timers[0], HeapTimer) else [(1, 0)]
         for tick_ms, size in ((0, 2), *sizes):
             with suppress(ValueError):
@@ -495,7 +495,7 @@ class TimerPlayer(Player):
                 self.breaks("CHECK", "timer", f"made with a tick of {tick_ms} ms and {size} slots")
 
     def do_next_due(self) -> None:
-        """`IntrusiveTimer.next_due_ms`: never later than something is due, and something whenever somebody waits."""
+        """`IntrusiveTimer.next_due_ms`: not later than the earliest due task, and not None while a task waits."""
         answer, alone = self._alone(self._wheel().next_due_ms)
         if alone:
             first_ms = earliest(self.names, self._calls(), self.kind.rules, 0)
@@ -528,7 +528,7 @@ class TimerPlayer(Player):
 
     def do_drain(self, timeout_ms: int = 0, timer: int = 0) -> None:
         if not self.is_live() and not self.kind.moves_clock:
-            # No thread can wait while the threads have not begun: time does not pass then.
+            # No thread waits in the set-up, because time does not pass there.
             timeout_ms = 0
         at = self.line.begin("drain", timer=timer)
         refused, cut_short = self.executor.refused[0], self.cut_short[0]
@@ -547,7 +547,7 @@ class TimerPlayer(Player):
             self.breaks("T2", "timer", f"waited {waited_ms} of {timeout_ms} ms, and got no notice")
 
     def _drains_alone(self, at: int, timer: int) -> bool:
-        """Whether since this row nobody else took out what is due: drained this timer, cancelled, or moved a task."""
+        """Whether since row `at` no other call took a due task: by a drain of this timer, a cancel, or a second add."""
         ended = {begun for begun, _ in self.line.rows}
         added = [call.task for begun, call in self.line.rows if begun < 0 and call.do == "add"]
         return not any(
@@ -559,11 +559,11 @@ class TimerPlayer(Player):
         )
 
     def _is_calm(self) -> bool:
-        """Whether one thread does all, and nothing is called back."""
+        """Whether the program has one thread and no callbacks."""
         return len(self.drawn.threads) == 1 and not self.drawn.callbacks
 
     def do_run(self) -> None:
-        """Run what was handed over, where the executor has no thread."""
+        """Run the submitted actions, if the executor has no thread."""
         try:
             self.run_until_empty(self.executor.run_all)
         except Planned as error:
@@ -573,14 +573,14 @@ class TimerPlayer(Player):
         self.world.virtual.advance(by_ms)
 
     def do_step(self, by_ms: int) -> None:
-        """Time passes, and what is due runs: a drainer's turn."""
+        """Let time pass, drain all timers, and run the due tasks: one iteration of a draining thread."""
         self.world.virtual.advance(by_ms)
         for timer in range(len(self.timers)):
             self.do_drain(0, timer)
         self.do_run()
 
     def do_walk(self, turns: int) -> None:
-        """So many turns of a drainer, tick after tick; before each a task comes for every end of a level."""
+        """Make `turns` iterations of a draining thread, one tick each. Before each, add a task for each delay."""
         for _ in range(turns):
             for delay_ms in DELAYS[2:-1]:
                 number = len(self.tasks)
@@ -590,13 +590,13 @@ class TimerPlayer(Player):
             self.do_step(self.tick_ms)
 
     def do_sleep(self, for_ms: int) -> None:
-        """This thread waits so long."""
+        """Let this thread wait for `for_ms`."""
         if self.sleep_lock is not None and self.sleepers is not None:
             with self.sleep_lock:
                 self.sleepers.wait(for_ms)
 
     def do_size(self, timer: int = 0) -> None:
-        """`Timer.size`, compared where no other call is continuing."""
+        """`Timer.size`. The result is compared if no other call is concurrent."""
         size, alone = self._alone(self.timers[timer].size)
         if size < 0:
             self.breaks("T5", "timer", f"size() is {size}")
@@ -604,13 +604,13 @@ class TimerPlayer(Player):
             self.broken += self._compared(timer, size)
 
     def _alone(self, ask: Callable[[], T]) -> tuple[T, bool]:
-        """An answer, and whether no other call was continuing meanwhile."""
+        """The result of `ask`, and whether no other call was concurrent with it."""
         rows, alone = len(self.line.rows), self.line.open[0] == 0
         answer = ask()
         return answer, alone and rows == len(self.line.rows)
 
     def do_drive(self) -> None:
-        """`ReaperTimer.advance_clock`: no other thread drains it."""
+        """`ReaperTimer.advance_clock`: raises RuntimeError, because only the reaper drains the timer."""
         try:
             self.timers[0].advance_clock(0)
         except RuntimeError:
@@ -635,7 +635,7 @@ class TimerPlayer(Player):
         given_back = tuple(
             name for one, name in known for waiting in answers if any(one is task for task in waiting)
         )
-        # What raises the exit of a callback says nothing of what waited: a close.
+        # After an exit of a callback there is no list of waiting tasks, so the call counts as a close.
         self.line.end(at, do="stop" if answers else "close", answer=given_back, error=error)
 
     def do_finish(self, timeout_ms: int) -> None:
@@ -647,13 +647,13 @@ class TimerPlayer(Player):
         self.line.end(at, answer=("done",) if any(answers) else (), error=error)
 
     def do_refuse(self, times: int) -> None:
-        """The executor refuses so often."""
+        """Let the executor refuse the next `times` actions."""
         self.executor.refuse_next[0] += times
 
     # The end.
 
     def final(self) -> Iterator[Broken]:
-        """Structures and sizes, then time passes until everything has fired, then what became of each task."""
+        """Check the structures and sizes, let time pass until all tasks have fired, then judge each task."""
         yield from self.broken
         self.broken.clear()
         yield from self.uncontained()
@@ -669,7 +669,7 @@ class TimerPlayer(Player):
             yield from self._repetition()
         rules, ended = self.kind.rules, self.line.open[0] == 0
         for at in self._closing():
-            # A close from a callback holds the executor's thread for as long as it waits for the reaper.
+            # A close in a callback blocks the executor's thread while the close waits for the reaper.
             self.line.end(at)
         yield from self._checked(counted=ended and not rules.driven)
         if (self.queued or self.raising) and ended:
@@ -684,7 +684,7 @@ class TimerPlayer(Player):
                 yield Broken(clause, name, seen)
 
     def _closing(self) -> list[int]:
-        """Rows of closes and stops that have begun and not ended."""
+        """The rows of `close` and `stop` calls that have begun and not ended."""
         ended = {at for at, _ in self.line.rows}
         return [
             number
@@ -693,13 +693,13 @@ class TimerPlayer(Player):
         ]
 
     def _checked(self, *, counted: bool) -> Iterator[Broken]:
-        """The structures of each timer, and its size where that is known."""
+        """Check the structures of each timer, and with `counted` its size."""
         for number, timer in enumerate(self.timers):
             try:
                 getattr(timer, "check", lambda: None)()
             except InvariantBroken as error:
-                # Told, not raised: what the timer promises is judged, too. (After a refusal, what is due stays where it
-                # is until the next drain.)
+                # Reported, not raised, so that the tasks are judged too. After a refusal, due tasks stay in their place
+                # until the next drain.
                 drains = [call for at, call in self.line.rows if at >= 0 and call.do == "drain"]
                 if not any((call.refused or call.error) and call.timer == number for call in drains[-1:]):
                     yield Broken("CHECK", "structure", str(error))
@@ -710,7 +710,8 @@ class TimerPlayer(Player):
         return self.line.calls(lags=self.kind.lags)
 
     def _looked(self, calls: tuple[Call, ...]) -> tuple[Call, ...]:
-        """A drain that found something has handed over what was due at its end, where nobody else moves the time."""
+        """In a program of one thread without callbacks, a drain that returned True has submitted all tasks due at its
+        end. So its begin counts as its end."""
         if not self._is_calm():
             return calls
         return tuple(
@@ -718,7 +719,7 @@ class TimerPlayer(Player):
         )
 
     def _guarded(self) -> Iterator[Broken]:
-        """Who drains a timer drives it, and who closes it asks whether anyone did."""
+        """Check the guards: a drain marks the timer as driven, and a close tests this mark."""
         for number, guard in self.guards.items():
             done = {call.do for call in self._calls() if call.timer == number}
             if "drain" in done and not guard.driven.get():
@@ -731,12 +732,12 @@ class TimerPlayer(Player):
                 )
             for driven, waiting, warned in guard.asked:
                 if warned != (waiting > 0 and not driven) and self.drawn.settings[2] != 1:
-                    # (A thread of an executor may drain it between these looks.)
+                    # With setting 1, the executor's thread may drain the timer between these reads.
                     seen = f"{waiting} waited, {driven=}, {warned=}"
                     yield Broken("CHECK", f"timer-{number}", f"closed: {seen}")
 
     def _held_up(self) -> Iterator[Broken]:
-        """A drain of a strict timer that waits ends with the timer."""
+        """Check that a waiting drain of a strict timer ends at the close of the timer."""
         acts = {act.do for thread in self.drawn.threads for act in thread}
         if not self.kind.rules.strict or (len(self.drawn.threads) > 1 and acts & {"pass", "step"}):
             return
@@ -755,7 +756,7 @@ class TimerPlayer(Player):
                     )
 
     def _overslept(self) -> Iterator[Broken]:
-        """A drain that waits ends as soon as something is due that no other thread takes out."""
+        """Check that a waiting drain ends when a task is due that no other call takes."""
         acts = {act.do for thread in self.drawn.threads for act in thread}
         if self.kind.rules.driven or (len(self.drawn.threads) > 1 and acts & {"pass", "step", "walk"}):
             return
@@ -770,7 +771,7 @@ class TimerPlayer(Player):
                 if add.do != "add" or add.error or add.timer != drain.timer or add.end > drain.end:
                     continue
                 if add.due_ms <= add.end_ms:
-                    # The add itself may have handed over what is due.
+                    # The add itself may have submitted the due task.
                     continue
                 due_ms = max(add.due_ms, add.end_ms, drain.begin_ms)
                 others = [
@@ -797,7 +798,7 @@ class TimerPlayer(Player):
             for due_ms in sorted(due for due in self._dues() if due > self.line.now_ms())[:12]:
                 self._until(due_ms - 1)
                 self._until(due_ms)
-            # What fell due already, or was added by a callback.
+            # For tasks that are due already, or that a callback added.
             self._until(self.line.now_ms())
 
     def _dues(self) -> set[int]:
@@ -816,7 +817,7 @@ class TimerPlayer(Player):
         self.do_run()
 
     def _out_of_order(self) -> Iterator[Broken]:
-        """T6: of what one drain found, the earlier tick runs first."""
+        """Check T6: of the tasks of one drain, the task with the earlier tick runs first."""
         due = {call.task: call.due_ms for _, call in self.line.rows if call.do == "add"}
         added = [call.task for _, call in self.line.rows if call.do == "add" and call.end != call.begin]
         if len(self.timers) > 1 or self.drawn.callbacks or len(added) != len(set(added)):
@@ -828,7 +829,7 @@ class TimerPlayer(Player):
     def _compared(self, timer: int, size: int) -> Iterator[Broken]:
         least, most = possible_sizes(dict.fromkeys(self.names), self._calls(), self.kind.rules, timer)
         if any(act.do == "call_every" for act in self.drawn.acts()):
-            # (How many of these wait is not followed.)
+            # The number of waiting repeated functions is unknown.
             return
         loose_close = not self.kind.rules.strict and any(call.do == "close" for _, call in self.line.rows)
         if not least <= size <= most and not loose_close:
@@ -836,12 +837,12 @@ class TimerPlayer(Player):
 
     def _due(self, deadline_ms: int) -> int:
         if self.kind.moves_clock:
-            # It runs what lies before the new time; what has no delay it runs at once.
+            # A drain runs tasks before the new time. An add runs a task without a delay at once.
             return deadline_ms + (deadline_ms > self.line.now_ms())
         return deadline_ms // self.tick_ms * self.tick_ms
 
     def _failing(self, call: Callable[[], object]) -> str:
-        """Its error, in the word of `Call`; others are not expected, and end the thread (O8)."""
+        """Call, and return the error in the form of `Call.error`. Other exceptions end the thread, and violate O8."""
         try:
             call()
         except TimerClosed:
@@ -863,7 +864,7 @@ class TimerPlayer(Player):
         return timer
 
     def _repetition(self) -> Iterator[Broken]:
-        """What repeats continues until it is cancelled, and then no more."""
+        """Check that each repeated function runs again until it is cancelled, and then at most once."""
         steady = (
             self.queued
             and not self.kind.moves_clock

@@ -139,7 +139,7 @@ _FUNCTIONS: Final = (
 _ENDS: Final = (*(0,) * 20, *(1,) * 10, *range(2, 2 * len(CLOCKS_MS)))
 _SETTINGS: Final = ((1, 1, 1, 2, 3), (2, 2, 3, 4), (0, 0, 0, 1, RAISING), _ENDS)
 _HASHED_SETTINGS: Final = (_SETTINGS[0], (2, 1, 3, 4), *_SETTINGS[2:])
-"""It may have one slot."""
+"""The settings of `HashedWheel`, which may have one slot."""
 _REAPED_SETTINGS: Final = (*_SETTINGS[:2], (0, 0, INLINE), *_SETTINGS[3:])
 _THING: Final = (DELAYS,)
 _SECOND: Final = (
@@ -151,20 +151,21 @@ _SECOND: Final = (
 
 
 def _known_before(drawn: Drawn, dialect: str) -> bool:
-    """Not promised: what becomes of a task that two threads add for the first time, to two different timers."""
+    """Whether each added task was added before the threads. A concurrent first add of one task to two timers is not
+    allowed."""
     known = {act.args[0] for act in drawn.before if act.do == "add"}
     added = {act.args[0] for act in drawn.acts() if act.do == "add"}
     return len(drawn.threads) < 2 or added <= known
 
 
 def _raises_at_most(drawn: Drawn, dialect: str) -> bool:
-    """What runs on the drainer may run under its locks, so it calls nothing there."""
+    """Whether callbacks on the draining thread only raise or exit. They may run under locks of the timer."""
     inside = drawn.settings[2] in (INLINE, RAISING)
     return not inside or all(one.act.do in ("raise", "exit") for one in drawn.callbacks)
 
 
 def _walks_once_alone(drawn: Drawn) -> bool:
-    """A walk sees many ticks: two of them take longer than a program may."""
+    """Whether there is at most one walk, in a program of one thread. Two walks would exceed the time of a program."""
     walks = [act.do for thread in drawn.threads for act in thread].count("walk")
     return walks <= (1 if len(drawn.threads) == 1 else 0)
 
@@ -336,4 +337,4 @@ TIMERS: Final = (
         settings=_REAPED_SETTINGS,
     ),
 )
-"""One vocabulary for each timer."""
+"""The vocabularies of all timers."""

@@ -44,7 +44,7 @@ _STEPS: Final = frozenset({"executor.closed", "executor.actions"})
 
 
 class _SeamThread:
-    """What `_Executor` uses of `threading.Thread`."""
+    """The part of `threading.Thread` that `_Executor` uses."""
 
     def __init__(self, seam: _SeamThreading, target: Callable[[], None], name: str) -> None:
         self._seam = seam
@@ -54,7 +54,6 @@ class _SeamThread:
         self.worker: list[Worker] = []
 
     def start(self) -> None:
-        """Begin."""
         self._seam.started.append(self)
         self.worker.append(self._seam.sync.spawn(self._name, self._run))
 
@@ -68,12 +67,11 @@ class _SeamThread:
         self.worker[0].join(None if timeout_s is None else round(timeout_s * 1000))
 
     def is_alive(self) -> bool:
-        """Whether it has not ended."""
         return not self._ended[0]
 
 
 class _SeamCondition:
-    """What it uses of `threading.Condition`."""
+    """The part of `threading.Condition` that `_Executor` uses."""
 
     def __init__(self, sync: Sync) -> None:
         self._lock = sync.lock("executor")
@@ -95,14 +93,14 @@ class _SeamCondition:
         return noticed
 
     def notify_all(self) -> None:
-        """To all who wait; RuntimeError without the lock, as of `threading`."""
+        """Notify all waiting threads. Raises RuntimeError without the lock, like `threading`."""
         if not self._held[0]:
             raise RuntimeError("cannot notify on un-acquired lock")
         self._condition.notify_all()
 
 
 class _SeamDeque:
-    """What it uses of `deque`; each use is one of a cell."""
+    """The part of `deque` that `_Executor` uses. Each use is a use of a cell."""
 
     def __init__(self, sync: Sync) -> None:
         self._items: Cell[list[Callable[[], None]]] = sync.cell([], "executor.actions")
@@ -111,7 +109,7 @@ class _SeamDeque:
         self._items.mutate().append(item)
 
     def popleft(self) -> Callable[[], None]:
-        """From the front; IndexError where it is empty."""
+        """Remove and return the first item. Raises IndexError if empty."""
         return self._items.mutate().pop(0)
 
     def clear(self) -> None:
@@ -122,7 +120,7 @@ class _SeamDeque:
 
 
 class _SeamThreading:
-    """What it uses of the module `threading`."""
+    """The part of the module `threading` that `_Executor` uses."""
 
     TIMEOUT_MAX = threading.TIMEOUT_MAX
 
@@ -131,22 +129,20 @@ class _SeamThreading:
         self.started: list[_SeamThread] = []
 
     def Condition(self) -> _SeamCondition:  # noqa: N802  # the name is threading's
-        """A condition with a lock of its own."""
         return _SeamCondition(self.sync)
 
     def Thread(  # noqa: N802  # the name is threading's
         self, target: Callable[[], None], name: str, daemon: bool
     ) -> _SeamThread:
-        """A thread that has not begun."""
         return _SeamThread(self, target, name)
 
     def current_thread(self) -> object:
-        """The one that this is called on; another object where it is none of these."""
+        """The current thread, if this object started it. Otherwise another object."""
         return next((one for one in self.started if one.worker and one.worker[0].is_current()), self)
 
 
 class _Log:
-    """The callers that are notified that an action failed."""
+    """A logger that stores the reports of failed actions."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -156,7 +152,7 @@ class _Log:
 
 
 def threaded_executor(sync: Sync, log: _Log) -> Executor:
-    """The executor of the real binding, over this seam: the functions as they are now, changed ones too."""
+    """The executor of `purgatorio.threads` over `sync`, with the present functions of the class (also a mutant's)."""
     original = real_binding._Executor
     seam = _SeamThreading(sync)
     names = {**vars(real_binding), "threading": seam, "deque": lambda: _SeamDeque(sync), "_log": log}
@@ -171,7 +167,7 @@ def threaded_executor(sync: Sync, log: _Log) -> Executor:
 
         return property(lambda self: cells[name].get(), put)
 
-    # (`is_current` reads the runner without the lock.)
+    # The runner is an atomic, because `is_current` reads the runner without the lock.
     body: dict[str, object] = {
         "_closed": kept_in(sync.cell, "closed"),
         "_runner": kept_in(sync.atomic_ref, "runner"),
@@ -180,13 +176,13 @@ def threaded_executor(sync: Sync, log: _Log) -> Executor:
         if isinstance(function, FunctionType):
             body[name] = FunctionType(function.__code__, names, name, function.__defaults__)
     made: Executor = type("Executor", (), body)("executor", sync.outlives)
-    # A run that puts back what has changed finds it there.
+    # Stored in the object, so that `Snapshot` reaches them.
     vars(made)["seam"] = seam, cells
     return made
 
 
 class _Loop:
-    """An event loop, as far as an executor needs one."""
+    """The part of an event loop that `LoopExecutor` uses."""
 
     def __init__(self, sync: Sync) -> None:
         self._calls: SharedQueue[Callable[[], None]] = sync.queue("loop.calls")
@@ -203,12 +199,11 @@ class _Loop:
             call()
 
     def close(self) -> None:
-        """Take no more."""
         self._closed.set(True)
 
 
 class ExecutorPlayer(Player):
-    """Setting: the kind. A thing is an action, submitted as often as the program says; each has a number of its own."""
+    """Setting: the kind of executor. A thing is an action. Each submission of an action has its own number."""
 
     def __init__(self, world: World, drawn: Drawn) -> None:
         super().__init__(world, drawn)
@@ -220,14 +215,14 @@ class ExecutorPlayer(Player):
         self.calls_back_on_callers = self.kind != _THREADED
         self.moment = [0]
         self.taken: dict[int, tuple[int, int]] = {}
-        """Of each action that was taken: the moments at which its submission began and ended."""
+        """By number of an accepted submission, the moments of its begin and of its end."""
         self.refused: list[int] = []
-        """Moments at which submissions began that were refused."""
+        """The moments at which refused submissions began."""
         self.ran: list[int] = []
         self.running = [0]
         self.dropped = [0]
         self.shut: list[int] = []
-        """Moments at which shutdowns had ended."""
+        """The moments at which shutdowns had ended."""
         self.begun_to_shut: list[int] = []
         self.called: set[int] = set()
 
@@ -292,19 +287,19 @@ class ExecutorPlayer(Player):
         self.loop.close()
 
     def do_wait(self, timeout_ms: int) -> None:
-        """`await_termination`: True means that all that had been taken has run, or was dropped."""
+        """`await_termination`. If it returns True, all actions accepted before it have run or were dropped."""
         taken, inside = set(self.taken), self.executor.is_current()
         ended = self.executor.await_termination(timeout_ms)
         left = taken - set(self.ran)
         if ended and inside and self.kind == _THREADED:
             self.breaks("P3", "executor", "an action got the result that its own executor has ended")
-        # (Who runs a queue on its own thread may have taken one out, and so may who drops them.)
+        # With several threads, another thread may have taken an action of a queue, to run or to drop it.
         exact = self.kind != _QUEUED or len(self.drawn.threads) == 1
         if ended and exact and len(left) > self.dropped[0] and not self.running[0]:
             self.breaks("T3", "executor", f"it has ended, and {len(left)} actions have not run")
 
     def do_run(self) -> None:
-        """The caller that runs what is queued."""
+        """Run the waiting actions on the caller, if the executor has no thread."""
         if isinstance(self.executor, QueuedExecutor):
             self.run_until_empty(self.executor.run_all)
         if self.kind == _LOOP:
@@ -313,7 +308,7 @@ class ExecutorPlayer(Player):
     # The end.
 
     def final(self) -> Iterator[Broken]:
-        """Every accepted action ran once, or was dropped; they ran in order."""
+        """Check that each accepted action ran once or was dropped, and that actions ran in order of submission."""
         self.do_run()
         counts = {number: self.ran.count(number) for number in self.ran}
         if any(count > 1 for count in counts.values()):
@@ -332,7 +327,7 @@ class ExecutorPlayer(Player):
 
 
 class ReaperPlayer(Player):
-    """Setting: how long a turn waits. A thing is a turn, by its number: what it does there."""
+    """Setting: the wait of a turn in ms. Thing n is turn n of the reaper."""
 
     def __init__(self, world: World, drawn: Drawn) -> None:
         super().__init__(world, drawn)
@@ -345,7 +340,7 @@ class ReaperPlayer(Player):
         """The times at which turns failed."""
         self.running = [0]
         self.asked: list[int] = []
-        """When somebody first asked it to end."""
+        """The times of the requests to end."""
         self.awaited = [False]
         self.raised = [False]
         self.calls_back_on_callers = False
@@ -380,13 +375,13 @@ class ReaperPlayer(Player):
         self.reaper.initiate_shutdown()
 
     def do_end(self) -> None:
-        """`initiate_shutdown`, and `await_shutdown`, which does not take longer than a turn."""
+        """`initiate_shutdown` and `await_shutdown`. Checks that both together take at most the wait of a turn."""
         self.do_stop()
         before_ms = self._now_ms()
         mine = self.reaper._worker.is_current()
         self.reaper.await_shutdown()
         if not self.raised[0]:
-            # Its owner does, once.
+            # The owner of the reaper calls `raise_exit` once.
             self.raised[0] = not mine
             exited = self.exits["raised"]
             self.reaper.raise_exit()
@@ -401,12 +396,12 @@ class ReaperPlayer(Player):
                 self.breaks("P3", "reaper", "its end was awaited, and a turn is continuing")
 
     def do_wake(self) -> None:
-        """Something to do: a turn that waits continues."""
+        """Notify the waiting turn."""
         with self.lock:
             self.notice.notify_all()
 
     def do_sleep(self, for_ms: int) -> None:
-        """This thread waits so long."""
+        """Let this thread wait for `for_ms`."""
         with self.lock:
             end_ms = self._now_ms() + for_ms
             while (left_ms := end_ms - self._now_ms()) > 0:
@@ -415,7 +410,7 @@ class ReaperPlayer(Player):
     # The end.
 
     def final(self) -> Iterator[Broken]:
-        """It continued until it was asked to end; a turn that failed was reported, and followed by a pause."""
+        """Check that turns continued until the shutdown. Each failed turn was reported, and a pause followed it."""
         told = [error for error in self.world.contained.caught_errors if isinstance(error, Planned)]
         if len(told) != len(self.failed):
             yield Broken("O8", "reaper", f"{len(self.failed)} turns failed, {len(told)} were reported")
@@ -476,12 +471,12 @@ WORKERS: Final = (
         plain=Plain(((0,), (0,)), "", "stop,end,wake,sleep.12,sleep.210"),
     ),
 )
-"""Of executors, and of a reaper."""
+"""The vocabularies of executors, and of the reaper."""
 
 
 def _fits(drawn: Drawn) -> bool:
-    """A thread that is not the executor's own may wait for it only where somebody else shuts it down, or for a time.
-    An action that `DirectExecutor` runs is the caller's."""
+    """Whether a program fits the kind of executor. Only `LoopExecutor` has `close`. The actions of kinds that run them
+    on the caller only submit, raise, exit or shut down."""
     (kind,) = drawn.settings
     if kind != _LOOP and any(act.do == "close" for act in drawn.acts()):
         return False

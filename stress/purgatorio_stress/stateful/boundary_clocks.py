@@ -25,13 +25,13 @@ CLOCKS_MS: Final = (
     -20,
     -1_001,
 )
-"""Starts of clocks, in ms: zero and its neighbours, level ends of 20 buckets, ends of machine integers, below zero.
+"""Starts of clocks, in ms: zero and its neighbors, level ends of 20 buckets, ends of machine integers, below zero.
 
-A test that starts at 0 only never sees what netty #1959 and Linux's last level did.
+A test that starts only at 0 cannot find bugs like netty #1959, or that of the last level of Linux's timer wheel.
 """
 
 FAR_MS: Final = ((1 << 31) - 1, 1 << 53, (1 << 63) - 1, 1 << 63)
-"""Delays that no run waits for."""
+"""Delays longer than any run."""
 
 
 def boundary_delays(tick_ms: int, wheel_size: int, levels: int = 3) -> list[int]:

@@ -17,17 +17,17 @@ from purgatorio.threads import ThreadingSync
 from purgatorio_spec.oracle.timer_set import Disagreement
 
 WORK_A_CALL: Final = 5_000
-"""A call that checks the clock, or goes round a loop, more often than this is a busy loop (T7)."""
+"""The maximum number of clock reads and loop iterations in one call. More is a busy loop (T7)."""
 
 
 class Meter:
-    """Counts work, so that a loop which never ends is a failure and not a hang."""
+    """Counts the clock reads and loop iterations of a call, so that an endless loop fails and does not hang."""
 
     def __init__(self) -> None:
         self.work = 0
 
     def tick(self) -> None:
-        """One more; Disagreement beyond the bound."""
+        """Count one. Raises Disagreement above the limit."""
         self.work += 1
         if self.work > WORK_A_CALL:
             raise Disagreement(f"T7: more than {WORK_A_CALL} turns and readings of the clock in one call")
@@ -44,24 +44,24 @@ class MeteredClock(ManualClock):
 
 
 class KeptFaults(ContainFaults):
-    """Contains what tasks raise on purpose, without a word in the log; keeps what an oracle raised on the way."""
+    """Contains the planned exceptions of tasks, without a log. Stores each Disagreement that an oracle raised."""
 
     def __init__(self) -> None:
         self.wrong: list[Disagreement] = []
 
     def report(self, error: Exception, where: str, subject: object) -> None:
-        """An expected exception, or a Disagreement that must not be contained."""
+        """Store a Disagreement. Ignore other exceptions, because tasks raise them on purpose."""
         if isinstance(error, Disagreement):
             self.wrong.append(error)
 
     def raise_kept(self) -> None:
-        """Raise the first that was kept."""
+        """Raise the first stored Disagreement, if any."""
         if self.wrong:
             raise self.wrong[0]
 
 
 class OneThreadExecutor(QueuedExecutor):
-    """Knows whether one of its actions runs, and keeps it as P3 if that action then waits for the executor's end."""
+    """An executor that stores a violation of P3, if one of its actions waits for the end of the executor."""
 
     def __init__(self, faults: KeptFaults, sync: OneThreadSync) -> None:
         super().__init__(faults=faults, sync=sync)
@@ -86,7 +86,7 @@ class OneThreadExecutor(QueuedExecutor):
 
 
 class _SoloLock:
-    """A lock of one thread: free, or held by the caller himself."""
+    """A lock of one thread: free, or held by the caller."""
 
     def __init__(self, sync: OneThreadSync, name: str, reentrant: bool) -> None:
         self._sync = sync
@@ -117,7 +117,7 @@ class _SoloLock:
 
 
 class _LeapingCondition:
-    """A timed wait ends with its time-out, at once, and the clock shows it."""
+    """A condition whose timed wait moves the clock to the time-out and returns at once."""
 
     def __init__(self, sync: OneThreadSync, lock: _SoloLock, name: str) -> None:
         self._sync = sync
@@ -138,10 +138,9 @@ class _LeapingCondition:
 
 
 class OneThreadSync(ThreadingSync):
-    """See the module. `clock` is moved by timed waits, if given.
+    """`Sync` for one thread. Timed waits move `clock`, if given.
 
-    `when_released` is called with the name of each lock that was just released: at this moment another thread may
-    run.
+    `when_released` is called with the name of each released lock. At this moment, another thread may run.
     """
 
     def __init__(self, meter: Meter, clock: MeteredClock | None = None) -> None:
@@ -165,7 +164,7 @@ class OneThreadSync(ThreadingSync):
         self.meter.tick()
 
     def leap(self, by_ms: int) -> None:
-        """A wait of so long has passed."""
+        """Move the clock by the duration of a wait."""
         if self.clock is not None:
             self.clock.advance(by_ms)
 

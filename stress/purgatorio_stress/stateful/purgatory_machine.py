@@ -31,14 +31,14 @@ KEYS = [f"k{number}" for number in range(3)]
 STARTS_MS = [clock for clock in CLOCKS_MS if abs(clock) < 1 << 40]
 SHAPES = ((1, 3), (1, 2), (3, 3), (10, 4), (1, 20))
 ACTS = ("nothing", "raise", "check", "force", "ready", "again")
-"""What an operation does in its `on_complete`; `again`: completes itself once more."""
+"""The possible actions of an operation in its `on_complete`. `again`: it completes itself once more."""
 NOTHING = ("nothing", 0)
 FAR_MS = 1 << 41
-"""A time-out that no example waits for."""
+"""A time-out longer than any example."""
 
 
 class MachineOperation(RecordedOperation):
-    """Does a random action at its completion, and can become ready, or begin to raise, at a bad moment."""
+    """Does a random action at its completion. It may become ready during the first try, or raise in a try."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class MachineOperation(RecordedOperation):
 class PurgatoryMachine(RuleBasedStateMachine):
     dialect: Dialect
     judged = True
-    """Let the clauses judge the trace of every example, too."""
+    """Whether the clauses also judge the trace of every example."""
 
     @initialize(
         shape=st.sampled_from(SHAPES), start_ms=st.sampled_from(STARTS_MS), purge_interval=st.integers(0, 5)
@@ -141,8 +141,8 @@ class PurgatoryMachine(RuleBasedStateMachine):
         data=st.data(),
     )
     def register(self, keys: list[str], then: tuple[str, int], ready: str, data: st.DataObject) -> None:
-        """An operation that is ready before, becomes so in the middle of its registration, or is not; or that another
-        thread completes after some of its keys (where registering holds no lock of it: `pending-flag`)."""
+        """Register an operation that is ready before, becomes ready during the registration, or is not ready. In
+        `pending-flag`, where the registration holds no lock, another thread may complete it between two keys."""
         delay_ms = data.draw(st.sampled_from(self.delays), label="delay_ms")
         name = f"op-{len(self.operations)}"
         operation = MachineOperation(self, name, tuple(keys), delay_ms, then)
@@ -163,7 +163,7 @@ class PurgatoryMachine(RuleBasedStateMachine):
         self._run_handed_over(())
 
     def another_thread_comes_in(self, lock: str) -> None:
-        """A key has been watched: the moment at which another thread may complete what is being registered."""
+        """After the watch of a key, let another thread complete the operation that is being registered, if planned."""
         operation = self.registering
         if lock != "watcher-list" or operation is None or operation.completed_after is None:
             return
@@ -199,7 +199,7 @@ class PurgatoryMachine(RuleBasedStateMachine):
         return f"op-{number}"
 
     def act(self, operation: MachineOperation) -> None:
-        """What the real operation does in its callback, as the model's does in `_act_of`."""
+        """The action of the real operation in its callback. `_act_of` is the same action in the model."""
         what, number = operation.then
         if not self.acting:
             return
@@ -219,7 +219,7 @@ class PurgatoryMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.operations)
     @rule(data=st.data(), check=st.booleans())
     def become_ready(self, data: st.DataObject, check: bool) -> None:
-        """One that still waits, if any; with the check that should follow, or without."""
+        """Make a (waiting, if any) operation ready, with or without the check that should follow."""
         waiting = sorted(twin.id for twin in self.model.waiting())
         names = waiting or sorted(self.operations)
         operation = self.operations[data.draw(st.sampled_from(names), label="operation")]
@@ -230,7 +230,7 @@ class PurgatoryMachine(RuleBasedStateMachine):
 
     @rule(key=st.sampled_from(KEYS), other=st.sampled_from(KEYS), heals=st.booleans())
     def event_with_one_that_raises(self, key: str, other: str, heals: bool) -> None:
-        """All that wait under a key are ready, and the `try_complete` of the first raises, for once or for good."""
+        """Check a key whose operations are all ready. The `try_complete` of the first raises, once or always."""
         for keys in ((key, other), (key,)):
             self._register(keys, FAR_MS)
         waiting = [twin for twin in self.model.waiting() if key in self.operations[twin.id].keys]
@@ -244,7 +244,7 @@ class PurgatoryMachine(RuleBasedStateMachine):
 
     @rule(key=st.sampled_from(KEYS), other=st.sampled_from(KEYS), count=st.integers(1, 6))
     def churn(self, key: str, other: str, count: int) -> None:
-        """Operations complete by one key and are garbage under another; then a turn of the reaper."""
+        """Complete operations by one key, so that they stay as garbage under another key. Then let the reaper run."""
         for _ in range(count):
             name = self._register((key, other), FAR_MS)
             self.operations[name].become_ready(self.now_ns())
@@ -271,7 +271,7 @@ class PurgatoryMachine(RuleBasedStateMachine):
 
     @rule()
     def purge(self) -> None:
-        """It answers how many entries it has dropped."""
+        """Compare the number of purged entries."""
         before = self.model.watched()
         purged = self.purgatory.inner.purge_if_needed()
         self.model.purge_if_needed()
@@ -291,7 +291,7 @@ class PurgatoryMachine(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def advance(self, data: st.DataObject) -> None:
-        """A turn of the reaper after some time; to or around the end of a level, most often."""
+        """Let the reaper run after some time, mostly at or near the end of a level."""
         self._advance(max(0, data.draw(st.sampled_from(self.delays), label="by_ms")))
 
     def _advance(self, by_ms: int) -> None:
@@ -307,7 +307,7 @@ class PurgatoryMachine(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def force_what_was_handed_over(self, data: st.DataObject) -> None:
-        """Between the timer's hand-over and the run: the expiry comes too late."""
+        """Complete an operation after the timer has submitted its expiry and before the expiry runs."""
         handed = self._hand_over(max(0, data.draw(st.sampled_from(self.delays), label="by_ms")))
         if handed:
             name = data.draw(st.sampled_from(handed), label="operation")
@@ -316,7 +316,7 @@ class PurgatoryMachine(RuleBasedStateMachine):
         self._run_handed_over(handed)
 
     def _run_handed_over(self, handed: list[str] | tuple[str, ...]) -> None:
-        """Run the executor; the model follows in the order seen, for none is promised among equals."""
+        """Run the executor. The model uses the observed order, because the order of equal deadlines is not promised."""
         self.fired = []
         self.executor.run_all()
         now_ms = self.clock.now_ms()
@@ -340,7 +340,7 @@ class PurgatoryMachine(RuleBasedStateMachine):
     @precondition(lambda self: hasattr(self, "model"))
     @invariant()
     def agrees(self) -> None:
-        """After every rule: callbacks, gauges, and the structures' own invariants."""
+        """Check callbacks, gauges, and the invariants of the structures."""
         self.meter.work = 0
         self.parts.faults.raise_kept()
         twins = self.model.operations.values()
@@ -354,10 +354,10 @@ class PurgatoryMachine(RuleBasedStateMachine):
         self.timer.check()
 
     def teardown(self) -> None:
-        """Shut down; nothing may stay in limbo; then the clauses judge the whole recorded run."""
+        """Shut down, check that all operations are completed, and let the clauses judge the recorded run."""
         if not hasattr(self, "model"):
             return
-        # Twice: what the first turn expires is garbage that the next one purges.
+        # Twice: the second call purges the operations that expire in the first.
         self._advance(0)
         self._advance(0)
         self.purgatory.gauge("quiesce")
@@ -381,7 +381,7 @@ class PurgatoryMachine(RuleBasedStateMachine):
         for clause, found in judged.result.clauses.items():
             for cause in found.causes.values():
                 if clause == "O4" and self.raised:
-                    # An operation whose `try_complete` raised is ready and not completed: O4 knows no such thing.
+                    # An operation whose `try_complete` raised is ready and not completed. O4 does not allow for this.
                     continue
                 raise Disagreement(f"{clause}: {CLAUSES[clause].promise}: {cause.examples[0]}")
 

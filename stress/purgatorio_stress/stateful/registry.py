@@ -39,12 +39,12 @@ SEARCHES: Final[Mapping[str, Search]] = {
         Search("purgatory-locked", _Locked),
     )
 }
-"""The timers' see the contract only, not the structures' own checks, for another timer has none. The clauses do not
-judge the purgatories' traces here: the model finds as much in a tenth of it."""
+"""The tests of timers use only the contract, not `check`, because other timers have none. In the tests of purgatories
+the clauses judge no traces, because the model finds the same bugs in a tenth of the time."""
 
 
 def searches_for(patches: Iterable[Patch], dialect: str) -> tuple[Search, ...]:
-    """The searches that run the patched code, the likeliest first."""
+    """The searches that run the patched code. The most likely search is the first."""
     names = dict.fromkeys(name for patch in patches for name in names_of(_module_of(patch.owner), dialect))
     return tuple(SEARCHES[name] for name in names)
 
@@ -61,7 +61,7 @@ BY_MODULE: Final[Mapping[str, tuple[str, ...]]] = {
     "purgatorio.timer.intrusive": ("intrusive-timer", "intrusive-calls"),
     "purgatorio.timer": ("system-timer",),
 }
-"""By what the module's name begins with, the narrower first. Of two modules the random programs make programs alone."""
+"""The searches by prefix of the module name, longer prefixes first. Only random programs test the first two modules."""
 _OF_ONE_DIALECT: Final = {
     "purgatorio.delayed.locked": "locked",
     "purgatorio.delayed.pending_flag": "pending-flag",

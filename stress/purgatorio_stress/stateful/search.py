@@ -15,14 +15,14 @@ from purgatorio_spec.oracle.hypothesis_profiles import HUNT
 from purgatorio_spec.oracle.timer_set import Disagreement
 
 _EXAMPLES: Final = 300
-"""Examples of a hunt: about two to five seconds where there is nothing to find."""
+"""The number of examples of a hunt. Without a bug, they take about two to five seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """`clause` is the first word of the message: an id, `T3 or T4`, or `CHECK` for a structure's own invariant.
+    """A failure. `clause` is the first part of the message: an id, `T3 or T4`, or `CHECK` for a broken invariant.
 
-    `O8`: the reference itself raised. `examples` counts the one that failed.
+    `O8` also stands for an exception of the reference. `examples` includes the failed example.
     """
 
     clause: str
@@ -36,11 +36,11 @@ class Search:
     machine: type[RuleBasedStateMachine]
 
     def hunt(self, examples: int = _EXAMPLES) -> Failing | None:
-        """Search so many examples, the same ones every time, until the first that fails. Does not shrink."""
+        """Run examples until the first failure, without shrinking. The examples are the same each time."""
         return self.run(settings(HUNT, max_examples=examples))
 
     def run(self, profile: settings, of_seed: int | None = None) -> Failing | None:
-        """Search as this profile says, from a seed where it is not derandomised; None where nothing was found."""
+        """Run examples with a Hypothesis profile. `of_seed`: the seed, if the profile is random. None: no failure."""
         begun = 0
 
         class Counted(self.machine):  # type: ignore[misc, name-defined]  # a class that is given is no name to mypy
@@ -53,7 +53,7 @@ class Search:
         if of_seed is not None:
             seed(of_seed)(Counted)
         try:
-            # Hypothesis prints the program of a failure; the caller that wants it runs the test.
+            # Hypothesis prints the program of a failure. A caller that needs the program runs the test.
             with contextlib.redirect_stdout(io.StringIO()):
                 run_state_machine_as_test(Counted, settings=profile)
         except Disagreement as wrong:

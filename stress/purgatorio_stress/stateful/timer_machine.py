@@ -28,14 +28,14 @@ from purgatorio_stress.stateful.one_thread import (
 )
 
 SHAPES: Final = ((1, 3), (1, 2), (2, 2), (3, 3), (3, 2), (10, 4), (1, 20))
-"""Ticks in ms and buckets: small ones show what production's 1 and 20 hide."""
+"""Pairs of tick in ms and number of buckets. Small numbers reveal bugs that the usual 1 and 20 hide."""
 
 NAMES: Final = [f"t{number}" for number in range(8)]
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What a timer under test is made of; each example has its own."""
+    """The parts of a timer under test. Each example has its own parts."""
 
     clock: MeteredClock
     sync: OneThreadSync
@@ -44,19 +44,19 @@ class Parts:
 
     @classmethod
     def at(cls, start_ms: int) -> Parts:
-        """Fresh parts, with the clock at `start_ms`."""
+        """New parts, with the clock at `start_ms`."""
         meter, faults = Meter(), KeptFaults()
         clock = MeteredClock(start_ms, meter)
         sync = OneThreadSync(meter, clock)
         return cls(clock, sync, OneThreadExecutor(faults, sync), faults)
 
     def named(self) -> TimerParts:
-        """By the names of a timer's parameters."""
+        """The parts by the names of a timer's parameters."""
         return {"clock": self.clock, "executor": self.executor, "faults": self.faults, "sync": self.sync}
 
 
 Factory = Callable[[int, int, Parts], CheckedTimer]
-"""Tick in ms, buckets, parts."""
+"""Makes a timer from a tick in ms, a number of buckets, and parts."""
 
 
 def _wheel(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
@@ -72,7 +72,7 @@ def _hashed(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
 
 
 def _intrusive(tick_ms: int, size: int, parts: Parts) -> IntrusiveTimer:
-    """Its sizes are powers of two: the next one from `size` on."""
+    """An `IntrusiveTimer` whose size is `size`, rounded up to a power of two."""
     size = 1 << (size - 1).bit_length()
     return IntrusiveTimer(
         "t", tick_ms=tick_ms, wheel_size=size, levels=1, integer_handles=True, **parts.named()
@@ -80,8 +80,8 @@ def _intrusive(tick_ms: int, size: int, parts: Parts) -> IntrusiveTimer:
 
 
 class _ByNumber:
-    """An `IntrusiveTimer` where every `every`-th task that is added waits as its function, under a number; the others
-    as themselves. A task that waits and is added again is cancelled first: functions are not moved."""
+    """An `IntrusiveTimer` that adds every `every`-th task as a function with a handle, the others as tasks. A second
+    `add` of a waiting task first cancels it, because functions cannot be moved."""
 
     def __init__(self, timer: IntrusiveTimer, every: int) -> None:
         self._timer: Final = timer
@@ -122,7 +122,7 @@ TIMERS: Final = (WHEEL, HEAP, HASHED, INTRUSIVE, INTRUSIVE_CALLS, INTRUSIVE_MIXE
 
 
 class MachineTask(TimerTask):
-    """Reports its run to the machine, and then does its random action."""
+    """A task that reports its run to the machine. The machine then executes its random action."""
 
     def __init__(self, machine: TimerMachine, name: str, delay_ms: int, then: tuple[str, int] | None) -> None:
         super().__init__(delay_ms, sync=machine.parts.sync)
@@ -135,7 +135,7 @@ class MachineTask(TimerTask):
 
 
 class TimerMachine(RuleBasedStateMachine):
-    """One timer against `TimerSet`. Subclasses give `factory`; `blind` ones do without the timer's own `check`."""
+    """Compares one timer with `TimerSet`. Subclasses define `factory`. `blind`: do not call the timer's `check`."""
 
     factory: Factory
     blind = False
@@ -155,7 +155,7 @@ class TimerMachine(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(NAMES), data=st.data())
     def add(self, name: str, data: st.DataObject) -> None:
-        """A new task of that name, or, where one waits, a cancel of it first or a move."""
+        """Add a new task with this name. An earlier task with this name is cancelled first."""
         kind = data.draw(
             st.sampled_from(("short", "aligned", "boundary", "short", "aligned", "far")), label="kind"
         )
@@ -172,7 +172,7 @@ class TimerMachine(RuleBasedStateMachine):
             return data.draw(st.integers(-2 * self.tick_ms, 3 * self.tick_ms * self.size), label="delay_ms")
         if kind == "far":
             return data.draw(st.sampled_from(FAR_MS), label="delay_ms")
-        # The deadline, not the delay, sits on the end of a level's tick.
+        # The deadline, not the delay, is at or near a multiple of a level's tick.
         unit_ms: int = self.tick_ms * self.size ** data.draw(st.integers(0, 2), label="level")
         ahead = data.draw(st.integers(1, 2 * self.size), label="ticks")
         now_ms = self.clock.now_ms()
@@ -192,20 +192,20 @@ class TimerMachine(RuleBasedStateMachine):
         self.timer.add(task)
 
     def _settle(self) -> None:
-        """Run what an `add` handed over."""
+        """Run the actions that `add` has submitted."""
         self.executor.run_all()
         self.parts.faults.raise_kept()
 
     @rule(name=st.sampled_from(NAMES))
     def add_again(self, name: str) -> None:
-        """The same task once more: a move where it waits, a restart where it ran or was cancelled."""
+        """Add the same task again: a waiting task is moved; a task that ran or was cancelled is restarted."""
         if name in self.tasks:
             self._insert(self.tasks[name])
             self._settle()
 
     @rule(name=st.sampled_from(NAMES))
     def cancel(self, name: str) -> None:
-        """Also of what has run, and twice."""
+        """Cancel a task, which may have run or been cancelled already."""
         if name in self.tasks:
             self.timer.cancel(self.tasks[name])
             self.oracle.cancel(name)
@@ -220,14 +220,14 @@ class TimerMachine(RuleBasedStateMachine):
 
     @rule(off_ms=st.integers(-1, 1))
     def advance_to_the_next(self, off_ms: int) -> None:
-        """To the moment at which something is due, one before or one after."""
+        """Advance to the next due time, or 1 ms before or after it."""
         next_ms = self.oracle.next_due()
         if next_ms is not None and next_ms < self.clock.now_ms() + (1 << 30):
             self._advance(max(0, next_ms - self.clock.now_ms() + off_ms))
 
     @rule(data=st.data())
     def leap_without_drain(self, data: st.DataObject) -> None:
-        """Time passes and no thread polls: the wheel's own clock lags."""
+        """Advance the clock without a drain, so that the wheel's own clock lags."""
         self.clock.advance(data.draw(st.integers(0, 2 * self.tick_ms * self.size), label="by_ms"))
 
     @rule(data=st.data())
@@ -236,7 +236,7 @@ class TimerMachine(RuleBasedStateMachine):
 
     @rule(timeout_ms=st.sampled_from((1, 5, 9, 25, 200)))
     def wait_and_drain(self, timeout_ms: int) -> None:
-        """A drain that sleeps until something is due, as a reaper's does: neither over it nor beyond its time-out."""
+        """Check that a drain with a time-out sleeps at most until a task is due, and at most for its time-out."""
         before_ms, next_ms = self.clock.now_ms(), self.oracle.next_due()
         self.clock.meter.work = 0
         found = self.timer.advance_clock(timeout_ms)
@@ -259,7 +259,7 @@ class TimerMachine(RuleBasedStateMachine):
         self._drained()
 
     def _drained(self) -> None:
-        """Compare with the oracle what the drain that has just been made hands over."""
+        """Compare the tasks of the last drain with the oracle."""
         now_ms = self.clock.now_ms()
         if self.timer.advance_clock(0):
             raise Disagreement(f"T2: a second drain at {now_ms} found something more")
@@ -273,14 +273,14 @@ class TimerMachine(RuleBasedStateMachine):
         self.oracle.check_drain(due, fired, now_ms)
 
     def ran(self, task: MachineTask) -> None:
-        """A task runs: inside a drain what was due, else what an add may hand over."""
+        """Record the run of a task: of a due task after a drain, otherwise of a task that an `add` may submit."""
         try:
             if self.handed.pop(task.name, None) is not None:
                 self.fired.append(task.name)
             else:
                 self.oracle.fired_by_add(task.name, self.clock.now_ms())
         except Disagreement as wrong:
-            # The timer contains what a task raises, as it must; this one is for the machine.
+            # Stored, not raised, because the timer would contain the exception.
             self.parts.faults.wrong.append(wrong)
             return
         self._then(task)
@@ -306,14 +306,14 @@ class TimerMachine(RuleBasedStateMachine):
     @precondition(lambda self: hasattr(self, "timer"))
     @invariant()
     def agrees(self) -> None:
-        """After every rule: the structure's own invariants, and the count."""
+        """Check the invariants of the structure, and the size."""
         self.clock.meter.work = 0
         if not self.blind:
             self.timer.check()
         self.oracle.check_size(self.timer.size())
 
     def teardown(self) -> None:
-        """A task closes the timer: it must not wait for itself."""
+        """Close the timer in a task. The close must not wait for this task."""
         if not hasattr(self, "timer"):
             return
         self.clock.meter.work = 0
@@ -327,6 +327,6 @@ class TimerMachine(RuleBasedStateMachine):
 
 
 def machine_for(timer: tuple[str, Factory], *, blind: bool = False) -> type[TimerMachine]:
-    """The machine of one timer, named for it so that a failure prints a program that says which."""
+    """The machine class of one timer. Its name has the name of the timer, for the program that a failure prints."""
     name, factory = timer
     return type(f"{name}Machine", (TimerMachine,), {"factory": staticmethod(factory), "blind": blind})

@@ -1,6 +1,7 @@
 """Bugs that a client can feel, to be put into the broker behind the socket: what `purgatorio wire` must convict.
 
-A module a subject: its bugs as a table, and what these need beside them. `felt_mutant` has the ways to write one down.
+A text file a subject has its bugs as diffs; a module of the same name has those that need more than that.
+`client_visible_mutant` has the ways to write one down.
 """
 
 from collections.abc import Mapping
@@ -10,7 +11,6 @@ from mutants.broker import (
     appends,
     committed_offsets,
     connections,
-    consumer_groups,
     fetch_sessions,
     fetches,
     group_joins,
@@ -24,13 +24,13 @@ from mutants.broker import (
     transactions,
     waiting,
 )
-from mutants.broker.client_visible_mutant import FeltMutant
+from mutants.broker.client_visible_mutant import FeltMutant, told
 
 _ALL: Final = (
     *connections.MUTANTS, *waiting.MUTANTS, *appends.MUTANTS, *fetches.MUTANTS, *fetch_sessions.MUTANTS,
     *log_bounds.MUTANTS, *topics.MUTANTS, *group_joins.MUTANTS, *group_rebalances.MUTANTS, *group_syncs.MUTANTS,
     *group_members.MUTANTS, *static_members.MUTANTS, *committed_offsets.MUTANTS, *transactions.MUTANTS,
-    *share_groups.MUTANTS, *consumer_groups.MUTANTS,
+    *share_groups.MUTANTS, *told("consumer_groups"),
 )  # fmt: skip
 
 MUTANTS: Final[Mapping[str, FeltMutant]] = {mutant.name: mutant for mutant in _ALL}

@@ -1,15 +1,19 @@
 """A bug of the broker behind the socket that a client can feel, and the ways to write one down.
 
 Each names the clause (or one of the clauses) of the wire that must be the one to convict it. A bug is a patch of one
-function of the reference, or of the front; where it is a known bug, its patch is taken from there.
+function of the reference, or of the front; where it is a known bug, its patch is taken from there. What only changes
+words stands in a text file, see `mutants.diffs`: below its name the clauses, and how many brokers it
+takes (`R4, 2 brokers`). Its places are `[handle ]MODULE:[CLASS.]FUNCTION`.
 """
 
 import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import cast
 
+from mutants.diffs import Change, diffs
 from mutants.reference.broker_operations import BROKER_MUTANTS
 from purgatorio.delayed.purgatory import Purgatory
 from purgatorio_broker.network import server
@@ -35,6 +39,23 @@ class FeltMutant:
 def felt(name: str, what: str, clauses: str, *patches: Patch, brokers: int = 1) -> FeltMutant:
     """One of this package."""
     return FeltMutant(name, what, tuple(clauses.split()), patches, brokers)
+
+
+def told(subject: str) -> list[FeltMutant]:
+    """Those of the file of this name."""
+    found: list[FeltMutant] = []
+    for diff in diffs(Path(__file__).parent / f"{subject}.txt"):
+        clauses, _, many = diff.says.partition(", ")
+        brokers = int(many.split()[0]) if many else 1
+        found.append(felt(diff.name, diff.what, clauses, *map(_patch, diff.changes), brokers=brokers))
+    return found
+
+
+def _patch(change: Change) -> Patch:
+    if not change.place.startswith("handle "):
+        return change.patch("purgatorio_broker")
+    owner, function = replace(change, place=change.place.removeprefix("handle ")).named("purgatorio_broker")
+    return handled(getattr(owner, function), *change.flat())
 
 
 def known(number: int, clauses: str, *, brokers: int = 1) -> FeltMutant:

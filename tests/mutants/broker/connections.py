@@ -8,16 +8,14 @@ from select import select
 from socket import MSG_PEEK, socket
 from typing import Final
 
-from mutants.broker.client_visible_mutant import felt
+from mutants.broker.client_visible_mutant import felt, told
 from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.delayed.watchers import Watchers
-from purgatorio_broker.network import data_requests, server
+from purgatorio_broker.network import server
 from purgatorio_broker.network.api import APIS
 from purgatorio_broker.network.fields import Fields
-from purgatorio_broker.network.quotas import Quotas
 from purgatorio_broker.network.reply import Make, Reply, Request
 from purgatorio_broker.network.server import Server
-from purgatorio_broker.request import Gatekeeper
 from purgatorio_stress.mutant.patch import Patch, edited, wrapped
 from purgatorio_wire.client.frame import Frames
 from purgatorio_wire.client.message import read_request, read_request_head
@@ -103,15 +101,7 @@ def _handled_ahead(self: Server, connection: socket, frame: bytes) -> bool:
 
 
 MUTANTS: Final = (
-    felt("answered-twice", "a fetch is answered twice", "X1",
-         edited(server, "_encoded", "correlation))", "correlation)) * (1 + (api == 1))")),
-    felt("heartbeat-unanswered", "heartbeats are not answered", "X1 X3",
-         edited(Server, "_answer", "api.handle(", "reply.nothing() if head.api == 12 else api.handle(")),
-    felt("last-first", "of requests that come together the last is answered first", "X2",
-         edited(Server, "_talk", "frames.feed(piece)", "frames.feed(piece)[::-1]")),
-    felt("older-version", "a fetch of version 12 is answered in version 11", "X3",
-         edited(server, "_encoded", "(api, version,",
-                "(api, 11 if (api, version) == (1, 12) else version,")),
+    *told("connections"),
     felt("offered-not-answered", "JoinGroup 6 to 9 are offered, and close the connection", "X3",
          Patch(server, "APIS", {**APIS, 11: replace(APIS[11], newest=5)})),
     felt("cut-request-left", "half a request of a cut connection precedes those of the next", "X1 C1",
@@ -124,24 +114,6 @@ MUTANTS: Final = (
          edited(Server, "_answer", "Reply()", 'type("Noted", (Reply,), {"connection": connection})()'),
          wrapped(Reply, "send", _send_noted),
          wrapped(Watchers, "_try", _tried_unless_cut)),
-    felt("cut-stays-open", "a cut connection is never closed", "C1",
-         edited(Server, "_end", "self._open.pop(connection, None)", "pass",
-                "connection.close()", "pass")),
-    felt("quota-ignored", "nobody is above a quota", "Q1",
-         edited(Quotas, "throttle_ms", "max(0, round((paid - now) * 1000))", "0")),
-    felt("throttle-untold", "who is held up is not told so", "Q1",
-         edited(Server, "_answer", "if throttle_ms:", "if False:")),
-    felt("throttle-not-kept", "who is told a throttle time is not held up", "Q1",
-         edited(Server, "_answer", "self._ended.wait(throttle_ms / 1000)", "pass")),
-    felt("throttle-too-long", "who is told a throttle time is held up for four times as long", "Q1",
-         edited(Server, "_answer", "throttle_ms / 1000", "throttle_ms / 250")),
     felt("handled-ahead", "requests are handled as they come; the answers alone wait for those before them", "X2",
          Patch(Server, "_answer", _handled_ahead)),
-    felt("unknown-is-out-of-range", "a partition that is not there is told as an offset that is not", "X4",
-         edited(Gatekeeper, "refuses", "else Error.UNKNOWN_TOPIC_OR_PARTITION", "else Error.OFFSET_OUT_OF_RANGE")),
-    felt("wrong-error", "an offset out of range is UNKNOWN_SERVER_ERROR", "F6 D1",
-         edited(data_requests, "code_of", "error.value",
-                "(Error.UNKNOWN_SERVER_ERROR if error is Error.OFFSET_OUT_OF_RANGE else error).value")),
-    felt("part-left-out", "an answer leaves out the last of several partitions", "X4",
-         edited(data_requests, "grouped", "in entries]", "in entries[: max(len(entries) - 1, 1)]]")),
 )  # fmt: skip

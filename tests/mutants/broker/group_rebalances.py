@@ -4,11 +4,10 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from mutants.broker.client_visible_mutant import felt, handled, later, never
+from mutants.broker.client_visible_mutant import felt, later, never, told
 from purgatorio_broker.delayed_group import DelayedJoin, InitialDelayedJoin
 from purgatorio_broker.group import Group, GroupState, Member
 from purgatorio_broker.group_coordinator import GroupCoordinator
-from purgatorio_broker.network import group_requests
 from purgatorio_stress.mutant.patch import Patch, edited, wrapped
 
 _JOINED_S: Final[dict[str, float]] = {}
@@ -98,68 +97,26 @@ def _waits_as_asked_before(
 
 
 MUTANTS: Final = (
-    felt("same-generation", "a rebalance does not raise the generation", "G2 G3",
-         edited(Group, "next_generation", "self._generation.get() + 1", "max(self._generation.get(), 1)")),
-    felt("generation-jumps", "a rebalance raises the generation by two", "G3",
-         edited(Group, "next_generation", "+ 1", "+ 2")),
-    felt("heartbeat-silent", "heartbeats do not tell of a rebalance", "G3",
-         edited(GroupCoordinator, "heartbeat", "Error.REBALANCE_IN_PROGRESS if", "Error.NONE if")),
-    felt("join-not-waiting", "a rebalance ends with the first join", "G4",
-         edited(Group, "all_have_joined", "not self._pending.get() and all(", "any(")),
+    *told("group_rebalances"),
     felt("join-waits-on", "a rebalance ends at its time-out only", "G4",
          Patch(DelayedJoin, "try_complete", never)),
-    felt("absent-member-stays", "who did not rejoin stays a member", "G6",
-         edited(GroupCoordinator, "_end_rebalance", "self._remove(group, member)", "pass")),
     felt("rebalance-late", "a rebalance waits a second longer than its time-out", "G6",
          _joins_within("timeout_ms + 1000")),
     felt("rebalance-early", "a rebalance waits half its time-out", "G6", _joins_within("timeout_ms // 2")),
-    felt("leave-unseen-in-rebalance", "a member that leaves while a rebalance waits for it is waited for", "G4",
-         edited(GroupCoordinator, "_drop", "group.state() is GroupState.PREPARING", "False")),
-    felt("expected-unseen", "a rebalance goes on waiting for somebody who was given an id and has left", "G4",
-         edited(GroupCoordinator, "_drop_pending", "group.state() is GroupState.PREPARING", "False")),
-    felt("shortest-rebalance", "a rebalance lasts as long as the shortest of its members' time-outs", "G6",
-         edited(Group, "rebalance_timeout_ms", "max(", "min(")),
-    felt("rejoin-rebalances", "a follower that joins a stable group again starts a rebalance", "G3",
-         edited(GroupCoordinator, "_rejoin", "member.id != group.leader()", "False")),
     felt("expected-not-awaited", "a rebalance does not wait for who was given an id", "G4",
          edited(Group, "all_have_joined", "not self._pending.get() and ", "")),
-    felt("change-unheard", "a follower that joins again with another subscription is told the same generation",
-         "G3",
-         edited(GroupCoordinator, "_rejoin", "if settled and not changed:", "if settled:")),
-    felt("rejoin-unsynced-rebalances", "who joins again before the leader has synced begins a rebalance", "G3",
-         edited(GroupCoordinator, "_rejoin", "group.state() is GroupState.COMPLETING or (", "False or (")),
-    felt("leave-together-unseen", "a rebalance goes on waiting for members that leave by one request", "G4",
-         edited(group_requests, "_leave", "    return node.groups.leave(",
-                """    if len(fields.entries("members")) > 1 and group.state() is GroupState.PREPARING:
-        with group.lock:
-            node.groups._remove(group, group.get(member))
-        return Error.NONE
-    return node.groups.leave(""")),
     felt("longest-time-out-overflows", "a rebalance does not wait where its time-out is the longest that there is",
          "G4 G6",
          _joins_within("timeout_ms if timeout_ms + 5000 < 1 << 31 else 0")),
     felt("join-puts-off", "each join of a rebalance begins its time-out anew", "G6",
          wrapped(GroupCoordinator, "join", _join_puts_off),
          wrapped(GroupCoordinator, "_end_rebalance", _ends_later)),
-    felt("nobody-rejoined-goes-on", "a rebalance that nobody has joined by its time-out never ends", "G6",
-         edited(GroupCoordinator, "_end_rebalance", "if group.state() is GroupState.DEAD:",
-                "if group.state() is GroupState.DEAD or nobody:",
-                "for member in group.members():\n        if member.awaiting_join is None and",
-                "members = group.members()\n"
-                "    nobody = bool(members) and all(one.awaiting_join is None for one in members)\n"
-                "    for member in () if nobody else members:\n        if member.awaiting_join is None and")),
-    felt("expected-left-alone", "who was given an id and leaves together with others is expected still", "G4 G8",
-         handled(group_requests.leave_group, "_leave(node, fields, member, instance, refused)",
-                 "_leave(node, fields, member, instance, refused) if len(leaving) == 1 or"
-                 " not node.groups.group(fields.text('group_id')).is_pending(member) else Error.NONE")),
     felt("ended-rebalance-again", "a rebalance that was over in time begins again at its time-out", "G3",
          wrapped(GroupCoordinator, "_wait_for_joins", _waits_once_more)),
     felt("former-time-out-ends-the-next", "the time-out of a rebalance that was over in time ends the next one",
          "G6",
          wrapped(DelayedJoin, "__init__", _join_noted),
          wrapped(GroupCoordinator, "_wait_for_joins", _joins_time_out_anyway)),
-    felt("sync-waits-in-rebalance", "a sync waits in a rebalance, and is not told of it", "G3 X1",
-         edited(GroupCoordinator, "sync", "group.state() is GroupState.PREPARING", "False")),
     felt("time-out-of-the-others",
          "the rebalance that a newcomer begins lasts as long as the others asked for, though it asked for longer",
          "G4 G6",

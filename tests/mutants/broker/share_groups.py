@@ -2,85 +2,17 @@
 
 from typing import Final
 
-from mutants.broker.client_visible_mutant import felt, handled, nothing
-from purgatorio_broker.delayed_share_fetch import DelayedShareFetch
-from purgatorio_broker.network import share_requests
+from mutants.broker.client_visible_mutant import felt, nothing, told
 from purgatorio_broker.network.shares import Shares
-from purgatorio_broker.share_fetches import ShareFetches
 from purgatorio_broker.share_partition import SharePartition
-from purgatorio_stress.mutant.patch import Patch, edited
+from purgatorio_stress.mutant.patch import Patch
 
 MUTANTS: Final = (
+    *told("share_groups"),
     felt("share-append-wakes-nobody", "an append checks nobody who waits in a share fetch", "S2",
          Patch(Shares, "_moved", lambda self, partition: 0)),
-    felt("share-never-waits", "a share fetch is answered at once, whatever there is", "S1",
-         edited(DelayedShareFetch, "_complete_if_enough", ">= self._params.min_bytes", ">= 0")),
-    felt("share-waits-twice", "a share fetch waits for twice its max_wait", "S1",
-         handled(share_requests.share_fetch, 'FetchParams(fields.ms("max_wait")',
-                 'FetchParams(2 * fields.ms("max_wait")')),
-    felt("share-waits-unasked", "a share fetch with max_wait 0 waits for a second", "S2",
-         handled(share_requests.share_fetch, 'FetchParams(fields.ms("max_wait")',
-                 'FetchParams(fields.ms("max_wait") or 1000')),
-    felt("share-acquired-twice", "what a member has acquired is given to others too", "S3",
-         edited(SharePartition, "acquire", "and not found.done and not found.member", "and not found.done"),
-         edited(SharePartition, "_next", "and not records[o].member", "")),
-    felt("share-count-stays", "a record that is delivered again has the delivery count of the first time", "S3",
-         edited(SharePartition, "acquire", "before[offset].deliveries + 1", "before[offset].deliveries")),
-    felt("share-part-without-records",
-         "of a batch that is given in parts the records come with the first part alone", "S3",
-         edited(share_requests, "_whole", "one.offset >= first and first_offset(one) <= last",
-                "first_offset(one) >= first")),
-    felt("share-accepted-again", "what was accepted is given out again", "S4",
-         edited(SharePartition, "acknowledge", "how is not Acknowledgement.RELEASE",
-                "how is Acknowledgement.REJECT")),
-    felt("share-rejected-again", "what was rejected is given out again", "S4",
-         edited(SharePartition, "acknowledge", "how is not Acknowledgement.RELEASE",
-                "how is Acknowledgement.ACCEPT")),
-    felt("share-released-kept", "what a member releases is given to nobody again", "S5",
-         edited(SharePartition, "acknowledge", "done=how is not Acknowledgement.RELEASE", "done=True")),
-    felt("share-first-type-of-all", "where an acknowledgement has a type for each record, all have the first one",
-         "S5",
-         edited(share_requests, "_said", "kinds * count if len(kinds) == 1 else kinds", "kinds[:1] * count")),
-    felt("share-said-with-a-fetch-lost", "what is acknowledged with a share fetch is not looked at", "S4 S5",
-         handled(share_requests.share_fetch, "errors = _acknowledge(node, group, member, asked)", "errors = {}")),
-    felt("share-anybody-acknowledges", "a member may acknowledge what another has acquired", "S6",
-         edited(Shares, "acknowledge", "record.member == member_id", "record.member"),
-         edited(SharePartition, "acknowledge", "records[offset].member == member", "records[offset].member")),
-    felt("share-released-acknowledged", "a member may acknowledge what it has released", "S6",
-         edited(Shares, "acknowledge", "return Error.INVALID_RECORD_STATE",
-                "free = all(record is not None and not record.member for record in held)\n"
-                "        return Error.NONE if free else Error.INVALID_RECORD_STATE")),
-    felt("share-lock-wakes-nobody", "the end of an acquisition lock wakes nobody", "S7",
-         edited(SharePartition, "_expire", "if held and can_acquire:", "if not can_acquire:")),
-    felt("share-lock-never-over", "acquisition locks are never over", "S7",
-         edited(SharePartition, "acquire", "self._timer.add(lock)", "pass")),
-    felt("share-lock-short", "acquisition locks are over after half of their time", "S7",
-         edited(SharePartition, "acquire", "ActionTask(self._limits.lock_ms",
-                "ActionTask(self._limits.lock_ms // 2")),
-    felt("share-lock-cancelled-in-part",
-         "whoever acknowledges a part of what it has acquired may keep the rest for ever", "S7",
-         edited(SharePartition, "_give_back",
-                "if lock is not None and all(other.lock is not lock for other in records.values()):",
-                "if lock is not None:")),
-    felt("share-former-lock-frees", "a lock frees what its member has released and another has acquired since",
-         "S7 S3",
-         edited(SharePartition, "_expire", "(record.member, record.deliveries) == (member, deliveries)",
-                "record.member")),
     felt("share-end-frees-nothing", "what a share session held stays locked when it ends", "S8",
          Patch(SharePartition, "release_member", lambda self, member: 0)),
-    felt("share-end-frees-one-partition", "the end of a share session frees what it held of one partition alone",
-         "S8",
-         edited(ShareFetches, "close_session", "for share in self._shares", "for share in self._shares[:1]")),
     felt("share-cut-unseen", "a share session does not end with its connection", "S8",
          Patch(Shares, "cut", nothing)),
-    felt("share-without-end", "a record is given out any number of times", "S3",
-         edited(SharePartition, "_give_back", "record.deliveries >= self._limits.max_deliveries", "False")),
-    felt("share-any-epoch", "a share session takes requests in any order", "S9",
-         edited(Shares, "session", "if epoch != session.next:", "if epoch < 0:")),
-    felt("share-refusal-counts", "a request of a share session that is refused counts as one", "S9",
-         edited(Shares, "session", "return ErrorCode.invalid_share_session_epoch\n        session.next",
-                "session.next += 1\n            return ErrorCode.invalid_share_session_epoch\n        session.next")),
-    felt("share-session-made-up", "who names a share session that is not there is given one", "S9",
-         edited(Shares, "session", "return ErrorCode.share_session_not_found",
-                "session = group.sessions[member_id] = Session(connection, {}, epoch)")),
 )  # fmt: skip

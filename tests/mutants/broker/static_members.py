@@ -3,13 +3,12 @@
 from collections.abc import Callable
 from typing import Final
 
-from mutants.broker.client_visible_mutant import felt
+from mutants.broker.client_visible_mutant import felt, told
 from purgatorio_broker import group_coordinator
 from purgatorio_broker.error import Error
 from purgatorio_broker.group import Group, JoinCallback, JoinResult, Member
 from purgatorio_broker.group_coordinator import GroupCoordinator
-from purgatorio_broker.network import group_requests
-from purgatorio_stress.mutant.patch import edited, wrapped
+from purgatorio_stress.mutant.patch import wrapped
 
 _NEWEST: Final[dict[str, str]] = {}
 
@@ -79,60 +78,10 @@ def _fails_for_a_former_name(
 
 
 MUTANTS: Final = (
-    felt("static-return-rebalances", "a static member that comes back starts a rebalance", "G11",
-         edited(GroupCoordinator, "_replace", "group.protocol() == before", "False")),
-    felt("absent-static-out", "a static member that does not rejoin is out at the rebalance time-out", "G11",
-         edited(GroupCoordinator, "_end_rebalance", " and not member.instance", "")),
-    felt("static-return-unassigned", "a static member that comes back has no assignment", "G11",
-         edited(Group, "swap", "[new if", '[replace(new, assignment=b"") if')),
+    *told("static_members"),
     felt("names-of-all-groups", "static members of two groups with one name fence each other", "G11",
          wrapped(Group, "put", _put_noted),
          wrapped(group_coordinator, "_fenced", _fenced_by_any_group)),
-    felt("static-leaves-quietly", "a static member that leaves starts no rebalance", "G8 G11",
-         edited(GroupCoordinator, "_drop", "else:", "elif member is None or not member.instance:")),
-    felt("replaced-waits", "what waits of a static member's former id is not answered as it comes back", "G11 X1",
-         edited(GroupCoordinator, "_replace", "self._answer_waiting(group, old, Error.FENCED_INSTANCE_ID)",
-                "pass")),
-    felt("replaced-unsynced", "a static member that comes back before the leader has synced begins no rebalance",
-         "G11",
-         edited(GroupCoordinator, "_replace", "is GroupState.STABLE and", "is not GroupState.PREPARING and")),
-    felt("fenced-commit-unknown", "a commit by the former id of a static member is that of an unknown one", "G11",
-         edited(GroupCoordinator, "commit", "generation, instance, member_id)", 'generation, "", member_id)')),
-    felt("leave-by-name-unknown", "a static member cannot leave by its instance id alone", "G8",
-         edited(group_requests, "_leave", "static.id if static is not None else member", "member")),
-    felt("lost-protocol-kept",
-         "a static member that comes back without the group's protocol is told it all the same", "G11",
-         edited(GroupCoordinator, "_replace", "group.protocol() == before", "True")),
-    felt("static-rejoin-in-vain",
-         "a rebalance that no static member has joined by its time-out lasts until the next, whoever joins", "G4",
-         edited(GroupCoordinator, "_end_rebalance", "self._wait_for_joins(group, group.rebalance_timeout_ms())",
-                "self._wait_initially(group, group.rebalance_timeout_ms(), 0)")),
-    felt("static-out-with-the-others", "static members are out as well where nobody has rejoined in time", "G11",
-         edited(GroupCoordinator, "_end_rebalance",
-                "for member in group.members():\n        if member.awaiting_join is None and not member.instance",
-                "nobody = all(one.awaiting_join is None for one in group.members())\n"
-                "    for member in group.members():\n"
-                "        if member.awaiting_join is None and (nobody or not member.instance)")),
-    felt("static-session-kept",
-         "a static member that comes back with another session time-out keeps the one that it had", "G7",
-         edited(GroupCoordinator, "join", "id=self._new_id(), session_timeout_ms=session_timeout_ms,",
-                "id=self._new_id(),")),
-    felt("static-return-unseen", "a rebalance goes on waiting where a static member that is back was the last",
-         "G4",
-         edited(GroupCoordinator, "join", "if group.state() is GroupState.PREPARING:",
-                "if group.state() is GroupState.PREPARING and (static is None or member_id):")),
-    felt("static-leader-unheard", "a static leader that joins again by its id is told the same generation", "G3",
-         edited(GroupCoordinator, "_rejoin", "member.id != group.leader()",
-                "(member.id != group.leader() or member.instance)")),
-    felt("static-rejoin-rebalances",
-         "a static follower that joins a stable group again by its id starts a rebalance", "G3",
-         edited(GroupCoordinator, "_rejoin", "group.state() is GroupState.STABLE and",
-                "group.state() is GroupState.STABLE and not member.instance and")),
-    felt("static-leave-unseen", "a rebalance goes on waiting for a static member that has left", "G4",
-         edited(GroupCoordinator, "_drop", "if group.state() is GroupState.PREPARING:",
-                "if group.state() is GroupState.PREPARING and member is not None and member.instance:\n"
-                "        return\n"
-                "    if group.state() is GroupState.PREPARING:")),
     felt("name-outlives-the-leaving", "a static member that has left is unknown by its name for ever", "G11",
          wrapped(GroupCoordinator, "leave", _left_but_for_its_name),
          wrapped(GroupCoordinator, "join", _joined_unless_former)),

@@ -2,10 +2,9 @@
 
 from typing import Final
 
-from mutants.broker.client_visible_mutant import felt, nothing
+from mutants.broker.client_visible_mutant import felt, nothing, told
 from purgatorio.delayed.purgatory import Purgatory
 from purgatorio.delayed.watchers import Watchers
-from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_stress.mutant.patch import Patch, edited
 
 
@@ -14,6 +13,7 @@ def _armed(delay_ms: str) -> Patch:
 
 
 MUTANTS: Final = (
+    *told("waiting"),
     felt("late-timer", "every time-out is a second late", "F2 M5 G1 G6 G7", _armed("operation.delay_ms + 1000")),
     felt("early-timer", "every time-out comes after half its time", "F1 M5 G1 G6 G7",
          _armed("operation.delay_ms // 2")),
@@ -21,13 +21,6 @@ MUTANTS: Final = (
     felt("time-outs-rounded-up", "a time-out comes at the next half second", "F2 G1",
          _armed("-(-operation.delay_ms // 500) * 500")),
     felt("eight-seconds-at-most", "no time-out is longer than 8 s", "F1", _armed("min(operation.delay_ms, 8000)")),
-    felt("first-key-only", "an operation is watched under its first key only", "F3 F7",
-         edited(Purgatory, "try_complete_else_watch", "register(operation, keys,",
-                "register(operation, keys[:1],")),
-    felt("first-waiter-only", "an event completes one operation of a key, and leaves the others", "F3 F7 F8",
-         edited(Watchers, "try_complete_watched", "completed += 1", "completed += 1; break")),
     felt("purge-forgets", "what clears a key's list of what is over clears it of who waits", "F3",
          edited(Watchers, "purge_completed", "node.item.is_completed() and ", "")),
-    felt("one-check-a-request", "an append to two partitions checks one of them", "F3 F7",
-         edited(ReplicaManager, "_check_later", "self.actions.add", "self.actions.size() or self.actions.add")),
 )  # fmt: skip

@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
+from mutants.diffs import diffs
 from purgatorio_spec.known_bugs import KNOWN_BUGS
 from purgatorio_stress.mutant.patch import Bug, Memory, Patch
 
@@ -66,3 +68,14 @@ def known(
         interleaving,
         memory,
     )
+
+
+def told(subject: str) -> list[Mutant]:
+    """The mutants that only change words: diffs in the file of this name, with the number and the scenario."""
+    found = []
+    for diff in diffs(Path(__file__).parent / f"{subject}.txt"):
+        patches = (change.patch("purgatorio") for change in diff.changes)
+        dialect = "locked" if "locked" in diff.says else "pending-flag"
+        races = "interleaving" in diff.says
+        found.append(known(int(diff.name), diff.what, *patches, dialect=dialect, interleaving=races))
+    return found

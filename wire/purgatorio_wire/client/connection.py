@@ -32,30 +32,30 @@ API_KEYS: Final[Mapping[str, int]] = {name: key for key, name in API_NAMES.items
 CLIENT: Final = "purgatorio-wire"
 MOST_UNASKED: Final = 100
 MOST_BYTES: Final = 256 << 20
-"""More from one connection is not read."""
+"""The maximum number of bytes that are read from one connection."""
 CONNECT_SECONDS: Final = 10.0
 PATIENCE_SECONDS: Final = 6.0
-"""An answer is waited for so much longer than its request may wait."""
+"""The additional time to wait for a response, after the wait that the request allows."""
 LEAST_SECONDS: Final = 10.0
 REBALANCE_SECONDS: Final = 40.0
-"""A join or a sync waits as long as other members ask for."""
+"""The time to wait for the response to a join or a sync, which may wait for other members."""
 HALF: Final = (64).to_bytes(4) + bytes(16)
-"""A frame that is cut short."""
+"""The beginning of a frame."""
 
 
 class NoAnswer(Exception):
-    """A request was not answered: the connection ended, or the time that a scene gives it."""
+    """A request has no response: the connection ended, or the time for the response."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a broker listens, and how it is spoken to."""
+    """The address of a broker, and the TLS settings."""
 
     host: str
     port: int
     tls: ssl.SSLContext | None = None
     named: str | None = None
-    """Whose certificate it must be."""
+    """The host name that the certificate must have."""
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
@@ -63,7 +63,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Got:
-    """An answer: when it was there, and its fields under Kafka's own names; None of what cannot be read."""
+    """A response: the time at which it was read, and its fields with Kafka's names. None if it cannot be decoded."""
 
     t: int
     body: Mapping[str, object] | None
@@ -71,7 +71,7 @@ class Got:
 
 @dataclass(slots=True, eq=False)
 class Sent:
-    """A request on its way: `answer` is done when it is answered, and fails with `NoAnswer` when it cannot be."""
+    """A sent request. `answer` has the response when it comes, or raises `NoAnswer` at the end of the connection."""
 
     i: int
     t: int
@@ -80,13 +80,13 @@ class Sent:
     corr: int
     answer: asyncio.Future[Got]
     patience_s: float
-    """How long a scene waits for the answer."""
+    """The time that a scene waits for the response."""
 
     def __await__(self) -> Generator[object, None, Got]:
         return self.within(self.patience_s).__await__()
 
     async def within(self, seconds: float) -> Got:
-        """The answer. NoAnswer where there is none by then; the request stays asked."""
+        """Wait for the response. Raises NoAnswer after `seconds`. A later response is still recorded."""
         await asyncio.wait((self.answer,), timeout=seconds)
         if not self.answer.done():
             raise NoAnswer(f"{self.api} was not answered in {seconds:g} s")
@@ -102,7 +102,7 @@ class Connection(asyncio.Protocol):
     recorder: Recorder
     closed: bool = False
     client: str = CLIENT
-    """Who it says that it is, by which a broker has quotas."""
+    """The client id, which selects the broker's quota."""
     _transport: asyncio.Transport | None = None
     _frames: Frames = field(default_factory=Frames)
     _pending: dict[int, Sent] = field(default_factory=dict)
@@ -129,18 +129,18 @@ class Connection(asyncio.Protocol):
             self._end("us", f"no frames: {broken}")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Of the loop: the peer closed, or the way to it broke."""
+        """Called by the event loop: the peer closed the connection, or the network failed."""
         self._end("peer", "" if exc is None else str(exc))
 
     def send(self, api: str, version: int, values: Mapping[str, object], *, answered: bool = True) -> Sent:
-        """Send a request. `answered`: an answer is owed (acks 0 is owed none).
+        """Send a request. `answered`: a response is due (not for acks 0).
 
-        NoAnswer where the connection has ended.
+        Raises NoAnswer if the connection has ended.
         """
         if self.closed or self._transport is None:
             raise NoAnswer(f"{self.name} has ended")
         key = API_KEYS[api]
-        # The loader by number cannot say which request it is.
+        # `entity_of` has no static type for each request.
         request = cast(RequestPayload, entity_of(key, version, EntityType.request, values))
         corr, self._next = self._next, self._next + 1
         payload = framed(request_payload(request, corr, self.client))
@@ -158,12 +158,12 @@ class Connection(asyncio.Protocol):
         return sent
 
     def read_no_more(self) -> None:
-        """Take no answers from now on: those that come fill the buffers between."""
+        """Stop reading. Later responses fill the buffers of the network."""
         if self._transport is not None and not self.closed:
             self._transport.pause_reading()
 
     def send_half(self) -> None:
-        """Send the beginning of a request, of which nothing more comes."""
+        """Send only the beginning of a request."""
         if self._transport is not None and not self.closed:
             self._transport.write(HALF)
 
@@ -219,7 +219,7 @@ def _patience_s(api: str, body: Mapping[str, object]) -> float:
 
 
 def _seen(future: asyncio.Future[Got]) -> None:
-    """Nobody need wait for an answer: the record has it."""
+    """Mark the exception of a response as handled, because a scene may not wait for it. The record has it."""
     if not future.cancelled():
         future.exception()
 
@@ -227,10 +227,10 @@ def _seen(future: asyncio.Future[Got]) -> None:
 async def connect(
     address: Address, name: str, scene: str, recorder: Recorder, client: str = CLIENT
 ) -> Connection:
-    """A new connection. NoAnswer where it cannot be made, with the reason in the record."""
+    """Open a connection. If this fails, record the reason and raise NoAnswer."""
     loop = asyncio.get_running_loop()
     try:
-        # Not `wait_for`, which continues where it is cancelled just as the connection is there.
+        # `wait_for` is not used, because it ignores a cancel that comes together with the connection.
         async with asyncio.timeout(CONNECT_SECONDS):
             _, made = await loop.create_connection(
                 lambda: Connection(name, scene, recorder, client=client),

@@ -18,12 +18,12 @@ BEAT_SECONDS: Final = 0.005
 PROBE_SECONDS: Final = 0.05
 CATCH_UP_NS: Final = 1_000_000_000
 RECENT: Final = 100
-"""Records that are `recently`: five seconds of them."""
+"""The number of records that `recent_ns` uses, about five seconds."""
 
 
 @dataclass(slots=True)
 class Control:
-    """Measures until it is cancelled."""
+    """Measures lateness and round trips until it is cancelled."""
 
     address: Address
     recorder: Recorder
@@ -36,14 +36,14 @@ class Control:
             group.create_task(self._probe())
 
     async def caught_up(self) -> None:
-        """Wait, though not for ever, until all is measured up to now: what ended as the machine stood still is not
-        to be judged without that."""
+        """Wait until the measurements reach the present time, at most CATCH_UP_NS. A scene that ended during a pause of
+        the machine must be judged with the measurement of this pause."""
         now = self.recorder.now()
         while self._t <= now and self.recorder.now() < now + CATCH_UP_NS:
             await asyncio.sleep(BEAT_SECONDS)
 
     def recent_ns(self) -> int:
-        """What the machine added lately, at its worst: own lateness and a round trip."""
+        """The worst recent lateness of the event loop plus the worst recent round trip, in ns."""
         lately = self.recorder.by_scene[""][-RECENT:]
         control = [event for event in lately if event.ev == "control"]
         late = max((event.late_ns or 0 for event in control), default=0)
@@ -58,7 +58,7 @@ class Control:
             self._late_ns = max(self._late_ns, late)
 
     async def _probe(self) -> None:
-        # Its own recorder: probes are no requests of a scene.
+        # A separate recorder, because probes are no requests of a scene.
         silent = Recorder(clock=self.recorder.now)
         connection: Connection | None = None
         self._t = self.recorder.now()
@@ -76,7 +76,7 @@ class Control:
             await asyncio.sleep(PROBE_SECONDS)
 
     def _record(self, rtt_ns: int) -> None:
-        """What was measured since the last record, without a gap between two."""
+        """Record the measurements since the last record. Consecutive windows have no gap."""
         t_from, self._t = self._t, self.recorder.now()
         late, self._late_ns = self._late_ns, 0
         t_from = min(t_from, self._t - rtt_ns)

@@ -10,19 +10,19 @@ import struct
 from typing import Final
 
 MAX_FRAME_BYTES: Final = 16 << 20
-"""A longer frame is refused. No response to our requests comes near it."""
+"""The maximum length of a frame. The responses to Purgatorio's requests are much shorter."""
 
 _LENGTH: Final = struct.Struct(">i")
 
 
 class FrameBroken(ValueError):
-    """The bytes of a peer are no frames: what was read, and what might have been there instead."""
+    """The bytes of a peer are no frames. The text has the length, and the probable protocol."""
 
 
 class Frames:
-    """Puts frames together from pieces of a stream, one byte or many at a time. For one reader.
+    """Assembles frames from pieces of a stream of any size. For one reader.
 
-    Holds at most one frame that is not whole, so `most_bytes` and one piece are all that it keeps.
+    It stores at most one incomplete frame, so at most `most_bytes` and one piece.
     """
 
     def __init__(self, most_bytes: int = MAX_FRAME_BYTES) -> None:
@@ -31,11 +31,11 @@ class Frames:
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of a frame that is not whole yet."""
+        """The number of stored bytes of an incomplete frame."""
         return len(self._held)
 
     def feed(self, piece: bytes) -> list[bytes]:
-        """The frames that this piece completes, without their lengths. FrameBroken where there can be none."""
+        """The frames that this piece completes, without their lengths. Raises FrameBroken for an invalid length."""
         self._held += piece
         whole: list[bytes] = []
         at = 0

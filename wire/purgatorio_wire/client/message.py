@@ -32,23 +32,23 @@ from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 from purgatorio_wire.client.record_batch import batches
 
 API_NAMES: Final[Mapping[int, str]] = api_key_map
-"""What an API is called, by its key: `fetch`, `join_group`, ..."""
+"""The name of each API by its key: `fetch`, `join_group`, ..."""
 
 Plain = dict[str, object]
 E = TypeVar("E", bound=Entity)
 
 
 class MessageBroken(ValueError):
-    """A payload that is no message of the API and version that it should be."""
+    """The payload is no message of the expected API and version."""
 
 
 class NewerMessage(MessageBroken):
-    """An error code or a tagged field that is newer than the library: nothing is wrong with the peer."""
+    """The message has an error code or a tagged field that is newer than the library. This is no fault of the peer."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestHead:
-    """What a request says before its body."""
+    """The header of a request."""
 
     api: int
     version: int
@@ -58,7 +58,7 @@ class RequestHead:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as it was read: its head, and the typed body of that version."""
+    """A decoded request: its header, and the typed body of its version."""
 
     head: RequestHead
     body: RequestPayload
@@ -66,7 +66,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response as it was read. `left`: the number of bytes after the body, 0 in a valid response."""
+    """A decoded response. `left`: the number of bytes after the body, 0 in a valid response."""
 
     correlation: int
     body: ResponsePayload
@@ -74,7 +74,7 @@ class Answer:
 
 
 def versions_of(api: int) -> range:
-    """The versions of an API that can be spoken here; none where the API is not known."""
+    """The supported versions of an API. Empty for an unknown API."""
     known = [
         version
         for version, kinds in schema_name_map.get(api_key_map.get(api, ""), {}).items()
@@ -84,7 +84,7 @@ def versions_of(api: int) -> range:
 
 
 def request_payload(request: RequestPayload, correlation: int, client: str | None) -> bytes:
-    """A request with its header; `frame.framed` puts the length in front."""
+    """A request with its header. `frame.framed` adds the length."""
     with io.BytesIO() as out:
         header = request.__header_schema__(
             request_api_key=request.__api_key__,
@@ -98,7 +98,7 @@ def request_payload(request: RequestPayload, correlation: int, client: str | Non
 
 
 def answer_payload(answer: ResponsePayload, correlation: int) -> bytes:
-    """An answer with its header, for who answers."""
+    """A response with its header, for a broker."""
     with io.BytesIO() as out:
         _write(out, answer.__header_schema__(correlation_id=i32(correlation)))
         _write(out, answer)
@@ -106,7 +106,7 @@ def answer_payload(answer: ResponsePayload, correlation: int) -> bytes:
 
 
 def read_request_head(payload: bytes) -> RequestHead:
-    """The head alone, which a broker can read of every version; MessageBroken where it cannot."""
+    """The header, which has one format in all versions. Raises MessageBroken if it is invalid."""
     header, _ = _read(RequestHeader1, payload, 0)
     return RequestHead(
         header.request_api_key, header.request_api_version, header.correlation_id, header.client_id
@@ -114,7 +114,7 @@ def read_request_head(payload: bytes) -> RequestHead:
 
 
 def read_request(payload: bytes) -> Request:
-    """A request, for who answers. MessageBroken where the API or version is not known or the bytes do not fit."""
+    """Decode a request, for a broker. Raises MessageBroken for an unknown API or version, or invalid bytes."""
     head = read_request_head(payload)
     try:
         schema = _schema(head.api, head.version, EntityType.request)
@@ -126,7 +126,7 @@ def read_request(payload: bytes) -> Request:
 
 
 def read_answer(api: int, version: int, payload: bytes) -> Answer:
-    """An answer to a request of this API and version. MessageBroken where the bytes do not fit."""
+    """Decode a response to a request of this API and version. Raises MessageBroken for invalid bytes."""
     schema = _schema(api, version, EntityType.response)
     header, size = _read(cast(type[Entity], schema.__header_schema__), payload, 0)
     body, used = _read(schema, payload, size)
@@ -135,7 +135,7 @@ def read_answer(api: int, version: int, payload: bytes) -> Answer:
 
 
 def plain(entity: object) -> Plain:
-    """A typed message as JSON values, under Kafka's names. Batches become offsets, counts and sizes."""
+    """A typed message as JSON values with Kafka's names. Batches become offsets, counts and sizes."""
     out: Plain = {}
     for name, called, convert in _readers(cast(type[Entity], type(entity))):
         value = getattr(entity, name)
@@ -144,8 +144,8 @@ def plain(entity: object) -> Plain:
 
 
 def entity_of(api: int, version: int, kind: EntityType, values: Mapping[str, object]) -> Entity:
-    """The typed request or answer (`kind`) of these plain values. What the version does not know is left out; a value
-    that it wants and that was not given is its default, or empty."""
+    """The typed request or response (`kind`) with these plain values. Fields that the version does not have are left
+    out. A missing value is the default, or empty."""
     return _build(_schema(api, version, kind), values)
 
 
@@ -157,7 +157,7 @@ def _schema(api: int, version: int, kind: EntityType) -> type[RequestPayload] | 
 
 @cache
 def _fields(schema: type[Entity]) -> tuple[tuple[str, str, type[Entity] | None], ...]:
-    """Name, Kafka's type (`entity` for a nested one, `[]` in front of arrays) and the nested type of each field."""
+    """Each field's name, Kafka type (`entity` for a nested type, with the prefix `[]` for arrays) and nested type."""
     hints = get_type_hints(schema)
     found: list[tuple[str, str, type[Entity] | None]] = []
     for one in dataclasses.fields(schema):
@@ -192,7 +192,7 @@ _EMPTY: Final[dict[str, object]] = {
     "timedelta_i64": i64Timedelta.parse(datetime.timedelta(0)),
 }  # fmt: skip
 Convert = Callable[[Any], object]
-"""From a value that is not None: which type it has, the field's Kafka type says."""
+"""Converts a value that is not None. The field's Kafka type determines its type."""
 _TO_PLAIN: Final[Mapping[str, Convert]] = {
     "entity": lambda value: plain(value),
     "error_code": lambda value: int(value.value),
@@ -220,7 +220,7 @@ def _of_each(convert: Convert) -> Convert:
 
 @cache
 def _readers(schema: type[Entity]) -> tuple[tuple[str, str, Convert], ...]:
-    """Of each field its name, what it is called in plain values, and how it becomes one."""
+    """Each field's name, its name in plain values, and the conversion to a plain value."""
     out: list[tuple[str, str, Convert]] = []
     for name, kind, _ in _fields(schema):
         convert = _TO_PLAIN.get(kind.removeprefix("[]"), _same)
@@ -230,7 +230,7 @@ def _readers(schema: type[Entity]) -> tuple[tuple[str, str, Convert], ...]:
 
 @cache
 def _builders(schema: type[Entity]) -> tuple[tuple[str, str, Convert, object], ...]:
-    """The same the other way round, with what a field is where nothing is given."""
+    """Each field's name, its name in plain values, the conversion from a plain value, and the default."""
     defaults = {one.name: one.default for one in dataclasses.fields(schema)}
     out: list[tuple[str, str, Convert, object]] = []
     for name, kind, nested in _fields(schema):
@@ -259,7 +259,7 @@ def _write(out: io.BytesIO, entity: Entity) -> None:
 
 
 def _read(schema: type[E], payload: bytes, offset: int) -> tuple[E, int]:
-    # The reader is compiled, and says what is wrong in several ways; a peer's bytes must end in none but ours.
+    # The reader raises several exceptions for invalid bytes. Callers get only MessageBroken.
     try:
         return entity_reader(schema)(payload, offset)
     except ValueError as broken:
@@ -267,7 +267,7 @@ def _read(schema: type[E], payload: bytes, offset: int) -> tuple[E, int]:
             raise NewerMessage(str(broken)) from broken
         raise MessageBroken(f"{schema.__name__} v{schema.__version__}: {broken}") from broken
     except KeyError as unknown:
-        # Unknown tagged fields are to be passed over; the library does not.
+        # The protocol requires to skip unknown tagged fields. The library raises KeyError instead.
         raise NewerMessage(f"{schema.__name__} v{schema.__version__}: {unknown}") from unknown
     except (SerialError, OverflowError, MemoryError, IndexError, TypeError) as broken:
         said = str(broken) or type(broken).__name__

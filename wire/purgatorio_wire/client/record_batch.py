@@ -28,18 +28,18 @@ _BEFORE_LENGTH_ENDS: Final = 12
 TRANSACTIONAL: Final = 0x10
 """The attribute of a batch that is part of a transaction."""
 CONTROL: Final = 0x20
-"""And of one that holds no records of anyone's, but the marker that ends it."""
+"""The attribute of a batch that has no client records, but the marker that ends a transaction."""
 _CRC_ENDS: Final = 21
 _GZIP: Final = 1
 """The codec, in the last byte of the attributes."""
 MOST_BATCHES: Final = 10_000
-"""More batches of one partition of one answer are not checked."""
+"""The maximum number of batches that are read of one partition in a response."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What a batch's head says: offset of its first and last record, how many records, its size in bytes, who wrote it,
-    whether in a transaction; and whether the checksum does not fit what is after it."""
+    """The header of a batch: the offsets of its first and last record, the number of records, the size in bytes, the
+    producer, and whether it is part of a transaction. `corrupt`: the checksum is wrong."""
 
     base: int
     last: int
@@ -62,7 +62,7 @@ def batch_of(
     values: Sequence[bytes], timestamp_ms: int = 0, written: Written = BY_NOBODY, attributes: int = 0,
     key: bytes | None = None,
 ) -> bytes:  # fmt: skip
-    """A batch of records with these values, without keys or with one for all, as a producer sends it."""
+    """A batch of records with these values, as a producer sends it. All records have the same key, or none."""
     at = TZAwareMicros.parse(datetime.datetime.fromtimestamp(timestamp_ms / 1000, datetime.UTC))
     records = tuple(
         Record(attributes=i8(0), timestamp=at, offset=i64(number), key=key, value=value, headers=())
@@ -81,12 +81,12 @@ def batch_of(
 def filler(
     size: int, records: int, timestamp_ms: int, written: Written = BY_NOBODY, attributes: int = 0
 ) -> bytes:
-    """A batch of so many records of `size` bytes."""
+    """A batch of `records` records of `size` bytes each."""
     return batch_of([b"." * size] * records, timestamp_ms, written, attributes)
 
 
 def compressed(batch: bytes) -> bytes:
-    """The same with its records packed by gzip, as a producer may send it."""
+    """The batch with its records compressed by gzip."""
     packed = gzip.compress(batch[_HEAD.size :], mtime=0)
     head = bytearray(batch[: _HEAD.size])
     head[8:_BEFORE_LENGTH_ENDS] = (_HEAD.size + len(packed) - _BEFORE_LENGTH_ENDS).to_bytes(4)
@@ -96,18 +96,18 @@ def compressed(batch: bytes) -> bytes:
 
 
 def spoilt(batch: bytes) -> bytes:
-    """The same with another last byte, as it comes from a bad wire or disk."""
+    """The batch with a changed last byte, so that its checksum is wrong."""
     return batch[:-1] + bytes((batch[-1] ^ 1,))
 
 
 def batch_bytes(size: int) -> int:
-    """How large a batch of one record of `size` bytes is."""
+    """The size in bytes of a batch of one record of `size` bytes."""
     return len(filler(size, 1, 0))
 
 
 def batches(data: bytes) -> list[Batch]:
-    """The whole batches in what a fetch or a produce carried; where there is but a part of one, that, of no records at
-    no offset."""
+    """The complete batches in the records of a fetch or a produce. If there is only a part of a batch: one `Batch`
+    without records and offset (-1)."""
     found: list[Batch] = []
     at = 0
     if 0 < len(data) < _HEAD.size:

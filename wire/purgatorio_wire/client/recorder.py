@@ -14,11 +14,11 @@ from typing import Final
 from purgatorio_wire.trace.record import MAX_EVENTS, Kind, WireEvent
 
 CONTROL: Final = ""
-"""The scene of events that belong to none."""
+"""The scene name of events without a scene."""
 
 
 class Recorder:
-    """Numbers events and keeps them by scene. Above the format's bound events are counted in `dropped` only."""
+    """Numbers events and stores them by scene. Events above the limit of the format are only counted in `dropped`."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class Recorder:
         self.dropped = 0
         self.open_connections = 0
         self.answered: set[tuple[str, int]] = set()
-        """The APIs and versions that were ever answered."""
+        """The APIs and versions with at least one response."""
         self.by_scene: dict[str, list[WireEvent]] = defaultdict(list)
         self._write = write
         self._next_i = 0
@@ -57,7 +57,7 @@ class Recorder:
         late_ns: int | None = None,
         rtt_ns: int | None = None,
     ) -> int:
-        """Record one event, now unless `t` says when; its number."""
+        """Record one event at time `t` (default: now). Return its number."""
         i = self._next_i
         if i >= MAX_EVENTS:
             self.dropped += 1

@@ -32,20 +32,20 @@ ENDS_NS: Final = 500 * MS
 
 
 class RowStatus(Enum):
-    """What came of one row."""
+    """The result of one row."""
 
     KEPT = "kept"
     BROKEN = "broken"
     LATE = "late"
-    """Broken if it comes again: one late row alone may be the machine."""
+    """Violated only if it repeats, because the machine may cause one late row."""
     UNDECIDED = "undecided"
     FAILED = "failed"
-    """Its judge failed: an error of ours."""
+    """The judge raised an exception: an error of Purgatorio."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A row of time: what came of it, when what was promised came (if it did), the limit, and what that is made of."""
+    """The result of a time bound: status, time of the response (None: none), limit, and the parts of the limit."""
 
     held: RowStatus
     came_t: int | None
@@ -53,13 +53,12 @@ class Timed:
     made_of: str
     promised_t: int
     gaps: float
-    """How late, in parts of the gap: a broken broker is late by all of it, a thread that was not given the processor by
-    any part."""
+    """The lateness divided by the gap. A broken broker is late by 1.0 or more; a delay of a thread may be any value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The declared constants and what was measured of the machine, in windows ordered by their ends."""
+    """The declared constants, and the measured lateness and round trips in windows ordered by their ends."""
 
     declared: Declared
     ends: tuple[int, ...]
@@ -82,18 +81,17 @@ class Bounds:
         late = rtt = 0
         for at in range(bisect_left(self.ends, start_t), len(self.ends)):
             if self.starts[at] > end_t:
-                # Windows end in order and hardly overlap: a later one starts later still.
+                # Windows are in order and hardly overlap, so all later windows start later too.
                 break
             late, rtt = max(late, self.lates[at]), max(rtt, self.rtts[at])
         return late, rtt
 
     def added_ns(self, start_t: int = 0, end_t: int = 1 << 62) -> int:
-        """The time that the machine may have added to a wait from `start_t` to `end_t`; to any wait, without
-        arguments."""
+        """The time that the machine may have added to a wait from `start_t` to `end_t` (default: to any wait)."""
         return 2 * sum(self.machine(start_t, end_t))
 
     def allowed_ns(self, start_t: int, end_t: int) -> int:
-        """How much later than it was sent something may be taken up between these moments."""
+        """The maximum time from the send of a message to its handling, between these two times."""
         return self.declared.late_ms * MS + self.added_ns(start_t, end_t)
 
     def by(
@@ -107,7 +105,7 @@ class Bounds:
         late_ms: int | None = None,
         through: bool = False,
     ) -> Timed:
-        """Judge "answered by `promised_t`" of a wait since `start_t`, watched until `watched_t`."""
+        """Judge whether a wait since `start_t` was answered by `promised_t`. It was recorded until `watched_t`."""
         declared_ns = (self.declared.late_ms if late_ms is None else late_ms) * MS
         end_t = watched_t if answered_t is None else answered_t
         begun_t = promised_t if through else min(start_t + ENDS_NS, promised_t)

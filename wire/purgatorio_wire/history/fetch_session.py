@@ -34,7 +34,7 @@ def complete_sessions(scene: Scene) -> None:
             one.session_error = NO_SESSION if number not in sessions else NOT_THE_NEXT
             continue
         one.session, one.session_t = number, begun_t[number]
-        if one.error == NO_SESSION:  # a broker has room for so many
+        if one.error == NO_SESSION:  # the broker evicted the session: it has a limited number
             del sessions[number]
         elif not one.error:
             gone = dict(parts(one.body, FORGOTTEN))
@@ -49,7 +49,7 @@ def complete_sessions(scene: Scene) -> None:
 
 
 def _told(one: Exchange) -> _Parts:
-    """Where each partition of an answer begins and ends; nothing of one with an error."""
+    """The high watermark and log start offset of each partition in a response. Empty for a partition with an error."""
     return {
         part: {name: said[name] for name in _MARKS if name in said and not integer(said, "error_code")}
         for part, said in parts(one.got, FETCHED[1])

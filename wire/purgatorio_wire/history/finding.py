@@ -34,8 +34,8 @@ ERRORS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`cause` names the way in which it broke, a `Way` but for clauses of purgatories; `events` are the `i` that show
-    it; the rest is for people."""
+    """One occasion and its result. `cause`: the kind of violation, a `Way` (other texts for clauses of purgatories).
+    `events`: the `i` of the events that show it. The texts are for people."""
 
     clause: str
     held: RowStatus
@@ -45,20 +45,19 @@ class Row:
     allowed: str = ""
     seen: str = ""
     late: tuple[int, int] = (0, 0)
-    """Of a late row: from when it was promised until it was answered; where it never was, until its limit."""
+    """For a late row, the promised time, and the time of the response (without a response, of the limit)."""
     gaps: float = 1.0
-    """Of a row that is late, or was and could not be judged: by how much, in parts of the time by which a broken broker
-    would be."""
+    """For a late row, or a late response in an undecided row, the lateness divided by the gap."""
     busy: bool = False
-    """It was done late, but before its time-out: its broker is slow at this and forgot nothing. Then rows of the same
-    cause that are late say nothing (`Tallied`)."""
+    """The operation was late, but before its time-out: the broker was slow, and did not forget the request. Late rows
+    of this cause then do not count (`Tallied`)."""
     failure: Failure | None = None
-    """Why there is no other row: an error of ours."""
+    """The error of Purgatorio that replaces the result."""
 
     def but(
         self, right: object, cause: Way, one: Exchange, allowed: str, seen: str, *witnesses: int
     ) -> "Row":
-        """This row of time, but broken where it came in time and is not right."""
+        """This row. If it is kept and `right` is false, a broken row instead."""
         return self if self.held is not RowStatus.KEPT or right else broken(
             self.clause, cause, one, allowed, seen, *witnesses
         )  # fmt: skip
@@ -68,17 +67,17 @@ Rows: TypeAlias = Iterator[Row]
 
 
 def kept(clause: str, cause: Way = "") -> Row:
-    """It held. `cause`: the way in which it could have broken, where rows of one clause ask different things."""
+    """A row of a kept promise. `cause`: the kind of violation that the row tested, if a clause has several."""
     return Row(clause, RowStatus.KEPT, cause)
 
 
 def undecided(clause: str, why: str, cause: Way = "", gaps: float = 0.0) -> Row:
-    """Undecided, with the reason. `gaps`: how late the response was."""
+    """An undecided row, with the reason. `gaps`: the lateness of the response divided by the gap."""
     return Row(clause, RowStatus.UNDECIDED, cause, seen=why, gaps=gaps)
 
 
 def broken(clause: str, cause: Way, one: Exchange, allowed: str, seen: str, *witnesses: int) -> Row:
-    """An exchange broke it; `witnesses` are further events that show it."""
+    """A row of a broken promise by an exchange. `witnesses`: further events that show it."""
     events = tuple(sorted({*one.events, *witnesses}))
     return Row(clause, RowStatus.BROKEN, cause, said(one), events, allowed, seen)
 
@@ -86,20 +85,20 @@ def broken(clause: str, cause: Way, one: Exchange, allowed: str, seen: str, *wit
 def checked(
     clause: str, cause: Way, one: Exchange, right: object, allowed: str, seen: str, *witnesses: int
 ) -> Row:
-    """What an exchange could have broken: kept where it is right, else broken."""
+    """A kept row if `right` is true, else a broken row."""
     return kept(clause, cause) if right else broken(clause, cause, one, allowed, seen, *witnesses)
 
 
 def now_and_then(row: Row, one: Exchange) -> Row:
-    """A late row of what a broker may do, but not often: it counts where it is one of few rows that ask the same."""
+    """A late row for behavior that is allowed if it is rare. It counts only if late rows of its cause are frequent."""
     return replace(row, held=RowStatus.LATE, late=(one.t, one.until_t), gaps=0.0)
 
 
 def timed(
     clause: str, cause: Way, one: Exchange, by: Timed, promise: str, t0: int, *witnesses: int, what: str = "answered"
 ) -> Row:  # fmt: skip
-    """A row of time. `promise` says what should have come, `what` how that is called, `t0` what its times are counted
-    from. Every late row is made here."""
+    """The row of a time bound. `promise`: the promised event in words. `what`: its verb. `t0`: the zero of the times in
+    the texts."""
     if by.held is RowStatus.KEPT:
         return kept(clause, cause)
     seen = f"never {what}" if by.came_t is None else f"{what} after {after(by.came_t, t0)}"
@@ -119,7 +118,7 @@ def timed(
 def late_row(
     clause: str, cause: Way, one: Exchange, allowed: str, seen: str, late: tuple[int, int], *witnesses: int
 ) -> Row:
-    """What breaks a clause if it comes again. `late`: since when it was promised, and until when it did not come."""
+    """A late row, which violates the clause if it repeats. `late`: the promised time, and the end of the wait."""
     row = broken(clause, cause, one, allowed, seen, *witnesses)
     return replace(row, held=RowStatus.LATE, late=late)
 
@@ -128,8 +127,8 @@ def in_time(
     bounds: Bounds, clause: str, cause: Way, one: Exchange, due: int, gap_ns: int, promise: str, *witnesses: int,
     late_ms: int | None = None, since_t: int | None = None, through: bool = False,
 ) -> Row:  # fmt: skip
-    """A row of time of a request whose answer is promised by `due`. `gap_ns`: how late a broken broker would be;
-    `since_t`: when the wait was begun, where another request did that."""
+    """The row of a request whose response is promised by `due`. `gap_ns`: the lateness of a broken broker. `since_t`:
+    the begin of the wait, if another request began it."""
     by = bounds.by(
         one.t if since_t is None else since_t,
         due,
@@ -143,9 +142,9 @@ def in_time(
 
 
 def left_to_its_time_out(bounds: Bounds, clause: str, one: Exchange) -> Row:
-    """Whether a request that waits for nobody is answered when it is done, or only at its time-out. Half of that is a
-    bound that a broker keeps unless it is busy: what it forgets is answered at the time-out, and what is answered
-    between the two was not forgotten. The machine counts all the way, since what is done is several steps."""
+    """Judge whether a request without a cause to wait is answered before half of its time-out. A broker answers a
+    forgotten request at the time-out. A response between the two shows a busy broker. The lateness of the machine
+    counts for the whole time, because the operation has several steps."""
     half = one.wait_ms * MS // 2
     promise = f"an answer when the operation is done, long before timeout_ms, {one.wait_ms} ms,"
     cause: Way = "left-to-its-time-out"
@@ -177,7 +176,7 @@ def after(t: int, t0: int) -> str:
 
 
 def said(one: Exchange) -> str:
-    """A request's name in results: what, where, and which it was."""
+    """A request in results: the API, the version, the connection, and the correlation id."""
     return f"{one.api} v{one.version} on {one.conn} #{one.corr}"
 
 

@@ -32,31 +32,31 @@ OF_THE_GROUP: Final = frozenset({ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCING
 """The errors of a commit with a transaction that are about its sender; other errors are about the transaction."""
 NO_SUCH_GROUP: Final = 69
 JOIN_GAP_NS: Final = 3000 * MS
-"""By how much a join that should be answered at once would be late where it waited: the usual initial delay."""
+"""The gap of a join that should be answered at once: if it waits, it waits for the usual initial delay."""
 
 
 @dataclass(slots=True)
 class Generation:
-    """The joins that were answered with one generation, and the syncs sent in it."""
+    """The joins whose responses have one generation id, and the syncs sent with this id."""
 
     number: int
     joins: list[Exchange] = field(default_factory=list)
     again: list[Exchange] = field(default_factory=list)
-    """Joins after its beginning: a member of the generation that joins again gets the same response."""
+    """Joins after its start. A member that joins again gets the same generation."""
     syncs: list[Exchange] = field(default_factory=list)
     from_t: int = 0
-    """It had not begun: its own time-outs may run from here on, however late its answers were read."""
+    """The earliest time of its start. Its time-outs may run from here on, even if the responses were read later."""
 
     @property
     def members(self) -> dict[str, Exchange]:
         return {one.given: one for one in self.joins}
 
     def synced(self, t: int = END_OF_TIME) -> set[str]:
-        """Whose syncs were answered well by `t`."""
+        """The members whose syncs were answered without an error by `t`."""
         return {sync.member for sync in self.syncs if sync.answered and (sync.answer_t or 0) <= t}
 
     def other_protocol(self, body: Body | None) -> bool:
-        """Whether a sync, or the answer to one or to a join, names another protocol than was chosen, or another kind
+        """Whether a sync, or a response to a sync or a join, has another protocol name or type than the chosen one
         (KIP-559)."""
         chosen, kind = self.joins[0].protocol, text(self.joins[0].body, "protocol_type")
         asked = text(body, "protocol_name"), text(body, "protocol_type")
@@ -64,12 +64,12 @@ class Generation:
 
     @property
     def asked_t(self) -> int:
-        """When the first of them was sent."""
+        """The time of the send of the first join."""
         return min(one.t for one in self.joins)
 
     @property
     def first_t(self) -> int:
-        """When the first of them was answered: the generation had begun."""
+        """The time of the first response to a join: the generation has started."""
         return min(one.ended_t for one in self.joins)
 
     @property
@@ -98,14 +98,14 @@ class Group:
     heartbeats: list[Exchange]
     commits: list[Exchange]
     nobodys: list[Exchange]
-    """Commits without a generation, good where there are no members."""
+    """Commits without a generation and without a member id. They are allowed while the group has no members."""
     unnumbered: list[Exchange]
-    """The same, of who says that it is a member."""
+    """Commits without a generation, but with a member id."""
     held: list[Exchange]
-    """Commits with a transaction, of who says that it is a member: no sign of life."""
+    """Commits with a transaction and a generation. They do not renew the session of the member."""
     leaves: list[Exchange]
     static: bool
-    """Whether one of them was of a member with an instance id."""
+    """Whether some request has an instance id."""
     generations: list[Generation] = field(default_factory=list)
     _contacts: dict[str, list[Exchange]] = field(default_factory=dict)
     _renewals: dict[str, list[Exchange]] = field(default_factory=dict)
@@ -115,20 +115,20 @@ class Group:
     _told: dict[int, tuple[int, list[int]]] = field(default_factory=dict)
 
     def contacts(self, member: str) -> list[Exchange]:
-        if member not in self._contacts:  # it is asked for with every row
+        if member not in self._contacts:  # cached, because every row needs it
             heard = [*self.joins, *self.syncs, *self.heartbeats, *self.commits]
             mine = (one for one in heard if one.member == member or (one.answered and one.given == member))
             self._contacts[member] = sorted(mine, key=lambda one: one.t)
         return self._contacts[member]
 
     def renewals(self, member: str) -> list[Exchange]:
-        """Those of them with which its session surely begins again."""
+        """The contacts of a member that certainly renew its session."""
         if member not in self._renewals:
             self._renewals[member] = [one for one in self.contacts(member) if self.renews(one)]
         return self._renewals[member]
 
     def issued(self) -> dict[str, Exchange]:
-        """The member ids that were given out, each with the first join that was answered with it."""
+        """The member ids that the coordinator assigned, each with the first join whose response has it."""
         if self._issued is None:
             self._issued = {}
             for one in self.joins:
@@ -137,8 +137,8 @@ class Group:
         return self._issued
 
     def _unused(self, t: int) -> Iterator[tuple[str, Exchange]]:
-        """The member ids that were given out without a generation, and that had neither joined nor left by `t`; each
-        with its join."""
+        """The member ids from MEMBER_ID_REQUIRED responses that no join or leave used by `t`, each with the join of
+        this response."""
         moved = {name for x in (*self.joins, *self.leaves) if x.t <= t for name in (x.member, *x.leavers)}
         return (
             (member, join)
@@ -147,20 +147,20 @@ class Group:
         )
 
     def pending(self, one: Generation, t: int) -> list[Exchange]:
-        """The joins with which somebody who is not in this generation had been given an id by `t` and had not joined
-        with it."""
+        """The joins before `t` that got an id by MEMBER_ID_REQUIRED, which no join used by `t`, and which is not in
+        this generation."""
         return [join for member, join in self._unused(t) if join.t <= t and member not in one.members]
 
     def expected(self, one: Generation, t: int) -> bool:
-        """Whether somebody had surely been given an id by `t`, and had neither joined with it nor left, nor was its
-        session over when this generation had begun."""
+        """Whether some id was certainly assigned by `t`, no join or leave used it, and its session had not expired at
+        the start of this generation."""
         return any(
             join.ended_t <= t and one.first_t < join.id_over_t() - EARLY_NS
             for _, join in self._unused(one.first_t)
         )
 
     def unheard(self, one: Generation) -> set[str]:
-        """Who had asked to join when this generation had begun, and was not watched to the answer."""
+        """The member ids of joins before the start of this generation whose responses were not recorded."""
         return {x.member for x in self.joins if x.answer is None and x.t <= one.first_t} - {""}
 
     def beats(self, one: Generation, members: Iterable[str], t: int) -> list[Exchange]:
@@ -172,7 +172,7 @@ class Group:
         return [x for x in self._beats[one.number] if x.t >= t and x.member in members]
 
     def asks_ms(self, member: str) -> int:
-        """The rebalance time-out that the member asks for, the shortest where it changed its mind."""
+        """The rebalance time-out of the member's joins, the shortest if they differ."""
         return min(
             one.rebalance_ms for one in self.joins if one.error == 0 and member in (one.member, one.given)
         )
@@ -183,18 +183,18 @@ class Group:
         return heard_t + self.session_ms(member) * MS
 
     def left(self, member: str, t: int) -> int | None:
-        """When a LeaveGroup named the member, if it did by `t`."""
+        """The time of the first LeaveGroup for the member up to `t`. None if there is none."""
         return min((one.t for one in self.leaves if one.t <= t and member in one.leavers), default=None)
 
     def gone_by(self, member: str, t: int) -> bool:
-        """Whether a member had surely left by `t`."""
+        """Whether the member had certainly left by `t`."""
         return any(
             one.answer_t is not None and one.answer_t <= t and one.left_with.get(member) == 0
             for one in self.leaves
         )
 
     def held_by(self, one: Generation) -> dict[str, Exchange]:
-        """The members of a generation, each static one by the id with which it was last back in it."""
+        """The members of a generation. A static member has the id of its last rejoin in this generation."""
         held = one.members
         for join in one.again:
             if join.instance:
@@ -213,8 +213,8 @@ class Group:
         heard = [one for one in self.renewals(member) if one.t <= t]
         if not heard:
             return False
-        # Who waits in a join is a member all the time, and the session begins again with the answer, which may have
-        # been sent before we read it, but not before the join.
+        # A member that waits in a join stays a member, and the response renews its session. The response may have been
+        # sent earlier than it was read, but not before the join.
         lives = [
             max(one.t, self._sent_t(min(one.ended_t, t))) if one.api == "join_group" else one.t
             for one in heard
@@ -224,8 +224,8 @@ class Group:
         return all(then - life < session_ns for life, then in zip(lives, nexts, strict=True))
 
     def renews(self, one: Exchange) -> bool:
-        """Whether a session surely begins again with it: what is refused has not been heard, and in Kafka 4 it does not
-        with a sync in a group that is stable already, nor with a join of who is in the generation already."""
+        """Whether the request certainly renews the session. A refused request does not. In Kafka 4, a sync in a stable
+        group does not, and a join of a member of the current generation does not."""
         if one.api == "join_group" and one.member:
             return one.error == 0 and not any(one is x for each in self.generations for x in each.again)
         return one.api != "sync_group" and (
@@ -233,7 +233,7 @@ class Group:
         )
 
     def _sent_t(self, answer_t: int) -> int:
-        """The moment from which on an answer may have been sent that was read at `answer_t`."""
+        """The earliest time at which a response that was read at `answer_t` may have been sent."""
         return answer_t - self.bounds.added_ns(answer_t - self.bounds.declared.late_ms * MS, answer_t)
 
     def session_ms(self, member: str) -> int:
@@ -243,8 +243,8 @@ class Group:
         return self._session_ms[member]
 
     def triggers(self, current: Generation, until: int = END_OF_TIME) -> list[Exchange]:
-        """What was asked by then and may have begun a rebalance since the generation began. Who joined one before and
-        is not in this one begins none by leaving."""
+        """The requests up to `until` that may have started a rebalance since the start of the generation. The leave of
+        a former member that is not in this generation starts none."""
         out = {join.given for join in self.joins if join.answered} - {*current.members}
         out -= {join.member for join in self.joins if join.answer is None}
         return [
@@ -254,38 +254,38 @@ class Group:
         ]  # fmt: skip
 
     def steady(self, member: str, current: Generation, one: Exchange) -> bool:
-        """Whether the member must still be one when this request is handled: it sent heartbeats in time, and is not
-        leaving."""
+        """Whether the member is certainly in the group when this request is handled: it sent heartbeats in time, and
+        does not leave."""
         until = one.until_t
         if any(x is not one and x.t <= until and member in x.leavers for x in self.leaves):
             return False
         session_ns, joined_t = self.session_ms(member) * MS, current.members[member].t
         heard = [x for x in self.renewals(member) if x is not one and joined_t <= x.t <= one.t]
-        # A coordinator may take one up when it comes and the next not before it answers it.
+        # A coordinator may handle a request at its arrival, and the next request only when it answers that.
         for a, b in pairwise([*heard, one]):
-            joins = b.api == "join_group"  # which waits when it has been taken up
+            joins = b.api == "join_group"  # a join waits after the coordinator has received it
             taken_t = b.t + self.bounds.allowed_ns(b.t, until) if joins else b.answer_t or until
             if taken_t - max(a.t, current.from_t) >= session_ns - EARLY_NS:
                 return False
-        # Who waits too long with its sync is out as well, and so is who does not rejoin in time, also where a rebalance
-        # began because another was put out.
+        # A member that syncs too late is removed too. So is a member that does not rejoin in time, also in a rebalance
+        # that the removal of another member started.
         synced = any(x.member == member and x.answered and x.t <= one.t for x in current.syncs)
         return synced and not self.disturbed(current, until - current.rebalance_ms[0] * MS + EARLY_NS)
 
     def out_unsynced(self, one: Generation, t: int) -> set[str]:
-        """Who of this generation may be out by `t`, as it had not synced by the rebalance time-out, the longest."""
+        """The members that may be removed by `t`, because they had not synced by the longest rebalance time-out."""
         over = t >= one.from_t + one.rebalance_ms[1] * MS - EARLY_NS
         return {*one.members} - one.synced(t) if over else set()
 
     def staying(self, one: Generation, t: int) -> list[str]:
-        """Who of this generation must still be a member at `t`."""
+        """The members of this generation that are certainly in the group at `t`."""
         out = self.out_unsynced(one, t)
         return [member for member in one.members if member not in out and self.alive_at(member, t)]
 
     def rebalances(self, current: Generation, one: Exchange) -> bool:
-        """Whether a rebalance certainly continues when this request is sent: a member was notified of it, and it
-        cannot end before its time-out without a member that has not rejoined."""
-        if id(current) not in self._told:  # it is asked for with every request of a member
+        """Whether a rebalance certainly continues when this request is sent: a heartbeat was answered by
+        REBALANCE_IN_PROGRESS, and the rebalance waits for a member that has not rejoined."""
+        if id(current) not in self._told:  # cached, because every request of a member needs it
             beats = self.beats(current, current.members, current.from_t)
             told = min((x.ended_t for x in beats if x.error == REBALANCING), default=END_OF_TIME)
             self._told[id(current)] = told, [x.t for x in beats if x.answered]
@@ -297,7 +297,7 @@ class Group:
         return until - began_t < current.rebalance_ms[0] * MS - EARLY_NS
 
     def disturbed(self, one: Generation, until: int) -> bool:
-        """Whether a rebalance may have begun by then, as what answered a sync or kept it from its answer."""
+        """Whether a rebalance may have started by `until`. It may answer a sync, or delay its response."""
         if self.triggers(one, until):
             return True
         shortest = min((self.session_ms(member) for member in one.members), default=0)
@@ -309,7 +309,7 @@ class Group:
         return not all(self.alive_at(x, until) or self._waits(x, one, until) for x in one.members)
 
     def _waits(self, member: str, one: Generation, until: int) -> bool:
-        """Whether the member is one by its sync: that waits, or was answered not long before, and was read soon."""
+        """Whether the member is in the group because its sync waits, or was answered at most half a session before."""
         lately_ns = self.session_ms(member) * MS // 2
         return any(
             sync.member == member and sync.t <= until and self.alive_at(member, sync.t)
@@ -318,8 +318,7 @@ class Group:
         )  # fmt: skip
 
     def current(self, one: Exchange) -> Generation | None:
-        """The generation that was the last when this was sent and is when it was answered; None if another came
-        between."""
+        """The generation that was current at the send and at the response of this request. None if it changed."""
         until = one.until_t
         begun = [generation for generation in self.generations if generation.first_t <= until]
         if not begun or begun[-1].last_t > one.t:
@@ -328,8 +327,8 @@ class Group:
 
 
 def refused(bounds: Bounds, one: Exchange, *errors: int) -> Row:
-    """G9: refused at once, with that error, or one of these. A commit that gets REBALANCE_IN_PROGRESS has another
-    cause."""
+    """The row of G9: the request is refused at once with one of `errors`. A commit that gets REBALANCE_IN_PROGRESS has
+    its own cause."""
     wanted = " or ".join(named(error) for error in errors)
     row = in_time(bounds, "G9", "refused-late", one, one.t, JOIN_GAP_NS, f"{wanted} at once:")
     told = one.error == REBALANCING and one.api in COMMITS
@@ -343,9 +342,9 @@ def refused(bounds: Bounds, one: Exchange, *errors: int) -> Row:
 
 
 def no_member(group: Group, one: Exchange) -> Row:
-    """G9, for a client that is no member. A group without members may be forgotten (see G0). A commit in a
-    generation of it then gets ILLEGAL_GENERATION, or from Kafka 4, version 9, GROUP_ID_NOT_FOUND. For a commit with
-    a transaction, Kafka up to 3.9 creates the group, and does not find the member."""
+    """The row of G9 for a client that is no member. A group without members may be removed (see G0). A commit with its
+    generation then gets ILLEGAL_GENERATION, or (Kafka 4, version 9) GROUP_ID_NOT_FOUND. For a commit with a
+    transaction, Kafka up to 3.9 creates the group, and then does not find the member."""
     current = group.current(one)
     there = current is not None and group.staying(current, one.until_t)
     if one.api not in COMMITS or there:
@@ -355,13 +354,13 @@ def no_member(group: Group, one: Exchange) -> Row:
 
 
 def groups(scene: Scene, bounds: Bounds) -> Iterator[Group]:
-    """The groups of a scene of which all was heard, and nothing next to the question was answered."""
+    """Yield the groups of a scene whose responses are all readable, not throttled, and without unrelated errors."""
     others = {text(one.body, "group_id") for one in scene.of("consumer_group_heartbeat")}
-    # What is done next to the scenes is about the groups of all.
+    # Requests outside of the scenes are about the groups of all scenes, so they are left out.
     for name, exchanges in scene.by_group().items() if scene.name else ():
         if name in others:
             continue
-        # What was asked before the coordinator was there had no effect.
+        # Requests before the coordinator was available had no effect.
         loading = [one.i for one in exchanges if one.error in LOADING]
         heard = [
             one for one in exchanges
@@ -391,7 +390,7 @@ def groups(scene: Scene, bounds: Bounds) -> Iterator[Group]:
 
 
 def _by_member(heard: list[Exchange]) -> list[Exchange]:
-    """The same, where who leaves by its instance id alone has the member id that this was given last."""
+    """Add the member id to a leave that has only an instance id: the last member id of this instance."""
     found: list[Exchange] = []
     for one in heard:
         named = list(items(one.body, "members")) if one.api == "leave_group" else []

@@ -16,7 +16,7 @@ from purgatorio_wire.history.violation_kind import WAYS
 from purgatorio_wire.trace.record import RENAMED, Body, WireEvent
 
 LOADING: Final = frozenset({14, 15, 16})
-"""The coordinator is not there yet (COORDINATOR_LOAD_IN_PROGRESS, _NOT_AVAILABLE, NOT_COORDINATOR)."""
+"""The coordinator is not available yet (COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR)."""
 EXCUSED: Final[Mapping[int, str]] = {
     **dict.fromkeys((5, 6, 9, 13, 56, 72, 74, 78), "the leader moved"),
     **dict.fromkeys((29, 30, 31, 53), "the client is not allowed to"),
@@ -27,26 +27,26 @@ EXCUSED: Final[Mapping[int, str]] = {
     81: "the broker limits the members of a group",
     89: "the broker's quota is used up",
 }
-"""Errors that are unrelated to the tested promise, and what they mean."""
+"""The errors that are unrelated to the tested promise, with their meaning."""
 BUSY: Final = frozenset({7, 8, 41, *EXCUSED})
-"""The controller did not answer in time, is not there or another, or is asked too often."""
+"""The controller did not answer in time, is missing or has changed, or throttles the client."""
 END_OF_TIME: Final = 1 << 62
 OF_2_0: Final[Mapping[str, int]] = {
     "join_group": 3, "sync_group": 2, "heartbeat": 2, "leave_group": 2, "offset_commit": 4,
 }  # fmt: skip
-"""The first versions of Kafka 2.0. What is asked in older ones may be answered by a broker that checks less."""
+"""The first request versions of Kafka 2.0. A broker may check older versions less."""
 COMMITS: Final = ("offset_commit", "txn_offset_commit")
-"""By what a group says how far it has read: at once, or with a transaction."""
+"""The requests that commit offsets: directly, or with a transaction."""
 LIST: Final = "list_groups"
 ABOUT_GROUPS: Final[Mapping[str, str]] = {
     "describe_groups": "groups", "delete_groups": "results", LIST: "groups",
 }  # fmt: skip
-"""What is asked about groups, and where the answer says it of each."""
+"""The requests about groups, with the list of groups in the response."""
 _NAMES_GROUP: Final[Mapping[str, str]] = {
     **dict.fromkeys(("join_group", "sync_group", "heartbeat", "leave_group", *COMMITS), "group_id"),
     "describe_groups": "groups", "delete_groups": "groups_names", LIST: "",
 }  # fmt: skip
-"""What is asked of a group, and the field that names it."""
+"""The requests to a group, with the field that names the group."""
 
 
 def integer(body: Mapping[str, object] | None, name: str, default: int = 0) -> int:
@@ -79,7 +79,7 @@ def integers(body: Mapping[str, object] | None, name: str) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The end of a connection: when, by which side, and why if known."""
+    """The end of a connection: the event, the time, the side that closed it, and the reason if known."""
 
     i: int
     t: int
@@ -89,9 +89,9 @@ class Closed:
 
 @dataclass(slots=True)
 class Exchange:
-    """One request and what came back. `t` is before its send; `answer_t` is None where nothing came.
+    """One request and its response. `t` is before the send. `answer_t` is None without a response.
 
-    `watched_t`: until when an answer would have been seen.
+    `watched_t`: a response would have been recorded until this time.
     """
 
     i: int
@@ -106,60 +106,61 @@ class Exchange:
     watched_t: int = 0
     closed: Closed | None = None
     behind: bool = False
-    """The connection was busy when it was sent, with another request that waited or by a quota: a broker may only begin
-    with it afterwards."""
+    """At the send, another request of the connection waited, or a quota delayed the connection. The broker may handle
+    this request only afterwards."""
     held_t: int = -1
-    """Until when a quota may hold the connection up: for ever behind an append with acks 0, of which it is not told."""
+    """A quota may delay the connection until this time. After an append with acks 0 the delay is unknown: for ever."""
     session_error: int = 0
-    """Of a fetch of a session that is not there, or out of its turn."""
+    """The expected error of a fetch with an unknown session or a wrong epoch."""
     session: int = 0
-    """Of a fetch that is the next one of a session, and says what has changed in it: its number."""
+    """For an incremental fetch, the id of its session."""
     session_t: int = 0
-    """When that session was begun."""
+    """The start of this session."""
     at_second: bool = False
-    """It was asked of the second broker, which may follow where the first one leads."""
+    """The request was sent to the second broker, which may be a follower."""
     done_t: int | None = None
-    """When it surely was dealt with: by its answer, or, where none is owed, by that to the next of its connection."""
+    """The broker has certainly handled the request by this time: the time of its response, or, if none is due, of the
+    response to the next request of the connection."""
 
     @property
     def answer_t(self) -> int | None:
-        """When the answer had been read."""
+        """The time at which the response was read."""
         return None if self.answer is None else self.answer.t
 
     @property
     def until_t(self) -> int:
-        """When the answer had been read, or until when it would have been."""
+        """The time at which the response was read, or the end of the recording."""
         return self.answer_t or self.watched_t
 
     @property
     def ended_t(self) -> int:
-        """When the answer had been read, or never."""
+        """The time at which the response was read, or END_OF_TIME."""
         return self.answer_t or END_OF_TIME
 
     @property
     def got(self) -> Body | None:
-        """The answer's fields, where it could be read."""
+        """The fields of the response. None if there is none, or it cannot be decoded."""
         return None if self.answer is None else self.answer.body
 
     @property
     def owed(self) -> bool:
-        """Whether an answer is owed: to every request but a produce with acks 0."""
+        """Whether a response is due: to every request except a produce with acks 0."""
         return not (self.api == "produce" and integer(self.body, "acks", 1) == 0)
 
     @property
     def unread(self) -> bool:
-        """Whether it was answered with what cannot be read: X3's, and nothing to any other thread."""
+        """Whether the response cannot be decoded. X3 judges this, and no other clause does."""
         return self.answer is not None and self.answer.body is None
 
     @property
     def throttled_ms(self) -> int:
-        """How long a quota holds the connection up after the answer."""
+        """The time by which a quota delays the connection after the response."""
         return integer(self.got, "throttle_time_ms")
 
     @property
     def error(self) -> int:
-        """The error code of the whole answer, or of the first partition of a commit, the first member that leaves or
-        the first group that is asked about; 0 where there is none."""
+        """The error code of the response: of the first partition of a commit, the first member of a leave, the first
+        group of a request about groups, else of the whole response. 0 if there is none."""
         got = self.got
         if self.api in COMMITS:
             got = next((part for topic in items(got, "topics") for part in items(topic, "partitions")), None)
@@ -169,7 +170,7 @@ class Exchange:
             got = next(items(got, "members"), None)
         return integer(got, "error_code")
 
-    # Of a group's requests.
+    # The fields of requests to groups.
 
     @property
     def member(self) -> str:
@@ -181,58 +182,57 @@ class Exchange:
 
     @property
     def number(self) -> int:
-        """The generation that a sync, a heartbeat or a commit is sent in; -1 of none."""
+        """The generation id of a sync, a heartbeat or a commit. -1 if there is none."""
         return integer(self.body, "generation_id", integer(self.body, "generation_id_or_member_epoch", -1))
 
     @property
     def session_ms(self) -> int:
-        """What a join asks for, as its rebalance time-out."""
+        """The session time-out of a join."""
         return integer(self.body, "session_timeout_ms")
 
     @property
     def session_asked_ms(self) -> int | None:
-        """The same; None of other requests."""
+        """The session time-out of a join. None for other requests."""
         return self.session_ms if self.api == "join_group" else None
 
     @property
     def rebalance_ms(self) -> int:
-        """Before version 1 the session's."""
+        """The rebalance time-out of a join. Before version 1, the session time-out."""
         given = integer(self.body, "rebalance_timeout_ms", -1)
         return given if given >= 0 else self.session_ms
 
     @property
     def protocols(self) -> dict[str, str]:
-        """The protocols that a member has, and its subscription by each."""
+        """The protocols of a join, each with its metadata (the subscription)."""
         return {text(one, "name"): text(one, "metadata") for one in items(self.body, "protocols")}
 
     @property
     def names_no_protocol(self) -> bool:
-        """Whether a join names no protocol, or not of which kind."""
+        """Whether a join has no protocols, or no protocol type."""
         none = "protocols" in self.body and not any(items(self.body, "protocols"))
         return none or self.body.get("protocol_type") == ""
 
     def apart(self, other: Exchange) -> bool:
-        """Whether two joins have no protocol in common, or theirs are of two kinds: they cannot be members of one
-        group."""
+        """Whether two joins cannot be in one group: they have no common protocol, or different protocol types."""
         kinds = {text(one.body, "protocol_type") for one in (self, other)}
         return len(kinds) > 1 or not {*self.protocols} & {*other.protocols}
 
     @property
     def leavers(self) -> list[str]:
-        """The members that a LeaveGroup names; empty for another request."""
+        """The members in a LeaveGroup. Empty for other requests."""
         if self.api != "leave_group":
             return []
         return [text(one, "member_id") for one in items(self.body, "members")] or [self.member]
 
     @property
     def left_with(self) -> dict[str, int]:
-        """The result of each; before version 3 there is one."""
+        """The error code of each leaving member. Before version 3, there is one for all."""
         told = {text(said, "member_id"): integer(said, "error_code") for said in items(self.got, "members")}
         return {member: told.get(member, self.error) for member in self.leavers}
 
     @property
     def of_a_member(self) -> bool:
-        """Whether a member asked: a join without any id begins no rebalance."""
+        """Whether the request has an id of a member. From version 4, a join without an id starts no rebalance."""
         named = self.member or self.instance or self.leavers
         return bool(named) or (self.api == "join_group" and self.version < 4)
 
@@ -242,17 +242,17 @@ class Exchange:
 
     @property
     def joined(self) -> bool:
-        """Whether it is a join that was answered with a generation."""
+        """Whether the request is a join whose response has a generation."""
         return self.api == "join_group" and self.answered
 
     @property
     def given(self) -> str:
-        """The member id that a join was answered with."""
+        """The member id in the response to a join."""
         return text(self.got, "member_id")
 
     @property
     def generation(self) -> int:
-        """That a join was answered with."""
+        """The generation id in the response to a join. -1 if there is none."""
         return integer(self.got, "generation_id", -1)
 
     @property
@@ -261,12 +261,12 @@ class Exchange:
 
     @property
     def protocol(self) -> str:
-        """The chosen one."""
+        """The chosen protocol in the response to a join."""
         return text(self.got, "protocol_name")
 
     def id_over_t(self, latest: bool = False) -> int:
-        """When the session of the member id given by this join expires, unless the member sends a request: it runs
-        since then. `latest`: the time at which it has certainly expired."""
+        """The earliest expiry of the session of the member id from this join, if the member sends no request. `latest`:
+        the latest expiry."""
         return (self.ended_t if latest else self.t) + self.session_ms * MS
 
     @property
@@ -275,7 +275,7 @@ class Exchange:
 
     @property
     def wait_ms(self) -> int:
-        """How long it may wait by its own words."""
+        """The maximum wait of the request, by its own fields."""
         if self.api in ("fetch", "share_fetch"):
             return integer(self.body, "max_wait_ms")
         if self.api == "join_group":
@@ -287,7 +287,7 @@ class Exchange:
 
 @dataclass(slots=True)
 class Lane:
-    """One connection: its requests and answers in order."""
+    """One connection: its requests and responses in order."""
 
     name: str
     requests: list[Exchange] = field(default_factory=list)
@@ -298,7 +298,7 @@ class Lane:
 
 @dataclass(slots=True)
 class Scene:
-    """The events of one scene in one repetition. `end_t`: until when it was watched."""
+    """The events of one repetition of a scene. `end_t`: the end of its recording."""
 
     name: str
     lanes: dict[str, Lane]
@@ -308,7 +308,7 @@ class Scene:
 
     @property
     def base(self) -> str:
-        """Its name without the repetition: rows of repetitions are the same question again."""
+        """The name without the repetition, because rows of repetitions count as rows of one scene."""
         return self.name.partition("#")[0]
 
     @property
@@ -325,13 +325,13 @@ class Scene:
 
     @property
     def held_up_ms(self) -> int:
-        """The longest time that it was held up by a quota that is not its own."""
+        """The longest delay of the scene by a quota that the scene did not set."""
         own = {text(one.body, "conn") for one in self.stimuli if text(one.body, "what") == "quota"}
         return max((one.throttled_ms for one in self.exchanges if one.conn not in own), default=0)
 
     @property
     def without_coordinator(self) -> bool:
-        """Whether it searched for a coordinator, and none was found."""
+        """Whether the scene requested a coordinator and found none."""
         looked = self.of("find_coordinator")
         told = [said for one in looked for said in ([*items(one.got, "coordinators")] or [one.got or {}])]
         return bool(looked) and all(integer(said, "error_code", 15) in LOADING for said in told)
@@ -340,8 +340,8 @@ class Scene:
         return [one for one in self.exchanges if one.api in apis]
 
     def by_group(self) -> dict[str, list[Exchange]]:
-        """The exchanges of each consumer group alone; of a question about several, what is about it. Nothing has the
-        empty name, and asking for it is refused for that."""
+        """The exchanges of each consumer group. A request about several groups is split by group. The empty name is no
+        group: a broker refuses it."""
         found: dict[str, list[Exchange]] = defaultdict(list)
         for one in self.exchanges:
             if one.api == LIST:
@@ -356,7 +356,7 @@ class Scene:
 
 
 def _about(one: Exchange, group: str) -> Exchange:
-    """Of a question about several groups, and its answer, what is about one."""
+    """The part of a request about several groups, and of its response, that is about one group."""
     body = {**one.body, _NAMES_GROUP[one.api]: [group]}
     if one.answer is None or one.answer.body is None:
         return replace(one, body=body)

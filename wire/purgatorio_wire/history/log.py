@@ -21,16 +21,16 @@ from purgatorio_wire.history.transaction import Producer, Transaction, transacti
 from purgatorio_wire.trace.record import BY_NOBODY, Body, Written
 
 BY_ID: Final[Mapping[str, int]] = {"fetch": 13, "produce": 13}
-"""From which version on a request names its topics by their ids alone."""
+"""The first version of a request that has only topic ids, no names."""
 MAY_BE_THERE: Final = frozenset({0, 7, 20})
 """Errors of a produce whose records are or may be in the log: none, timed out, too few replicas after the append."""
 
 
 MARKER_BYTES: Final = 200
-"""No marker is larger."""
+"""The maximum size of a transaction marker."""
 UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, OTHER_TOPIC_ID = 3, 100, 103
 GONE: Final = frozenset({UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, OTHER_TOPIC_ID})
-"""The errors of a request that names a topic by the id of a deleted one, whether another of its name exists or not."""
+"""The errors of a request with the id of a deleted topic, whether a new topic with this name exists or not."""
 
 
 def unknown_topic(one: Exchange) -> int:
@@ -48,8 +48,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """A produce to one partition. `ack_t` is None where it was not acknowledged; `base` is -1 where it is unknown
-    it."""
+    """A produce to one partition. `ack_t` is None without an acknowledgement. `base` is -1 if unknown."""
 
     exchange: Exchange
     t: int
@@ -60,59 +59,59 @@ class Append:
     error: int
     acks: int
     taken_t: int | None
-    """By when it is certainly in the log, even with acks=0, which has no acknowledgement."""
+    """The time at which it is certainly in the log, also for acks=0, which has no acknowledgement."""
     lowest: int
-    """Its base is this at least."""
+    """The lowest possible base offset."""
     written: Written = BY_NOBODY
     within: Transaction | None = None
-    """The transaction that it is part of."""
+    """The transaction of the append."""
     ends: Transaction | None = None
-    """Of a marker: the transaction that it ends."""
+    """For a marker, the transaction that it ends."""
     highest: int = END_OF_TIME
     """The highest possible base offset, if no response gave it."""
 
     @property
     def may_be_there(self) -> bool:
-        """Whether its records are or may be in the log."""
+        """Whether its records may be in the log."""
         return self.error in MAY_BE_THERE
 
     def may_be_behind(self, offset: int) -> bool:
-        """Whether its base may be there or above."""
+        """Whether its base may be at or above `offset`."""
         return (self.base if self.base >= 0 else self.highest) >= offset
 
 
 @dataclass(slots=True)
 class Log:
-    """The appends of one partition, and what was deleted of it."""
+    """The appends and the deletions of one partition."""
 
     appends: list[Append] = field(default_factory=list)
     settled_t: int = END_OF_TIME
-    """When it first was seen to work: a leader is named before it leads."""
+    """The first successful response of the partition. Metadata may name a leader before it leads."""
     low: list[tuple[int, int]] = field(default_factory=list)
-    """When which low watermark was acknowledged."""
+    """The acknowledged low watermarks, each with the time of its response."""
     deletes_t: list[int] = field(default_factory=list)
-    """When DeleteRecords was requested."""
+    """The times of the DeleteRecords requests."""
     transactions: list[Transaction] = field(default_factory=list)
-    """Those that the partition is part of."""
+    """The transactions with this partition."""
     repeats: list[Append] = field(default_factory=list)
-    """What idempotent producers sent again though it may be there: it is there once."""
+    """Batches that idempotent producers sent again. The log has each such batch once."""
 
     def least(self, t: int, offset: int) -> int:
-        """Bytes at or above `offset` that are surely there at `t`."""
+        """The bytes at or above `offset` that are certainly in the log at `t`."""
         return sum(one.bytes for one in self.taken(t) if one.lowest >= offset)
 
     def most(self, t: int, offset: int) -> int:
-        """Bytes at or above `offset` that can be there at `t`."""
+        """The bytes at or above `offset` that may be in the log at `t`."""
         return sum(
             one.bytes for one in self.appends if one.t <= t and one.may_be_there and one.may_be_behind(offset)
         )
 
     def largest(self, offset: int) -> int:
-        """The most bytes that an append at or above `offset` had."""
+        """The size of the largest append that may be at or above `offset`."""
         return max((one.bytes for one in self.appends if one.may_be_behind(offset)), default=0)
 
     def taken(self, t: int) -> Iterator[Append]:
-        """The appends that surely are in it by `t`."""
+        """The appends that are certainly in the log at `t`."""
         return (one for one in self.appends if one.taken_t is not None and one.taken_t <= t)
 
     def surely(self, t: int) -> Iterator[Append]:
@@ -123,23 +122,23 @@ class Log:
         )  # fmt: skip
 
     def least_end(self, t: int) -> int:
-        """The end is at least here at `t`."""
+        """The lowest possible end offset at `t`."""
         there = [*self.surely(t)]
         end = max((one.base + one.count for one in there), default=0)
         if not self.transactions:
             return end
-        # Offsets have no gap, and markers have some of them.
+        # Offsets have no gaps, and each marker has an offset too.
         markers = sum(one.ended_t <= t for one in self.transactions)
         return max(end, sum(one.count for one in there) + markers)
 
     def moments(self, surely: bool) -> Iterator[int]:
-        """When more can come to be there, or surely has."""
+        """The times at which the log may grow, or with `surely`, has certainly grown."""
         times = (one.taken_t if surely else one.t for one in self.appends)
         return (t for t in times if t is not None)
 
     def own_end(self, one: Exchange) -> int:
-        """The end is at least here when this request is taken up, by what its connection had appended before: with acks
-        0 too, for what fails so ends the connection."""
+        """The lowest possible end offset when this request is handled, by the earlier appends of its connection. Those
+        with acks 0 count too, because a failed append with acks 0 ends the connection."""
         end = 0
         for append in self.appends:
             if append.exchange.conn == one.conn and append.t < one.t:
@@ -150,38 +149,38 @@ class Log:
         return end
 
     def again(self, written: Written) -> bool:
-        """Whether an idempotent producer sent before with this sequence number what may be there: it is there once."""
+        """Whether a batch of an idempotent producer with this sequence number may already be in the log."""
         return written != BY_NOBODY and any(x.may_be_there for x in self.appends if x.written == written)
 
     def replicated_end(self, t: int) -> int:
-        """The high watermark is at least here at `t`. A fetch above it is answered by Kafka as one of a log that was
-        cut."""
+        """The lowest possible high watermark at `t`. Kafka answers a fetch above it like a fetch of a truncated log."""
         return max((one.base + one.count for one in self.surely(t) if one.acks == -1), default=0)
 
     def most_end(self, t: int) -> int:
-        """The end is at most here at `t`: nothing but what was sent can be in a topic of our own."""
+        """The highest possible end offset at `t`. Only Purgatorio writes to its topics."""
         return sum(one.count for one in self.appends if one.t <= t and one.may_be_there)
 
     def low_at(self, t: int) -> int:
-        """The low watermark that was acknowledged by `t`."""
+        """The highest low watermark that was acknowledged by `t`."""
         return max((low for ack_t, low in self.low if ack_t <= t), default=0)
 
     def start(self, t: int, until: int) -> tuple[int, int]:
-        """Where it begins, at least and at most, for what is asked at `t` and answered at `until`: a deletion that is
-        under way may have moved it, up to the end."""
+        """The lowest and the highest possible log start for a request from `t` to `until`. A concurrent DeleteRecords
+        may move it, at most to the end."""
         least = self.low_at(t)
         under_way = sum(x <= until for x in self.deletes_t) > sum(x <= t for x, _ in self.low)
         return least, self.most_end(until) if under_way else least
 
     def first_of(self, one: Transaction) -> int | None:
-        """Where its records begin; None where it has none, or that is not known of all."""
+        """The first offset of a transaction. None if it has no records, or some offset is unknown."""
         bases = [append.base for append in self.appends if append.within is one and append.may_be_there]
         return min(bases) if bases and min(bases) >= 0 else None
 
 
 @dataclass(slots=True)
 class CommittedLog(Log):
-    """A log as it is to who reads what is committed: it ends at the last stable offset. `whole`: as it is to others."""
+    """A log for readers with isolation level `read_committed`: it ends at the last stable offset. `whole`: the log for
+    other readers."""
 
     whole: Log = field(default_factory=Log)
 
@@ -241,17 +240,17 @@ class Topic:
     deleted_t: int | None = None
     replicas: int = 1
     preferred: int | None = None
-    """Who is to lead its first partition, where its creation says on which brokers that is."""
+    """The preferred leader of its first partition, if the request to create it has assignments."""
     min_insync: int = 1
     partitions: int = 0
-    """As it was created with; 0 where the broker chose."""
+    """The number of partitions at its creation. 0 if the broker chose it."""
     id: str = ""
-    """That it was created with; one that is made later by its name has another."""
+    """The topic id from its creation. A later topic with the same name has another id."""
     grown: list[tuple[int, int | None, int]] = field(default_factory=list)
-    """When it was asked to have more partitions, when that was answered without an error, and how many."""
+    """For each CreatePartitions without an error: the time of the request, of the response, and the new number."""
 
     def partitions_at(self, t: int) -> int | None:
-        """How many it has at `t`; None if a request was open, or it is unknown."""
+        """The number of partitions at `t`. None if it is unknown, or a request to change it was open."""
         if not self.partitions or any(
             asked < t and (done is None or done > t) for asked, done, _ in self.grown
         ):
@@ -295,16 +294,15 @@ class Topics:
         return max((epoch for said_t, epoch in self.epochs.get(part, ()) if said_t <= t), default=None)
 
     def in_sync_around(self, part: Part, from_t: int, to_t: int) -> int | None:
-        """How many replicas were in sync from before `from_t` until after `to_t`, if metadata returned the same
-        number before and after."""
+        """The number of in-sync replicas from `from_t` to `to_t`. None if metadata before and after differ."""
         said = self.insync.get(part, ())
         before = [count for asked, answered, count in said if answered <= from_t]
         behind = [count for asked, _, count in said if asked >= to_t]
         return before[-1] if before and behind and before[-1] == behind[0] else None
 
     def given_up(self, part: Part, since_t: int, needed: int) -> tuple[int, int] | None:
-        """When the in-sync set shrank to the needed size: since the last metadata request before, and by the time
-        metadata showed it; None if it did not, or if it changed later."""
+        """The times before and after the in-sync set shrank to at least `needed` replicas, by metadata. None if it did
+        not shrink, or changed again."""
         said = self.insync.get(part, ())
         counts = [count for asked_t, _, count in said if asked_t >= since_t]
         fewer = [
@@ -312,7 +310,7 @@ class Topics:
             for (before_t, _, before), (asked_t, told_t, count) in pairwise(said)
             if asked_t >= since_t and needed <= count < before
         ]
-        # Down once, and never up again.
+        # The set shrank once, and never grew again.
         return fewer[0] if len(fewer) == 1 and counts == sorted(counts, reverse=True) else None
 
     def _create(self, one: Exchange) -> None:
@@ -379,8 +377,8 @@ class Topics:
             (log.repeats if again else log.appends).append(append)
 
     def _within(self, one: Exchange, part: Part, written: Written, error: int) -> Transaction | None:
-        """The last transaction that its producer had begun there; without one, the end is unknown, and what was refused
-        is part of none."""
+        """The last transaction of the producer with this partition. If there is none, a new transaction with an unknown
+        end. None for a refused append."""
         by = Producer(written.producer_id, written.producer_epoch)
         begun = [x for x in self.transactions if x.producer == by and part in x.parts and x.begun_t <= one.t]
         if begun:
@@ -392,7 +390,8 @@ class Topics:
         return stray
 
     def _mark(self) -> None:
-        """Put the markers into the logs: from when they can be there, at places that no client is notified."""
+        """Add the transaction markers to the logs, from the time at which they may be there. No response has their
+        offsets."""
         placed = [(one, self.logs[Part(*part)]) for one in self.transactions for part in one.parts]
         for one, log in placed:
             log.transactions.append(one)
@@ -444,7 +443,7 @@ class Topics:
 
 
 Names = tuple[str, str, str, str]
-"""Of the list of topics, a topic's name, its list of partitions, and a partition's number."""
+"""The fields of: the list of topics, a topic's name, its list of partitions, a partition's number."""
 PRODUCED: Final = (
     ("topic_data", "name", "partition_data", "index"), ("responses", "name", "partition_responses", "index"),
 )  # fmt: skip
@@ -480,7 +479,7 @@ numbers."""
 
 
 def parts(body: Body | None, names: Names) -> Iterator[tuple[Part, Body]]:
-    """What a request or an answer names, with what it says of each; of what has no number this is 0."""
+    """The partitions in a request or a response, each with its body. The number is 0 if there is none."""
     topics, name, partitions, number = names
     if not name:
         yield from ((Part(one, 0), {}) for one in texts(body, topics))
@@ -493,7 +492,7 @@ def parts(body: Body | None, names: Names) -> Iterator[tuple[Part, Body]]:
 
 
 def asked_and_told(one: Exchange) -> Iterator[tuple[Body, Body]]:
-    """A request with its answer; of how far groups have read, from where there may be several, each by itself."""
+    """A request with its response. An OffsetFetch with several groups is split by group."""
     got = one.got or {}
     if one.api != "offset_fetch" or "groups" not in one.body:
         yield one.body, got
@@ -503,40 +502,40 @@ def asked_and_told(one: Exchange) -> Iterator[tuple[Body, Body]]:
 
 
 def _asked(one: Exchange, names: tuple[Names, Names]) -> Iterator[tuple[Part, Body, Body | None]]:
-    """The partitions of a request: what was asked of each, and its answer."""
+    """The partitions of a request, each with its part of the request and of the response."""
     answers = dict(parts(one.got, names[1]))
     return ((part, asked, answers.get(part)) for part, asked in parts(one.body, names[0]))
 
 
 def produced(one: Exchange) -> Iterator[tuple[Part, list[Body], Body | None]]:
-    """The partitions of a produce: its batches, and its answer."""
+    """The partitions of a produce, each with its batches and its part of the response."""
     return ((part, list(items(asked, "records")), said) for part, asked, said in _asked(one, PRODUCED))
 
 
 def summed(batches: Iterable[Body], name: str) -> int:
-    """How many records, or bytes, batches have together."""
+    """The sum of a field (`count`, `bytes`) over batches."""
     return sum(integer(batch, name) for batch in batches)
 
 
 def written_by(batches: Iterable[Body]) -> Written:
-    """By whom the first of these was written."""
+    """The producer and the sequence number of the first batch."""
     first = next(iter(batches), {})
     written = Written(*(integer(first, name, -1) for name in Written._fields))
     return written if written.producer_id >= 0 else BY_NOBODY
 
 
 def transactional(batches: Iterable[Body]) -> bool:
-    """Whether one of them is part of a transaction."""
+    """Whether some batch is part of a transaction."""
     return any(batch.get("transactional") for batch in batches)
 
 
 def corrupt(batches: Iterable[Body]) -> bool:
-    """Whether the checksum of one of them does not fit what it holds."""
+    """Whether the checksum of some batch is wrong."""
     return any(batch.get("corrupt") for batch in batches)
 
 
 def fetched(one: Exchange) -> Iterator[tuple[Part, Body, Body | None]]:
-    """The partitions of a fetch: what was asked of each, and its answer."""
+    """The partitions of a fetch, each with its part of the request and of the response."""
     return _asked(one, FETCHED)
 
 

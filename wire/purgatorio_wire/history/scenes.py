@@ -82,11 +82,11 @@ _NAMED_BY_ID: Final = {
     "share_fetch": (("topics", "topic"), ("responses", "topic")),
     "share_acknowledge": (("topics", "topic"), ("responses", "topic")),
 }  # fmt: skip
-"""What may name topics by their ids alone: in the request and in the answer the list of topics, and the name of one."""
+"""The requests that may have only topic ids, with the list of topics and the name field of request and response."""
 
 
 def topic_names(answers: Iterable[Body | None]) -> dict[str, str]:
-    """The names of topics by their ids, as these answers tell them."""
+    """The names of topics by id, from these responses."""
     return {
         text(said, "topic_id"): text(said, "name")
         for body in answers
@@ -96,8 +96,8 @@ def topic_names(answers: Iterable[Body | None]) -> dict[str, str]:
 
 
 def _name_topics(scene: Scene) -> None:
-    """Give the topics that are named by their ids their names as well (KIP-516), by the responses of CreateTopics
-    and Metadata; an unknown id is a name of its own."""
+    """Add names to topics that only have ids (KIP-516), from the responses of CreateTopics and Metadata. For an unknown
+    id, the id is the name."""
     names = topic_names(one.got for one in scene.of("create_topics", "metadata"))
     for one in scene.of(*_NAMED_BY_ID):
         asked, told = _NAMED_BY_ID[one.api]
@@ -108,7 +108,7 @@ def _name_topics(scene: Scene) -> None:
 
 
 def with_names(body: Body, topics: str, name: str, names: Mapping[str, str]) -> Body:
-    """The body, where topics that it names by their ids have their names as well."""
+    """The body, with names added to the topics that only have ids."""
     if all(topic.get(name) for topic in items(body, topics)):
         return body
     named = [

@@ -25,11 +25,11 @@ OPENS, CLOSES = 0, -1
 _ASKED, _TOLD = ((topics, "topic", "partitions", "partition_index") for topics in ("topics", "responses"))
 RELEASE: Final = 2
 DONE: Final = frozenset({0, 1, 3})
-"""A gap, accepted, rejected: of the record no more is heard."""
+"""The acknowledgement types gap, accept, reject: the record is not delivered again."""
 ENDED_NS: Final = 100 * MS
 """A session may exist for this long after the response to its last request."""
 RELEASED, SESSION, CUT, LOCK = "released", "session", "cut", "lock"
-"""By what an acquisition has ended, so that the record is free."""
+"""The ways in which an acquisition ends and the record becomes available."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +68,19 @@ class Acquired:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What an acknowledgement says about a partition: the type by offset, and the error that it was answered."""
+    """An acknowledgement for a partition: the types by offset, and the error in the response."""
 
     by: Asked
     part: Part
     types: dict[int, int]
     error: int | None
-    """None where there was no answer."""
+    """None without a response."""
 
 
 @dataclass(slots=True)
 class Asked:
-    """A request of a member. `wanted`: the error that it is to be answered, None where it is unknown; `parts`: those of
-    its session; `on`: the connection of that."""
+    """A request of a member. `wanted`: the expected error, or None if unknown. `parts`: the partitions of its session.
+    `on`: the connection of its session."""
 
     one: Exchange
     member: str
@@ -99,11 +99,11 @@ class Asked:
 
     @property
     def fetches(self) -> bool:
-        """Whether it may acquire something."""
+        """Whether it may acquire records."""
         return self.one.api == FETCH and self.epoch != CLOSES
 
     def overlaps(self, start_t: int, end_t: int) -> bool:
-        """Whether it was under way in between."""
+        """Whether it was open at some time between `start_t` and `end_t`."""
         return self.one.t <= end_t and self.answer_t >= start_t
 
 
@@ -116,27 +116,27 @@ class ShareGroup:
     said: list[Said] = field(default_factory=list)
     acquired: dict[Part, list[Acquired]] = field(default_factory=lambda: defaultdict(list))
     closed: dict[str, int] = field(default_factory=dict)
-    """When the connections ended that had a session."""
+    """The end times of connections with a session."""
     beats: list[Exchange] = field(default_factory=list)
-    """Heartbeats of members that leave."""
+    """The heartbeats by which members leave."""
     _overs: dict[tuple[int, Part, int], tuple[Over, ...]] = field(default_factory=dict)
 
     def overs(self, held: Acquired, offset: int) -> tuple[Over, ...]:
-        """All that may have ended this acquisition of a record."""
+        """The events that may have ended this acquisition of a record."""
         key = (held.by.i, held.part, offset)
         if key not in self._overs:
             self._overs[key] = tuple(self._find_overs(held, offset))
         return self._overs[key]
 
     def may_end_t(self, held: Acquired, offset: int, but: Asked | None = None) -> int:
-        """From when on it can be over. `but`: whatever this request does."""
+        """The earliest possible end of an acquisition. `but`: a request that is ignored."""
         ends = (x.t for x in self.overs(held, offset) if but is None or x.by is not but.one)
         return min(ends, default=END_OF_TIME)
 
     def holds(
         self, offset: int, part: Part, start_t: int, end_t: int, but: Asked | None = None
     ) -> Acquired | None:
-        """Who surely has a record all of this time."""
+        """The acquisition that certainly holds a record from `start_t` to `end_t`. None if there is none."""
         for held in self.acquired[part]:
             if (
                 offset in held.offsets
@@ -147,7 +147,7 @@ class ShareGroup:
         return None
 
     def done_by(self, offset: int, part: Part) -> int:
-        """By when a record surely is done with; the end of time if that is not known."""
+        """The time at which a record is certainly finished. END_OF_TIME if unknown."""
         overs = (
             x for held in self.acquired[part] if offset in held.offsets for x in self.overs(held, offset)
         )
@@ -158,12 +158,12 @@ class ShareGroup:
 
     @cached_property
     def lost_t(self) -> int:
-        """The time since which a response may have been lost, with its records; their owner is unknown."""
+        """The time of the first fetch whose response may be lost. The owner of its records is unknown."""
         lost = (x.one.t for x in self.asked if x.fetches and (x.one.answer is None or x.one.unread))
         return min(lost, default=END_OF_TIME)
 
     def settled_t(self, part: Part) -> int:
-        """When the group was first seen to share the partition: what was appended before may not come."""
+        """The time of the first acquisition in the partition. Records appended before may not be delivered."""
         return min((held.answer_t for held in self.acquired[part]), default=END_OF_TIME)
 
     def _find_overs(self, held: Acquired, offset: int) -> Iterator[Over]:
@@ -232,7 +232,7 @@ class _Session:
 
 
 def _asked_by(scene: Scene, member: str, exchanges: Iterable[Exchange]) -> Iterator[Asked]:
-    """The requests of one member, each with what its session was then."""
+    """The requests of one member, each with the state of its session at that time."""
     session: _Session | None = None
     sure, free_t, ended_t = True, -1, -1
     for one in exchanges:
@@ -289,7 +289,7 @@ def _acquired(asked: Asked) -> Iterator[Acquired]:
 
 
 def _said(asked: Asked) -> Iterator[Said]:
-    """Its acknowledgements. Partitions that the response leaves out succeeded: an error would be listed."""
+    """The acknowledgements of a request. A partition that is not in the response succeeded."""
     one = asked.one
     name = "acknowledge_error_code" if one.api == FETCH else "error_code"
     errors = {part: integer(told, name) for part, told in parts(one.got, _TOLD)}

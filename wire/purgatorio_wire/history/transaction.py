@@ -24,16 +24,16 @@ from purgatorio_wire.trace.record import Body
 
 CONCURRENT: Final = 51
 NOT_THEIRS: Final = frozenset({47, 48, 49, 90})
-"""Errors by which it refuses for good: an old epoch, no open transaction, an unknown id, a fenced producer."""
+"""The final errors of a coordinator: an old epoch, no open transaction, an unknown id, a fenced producer."""
 INIT, ADD, END = "init_producer_id", "add_partitions_to_txn", "end_txn"
 BEGINS: Final = (ADD, "add_offsets_to_txn")
-"""By what a transaction begins, and gets more."""
+"""The requests that begin a transaction, or add to it."""
 ABORTED_NS: Final = 20_000 * 1_000_000
 """A transaction is aborted at the latest this long after its time-out: Kafka checks every 10 s."""
 FIRST_RENEWING: Final = 5
 """The first version of `end_txn` that returns a new epoch."""
 IN_TRANSACTIONS: Final = 11
-"""The last version of `produce` that leaves it to the client to add partitions to a transaction."""
+"""The last version of `produce` that requires the client to add partitions to a transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +59,17 @@ class Transaction:
 
     @property
     def may_end_t(self) -> int:
-        """From when on it can have ended."""
+        """The earliest possible end."""
         return min(self.asked_t, self.times_out_t)
 
 
 def name_of(one: Exchange) -> str:
-    """The transactional id that a request is about."""
+    """The transactional id of a request."""
     return text(one.body, "transactional_id") or text(one.body, "v3_and_below_transactional_id")
 
 
 def producer_of(body: Body | None) -> Producer:
-    """The producer that a request or an answer names."""
+    """The producer id and epoch in a request or a response."""
     batches = (
         batch for topic in items(body, "topic_data") for part in items(topic, "partition_data")
         for batch in items(part, "records")
@@ -83,7 +83,7 @@ def producer_of(body: Body | None) -> Producer:
 
 
 def added(body: Body | None) -> int:
-    """The error that an addition of partitions was answered with: the first of any."""
+    """The first error in a response to AddPartitionsToTxn. 0 if there is none."""
     return next((error for error in _errors_of(body) if error), 0)
 
 
@@ -93,7 +93,7 @@ def _errors_of(body: Body | None) -> Iterator[int]:
 
 
 def error_of(one: Exchange) -> int:
-    """The error of an answer about transactions."""
+    """The (first) error of a response about transactions. 0 if there is none."""
     if one.api == "produce":
         parts = (
             part for topic in items(one.got, "responses") for part in items(topic, "partition_responses")
@@ -103,22 +103,22 @@ def error_of(one: Exchange) -> int:
 
 
 def begins(one: Exchange) -> bool:
-    """Whether a transaction begins by it, or gets more."""
+    """Whether a request may begin a transaction, or add to it."""
     return one.api in BEGINS or (one.api == "produce" and one.version > IN_TRANSACTIONS)
 
 
 def renews(one: Exchange) -> bool:
-    """Whether it ends a transaction and asks for the producer's next epoch."""
+    """Whether a request ends a transaction and also requests the next epoch of the producer."""
     return one.api == END and one.version >= FIRST_RENEWING
 
 
 def went_well(one: Exchange) -> bool:
-    """Whether it was answered without an error."""
+    """Whether the response has no error."""
     return one.got is not None and not error_of(one)
 
 
 def by_name(exchanges: Iterable[Exchange]) -> dict[str, list[Exchange]]:
-    """The requests about each transactional id, in the order of their sending."""
+    """The requests for each transactional id, in the order of their sends."""
     found: dict[str, list[Exchange]] = defaultdict(list)
     for one in exchanges:
         if (one.api in (INIT, END) or begins(one)) and (name := name_of(one)):
@@ -165,13 +165,13 @@ def _of_one(name: str, asked: Iterable[Exchange]) -> Iterator[Transaction]:
 
 
 def _may_end(now: Transaction, one: Exchange) -> bool:
-    """Whether this request may have ended it: no response says that it did not."""
+    """Whether this request may have ended the transaction: no error in its response excludes this."""
     refused = error_of(one) in (CONCURRENT, *NOT_THEIRS)
     return one.api == END and now.asked_t == END_OF_TIME and not refused
 
 
 def _initialized(now: Transaction, one: Exchange) -> None:
-    """Its id is initialized again: an open transaction is aborted first."""
+    """Record a new InitProducerId for the transactional id, which aborts an open transaction first."""
     if now.asked_t == END_OF_TIME:
         now.asked_t, now.ending = one.t, one
     if went_well(one):

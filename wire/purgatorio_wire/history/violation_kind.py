@@ -48,6 +48,6 @@ Way: TypeAlias = Literal[
     "waits-though-synced", "waits-without-max-wait", "without-a-request", "without-a-transaction",
     "wrong-argument-accepted",
 ]  # fmt: skip
-"""A way in which a clause may break; the code that makes its rows explains it. "" is any, of a scene that asks for a
-clause; of a row, one that is not distinguished."""
+"""A kind of violation. The code that makes its rows explains the kind. In a scene, "" stands for all kinds of a clause.
+In a row, "" means that the clause does not distinguish kinds."""
 WAYS: Final = frozenset(get_args(Way))

@@ -1,0 +1,85 @@
+"""Bugs as diffs, in text files:
+
+    stable-offset-not-listed: the end that is listed for who reads what is committed is the high watermark
+      R4
+      in network.data_requests:_look_up
+      - .end(isolation).offset
+      + .high_watermark.offset
+
+Below its name a bug may say what it needs, or what finds it. Then come the places that it changes (one may go without
+`in`), and in each the texts that stand there once, with what stands there instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+
+from purgatorio_stress.mutant.patch import Patch, edited
+
+
+@dataclass
+class Change:
+    """What is changed at a place: each text that it has once, and what stands there instead."""
+
+    place: str
+    words: list[tuple[str, str]] = field(default_factory=list)
+
+    def named(self, package: str) -> tuple[object, str]:
+        """The owner and the name of the function at `MODULE:[CLASS.]FUNCTION`, the module in this package."""
+        module, _, path = self.place.partition(":")
+        owner: object = import_module(module if module.startswith("purgatorio") else f"{package}.{module}")
+        *inside, function = path.split(".")
+        for one in inside:
+            owner = getattr(owner, one)
+        return owner, function
+
+    def flat(self) -> list[str]:
+        """The words as `edited` takes them."""
+        return [word for pair in self.words for word in pair]
+
+    def patch(self, package: str) -> Patch:
+        """Of that function."""
+        return edited(*self.named(package), *self.flat())
+
+
+@dataclass
+class Diff:
+    """A bug; see the module. `says`: the line below its name."""
+
+    name: str
+    what: str
+    says: str = ""
+    changes: list[Change] = field(default_factory=list)
+
+
+def diffs(path: Path) -> list[Diff]:
+    """The bugs in a file. Lines that begin with # are for readers."""
+    found: list[Diff] = []
+    sign = ""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        head = line[:4].rstrip()
+        if not line or line.startswith("#"):
+            continue
+        if not line.startswith("  "):
+            name, _, what = line.partition(": ")
+            found.append(Diff(name, what))
+        elif head not in ("  -", "  +"):
+            if line.startswith("  in "):
+                found[-1].changes.append(Change(line.removeprefix("  in ")))
+            else:
+                found[-1].says = line.strip()
+        else:
+            if not found[-1].changes:
+                found[-1].changes.append(Change(""))
+            words = found[-1].changes[-1].words
+            if head == "  -" and sign != "  -":
+                words.append((line[4:], ""))
+            elif head == "  -":
+                words[-1] = (f"{words[-1][0]}\n{line[4:]}", "")
+            else:
+                old, new = words[-1]
+                words[-1] = (old, f"{new}\n{line[4:]}" if sign == "  +" else line[4:])
+        sign = head
+    return found
