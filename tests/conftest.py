@@ -44,6 +44,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# No text is wrapped or cut by the terminal in which the tests run.
+os.environ["COLUMNS"] = "80"
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what is marked slow, unless asked for, and say how to ask."""

@@ -9,10 +9,12 @@ def main() -> None:
     """Run the command line. Its packages may be missing, because the reference alone needs none."""
     try:
         _open_standard_files()
-        from purgatorio_pipeline import cli, stopping
+        from purgatorio_pipeline import stopping
 
         stopping.end_with_parent()
         stopping.bound_interrupts()
+        with stopping.loading():
+            from purgatorio_pipeline import cli
     except ModuleNotFoundError as missing:
         print(
             f"Error: `purgatorio` needs {missing.name}, which is not installed: pip install 'purgatorio[spec]'",

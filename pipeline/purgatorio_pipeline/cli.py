@@ -25,7 +25,7 @@ from typing import Any, Final
 import click
 
 from purgatorio_pipeline.command.failed import OURS, UNEXPECTED
-from purgatorio_pipeline.stopping import ORDERLY_S, SOON_S, STOPPED, end_within, tell_stopped
+from purgatorio_pipeline.stopping import ORDERLY_S, SOON_S, STOPPED, end_within, loading, tell_stopped
 from purgatorio_spec.show.visible import visible
 
 MESSAGE_LIMIT: Final = 2_000
@@ -104,7 +104,8 @@ class LazyCommands(click.Group):
             raise click.UsageError(f"there is no command {cmd_name!r}.{hint}", ctx)
         end_within(command.stops_within_s)
         try:
-            loaded: click.Command = importlib.import_module(command.module).command
+            with loading():
+                loaded: click.Command = importlib.import_module(command.module).command
         except ModuleNotFoundError as missing:
             told = _as_missing(cmd_name, missing)
             if isinstance(told, MissingPackage) and {"-h", "--help"}.intersection(sys.argv[1:]):

@@ -17,7 +17,8 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -39,6 +40,7 @@ _guards: Final[list[subprocess.Popen[bytes]]] = []
 
 _grace_s = SOON_S
 _told = False
+_bounded = False
 
 
 def end_within(seconds: float) -> None:
@@ -60,12 +62,36 @@ def tell_stopped() -> None:
 def bound_interrupts() -> None:
     """End this process after Ctrl-C: at the latest at the end of the grace period, or at a second Ctrl-C. All
     processes that it started end with it, also without Ctrl-C. Only for the main thread of Purgatorio's programs."""
+    global _bounded
+    _bounded = True
     # Registered first, so called last, after all clean-up.
     atexit.register(_end_work)
     heard, told = os.pipe()
     os.set_blocking(told, False)
     signal.set_wakeup_fd(told, warn_on_full_buffer=False)
     threading.Thread(target=_end, args=(heard,), name="interrupts", daemon=True).start()
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """While modules are loaded, Ctrl-C ends our own program at once: an exception in the midst of an extension module's
+    start may crash the process."""
+    if not _bounded:
+        yield
+        return
+    before = signal.signal(signal.SIGINT, _end_now)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _end_now(*_: object) -> None:
+    try:
+        tell_stopped()
+        _kill_started()
+    finally:
+        os._exit(STOPPED)
 
 
 def _end(heard: int) -> None:
@@ -75,11 +101,7 @@ def _end(heard: int) -> None:
     while (left_s := until_s - time.monotonic()) > 0:
         if select.select([heard], [], [], left_s)[0] and signal.SIGINT in os.read(heard, 64):
             break
-    try:
-        tell_stopped()
-        _kill_started()
-    finally:
-        os._exit(STOPPED)
+    _end_now()
 
 
 def _end_work() -> None:

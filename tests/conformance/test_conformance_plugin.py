@@ -368,6 +368,7 @@ def test_threads_that_wait_for_each_other_break_p3(
     """Two locks in two orders: each call returns by itself, and hangs again in the order that made it hang. What is
     shown is where each stands, and that order."""
     monkeypatch.setattr(gated, "_LIMITS", ChildLimits(silence_s=0.3))
+    monkeypatch.setenv("COLUMNS", "400")  # pytest cuts its summary to the width, but in CI
     crossed = STUCK.replace(
         "        for key in probe.keys:\n",
         "        with self.lock:\n            probe.try_complete(lambda: False)\n            with self.other: pass\n"

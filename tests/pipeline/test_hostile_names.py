@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -198,3 +199,20 @@ def test_a_log_with_such_columns_is_refused_in_plain_words(tmp_path: Path) -> No
     mapping.write_text('[columns]\nid = "r"\nkey = "k"\n')
     text = said("convert", log, tmp_path / "out.jsonl", "--from-log", mapping)
     assert pwned("convert", text) == ""
+
+
+@pytest.mark.parametrize("name", COMMANDS, ids=[ascii(name)[:40] for name in COMMANDS])
+def test_a_log_of_such_rows_is_converted_and_judged_in_plain_words(name: str, tmp_path: Path) -> None:
+    """With `--keep-going`: lines that are no rows, rows that are bad, and what is judged of the rest. A row of that id
+    is answered twice."""
+    row = {"r": name, "k": name, "in": 1, "out": 2}
+    rows = [row, {**row, "out": 3}, {**row, "r": name + "x", "out": name}, {**row, "r": "y", "in": name}]
+    log = tmp_path / "log.jsonl"
+    broken = f"{name}\n".encode() + b'{"r": "\x1b[2J\xff\n'
+    log.write_bytes(broken + "".join(json.dumps(one) + "\n" for one in rows).encode() + broken)
+    words = "--map id=r --map key=k --map enqueued=in --map completed=out --map unit=ms --keep-going".split()
+    text = said("convert", log, trace := tmp_path / "out.jsonl", "--from-log", *words)
+    assert "bad row" in text
+    checked = said("check", trace, "--verbose")
+    assert "O1 VIOLATED" in checked
+    assert (pwned("convert", text), pwned("check", checked)) == ("", "")

@@ -155,6 +155,33 @@ def test_an_interrupt_ends_what_does_not_end_by_itself() -> None:
         control.end()
 
 
+LOADS = """
+import os
+from purgatorio_pipeline.stopping import bound_interrupts, loading
+bound_interrupts()
+with {loading}:
+    try:
+        os.write(1, b"begun\\n")
+        while True:
+            pass
+    except KeyboardInterrupt:
+        os.write(1, b"raised\\n")
+"""
+
+
+def test_an_interrupt_while_modules_are_loaded_raises_nothing() -> None:
+    """An exception in the start of an extension module may crash it. Outside of `loading` it is raised: the control."""
+    for how, says in (("loading()", "stopped\n"), ("open(os.devnull)", "raised\n")):
+        started = Started(sys.executable, "-c", LOADS.format(loading=how))
+        try:
+            assert started.output.readline() == "begun\n"
+            started.process.send_signal(signal.SIGINT)
+            assert started.output.readline() == says
+            assert started.process.wait(GONE_S) == (STOPPED if how == "loading()" else 0)
+        finally:
+            started.end()
+
+
 def test_a_command_that_ends_leaves_nothing_running() -> None:
     """Without our program's end around it, both are there still: the negative control."""
     ours, control = (
@@ -242,7 +269,7 @@ COMMANDS = {
     "wire": "wire localhost:{port}",
     "explore --package": "explore --package counters --adapter counters:Counters",
     "explore": "explore --drawn --seconds 60",
-    "stress": "stress -s two-events --seconds 60",
+    "stress": "stress -s two-events --rounds 1000000",
     "model": "model",
     "prove": "prove",
     "campaign": "campaign --out {new}/nightly",

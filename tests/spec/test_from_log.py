@@ -512,7 +512,7 @@ def test_a_bad_row_may_be_left_out_and_accuses_nobody(tmp_path: Path) -> None:
     (run,) = check_files([tmp_path / "t.jsonl"]).runs
     assert broken(run) == {"O1": ["c"]}
     assert run.clauses["O5"].verdict is Verdict.UNKNOWN
-    assert run.problems == ("4 bad rows of the log are left out: mend them, and convert it again",)
+    assert run.problems == ("bad rows of the log are left out (4): mend them, and convert it again",)
     assert not {"bad", "again", "back"} & set(re.findall('"id":"(.*?)"', (tmp_path / "t.jsonl").read_text()))
 
 

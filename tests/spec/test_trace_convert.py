@@ -185,6 +185,10 @@ def test_the_command_on_an_empty_file_and_a_strange_suffix(tmp_path: Path) -> No
     (tmp_path / "a.jsonl").write_bytes(b"")
     run = CliRunner().invoke(command, [str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl")])
     assert (run.exit_code, "no header" in run.stderr) == (2, True)
+    (tmp_path / "log.csv").write_text("id;in;out\n" + "a;1;2\n" * 9)
+    run = CliRunner().invoke(command, [str(tmp_path / "log.csv"), str(tmp_path / "b.jsonl")])
+    assert (run.exit_code, run.stderr.count("not JSON")) == (2, 1)
+    assert "for a log of your own, use --from-log or --map" in run.stderr
     run = CliRunner().invoke(command, [str(tmp_path / "a.jsonl"), str(tmp_path / "b.csv")])
     assert (run.exit_code, ".parquet" in run.stderr) == (2, True)
 

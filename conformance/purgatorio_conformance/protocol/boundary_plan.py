@@ -15,7 +15,7 @@ Before the levels, the plan has many tasks in one bucket, or many operations und
 the operations, and the others expire together. One `cancel_for_key` returns many operations. Other operations are
 under many keys with one hash value. One operation has as many keys as the protocol allows, and a check of the last key
 completes this operation. Then the plan has only short delays, and no deadline is at a boundary of the second level. So
-only the clock moves the second level.
+only the clock moves the second level. After that, most of many tasks are taken back.
 
 A purgatory also gets completed operations under keys that are never checked: several times the purge interval. The
 plan reads the sizes at rest between these operations. At first the purgatory has no other operations. Once, the shared
@@ -81,6 +81,8 @@ _CROWD: Final = 3_000
 _CROWD_REAL: Final = 600
 """Of one moment in real time, where more would be late by what they cost."""
 _CROWD_NS: Final = 2_000 * MS
+_CLEARED: Final = 300
+"""More than the 100 from which asyncio clears away what is cancelled."""
 _PURGES: Final = 4
 _ALIKE: Final = ("key-Aa", "key-BB")
 _LEAST_HASH: Final = "polygenelubricants"
@@ -361,6 +363,17 @@ class Reach:
             self._revolution(widths, -fine_ns, fine_ns)
             self._run.leap(3 * fine_ns)
             self._run.settle()
+
+    def mostly_taken_back(self) -> None:
+        """A timer that keeps what is taken back clears it away once that is most of it, and may spoil the order of the
+        rest, which have all deadlines and come in any order."""
+        tick_ns = self._description.grain_ns
+        delays = [number * tick_ns for number in range(1, _CLEARED + 1)]
+        self._rng.shuffle(delays)
+        added = [self._begin(delay_ns, [tick_ns]) for delay_ns in delays]
+        for name in self._rng.sample(added, _CLEARED * 4 // 5):
+            self._take_back(name)
+        self._run.settle()
 
     def _overslept(self, widths: list[int], beside_ns: int, most_ns: int) -> None:
         """A jump makes several of the widest buckets due at once, to this time after the start of one of them. Tasks

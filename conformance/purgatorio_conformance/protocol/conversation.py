@@ -484,8 +484,7 @@ class Conversation:
             raise Misbehaved("rubbish", f"a description in answer to {call_name(ended.call)}")
         if said.protocol not in SPOKEN:
             raise Misbehaved(
-                "wrong-version",
-                f"it speaks {said.protocol!r} instead of the requested {ended.call.protocol!r}",
+                "wrong-version", f"it speaks {said.protocol!r}; the driver speaks {', '.join(SPOKEN)}"
             )
         self.description = said
 

@@ -95,11 +95,13 @@ def drive_virtual(drive: Drive, clock: VirtualClock, dues: Sequence[Due], manner
     run = _VirtualRun(session, clock, description, random.Random(f"jumps/{drive.seed}"), manner)
     session.call(Start(part, "virtual", clock.now_ns))
     reach = Reach(run, description, part, drive.seed)
-    if drive.operations >= REACHES_FROM and part == "purgatory" and manner == "steps":
-        # First: what has expired before widens the bound on garbage.
-        reach.garbage(100)
-    elif drive.operations >= REACHES_FROM:
-        reach.first_of_levels()
+    if drive.operations >= REACHES_FROM:
+        if part == "purgatory" and manner == "steps":
+            # First: what has expired before widens the bound on garbage.
+            reach.garbage(100)
+        else:
+            reach.first_of_levels()
+        reach.mostly_taken_back()
     run.plan_ns = clock.now_ns
     report = max(1, len(dues) // 50)
     for number, due in enumerate(dues):

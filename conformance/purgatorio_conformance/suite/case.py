@@ -31,6 +31,9 @@ CLAUSE_NEEDS: Final[Mapping[Kind, Mapping[str, str]]] = {
 }  # fmt: skip
 """The lack that leaves a clause nothing to judge."""
 
+_UNSHORTENED: Final = 1_000_000
+"""Calls of a program that is not told call by call, so that every other of the same cause is shown in its place."""
+
 
 @dataclass
 class Subject:
@@ -105,10 +108,8 @@ class Outcome:
 
     @property
     def length(self) -> int:
-        """The length of the program: its calls; a plan of timers is longer than any."""
-        if isinstance(self.program, PlanProgram):
-            return 1_000 * self.program.timers
-        return len(self.steps)
+        """The length of the program: its calls; what could not be made short is longer than any."""
+        return len(self.steps) if self.short else _UNSHORTENED
 
     def shown(self, clause: str, file: Path, again: str) -> str:
         """The failure: clause, shortest prefix, allowed and seen, how to repeat it. Writes the trace to `file`."""

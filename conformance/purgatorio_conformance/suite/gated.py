@@ -270,8 +270,10 @@ def _narrowed(
             return whole, program
         path.write_bytes(trace)
         found = shortest_of_trace(subject, path, clause, _SHORTENS_S)
-    if found is None:
-        return whole, program
+        if found is None:
+            # A shorter script may fail where this one went on.
+            kept = judge_file(path, program.name, whole.broken_off)
+            return replace(kept, write=partial(_written, trace)), program
     recording = replace(found.recording, header=replace(found.recording.header, run=program.name))
     return judge(recording), PlayedSession(program.name, _moves(found.session))
 

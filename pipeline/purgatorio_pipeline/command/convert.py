@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from purgatorio_pipeline.command.line import echo_line
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.printed import BROKEN_SHOWN
@@ -37,8 +38,11 @@ class _Refused(click.ClickException):
     "--from-log",
     "mapping",
     metavar="MAPPING.toml",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Read TRACE as your own log (JSON lines, CSV, Parquet). MAPPING.toml explains the columns of the log.",
+    is_flag=False,
+    flag_value="-",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+    help="Read TRACE as your own log (JSON lines, CSV, Parquet). MAPPING.toml explains the columns of the log. If "
+    "--map sets all entries, leave out MAPPING.toml.",
 )
 @click.option(
     "--map",
@@ -99,7 +103,7 @@ def _from_log(
             made = convert_log(
                 log,
                 out,
-                read_mapping(mapping, assigned),
+                read_mapping(None if str(mapping) == "-" else mapping, assigned),
                 force=force,
                 keep_going=keep_going,
                 progress=going.tell,
@@ -126,7 +130,7 @@ def _from_log(
             if lack is None
             else f"cannot be judged: the mapping does not name {', '.join(lack)}"
         )
-        click.echo(f"  {clause}  {promise}: {why}")
+        echo_line(f"  {clause}  {promise}: {why}", 6)
 
 
 def _json(result: Conversion, trace: Path, out: Path) -> dict[str, object]:
@@ -146,19 +150,21 @@ def _json(result: Conversion, trace: Path, out: Path) -> dict[str, object]:
 
 
 def _report(result: Conversion, trace: Path, out: Path) -> None:
-    for broken in result.broken[:BROKEN_SHOWN]:
+    # Without a header the file is no trace, and every line of it is broken.
+    shown = result.broken[: BROKEN_SHOWN if result.run else 1]
+    for broken in shown:
         click.echo(visible(str(broken), TEXT_LIMIT), err=True)
-    if result.broken_count > BROKEN_SHOWN:
-        click.echo(f"... and {result.broken_count - BROKEN_SHOWN} more broken lines", err=True)
+    if result.broken_count > len(shown):
+        click.echo(f"... and {result.broken_count - len(shown)} more broken lines", err=True)
     if result.cut is not None:
         click.echo(visible(f"{trace}: {result.cut}", TEXT_LIMIT), err=True)
-    if not result.written and result.broken_count == 0 and result.cut is None:
-        click.echo(f"{_shown(trace)}:1: no header: line 1 of a trace is its header, write it first", err=True)
     if not result.written:
-        click.echo(
-            f"{_shown(out)} was not written: correct the trace, or use --keep-going to write only the valid lines",
-            err=True,
+        mend = (
+            "correct the trace, or use --keep-going to write only the valid lines"
+            if result.run
+            else "no header: line 1 of a trace is its header; for a log of your own, use --from-log or --map"
         )
+        click.echo(f"{_shown(out)} was not written: {mend}", err=True)
         return
     if result.end is None:
         click.echo(f"{_shown(trace)}: no end record, so {_shown(out)} has none either", err=True)

@@ -21,6 +21,7 @@ from purgatorio_pipeline.printed import Shortest
 from purgatorio_spec.check import check_files
 from purgatorio_spec.failure import Failure, surviving
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult, broken_off
+from purgatorio_spec.recording import judge_file
 from purgatorio_spec.show.selection import promise_of
 from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
 from purgatorio_spec.verdict import Verdict
@@ -228,6 +229,18 @@ def shortest_sessions(
                     shown[at] = one, replace(mine, path=other.path, calls=other.calls, session=other.session)
                     break
     return sorted((each for _, each in shown), key=lambda each: (each.calls, str(each.path)))
+
+
+def by_shortest(judged: Judged, shown: Sequence[Shown]) -> Judged:
+    """Each cause that a minimized program shows, with all events of this program in place of some of the long run."""
+    examples = dict(judged.examples)
+    for one in shown:
+        short = judge_file(one.path if one.path.exists() else None, one.run)
+        if short.result.breaks(one.clause):
+            example = short.example(one.clause, str(one.path), whole=one.calls <= SESSION_SHOWN)
+            place = (one.run, one.clause, example.violation.cause)
+            examples.update({key: example for key in judged.examples if key[1:] == place})
+    return replace(judged, examples=examples)
 
 
 def _is_same(one: ToShow, other: ToShow) -> bool:

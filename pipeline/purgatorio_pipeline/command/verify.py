@@ -20,6 +20,7 @@ from purgatorio_conformance.subjects import MAIN, SUBJECTS, RunRecord, record_ru
 from purgatorio_pipeline.command.driving import (
     Shown,
     bad_end,
+    by_shortest,
     judge_records,
     print_shortest,
     shortest_sessions,
@@ -129,6 +130,8 @@ def command(
         if wanted := to_show(judged.result, driven, seed):
             with progress("minimizing the counterexamples", quiet=output.json) as going:
                 shown = shortest_sessions(wanted, seed, operations, folder, going.tell, failures)
+                with surviving("showing the shortest programs", failures):
+                    judged = by_shortest(judged, shown)
         judged = replace(judged, failures=[*judged.failures, *failures])
         status = _show(judged, driven, shown, output)
         kept = traces is not None or status != EXIT_STATUS[Verdict.PASS]

@@ -252,7 +252,7 @@ def _problems(facts: TraceFacts, run: Run | None) -> Sequence[str]:
     if facts.dropped:
         of_log = facts.header is not None and facts.header.profile == "request-log"
         problems.append(
-            f"{facts.dropped:,} bad rows of the log are left out: mend them, and convert it again"
+            f"bad rows of the log are left out ({facts.dropped:,}): mend them, and convert it again"
             if of_log
             else f"the recorder dropped {facts.dropped} record(s): enlarge its buffers and record again"
         )

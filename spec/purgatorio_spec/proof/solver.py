@@ -117,6 +117,8 @@ def satisfiable(facts: Sequence[Fact]) -> bool:
 
 def _solver(facts: Sequence[Fact], limit_ms: int) -> Any:
     solver = _z3().Solver()
+    # Else z3 takes the first Ctrl-C for itself: the lemma is unknown, and the command goes on.
+    solver.set("ctrl_c", False)
     solver.set("timeout", limit_ms)
     solver.set("random_seed", SEED)
     solver.add(*(fact.raw for fact in facts))

@@ -6,25 +6,20 @@ the text. Each line has a role, so a terminal with colors does not parse the lin
 
 from __future__ import annotations
 
-import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from purgatorio_spec.durations import milliseconds
 from purgatorio_spec.show.counterexample import Counterexample, ShownEvent
 from purgatorio_spec.show.event_words import broken_here, line_of
+from purgatorio_spec.show.lanes import Lanes
 from purgatorio_spec.show.selection import kind_of, noun
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import Violation
 
 WIDTH: Final = 80
-LANE_GAP: Final = 2
-LANE_LEAST: Final = 14
-"""The minimum width of a column. If there is less room, each line begins with the thread's name instead."""
-LANE_MOST: Final = 26
-"""The maximum width of a column. A longer word is broken if necessary."""
 
 Role = Literal["title", "head", "event", "witness", "illegal", "allowed", "seen", "replay", "note"]
 
@@ -42,7 +37,7 @@ def render(example: Counterexample, width: int = WIDTH) -> str:
 
 
 def rendered_without(violation: Violation) -> str:
-    """The text of a violation without events. Each line ends with a line feed."""
+    """The text of a violation whose events are not at hand, lines ended by a line feed."""
     return f"{visible(violation.subject)}\n{_ended(allowed_and_seen(violation))}"
 
 
@@ -123,12 +118,12 @@ def _table(example: Counterexample, width: int) -> Iterator[Line]:
         mark = "!" if at == illegal else "*" if row.witness else " "
         left = f"{mark} {row.line:>{line_width}}  {time:>{time_width}}  "
         role: Role = "illegal" if at == illegal else "witness" if row.witness else "event"
-        for part in lanes.cells(row, text):
+        for part in lanes.cells(row.th, text, _inset(row)):
             yield Line((left + part).rstrip(), role)
             left = " " * len(left)
         if at == illegal:
             said = f"^ {broken_here(example.violation.clause)}"
-            yield Line(left + lanes.indent(row, len(said)) + said, role)
+            yield Line(left + lanes.indent(row.th, _inset(row), len(said)) + said, role)
     yield from _legend(example, width)
 
 
@@ -147,90 +142,5 @@ def _wrapped(head: str, text: str, width: int) -> list[str]:
     ) or [head.rstrip()]
 
 
-@dataclass(frozen=True, slots=True)
-class Lanes:
-    """The columns of the threads, each as wide as needed or possible. Without widths, there are too many threads, and
-    one column of names replaces the columns."""
-
-    threads: tuple[str, ...]
-    room: int
-    widths: tuple[int, ...]
-
-    @classmethod
-    def of(cls, texts: Mapping[str, Sequence[str]], room: int) -> Lanes:
-        """Lanes in `room` characters for threads with these texts to come."""
-        names = [len(visible(name)) for name in texts]
-        widths = [
-            max(LANE_LEAST, name, *map(len, inside))
-            for name, inside in zip(names, texts.values(), strict=True)
-        ]
-        least = [max(LANE_LEAST, *map(_longest_piece, inside)) for inside in texts.values()]
-        gaps = LANE_GAP * (len(texts) - 1)
-        if sum(least) + gaps > room and len(texts) > 1:
-            return cls(tuple(texts), room, ())
-        while sum(widths) + gaps > room:
-            spare = [width - at_least for width, at_least in zip(widths, least, strict=True)]
-            widths[spare.index(max(spare))] -= 1
-        return cls(tuple(texts), room, tuple(widths))
-
-    @property
-    def _name_width(self) -> int:
-        return min(max(len(visible(name)) for name in self.threads), 20)
-
-    def heads(self) -> str:
-        if not self.widths:
-            return "thread"
-        gap = " " * LANE_GAP
-        return gap.join(
-            f"{visible(name, width):<{width}}" for name, width in zip(self.threads, self.widths, strict=True)
-        )
-
-    def cells(self, row: ShownEvent, text: str) -> Iterator[str]:
-        """The text of an event in its thread's column, on as many lines as needed."""
-        before = " " * self._offset(row)
-        first = before if self.widths else f"{visible(row.th, self._name_width):<{len(before)}}"
-        for part in _folded(text, self._width(row), _inset(row)):
-            yield first + part
-            first = before
-
-    def indent(self, row: ShownEvent, room: int) -> str:
-        """The text before an event in its thread's column, if `room` characters follow."""
-        return " " * min(self._offset(row) + _inset(row), self.room - room)
-
-    def _width(self, row: ShownEvent) -> int:
-        return self.widths[self.threads.index(row.th)] if self.widths else self.room - self._offset(row)
-
-    def _offset(self, row: ShownEvent) -> int:
-        if not self.widths:
-            return self._name_width + LANE_GAP
-        return sum(width + LANE_GAP for width in self.widths[: self.threads.index(row.th)])
-
-
 def _inset(row: ShownEvent) -> int:
     return min(row.depth, 6)
-
-
-_PIECE: Final = re.compile(r"(?:\} |= )?[^\s(]+(?:\(| \{)?\s*|\S\s*")
-"""A piece that is not broken over lines: `} f`, `= 0`, `f(`, `k) {`, or any other word."""
-
-
-def _longest_piece(text: str) -> int:
-    """The width that a column for this text needs, up to a limit."""
-    inset = len(text) - len(text.lstrip())
-    return inset + min(max((len(piece.rstrip()) for piece in _PIECE.findall(text)), default=0), LANE_MOST)
-
-
-def _folded(text: str, width: int, inset: int) -> Iterator[str]:
-    """`text` on the fewest lines, broken between pieces. Later lines are indented by two more."""
-    held, before = "", " " * inset
-    for piece in _PIECE.findall(text):
-        rest: str = piece
-        if held and len(before) + len(held) + len(rest.rstrip()) > width:
-            yield before + held.rstrip()
-            held, before = "", " " * (inset + 2)
-        while len(before) + len(rest.rstrip()) > width:
-            cut = width - len(before)
-            yield before + rest[:cut]
-            rest, before = rest[cut:], " " * (inset + 2)
-        held += rest
-    yield before + held.rstrip()

@@ -1,30 +1,40 @@
 """A run as a table: one column for each task, with file and line of each scheduling point."""
 
+import textwrap
 from collections.abc import Sequence
-from typing import Final
 
+from purgatorio_spec.show.lanes import Lanes
 from purgatorio_spec.show.visible import counted
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.replay import Replay
 
-_WIDTH: Final = 46
+WIDTH = 80
 
 
 def table(replay: Replay, broken: Sequence[Broken], token: str, preemptions: int, options: str = "") -> str:
     """The text of a counterexample. `options`: options of the replay command that the token does not contain."""
-    lines = [f"{one.clause} broken: {one.subject}: {one.seen}" for one in broken]
-    tasks = [task for task in replay.tasks if any(place.task == task for place in replay.places)]
+    lines = [line for one in broken for line in wrapped(f"{one.clause} broken: {one.subject}: {one.seen}")]
+    texts: dict[str, list[str]] = {
+        task: [] for task in replay.tasks if any(place.task == task for place in replay.places)
+    }
+    said = [f"{replay.words(place)}  {place.where}".rstrip() for place in replay.places]
+    for place, text in zip(replay.places, said, strict=True):
+        if place.task:
+            texts[place.task].append(text)
     number = len(str(len(replay.places)))
-    lines.append("")
-    lines.append(" " * number + "  " + "".join(f"{task:<{_WIDTH}}" for task in tasks).rstrip())
-    for at, place in enumerate(replay.places, 1):
-        if not place.task:
-            lines.append(f"{at:>{number}}  -- {place.function} --")
-            continue
-        text = f"{replay.words(place)}  {place.where}".rstrip()
-        lines.append(f"{at:>{number}}  {' ' * (_WIDTH * tasks.index(place.task))}{text}")
-    lines.append("")
+    lanes = Lanes.of(texts, WIDTH - number - 2)
+    lines += ["", f"{'':>{number}}  {lanes.heads()}".rstrip()]
+    for at, (place, text) in enumerate(zip(replay.places, said, strict=True), 1):
+        left = f"{at:>{number}}  "
+        for part in lanes.cells(place.task, text) if place.task else [f"-- {place.function} --"]:
+            lines.append((left + part).rstrip())
+            left = " " * len(left)
     most = counted(preemptions, "preemption")
-    lines.append(f"{len(replay.places)} steps, {most}. Replay it, in a debugger too:")
+    lines += ["", f"{len(replay.places)} steps, {most}. Replay it, in a debugger too:"]
     lines.append(f"  purgatorio explore --replay {token}{options}")
     return "\n".join(lines)
+
+
+def wrapped(text: str) -> list[str]:
+    """A sentence in lines of this width, the later ones further in."""
+    return textwrap.wrap(text, WIDTH, subsequent_indent="    ", break_on_hyphens=False)

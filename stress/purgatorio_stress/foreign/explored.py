@@ -1,9 +1,9 @@
 """Explores Python code of others with an adapter: the search, the result, the counterexample in the user's lines."""
 
+import difflib
 import importlib
 import logging
 import re
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +12,7 @@ from itertools import groupby
 from types import FrameType
 from typing import Final, Protocol
 
+from purgatorio_spec.show.lanes import LANE_MOST, Lanes
 from purgatorio_spec.show.visible import counted
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.bounded import explore_bounded
@@ -25,6 +26,7 @@ from purgatorio_stress.explorer.run import MAX_STEPS, Execution
 from purgatorio_stress.explorer.sampling import explore_pct, explore_random
 from purgatorio_stress.explorer.schedule import interruptions_of
 from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE
+from purgatorio_stress.explorer.table import WIDTH, wrapped
 from purgatorio_stress.foreign.load import CannotLoad, Loader
 from purgatorio_stress.foreign.threads import text_of
 from purgatorio_stress.foreign.world import MAX_TURNS, Row, World
@@ -105,7 +107,8 @@ class _Program:
                 f"{error}; it is searched for in this directory and where Python looks"
             ) from error
         if not hasattr(self.loader.adapter(), made_by):
-            raise CannotLoad(f"{module} has no {made_by}")
+            near = difflib.get_close_matches(made_by, vars(self.loader.adapter()), 1)
+            raise CannotLoad(f"{module} has no {made_by}" + "".join(f"; did you mean {one}?" for one in near))
         made = getattr(self.loader.adapter(), made_by)
         if not any(name == "threads" or name.startswith(_THREAD) for name in dir(made)):
             raise CannotLoad(f"{adapter} has neither threads() nor a method whose name begins with {_THREAD}")
@@ -372,7 +375,7 @@ def table(explored: AdapterResult, *, verbose: bool = False) -> str:
     found = explored.counterexample
     if found is None:
         return ""
-    lines = [f"{one.subject}: {one.seen}" for one in found.broken]
+    lines = [line for one in found.broken for line in wrapped(f"{one.subject}: {one.seen}")]
     rows = _shared(_to_the_end(explored, found.broken))
     if not verbose:
         rows = _one_line_a_call(rows)
@@ -390,37 +393,32 @@ def table(explored: AdapterResult, *, verbose: bool = False) -> str:
         if last.get(row.task) != row.where or before != row.task:
             where = row.where.rpartition(":")[2] if len(files) == 1 else row.where
             cells.append((row.task, "", f"{where}: {row.source}" if where else ""))
-        what, *more = row.what.split(", ") if len(row.what) > _NARROWEST - 4 else [row.what]
+        # A long name goes without its class.
+        what = row.what if len(row.what) <= LANE_MOST else re.sub(r"^(\w+ )\w+\.", r"\1", row.what)
         cells.append((row.task, str(number), f"  {what}"))
-        cells += [(row.task, "", f"    {text}") for text in more]
         last[row.task] = row.where
         before = row.task
-    names = [explored.names[task - 1] for task in tasks]
-    longest = [
-        max(len(name), *(len(text) for one, _, text in cells if one == task))
-        for task, name in zip(tasks, names, strict=True)
-    ]
-    places = dict(zip(tasks, _places(longest), strict=True))
-    heading = ""
-    for name, (start, _), (end, _) in zip(
-        names, places.values(), [*places.values(), (1 << 20, 0)][1:], strict=True
-    ):
-        heading = f"{heading:<{start}}{_fitted(name, end - start - 1)}"
-    lines += ["", f"    {heading}".rstrip()]
-    cut: dict[str, None] = {}
+    # Threads may have one function, and so one name.
+    named = {
+        task: name if explored.names.count(name) == 1 else f"{name} {task}"
+        for task, name in enumerate(explored.names, 1)
+        if task in tasks
+    }
+    texts = {name: [text for one, _, text in cells if one == task] for task, name in named.items()}
+    lanes = Lanes.of(texts, WIDTH - 4)
+    lines += ["", f"    {lanes.heads()}".rstrip()]
     for task, label, text in cells:
-        start, width = places[task] if task else (0, len(text))
-        shown = _fitted(text, width)
-        if shown.endswith("…") and not label:
-            cut[text] = None
-        lines.append(f"{label:>3} {' ' * start}{shown}".rstrip())
-    if cut:
-        lines += ["", "The lines that are cut above:", *(f"  {text}" for text in cut)]
+        inset = len(text) - len(text.lstrip())
+        for part in lanes.cells(named[task], text, inset) if task else [text]:
+            lines.append(f"{label:>3} {part}".rstrip())
+            label = ""
     made = sum(row.outcome != _FOR_EVER for row in explored.rows)
     lines += [
         "",
-        f"Lines of {', '.join(files)}. {made} steps, {counted(found.preemptions, 'preemption')}; "
-        "shown are those on what two threads use.",
+        *wrapped(
+            f"Lines of {', '.join(files)}. {made} steps, {counted(found.preemptions, 'preemption')}; "
+            "shown: what threads share."
+        ),
         "Replay it:",
         f"  purgatorio explore --replay {explored.token}",
     ]
@@ -428,24 +426,6 @@ def table(explored: AdapterResult, *, verbose: bool = False) -> str:
 
 
 _FOR_EVER: Final = "waits for ever"
-
-_NARROWEST: Final = 26
-"""No column becomes narrower."""
-
-
-def _places(longest: Sequence[int]) -> list[tuple[int, int]]:
-    """Where each column begins, and how wide its text is: the widest less where the terminal is too narrow for all. A
-    line has the text of one thread, so the columns of many threads begin closer to each other, and overlap."""
-    widths = [length + 2 for length in longest]
-    room = shutil.get_terminal_size().columns - 4
-    while sum(widths) > room and max(widths) > _NARROWEST:
-        widths[widths.index(max(widths))] -= 1
-    starts = [sum(widths[:at]) for at in range(len(widths))]
-    if sum(widths) > room + 2:
-        step = max(4, (room - _NARROWEST) // (len(widths) - 1)) if len(widths) > 1 else 0
-        starts = [at * step for at in range(len(widths))]
-        widths = [max(_NARROWEST, room - start) + 2 for start in starts]
-    return [(start, width - 2) for start, width in zip(starts, widths, strict=True)]
 
 
 def _to_the_end(explored: AdapterResult, broken: Sequence[Broken]) -> Sequence[Row]:
@@ -492,13 +472,6 @@ def _shared(rows: Sequence[Row]) -> list[Row]:
     ]
     calls = {row.call for row, is_shared in zip(rows, shared, strict=True) if is_shared and row.call}
     return [row for row, is_shared in zip(rows, shared, strict=True) if is_shared or row.call in calls]
-
-
-def _fitted(text: str, width: int) -> str:
-    """Shorten the text to `width` columns: first remove the class of an attribute, then cut the end."""
-    if len(text) > width and text.startswith(" "):
-        text = re.sub(r"(^ +\w+ )\w+\.", r"\1", text)
-    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 @contextmanager

@@ -548,12 +548,14 @@ class _Named(ModuleType):
     def __getattr__(self, name: str) -> object:
         world: World = self.__dict__["_pg_world"]
         found: object = getattr(self.__dict__["_pg_module"], name)
-        is_class = isinstance(found, type)
         if isinstance(found, type) and issubclass(found, BaseException):
             return found
-        if world.run.live and callable(found) and not name.startswith("is"):
+        # What asks (`asyncio.iscoroutinefunction`) waits for nothing.
+        if not callable(found) or name.startswith("is"):
+            return found
+        if world.run.live:
             _meet(f"{self.__name__}.{name}", world)
-        elif world.loading and callable(found) and (not is_class or name in _STARTERS):
+        elif world.loading and (not isinstance(found, type) or name in _STARTERS):
             return _named_function(found, f"{self.__name__}.{name}", world)
         return found
 

@@ -4,6 +4,7 @@ import array
 import asyncio
 import threading
 import time
+from asyncio import iscoroutinefunction
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Lock
@@ -34,6 +35,13 @@ class LostUpdate:
 
     def check(self) -> None:
         assert self.account.balance == 2, self.account.balance
+
+
+class ManyLose(LostUpdate):
+    """More threads than there are columns for."""
+
+    def threads(self) -> Acts:
+        return [self.pay] * 5
 
 
 class KeptUpdate(LostUpdate):
@@ -127,6 +135,14 @@ class LostNotice:
 
     def check(self) -> None:
         return None
+
+
+class AsksAsyncio(KeptUpdate):
+    """It asks what a function is, and waits for nothing."""
+
+    def pay(self) -> None:
+        if not iscoroutinefunction(self.pay):
+            super().pay()
 
 
 class UsesAsyncio:
