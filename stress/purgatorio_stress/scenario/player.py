@@ -32,6 +32,25 @@ def _acts(text: str, between: str) -> tuple[tuple[str, list[str], str | None], .
     return tuple(found)
 
 
+@cache
+def _looks(text: str) -> tuple[tuple[str, str, list[str]], ...]:
+    """Each act of `finally`: its text, the method of a look, and what it is about."""
+    looks = [(act, *act.split()) for act in text.split("; ") if act]
+    return tuple((act, f"see_{verb.replace('-', '_')}", about) for act, verb, *about in looks)
+
+
+@cache
+def _condition(text: str) -> tuple[bool, str, list[str]]:
+    """A condition of `reach`: whether it must be true, the method that answers it, and what it is about."""
+    first, *rest = text.split()
+    wanted = first != "not"
+    if not wanted:
+        first, *rest = rest
+    if rest[0] == "=":
+        return wanted, "is_answered", [f"{first} {rest[1]}"]
+    return wanted, f"is_{first.replace('-', '_')}", rest
+
+
 class Player:
     """One run's things, and the acts on them. `said`: the scenario, as the file has it."""
 
@@ -41,7 +60,7 @@ class Player:
 
     def __init__(self, said: Mapping[str, Any], world: World) -> None:
         self.world = world
-        self.said = said
+        self.looks, self.reach = _looks(said.get("finally", "")), tuple(said["reach"].items())
         if "wheel_size" in said:
             self.executor = None if said.get("reaper") else QueuedExecutor(sync=world.sync)
             self.timer = world.timer(wheel_size=said["wheel_size"], executor=self.executor)
@@ -168,12 +187,13 @@ class Player:
 
     def holds(self, condition: str) -> bool:
         """A condition of `reach`."""
-        first, *rest = condition.split()
-        if rest[0] == "=":
-            return repr(self.world.said.get(first)) == rest[1]
-        if first == "not":
-            return not self.holds(" ".join(rest))
-        return all(map(getattr(self, f"is_{first.replace('-', '_')}"), rest))
+        wanted, method, about = _condition(condition)
+        return all(map(getattr(self, method), about)) is wanted
+
+    def is_answered(self, answer: str) -> bool:
+        """`TASK ANSWER`: what a task answered last."""
+        task, wanted = answer.split()
+        return repr(self.world.said.get(task)) == wanted
 
     def is_completed(self, operation: str) -> bool:
         return self.operations[operation].is_completed()
@@ -191,14 +211,13 @@ class Player:
 
     def final(self) -> Iterator[Broken]:
         """What is broken when the run has ended."""
-        for look in filter(None, self.said.get("finally", "").split("; ")):
-            verb, *about = look.split()
-            see = getattr(self, f"see_{verb.replace('-', '_')}", None)
+        for act, method, about in self.looks:
+            see = getattr(self, method, None)
             if see is None:
-                self.take(look)
+                self.take(act)
             else:
                 yield from see(*about)
-        for label, condition in self.said["reach"].items():
+        for label, condition in self.reach:
             self.world.cover(label, self.holds(condition))
 
     def see_purgatory(self) -> Iterator[Broken]:
