@@ -114,7 +114,7 @@ class _Judged:
             elif one.got is not None and not error and asked.epoch != OPENS:
                 yield kept("S9", "refused")
             return
-        cause: Way = "unknown-session" if asked.wanted == GONE else "epoch"
+        cause: Way = "unknown-session" if asked.wanted == GONE else "wrong-session-epoch"
         if one.got is not None and error != asked.wanted:
             if error not in REFUSED:
                 yield broken("S9", cause, one, named(asked.wanted), named(error))

@@ -427,7 +427,9 @@ def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
             epoch = integer(asked, "current_leader_epoch", -1)
             known = epoch if epoch < 0 else topics.epoch(part, one.t)
             if known is not None and epoch > known + EPOCH_FAR:
-                yield answered_with("L1", "epoch", one, error, UNKNOWN_EPOCH, ": the leader epoch is unknown")
+                yield answered_with(
+                    "L1", "unknown-leader-epoch", one, error, UNKNOWN_EPOCH, ": the leader epoch is unknown"
+                )
             if epoch != known:
                 continue
             if which in ENDS:

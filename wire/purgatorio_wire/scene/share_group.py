@@ -430,7 +430,11 @@ async def share_wandering(play: Play) -> None:
     await asyncio.gather(*map(wander, members))
 
 
-@scene("shares", "S8 not-delivered, S9 unknown-session, S9 epoch, S9 refused, S9 refused-late", seconds=90)
+@scene(
+    "shares",
+    "S8 not-delivered, S9 unknown-session, S9 wrong-session-epoch, S9 refused, S9 refused-late",
+    seconds=90,
+)
 async def share_sessions(play: Play) -> None:
     """A share session ends, or its connection closes, while another member waits for its records. Requests with a wrong
     session epoch are refused."""
