@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from typing import Final
 
 _ENOUGH: Final = 3
-"""So often something must have had its occasion, if that it never came is to say anything."""
+"""A missing report is a sign only after this many occasions for it."""
 
 
 @dataclass(slots=True)
 class Doubts:
-    """Counters over the messages of a subject. `told`: its events, by function; `waited`: registrations after which
-    an operation waited; `completed`: operations that checks completed; `checked`: checks of a key under which one
-    waited, `tried`: the tries reported during a check; `blind`: the first operation that was ready, and whose try
-    did not complete it; `outside`: the first one whose completion was reported outside any `force_complete`;
-    `beside`: calls made while a thread was paused; `met`: another thread sent an event then."""
+    """Counters over the messages of a subject. `told`: its events, by function. `waited`: registrations after which the
+    operation waited. `completed`: operations that checks completed. `checked`: checks of a key under which an operation
+    waited. `tried`: tries reported during a check. `blind`: the first ready operation that its try did not complete.
+    `outside`: the first operation whose completion was reported outside any `force_complete`. `beside`: calls made
+    while a thread was paused. `met`: whether another thread sent a message during such a pause."""
 
     told: Counter[str] = field(default_factory=Counter)
     waited: int = 0
@@ -29,7 +29,7 @@ class Doubts:
     met: bool = False
 
     def found(self, reports: Collection[str]) -> list[str]:
-        """The mistakes that it may be, of an adapter that declares these reports."""
+        """List the probable mistakes of an adapter that declares these reports."""
         occasions = {
             "timer_add": self.waited,
             "timer_cancel": self.completed,

@@ -55,74 +55,78 @@ _DAYS_NS: Final = 3 * 24 * 3_600_000 * MS
 _LONGEST_NS: Final = 25 * 24 * 3_600_000 * MS
 _LEVELS_LEAST: Final = 4
 _BUCKETS: Final = 12
-"""Of a level so many are passed at least, and more where there is room."""
+"""A level is used only if the available time holds at least this many of its buckets."""
 
 _IDLE_NS: Final = 6_000 * MS
 _EPOCH_MOST_S: Final = 10.0
 _LEAPS: Final = 3
-"""A level is left out where its time would take longer than this to pass: by a leap of one of its buckets, or, where by
-the level before it such leaps take longer than this, without any. So often one is measured, and the least counts:
-whatever else the machine does is not the subject's, nor is what an answer costs."""
+"""A level is left out if passing its buckets would take longer than `_EPOCH_MOST_S` (seconds). To estimate this, the
+plan measures `_LEAPS` leaps of one bucket. The shortest leap counts, because other work of the machine is not the
+subject's. If the level before shows that these leaps alone take too long, no leap is made."""
 
 REACHES_FROM: Final = 500
-"""A smaller plan is carried out alone: it was asked to be small."""
+"""A plan with fewer timers or operations runs without these phases: the user asked for a small run."""
 
 REAL_NS: Final = 9_000 * MS
-"""In real time nothing is waited for that takes longer."""
+"""In real time, the plan waits for no longer delay."""
 _SECOND_LEVEL_NS: Final = 1_000 * MS
 _BITS: Final = 31
 _BITS_32: Final = 1 << 32
 _TURN_MOST: Final = 64
-"""A turn of a wheel of more buckets is not filled."""
+"""A wheel with more buckets is not filled for a whole turn."""
 
 _GARBAGE_MOST: Final = 24_000
 _CROWD: Final = 3_000
-"""More than the round numbers at which code stops: a thousand, a queue's 2,048."""
+"""More than the round numbers at which code stops: a thousand, or the 2,048 of a queue."""
 _CROWD_REAL: Final = 600
-"""Of one moment in real time, where more would be late by what they cost."""
+"""The crowd in real time. More operations with one deadline would be late by their own cost."""
 _CROWD_NS: Final = 2_000 * MS
 _CLEARED: Final = 300
-"""More than the 100 from which asyncio clears away what is cancelled."""
+"""More than 100: asyncio removes canceled timers only above this number."""
 _PURGES: Final = 4
 _ALIKE: Final = ("key-Aa", "key-BB")
 _LEAST_HASH: Final = "polygenelubricants"
-"""As Java hashes strings: two of one hash, and one of the least, which has no absolute value in 32 bits."""
+"""By Java's string hash, the keys of `_ALIKE` collide. `_LEAST_HASH` has the least hash, which has no absolute value in
+32 bits."""
 _OUTERMOST: Final = tuple(
     tuple("".join(pairs) + end for pairs in itertools.product(("Aa", "BB"), repeat=6))
     for end in ("vhszjwf", "qmshrec")
 )
-"""Keys of hash 0 and of hash 65,535: in the first and in the last of any power of two lists, up to so many."""
+"""Keys of hash 0 and keys of hash 65,535: they are in the first and in the last list of a table. The number of lists is
+a power of two, up to 65,536."""
 _LIVE_ONE_IN: Final = 4
 REAPER_NS: Final = 250 * MS
 _SHARED: Final = (7, 11)
-"""Keys that operations of garbage share, besides one of their own."""
+"""Operations of garbage share 7 keys and 11 keys; each operation also has a key of its own."""
 _KEYS: Final = 3
-"""Of every operation."""
+"""The number of keys of each operation."""
 
 
 class ReachingRun(Protocol):
-    """What it needs of a run, in either time. All times in nanoseconds; everything raises SubjectFailed."""
+    """The interface of a run for `Reach`, in virtual or real time. Times are in nanoseconds. All raise
+    SubjectFailed."""
 
     @property
     def now_ns(self) -> int:
-        """What the driver's clock says; it moves by what is called here only, or by itself."""
+        """The time of the driver's clock. In virtual time, only the methods below move it."""
 
     def call(self, call: Call, through: tuple[int, ...] = ()) -> None:
-        """Make it. `through`: the widths of the levels at whose boundaries before its deadline time is to stop."""
+        """Make the call. `through`: level widths; before its deadline, time stops at the boundaries of these levels."""
 
     def advance_through(self, until_ns: int) -> None:
-        """To every moment of interest until then."""
+        """Let time pass until this moment, with a stop at every moment of interest."""
 
     def leap(self, by_ns: int) -> None:
-        """Let so much time pass, at once."""
+        """Let this much time pass at once."""
 
     def settle(self) -> None:
-        """Past all that is waited for."""
+        """Let time pass beyond every pending deadline."""
 
 
 def levels_of(description: Description, room_ns: int) -> list[int]:
-    """The widths of a bucket on each level of the declared wheel, the finest first: four at least, and days, as far as
-    a dozen buckets have room. Without a wheel, as of one with twenty buckets."""
+    """Return the bucket width of each level of the declared wheel, the finest first. There are at least four levels, up
+    to buckets of days, as far as a dozen buckets fit into `room_ns`. Without a declared wheel, a level has twenty
+    buckets."""
     tick_ns, size = description.grain_ns, max(2, description.buckets)
     found = [tick_ns]
     while (len(found) < _LEVELS_LEAST or found[-1] < _DAYS_NS) and found[-1] * size * _BUCKETS <= room_ns:
@@ -155,11 +159,11 @@ class Reach:
         self._delay_of: dict[str, int] = {}
         self._room_ns = 0
         self.left_out = ""
-        """Which levels were not reached, and why."""
+        """The phases that were left out, with the reason."""
 
     def through_levels(self, *, longest_ns: int) -> None:
-        """All levels whose buckets are no wider than this, with idle gaps between them."""
-        # Of what is left a third, for the gaps and for what comes after.
+        """Run all levels with buckets of at most `longest_ns`, with idle gaps between the levels."""
+        # The levels get a third of the remaining time. The gaps and the later phases need the rest.
         self._room_ns = min(self._description.most_delay_ns * 2, MAX_TIME_NS - self._run.now_ns) // 3
         levels = [width for width in levels_of(self._description, self._room_ns) if width <= longest_ns]
         self._crowd(_CROWD)
@@ -168,7 +172,7 @@ class Reach:
         passed_s, before_ns = 0.0, levels[0]
 
         def too_slow(by_ns: int, times: int = 1) -> bool:
-            """Whether to go so far, so many times, takes too long if time passes as it did in the last leaps."""
+            """Whether so many leaps take too long, at the speed of the last measured leaps."""
             return passed_s * (by_ns // before_ns) * times > _EPOCH_MOST_S
 
         for number, width_ns in enumerate(levels):
@@ -184,20 +188,20 @@ class Reach:
             if number > 1:
                 self._revolution(levels[: number + 1], -levels[number - 1], 0)
             self._run.settle()
-        # Once, what no level above was wide enough for: milliseconds that do not fit into 31 bits are among its widths.
+        # Then weeks, once: no level is so wide. In milliseconds, weeks do not fit into 31 bits.
         weeks = self._weeks(levels[0])
         if before_ns < weeks[-1] <= longest_ns:
             if too_slow(weeks[-1]):
                 self.left_out = "a task that waits for weeks: time passes too slowly"
                 return
             self._through_weeks(levels, weeks)
-            # And short delays from there on, whose moments do not fit there either.
+            # Then short delays: their deadlines do not fit into 31 bits either.
             self._level(levels[:2])
             self._run.settle()
 
     def _weeks(self, tick_ns: int) -> list[int]:
-        """How long some wait at last: where there is room, until half a turn before the next two ticks whose numbers
-        end with 31 zero bits, and one of them for weeks."""
+        """Return the delays of the last tasks, in ascending order. If there is room, tasks wait until half a turn
+        before each of the next two ticks whose numbers end with 31 zero bits. The longest delay lasts weeks."""
         now_ns, left_ns = self._run.now_ns, MAX_TIME_NS - self._run.now_ns
         bits_ns = tick_ns << _BITS
         first_ns = bits_ns - now_ns % bits_ns - self._rounded(tick_ns * self._turn // 2)
@@ -206,8 +210,8 @@ class Reach:
         return found if found and found[-1] >= last_ns else [*found, last_ns]
 
     def _through_weeks(self, levels: list[int], weeks: list[int]) -> None:
-        """All wait from now on. Where one ends, one task more for each tick of two turns: nowhere do two of a turn come
-        to one bucket."""
+        """Begin tasks with all these delays. When a delay ends, begin one more task for each tick of two turns. No two
+        tasks of one turn are then in one bucket."""
         now_ns = self._run.now_ns
         for delay_ns in weeks:
             self._begin(delay_ns, levels[-1:])
@@ -223,7 +227,7 @@ class Reach:
         return self._clock_s() - begun_s
 
     def in_real_time(self) -> None:
-        """The levels whose buckets are reached within seconds, an idle gap, and what is added after it."""
+        """Run the levels whose buckets are reached within seconds, an idle gap, and some tasks after the gap."""
         widths = [width for width in levels_of(self._description, MAX_TIME_NS) if width <= REAL_NS]
         waiting = self._hours_and_weeks() if self._part == "purgatory" else []
         self._crowd(_CROWD_REAL)
@@ -236,7 +240,7 @@ class Reach:
         for delay_ns in self._delays(widths[:2]):
             self._begin(min(delay_ns, 300 * MS), widths)
         self._run.settle()
-        # Nobody wakes the caller that sleeps while one waits alone.
+        # If only one task waits, no other event wakes the thread that sleeps until its deadline.
         self._begin(_IDLE_NS, widths)
         self._run.settle()
         for name in waiting:
@@ -244,8 +248,8 @@ class Reach:
             self._run.call(Check(name))
 
     def _hours_and_weeks(self) -> list[str]:
-        """Long deadlines: the difference of two deadlines in 32 bits, of nanoseconds or of milliseconds, has either
-        sign."""
+        """Register operations with long delays; return their names. In 32 bits, of nanoseconds or of milliseconds, the
+        difference of two of their deadlines has either sign."""
         hours = (1_000 * _BITS_32 + quarter * _BITS_32 // 4 for quarter in range(4))
         weeks = ((_BITS_32 + quarter * _BITS_32 // 4) * MS for quarter in range(4))
         fit = [delay_ns for delay_ns in map(self._fit, (*hours, *weeks)) if delay_ns > REAL_NS]
@@ -262,7 +266,7 @@ class Reach:
                 continue
             self._run.call(Register(name, ("crowd", f"{name}-1"), delay_ns))
             if number * 4 // many % 2:
-                # In stretches: a check may end after so many that it tries in vain, or that it completes.
+                # In stretches: a wrong check may stop after several vain tries, or after several completions.
                 self._run.call(Ready(name))
         if self._part == "purgatory":
             self._run.call(Check("crowd"))
@@ -272,15 +276,15 @@ class Reach:
             self._under_many(delay_ns)
 
     def _given_back(self, many: int, delay_ns: int) -> None:
-        """The caller that disarms some of what a key gives back lets the others expire."""
+        """If `cancel_for_key` disarms only some of the operations that it returns, the others expire."""
         if "cancel-key" in self._description.capabilities:
             for number in range(many):
                 self._run.call(Register(f"back-{number}", ("back",), delay_ns))
             self._run.call(CancelKey("back"))
 
     def _alike(self, delay_ns: int) -> None:
-        """A purgatory that keeps lists by the hashes of keys gives back, or forgets, what is under another, or has no
-        room for so many keys of one hash."""
+        """Use many keys with equal hashes. A purgatory with lists by hash may return or forget operations of another
+        key, or may have no room for all the keys."""
         given_back, checked = _ALIKE
         for key in (*_ALIKE, _LEAST_HASH, *_OUTERMOST[-1]):
             self._run.call(Register(f"under-{key}", (key,), delay_ns))
@@ -291,17 +295,17 @@ class Reach:
             self._run.call(Check(key))
 
     def _under_many(self, delay_ns: int) -> None:
-        """The caller that has room for fewer keys forgets the last of an operation."""
+        """A purgatory with room for fewer keys forgets the last key of this operation."""
         keys = tuple(f"many-{number}" for number in range(KEYS_MOST))
         self._run.call(Register("under-many", keys, delay_ns))
         self._run.call(Ready("under-many"))
         self._run.call(Check(keys[-1]))
 
     def first_of_levels(self, *, real: bool = False) -> bool:
-        """One short delay after the other, each within a turn of the one before, past the whole second level; then one
-        of that level, and of the third: in a new run the first of theirs, long after its start. In real time only where
-        that takes a second, each is short, and waits for the one before: False where that came too late for the next to
-        be within a turn."""
+        """Begin short delays in sequence, until the whole second level has passed. Each deadline is within one turn of
+        the first level. Then begin a task of the second level and a task of the third. In a new run they are the first
+        of their levels. In real time, the second level must take at most a second, and each task ends before the next
+        begins. Returns False if a task ended too late for the next deadline to be within the turn."""
         widths = levels_of(self._description, self._description.most_delay_ns)[:3]
         if len(widths) < 3 or self._size < 4 or (real and widths[2] > _SECOND_LEVEL_NS):
             return True
@@ -323,13 +327,14 @@ class Reach:
         return True
 
     def _idle(self) -> None:
-        """No task is pending: a jump, and then many small advances, of more than five seconds."""
+        """Let more than five seconds pass without a pending task: in a jump, then in small advances."""
         self._run.leap(self._rounded(_IDLE_NS))
         for _ in range(7):
             self._run.leap(self._rounded(_IDLE_NS // 6))
 
     def _level(self, widths: list[int]) -> None:
-        """Around a boundary of the widest: before, at and after it, a finer bucket after it, in the midst."""
+        """Begin tasks around a boundary of the widest level: before, at and after it, a finer bucket later, and
+        halfway."""
         wide_ns = widths[-1]
         finer_ns = widths[-2] if len(widths) > 1 else self._unit_ns
         for beside_ns in (-self._unit_ns, 0, self._unit_ns, finer_ns, wide_ns // 2):
@@ -343,10 +348,10 @@ class Reach:
             self._disturb(added, widths)
 
     def over_buckets(self, most_ns: int) -> None:
-        """A cascade puts a task where another waits, overdue, that was due a revolution earlier. For a run whose
-        lateness may be a leap of `most_ns`."""
+        """Test cascades that move a task into a bucket with an overdue task of the revolution before. The run must
+        allow a lateness of one leap of `most_ns`."""
         longest_ns = self._description.most_delay_ns
-        # What waits for less than planned would be later than a leap.
+        # If the longest delay of the subject cut a planned delay, the task would be later than a leap.
         levels = [
             width
             for width in levels_of(self._description, MAX_TIME_NS - self._run.now_ns)
@@ -365,8 +370,8 @@ class Reach:
             self._run.settle()
 
     def mostly_taken_back(self) -> None:
-        """A timer that keeps what is taken back clears it away once that is most of it, and may spoil the order of the
-        rest, which have all deadlines and come in any order."""
+        """Begin tasks with different deadlines in random order, and cancel most of them. A timer that removes canceled
+        tasks only when they are the majority may then spoil the order of the rest."""
         tick_ns = self._description.grain_ns
         delays = [number * tick_ns for number in range(1, _CLEARED + 1)]
         self._rng.shuffle(delays)
@@ -376,8 +381,8 @@ class Reach:
         self._run.settle()
 
     def _overslept(self, widths: list[int], beside_ns: int, most_ns: int) -> None:
-        """A jump makes several of the widest buckets due at once, to this time after the start of one of them. Tasks
-        in the finer buckets before are due, up to `most_ns`; those a revolution later are not."""
+        """Jump over several of the widest buckets, until `beside_ns` after the start of a bucket. Tasks in the finer
+        buckets before this moment are due, up to `most_ns` late. Tasks a revolution later are not due."""
         fine_ns, wide_ns = widths[-2:]
         now_ns = self._run.now_ns
         until_ns = now_ns + -now_ns % wide_ns + 2 * wide_ns + beside_ns
@@ -388,8 +393,9 @@ class Reach:
         self._run.settle()
 
     def _revolution(self, widths: list[int], before_ns: int, due_ns: int) -> None:
-        """Two tasks, due a revolution of a finer level apart, the later one in a bucket that is moved on about when the
-        first is due. From that boundary on: when the wheel stands still before it, and when the first is due."""
+        """Begin two tasks that are due one revolution of a finer level apart. The bucket of the later task cascades
+        about when the first task is due. From the boundary count `before_ns`, where the clock pauses, and `due_ns`, the
+        first deadline."""
         wide_ns, widest_ns = widths[-2:]
         now_ns = self._run.now_ns
         boundary_ns = now_ns + -now_ns % widest_ns + widest_ns
@@ -412,7 +418,7 @@ class Reach:
         yield self._rng.randrange(wide_ns, 2 * wide_ns)
 
     def _disturb(self, added: list[str], widths: list[int]) -> None:
-        """Some are taken back, at once or after a cascade, and some of those are added again."""
+        """Cancel some of the tasks, at once or after a cascade. Then add some tasks again."""
         chosen = self._rng.sample(added, len(added) // 4)
         for number, name in enumerate(chosen):
             if number % 2:
@@ -460,10 +466,11 @@ class Reach:
             self._run.call(Check(key))
 
     def garbage(self, readings: int) -> None:
-        """Completed operations lie about under keys that no thread checks, more than the purge interval, several times;
-        the sizes are read so often in between, at rest. First none is live, and nothing has raised an estimate that a
-        purge may lower too far. Then one in four stays live, so that a purge which takes the one for the other comes
-        too late. At last as many as two purges take come at once, live, and complete after that."""
+        """Leave completed operations under keys that no thread checks: several times the purge interval. In each phase,
+        read the sizes at rest about `readings` times. At first no operation is live, and nothing has raised an estimate
+        that a purge may lower too far. Later, one operation in four stays live: a purge that mistakes live for
+        completed ones comes too late. At last, as many live operations as two purges take come at once, and complete
+        after that."""
         interval = self._description.purge_interval
         if interval is None or interval * _PURGES > _GARBAGE_MOST:
             self.left_out = self.left_out or f"purges: the interval is {interval}"
@@ -480,11 +487,12 @@ class Reach:
         for number in range(count):
             name = f"first-{number}"
             if number == count * 9 // 16:
-                # A quarter of an interval behind a purge: who leaves out of the next what was checked is late.
+                # A quarter of an interval after a purge. If the next purge does not count checked operations, it is
+                # late.
                 for key in [f"left-{each}-{many}" for many in _SHARED for each in range(many)]:
                     self._run.call(Check(key))
             if number < count * 3 // 8 and "force" in self._description.capabilities:
-                # Who leaves operations of one key to the checks of it never purges these.
+                # A purgatory that leaves operations of one key to the checks of that key never purges these.
                 register(name, number, ())
                 self._run.call(Force(name))
             else:
@@ -493,7 +501,7 @@ class Reach:
             if number % each == 0:
                 self._at_rest()
         for alike in _OUTERMOST:
-            # Who begins to purge behind the first list, or ends before the last, keeps more than it may.
+            # A purge that skips the first list, or the last list, keeps more operations than the bound allows.
             for number in range(2 * interval + 20):
                 name = f"{alike[0]}-{number}"
                 keys = (f"{name}-0", *(alike[(number + beside) % len(alike)] for beside in range(_KEYS - 1)))

@@ -68,7 +68,7 @@ from purgatorio_spec.trace.recorder import Recorder, ThreadLog
 _MAX_THREADS: Final = 64
 _MAX_DEPTH: Final = 64
 _MAX_RUNS: Final = 64
-"""A task that runs more often than this after one add is told enough about: the rest could be millions of lines."""
+"""The driver ends the run if a task runs more often after one add: more runs could be millions of lines."""
 
 _FUNCTION_OF: Final[dict[type[Happening], str]] = {
     Fired: "timer_fire",
@@ -80,13 +80,13 @@ _FUNCTION_OF: Final[dict[type[Happening], str]] = {
 
 
 _WHOSE: Final = " (or `during`, or `th`, is not that of the thread that speaks)"
-"""The hint for an adapter that keeps the last call of all threads, instead of one for each thread."""
+"""The hint for an adapter that keeps one last call for all threads, instead of one for each thread."""
 
 
-# Not frozen: an exception's traceback and context are assigned to it on its way.
+# Not frozen: Python assigns a traceback and a context to a raised exception.
 @dataclass(eq=False)
 class Misbehaved(Exception):
-    """What the subject did that the protocol does not allow."""
+    """A violation of the protocol by the subject: its kind and its description."""
 
     kind: FailureKind
     why: str
@@ -94,8 +94,8 @@ class Misbehaved(Exception):
 
 @dataclass(slots=True)
 class _OpenCall:
-    """A call without its answer: its ticket, and what its record needs when it ends. `lane`: None if a paused thread
-    makes it, or it is a `go`."""
+    """A call without its answer: its ticket, and the data that its record needs at the end. `lane` is None if a paused
+    thread makes the call, or if the call is a `go`."""
 
     call: Call
     lane: int | None
@@ -103,18 +103,18 @@ class _OpenCall:
     ticket: int
     asked_t: int
     stops: int = 0
-    """The further steps at which it must pause."""
+    """The number of further steps at which the call must pause."""
     depth: int = 0
-    """So many functions its thread had entered before."""
+    """The number of functions that the thread had entered before the call."""
     early: bool = False
-    """It speaks of what was not known to be there: its add, or its registration, is under way."""
+    """Whether the add or registration of the named task or operation has not returned yet."""
 
 
 @dataclass(slots=True)
 class _Entered:
-    """A function that the subject entered; not recorded itself where a call of the driver's already is (`force`).
-    `claim`: of the `force_complete` that stands in the trace around an `on_complete` in none. `owes`: a `try_complete`
-    of an operation that is ready, and that has not tried to complete it yet."""
+    """A function that the subject entered. `ticket` is None if a driver's call (`force`) is the record of this
+    function. `claim`: the ticket of a `force_complete` that the trace adds around an `on_complete`, if the subject
+    reported none. `owes`: whether this `try_complete` of a ready operation has not tried to complete it yet."""
 
     f: str
     id: str
@@ -125,8 +125,8 @@ class _Entered:
 
 @dataclass(slots=True)
 class Hold:
-    """A thread paused at a gate, by its name in the trace: its place (`f`, `id`), and the number of the call that it
-    is making there, if any."""
+    """A pause of a thread at a gate. `thread`: its name in the trace. `f`, `id`: the place. `making`: the number of the
+    call that the paused thread makes there, if any."""
 
     number: int
     thread: str
@@ -137,27 +137,27 @@ class Hold:
 
 @dataclass(slots=True)
 class _Operation:
-    """What the driver knows of a task or operation. `begun_t`: when it was last reported to be in the timer."""
+    """The state of a task or operation. `begun_t`: the last time at which it was reported to be in the timer."""
 
     asked_t: int = 0
     delay_ns: int | None = None
     keys: tuple[str, ...] = ()
     begun_t: int = 0
     runs: int = 0
-    """Since it was asked for last."""
+    """The number of runs since the last add or reset."""
 
 
 @dataclass(slots=True)
 class Settled:
-    """Which tasks and operations are known to the subject (`known`), and which of them are not over (`pending`)."""
+    """The tasks and operations that the subject knows (`known`), and those of them that have not ended (`pending`)."""
 
     known: set[str] = field(default_factory=set)
     pending: set[str] = field(default_factory=set)
 
 
 class Conversation:
-    """See the module. `reports`: what the subject declared that it reports. `virtual`: time is the driver's.
-    `first`: the number of the first call, where the subject had a conversation before."""
+    """See the module. `reports`: the functions that the subject declared to report. `virtual`: whether the driver moves
+    time. `first`: the number of the first call, if the subject had an earlier conversation."""
 
     def __init__(
         self, recorder: Recorder, reports: Sequence[str] = (), *, virtual: bool = False, first: int = 0
@@ -182,20 +182,20 @@ class Conversation:
         self._named: bool | None = None
         """Whether any event named its call; None before the first event."""
         self._says_result: dict[str, bool] = {}
-        """Of functions that were left, whether that ever came with a result."""
+        """For each function that a thread left: whether any `leave` of it had a result."""
         self._errors = 0
         self._first_error = ""
         self.erred: list[str] = []
         """The type of the first unrequested error that ended a call."""
         self.refused: Call | None = None
-        """That call."""
+        """The call that ended with this error."""
         self.fails = False
-        """Whether a callback was made to end with an error: then a call may end with one, too."""
+        """Whether a callback was made to end with an error. If so, a call may end with an error, too."""
         self.spoilt: set[str | None] = set()
         """The tasks and operations whose callbacks were made to fail."""
 
     def errors(self) -> str:
-        """The calls that ended with an unrequested error, as a text; empty if none did."""
+        """Describe the calls that ended with an unrequested error; empty if none did."""
         if not self._errors:
             return ""
         return f"{self._errors:,} of {self._next:,} calls ended with an error, the first of them {self._first_error}"
@@ -206,7 +206,7 @@ class Conversation:
         return self._next
 
     def doubted(self) -> list[str]:
-        """Signs of a mistake of the adapter."""
+        """Signs of a mistake in the adapter."""
         return self.doubts.found(self._reports)
 
     def oldest(self) -> tuple[int, Call] | None:
@@ -214,8 +214,8 @@ class Conversation:
         return next(((number, one.call) for number, one in self._open.items()), None)
 
     def under_way(self) -> str | None:
-        """The oldest call without an answer, in words, and a `go`, or a call from within a callback, that has none; or
-        None."""
+        """Describe the oldest call without an answer, and each unanswered `go` or call from within a callback; None if
+        all calls are answered."""
         made_at = {hold.making: f", from within {hold.f}" for hold in self._holds.values()}
         told = [
             f"call {number} ({call_name(one.call)}{made_at.get(number, '')})"
@@ -225,7 +225,7 @@ class Conversation:
         return " and ".join(told) or None
 
     def where(self) -> str:
-        """In which function its thread is, and whether it owes a `held` there."""
+        """Describe the function in which the thread of the oldest call is, and whether a `held` is missing there."""
         oldest = self.oldest()
         stack = self._stacks.get(self._open[oldest[0]].log.name) if oldest is not None else None
         if not stack:
@@ -234,12 +234,12 @@ class Conversation:
         return f", inside {stack[-1].f} of {stack[-1].id!r}" + ", a gate, without a `held`" * never
 
     def unanswered(self) -> list[str]:
-        """The calls that a thread makes and that have no answer, by name."""
+        """The names of the calls without an answer, except `go`."""
         return sorted(call_name(one.call) for one in self._open.values() if not isinstance(one.call, Go))
 
     def stuck(self) -> list[str]:
-        """Those that must be answered, by name: none while we hold a thread, and none where one was let go in a
-        callback and has not left it, which is the adapter's."""
+        """The names of the calls that must be answered. Empty while a thread is paused. Also empty if a thread was
+        resumed in a callback and has not left it: the callback is code of the adapter."""
         kept = any(
             stack and self._ends(stack[-1]) and self._innermost(thread) is None
             for thread, stack in self._stacks.items()
@@ -247,15 +247,15 @@ class Conversation:
         return self.unanswered() if self.owed and not kept else []
 
     def _ends(self, entered: _Entered) -> bool:
-        """Whether the subject runs no code after the gate of this function."""
+        """Whether only code of the adapter runs after the gate of this function."""
         task = entered.f == "timer_fire" and not self._operations[entered.id].keys
         return entered.f in self._gates and (task or entered.f in ("on_complete", "on_expiration"))
 
     def overdue(self, by_ns: int = 0, *, before_now: bool = False) -> list[str]:
-        """The tasks and operations whose time is up, so long ago, and which are not: what a subject that hangs may
-        have lost. Their time counts from when they were begun, as in T2 and O5. None that a call without an answer is
-        about, which may take it back, and none in whose functions a thread is. `before_now`: only those that were begun
-        before the clock came to where it is."""
+        """The pending tasks and operations whose deadline passed at least `by_ns` ago: a subject that hangs may have
+        lost them. The delay counts from when each was begun, as in T2 and O5. Those that an unanswered call may cancel,
+        and those in whose functions a thread is, are left out. `before_now`: only those that were begun before the
+        present time of the clock."""
         now_t = self._recorder.clock_ns() - by_ns
         calls = [one.call for one in self._open.values()]
         unsettled = {call.id for call in calls if isinstance(call, Add | Cancel | Force)}
@@ -272,7 +272,7 @@ class Conversation:
         )
 
     def waiting(self) -> list[tuple[int, Add | Register]]:
-        """The tasks and operations that have not ended, with their calls and times."""
+        """The tasks and operations that have not ended, each with the time of its call and the call."""
         known = ((one, self._operations[one]) for one in self.settled.pending)
         return [
             (told.asked_t, Register(one, told.keys, told.delay_ns) if told.keys else Add(one, told.delay_ns))
@@ -281,7 +281,7 @@ class Conversation:
         ]
 
     def last_deadline_t(self, below_ns: int) -> int:
-        """The last moment at which a delay shorter than `below_ns` has ended; where there is none, long ago."""
+        """The last deadline of all delays shorter than `below_ns`; MIN_INT if there is none."""
         return max(
             (
                 _deadline(one.asked_t, one.delay_ns)
@@ -293,8 +293,8 @@ class Conversation:
 
     @property
     def owed(self) -> bool:
-        """Whether a call must be answered. While a thread is held none must be: what is under way may wait for what
-        that thread has. One that makes a call where it stood is not held."""
+        """Whether a call must be answered. While a thread is paused, none must be: a call may wait for a lock of that
+        thread. A paused thread that makes a call does not count as paused."""
         return bool(self._open) and not self.standing()
 
     def is_open(self, number: int) -> bool:
@@ -326,7 +326,7 @@ class Conversation:
         return any(isinstance(one.call, Add) and one.call.id == task for one in self._open.values())
 
     def makes_sense(self, call: Call) -> bool:
-        """Whether what a cancel, a force or a go speaks of is known to be there; true of any other call."""
+        """Whether the subject knows the task, operation or pause that the call names. True if it names none."""
         if isinstance(call, Go):
             return all(hold in self._holds and self._holds[hold].making is None for hold in call.holds)
         return not isinstance(call, (Cancel, Force, Reset)) or call.id in self.settled.known
@@ -340,9 +340,10 @@ class Conversation:
         steps: Sequence[int] = (),
         before_sending: Callable[[], None] | None = None,
     ) -> bytes:
-        """Record that the call begins; its line. `before_sending` moves the virtual clock, after that record.
+        """Record that the call begins; return its line. `before_sending` moves the virtual clock, after that record.
 
-        `hold`: the held thread that makes it, instead of a lane. `go` is made by neither. `steps`: where it stops.
+        `hold`: the paused thread that makes the call, instead of a lane. `go` needs neither. `steps`: where the call
+        pauses.
         """
         number, self._next = self._next, self._next + 1
         of_lane: int | None = None
@@ -362,7 +363,7 @@ class Conversation:
                 of_lane = lane
                 self.doubts.beside += not self.doubts.met and bool(self.standing())
         if isinstance(call, Start):
-            # Until it is answered, threads may come to gates of the run before.
+            # Until the start is answered, threads may still come to gates of the last run.
             self._gates |= {*call.gates}
         asked_t = self._earliest_t() if self._open else self._recorder.clock_ns()
         ticket = self._begin(log, call, asked_t)
@@ -383,12 +384,12 @@ class Conversation:
             del self._holds[gone]
 
     def _earliest_t(self) -> int:
-        """The earliest that the subject can take for now: under an `advance` without an answer the time before it."""
+        """The earliest present time for the subject: if an `advance` has no answer, the time before this advance."""
         moving = (one.asked_t for one in self._open.values() if isinstance(one.call, Advance))
         return min(self._recorder.clock_ns(), next(moving, MAX_INT))
 
     def _innermost(self, thread: str) -> Hold | None:
-        """The innermost place of a paused thread: one that makes a call at a gate may reach another gate."""
+        """The innermost pause of a thread. A paused thread that makes a call may be paused again inside it."""
         if not self._holds:
             return None
         return next((hold for hold in reversed(self._holds.values()) if hold.thread == thread), None)
@@ -406,7 +407,7 @@ class Conversation:
         if isinstance(call, (Add, Register)):
             keys = call.keys if isinstance(call, Register) else ()
             self._operations[call.id] = _Operation(asked_t, call.delay_ns, keys)
-            # One that is added again is not over any more.
+            # The task is added again: forget that it has ended.
             self.settled.known.discard(call.id)
             return log.call(f, call.id, keys=keys or None, delay_ns=call.delay_ns)
         if isinstance(call, Repeat):
@@ -422,7 +423,7 @@ class Conversation:
         return log.call(f)
 
     def hear(self, line: bytes) -> Said:
-        """Record what the line says. Raises Misbehaved."""
+        """Record the message of the line, and return it. Raises Misbehaved."""
         try:
             said = parse_said(line)
         except Refusal as refusal:
@@ -448,7 +449,7 @@ class Conversation:
             )
         thread, _ = self._thread(said)
         if said.f == STEP:
-            # One of the subject's own threads may stop for a call.
+            # A thread of the subject may pause for a call, without a `during`.
             stopping = (one for one in self._open.values() if one.stops)
             asked = next(stopping, None) if said.during is None else self._open[said.during]
             if asked is None or not asked.stops:
@@ -525,7 +526,7 @@ class Conversation:
             elif isinstance(call, Check):
                 self._checked(call.key, said.out or 0)
             elif isinstance(call, Cancel) and said.out != 0:
-                # Its add may not be answered yet.
+                # The add of the task may have no answer yet.
                 self._over(call.id)
         elif isinstance(call, Ready):
             log.at("ready", call.id, t_call=ended.asked_t)
@@ -533,7 +534,7 @@ class Conversation:
         elif isinstance(call, Quiesce):
             log.at("quiesce", state=State(said.watched, said.delayed, said.keys))
         elif isinstance(call, Start):
-            # One of the subject's own threads may have come to a gate, or into a callback, when nobody looked any more.
+            # A thread of the subject may have been paused, or have entered a callback, after the driver's last read.
             self._gates = frozenset(call.gates)
             self._holds.clear()
             self._stacks.clear()
@@ -541,7 +542,7 @@ class Conversation:
             raise Misbehaved("rubbish", "an answer to describe that is no description")
 
     def _check_told(self, call: Call, said: Answer) -> None:
-        """Whether a completion was reported with all its events: otherwise the judgement would be wrong."""
+        """Raise Misbehaved if a reported completion lacks events that the verdict needs."""
         if not said.out or isinstance(call, Cancel | Reset):
             return
         mute = [f for f in ("try_complete", "force_complete") if not self._says_result.get(f, True)]
@@ -555,7 +556,7 @@ class Conversation:
             raise Misbehaved("rubbish", why)
 
     def _refused(self, number: int, ended: _OpenCall, err: str) -> None:
-        """An error is an event of the run where the call is recorded; elsewhere the run cannot continue."""
+        """Record the error if the trace records the call. Otherwise, and for an `advance`, raise Misbehaved."""
         call = ended.call
         if type(call) not in _RECORDED_AS or isinstance(call, Advance):
             if not self.fails:
@@ -582,14 +583,14 @@ class Conversation:
         ended.log.ret(f, ended.ticket, operation, out=out, err=err, deadline_t=deadline_t)
 
     def _moved(self, call: Reset, asked_t: int) -> None:
-        """The deadline of a task counts from a reset, unless it fired meanwhile."""
+        """Count the deadline of a task from its reset, after a reset that returned 1."""
         known = self._operations[call.id]
         known.asked_t, known.delay_ns, known.begun_t = asked_t, call.delay_ns, self._recorder.clock_ns()
         known.runs = 0
 
     def _begun(self, operation: str) -> None:
         self._operations[operation].begun_t = self._recorder.clock_ns()
-        # It may be over already: a task that is due at once fires before its add is answered.
+        # The operation may have ended: a task that is due at once fires before its add is answered.
         if operation not in self.settled.known:
             self.settled.pending.add(operation)
         self.settled.known.add(operation)
@@ -648,7 +649,7 @@ class Conversation:
             self._operations[said.id].begun_t = self._recorder.clock_ns()
 
     def _thread(self, said: Happening | Held) -> tuple[str, ThreadLog]:
-        """The thread of the trace on which an event is recorded: it must not be paused."""
+        """The thread of the trace on which an event is recorded. Raises Misbehaved if this thread is paused."""
         log = self._log_of(said)
         hold = self._innermost(log.name)
         if hold is not None and hold.making is None:
@@ -670,7 +671,7 @@ class Conversation:
                 )
             return within.log
         logs = {one.log.name: one.log for one in self._open.values() if not isinstance(one.call, Go)}
-        # With gates a thread of the subject's own may have been let go behind the answer to its call.
+        # With gates, a thread of the subject may be resumed after the answer to its call.
         if self._virtual and not logs and (said.th is None or not self._gates):
             raise Misbehaved(
                 "rubbish",
@@ -705,7 +706,7 @@ class Conversation:
         stack.append(_Entered(said.f, said.id, ticket, claim, owes))
 
     def _tries(self, operation: str) -> bool:
-        """Whether what it tries now is ready and not over, and nothing else continues."""
+        """Whether the operation is ready and pending, and nothing else can run. Counts tries during a check."""
         if not self.doubts.tried and any(isinstance(one.call, Check) for one in self._open.values()):
             self.doubts.tried += 1
         alone = self._virtual and not self._gates
@@ -739,7 +740,7 @@ class Conversation:
             log.ret("force_complete", claim, operation, out=1)
 
     def _claim(self, thread: str, log: ThreadLog, operation: str) -> int | None:
-        """The `force_complete` that stands around a callback of completion, unless the thread is in one already."""
+        """Record a `force_complete` around a callback of completion, unless the thread is in one. Return its ticket."""
         inside = any((e.f, e.id) == ("force_complete", operation) for e in self._stacks.get(thread, []))
         if inside or self._forcing(thread, operation):
             return None
@@ -757,7 +758,7 @@ class Conversation:
         return self._operations[operation].delay_ns if f == "timer_add" else None
 
     def _armed_until(self, f: str, operation: str) -> int | None:
-        """The earliest possible deadline: counted from before the registration's line was written."""
+        """The earliest possible deadline: it counts from before the line of the registration was written."""
         known = self._operations[operation]
         if f != "timer_add" or known.delay_ns is None:
             return None
@@ -780,7 +781,7 @@ _RECORDED_AS: Final[dict[type[Call], str]] = {
     Force: "force_complete",
     Gauge: "gauge",
 }
-"""The functions of the trace format that calls are recorded as intervals of; see `_kind` for a `repeat`."""
+"""The function of the trace format that records each call as an interval; for a `repeat`, see `_kind`."""
 
 
 def _kind(call: Repeat) -> str:
@@ -793,11 +794,11 @@ _HAS_RESULT: Final[dict[type[Call], tuple[int | None, ...]]] = {
     Cancel: (None, 0, 1),
     Reset: (0, 1),
 }
-"""The results that there are; of a check any number."""
+"""The allowed results of each call. A check may return any number."""
 
 
 def _check_answer(call: Call, said: Answer) -> None:
-    """Whether the answer says what this call needs, and no more."""
+    """Raise Misbehaved if the answer lacks a field that the call needs, or has a field too many."""
     of = type(call)
     if of is Check:
         if said.out is None:

@@ -13,7 +13,7 @@ from purgatorio_conformance.protocol.small_program import CLASSES, INTERVAL_ABOV
 
 
 def _parts(subjects: Sequence[CommandSubject]) -> Iterator[tuple[str, Part, list[CommandSubject]]]:
-    """The parts of programs, as they are called, and the ways in which each was driven."""
+    """Yield each part of each program: its name, the part, and its subjects (one for each mode)."""
     for label, part in dict.fromkeys((subject.label, subject.part) for subject in subjects):
         yield (
             f"{label} {part}",
@@ -23,7 +23,7 @@ def _parts(subjects: Sequence[CommandSubject]) -> Iterator[tuple[str, Part, list
 
 
 def _looked(ways: Sequence[CommandSubject]) -> dict[str, int]:
-    """The classes of bugs that small programs tested for, each with the number of executions."""
+    """Count the executions of small programs for each class of bugs that was tested for."""
     plays: dict[str, int] = {}
     for orders in (orders for way in ways for orders in way.account.orders if not orders.skipped):
         plays[orders.program.looks_for] = plays.get(orders.program.looks_for, 0) + orders.plays
@@ -42,7 +42,7 @@ def looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
 
 
 def _unstopped(way: CommandSubject) -> Iterator[str]:
-    """The small programs that were not played at lines, by the reason."""
+    """Yield the small programs that did not run with pauses at lines, for each reason."""
     for why in (NO_LINE, NO_LINE_OF_ITS_OWN):
         names = [orders.program.name for orders in way.account.orders if orders.skipped == why]
         if names:
@@ -53,7 +53,7 @@ _ASLEEP: Final = "not tested (no late_real_ns): in real time, a thread that slee
 
 
 def _not_asked(way: CommandSubject) -> str:
-    """What a negative delay would have shown, and why none was used."""
+    """Describe the missing test of negative delays, and the reason; empty if the subject accepts negative delays."""
     least_ns, unit_ns = way.description.least_delay_ns, way.description.unit_ns
     # Delays are rounded up to whole units.
     if least_ns <= -unit_ns:
@@ -63,9 +63,9 @@ def _not_asked(way: CommandSubject) -> str:
 
 
 def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
-    """Of each program and part, by its name: the classes of bugs that were not searched for, or only by luck in free
-    runs, by the reason; whether negative delays, and delays that a thread may sleep past, were not used; for each
-    kind of run what was left out, and which small programs were not paused at lines."""
+    """For each program and part, by name: the classes of bugs that were not tested, or only by chance in free runs,
+    with the reason. Then: whether negative delays, and delays that a thread may sleep past, were not used. For each
+    mode: the parts that were left out, and the small programs that did not run with pauses at lines."""
     found: list[tuple[str, str]] = []
     for name, part, ways in _parts(subjects):
         looked = _looked(ways)
@@ -78,8 +78,8 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
         missing: dict[str, list[str]] = {}
         for looks_for in (one for one in CLASSES[part] if one not in looked):
             none = "the gated run ended early, at a violation or a failure" if broke_off else "no gates"
-            # What a promise that was broken kept from being played is no lack of the subject's, and what one way cannot
-            # play another may.
+            # If a broken promise prevented the programs, that is the reason: the subject lacks nothing. A reason of one
+            # mode comes last, because another mode may run the program.
             why = min(lacks.get(looks_for, [none]), key=lambda one: (one != BROKEN, one in OTHER_WAYS))
             missing.setdefault(why, []).append(looks_for)
         found += [(name, f"{left} ({why}): {'; '.join(these)}") for why, these in missing.items()]
@@ -101,8 +101,8 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
 
 
 def doubted(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
-    """Of each program and part, by its name: signs of a mistake of its adapter, with the first such run. Only the
-    author of the adapter can distinguish it from a bug of the subject."""
+    """For each program and part, by name: signs of a mistake in its adapter, each with the mode of the first such run.
+    Only the author of the adapter can distinguish such a mistake from a bug of the subject."""
     found: list[tuple[str, str]] = []
     for name, _, ways in _parts(subjects):
         first: dict[str, str] = {}

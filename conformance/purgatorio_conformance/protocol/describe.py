@@ -34,20 +34,20 @@ def parts_of(description: Description) -> list[Part]:
 
 
 def profile_of(description: Description) -> str:
-    """The name of its profile; a plain timer's follows from whether its cancel is a barrier."""
+    """The name of the profile. Without a declared profile, it depends on whether cancel is a barrier."""
     if description.profile is not None:
         return description.profile
     return _BARRIER_TIMER if "cancel-barrier" in description.capabilities else _PLAIN_TIMER
 
 
 def check_description(description: Description) -> None:
-    """Raises Misbehaved for a description that contradicts itself, or that nothing could be judged by."""
+    """Raise Misbehaved if the description contradicts itself, or if it contains no promise to judge by."""
     for why in _contradictions(description):
         raise Misbehaved("rubbish", why)
 
 
 def _contradictions(description: Description) -> Iterator[str]:
-    """What is wrong with it, the most basic first."""
+    """Yield the faults of the description, the most basic first."""
     parts = parts_of(description)
     if not parts:
         yield "it declares neither the capability timer nor purgatory"
@@ -90,7 +90,7 @@ def _against_profile(description: Description, profile: Profile) -> Iterator[str
 
 
 def reported(description: Description, part: Part) -> tuple[str, ...]:
-    """What its events may report while this part is driven."""
+    """The functions that events may report while this part is driven."""
     if part == "timer":
         return ("timer_fire",)
     return tuple(f for f in REPORTABLE if f in description.reports)
@@ -106,8 +106,8 @@ def header_of(
     params: dict[str, object],
     periodic: bool = False,
 ) -> Header:
-    """The header of a run's trace. `late_slack_ns` is added to a late bound that was declared, and to no other.
-    `periodic`: periodic tasks, resets and turns are played."""
+    """The header of a run's trace. `late_slack_ns` is added only to a late bound that the description declares.
+    `periodic`: whether the run has periodic tasks, resets and turns."""
     late_ns = None if description.late_ns is None else description.late_ns + late_slack_ns
     real_ns = None if virtual else description.early_real_ns
     return Header(
@@ -140,7 +140,7 @@ def _recorded(description: Description, part: Part, *, virtual: bool, periodic: 
     if "gauge" in description.capabilities:
         functions.add("gauge")
     if part == "timer":
-        # Where the subject cannot cancel, none is made, and none is left unrecorded.
+        # If the subject cannot cancel, the run has no cancel calls, so none is left unrecorded.
         functions |= {"timer_add", "timer_cancel"}
     else:
         functions |= {"try_complete_else_watch", "check_and_complete", "cancel_for_key", "cancelled", "ready"}
@@ -150,7 +150,7 @@ def _recorded(description: Description, part: Part, *, virtual: bool, periodic: 
 
 
 def plays_periodic(description: Description, *, virtual: bool) -> bool:
-    """Whether it has anything of what came with 1.2 that can be played."""
+    """Whether the subject has a feature of protocol 1.2 that a run in this time can use."""
     chains = virtual and description.turn is not None and "timer_fire" in description.gates
     return "timer" in description.capabilities and (
         chains or not _SINCE_1_2.isdisjoint(description.capabilities)

@@ -83,25 +83,27 @@ TimeChoice = Literal["virtual", "real", "all"]
 
 _MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 _TOTAL_S: Final = 600.0
-"""More than a run takes where many others run: who hangs is silent long before."""
+"""Enough for a run on a busy machine. A subject that hangs exceeds its limit of silence long before."""
 _LINES_MOST: Final = 5_000_000
-"""Of a run with gates: before each play next to a purge there are as many operations as have it made."""
+"""For a run with gates: before each execution next to a purge come enough operations to cause the purge."""
 _DRAWN_MOST: Final = 1_000
-"""So many programs are drawn, or half as many as operations were asked for."""
+"""The most random programs of a run. With few `--operations`, half their number."""
 _CROSSED_MOST: Final = 60
-"""So many programs of two calls are played in all their orders, or a thirtieth as many as operations were asked for."""
+"""The most programs of two callers that run in all their orders. With few `--operations`, a thirtieth of their
+number."""
 _STEPPED_MOST: Final = 24
-"""And in so many each call is stopped at each of its steps."""
+"""The most of these programs in which each call is paused at each of its steps."""
 _PLACES_LATER: Final[dict[str, int]] = {"virtual-jumps": 2, "virtual-scope": 1}
-"""Where the clock of a run starts, by places."""
+"""By how many places the start of the clock is shifted: see `start_of_clock`."""
 _GZIP: Final = 31
-"""What zlib calls that form."""
+"""The number (`wbits`) of the gzip format in zlib."""
 _UNFIT: Final = re.compile(r"[^a-z0-9_]+")
-"""No dot either: a run is called by its file's name up to the first one."""
+"""A dot is unfit, too: the name of a run is its file's name up to the first dot."""
 
 
 def describe_command(command: Sequence[str], limits: ChildLimits | None = None) -> Description:
-    """What the program says of itself. Raises SubjectFailed: `unavailable` where it cannot be started."""
+    """Start the program; return its description. Raises SubjectFailed: `unavailable` if the program cannot be
+    started."""
     limits = limits or ChildLimits()
     with LineChild(_called(command), command, limits) as child:
         return Session(child, Conversation(Recorder()), limits).describe()
@@ -110,8 +112,8 @@ def describe_command(command: Sequence[str], limits: ChildLimits | None = None) 
 def _described(
     command: Sequence[str], limits: ChildLimits | None, lines: str | None
 ) -> tuple[Description, str | None, str]:
-    """What the program says of itself; `lines` if its threads can be stopped at those; and why not, if that is no wish
-    and no matter of course."""
+    """Return the description, the classes for pauses at lines, and a reason. The classes are None if such pauses are
+    not wanted or not possible. The reason is set only if the program does not start with the debugger's agent."""
     if lines is None:
         return describe_command(command, limits), None, ""
     limits = limits or ChildLimits()
@@ -123,7 +125,7 @@ def _described(
         except SubjectFailed as failure:
             if failure.kind != "died":
                 raise
-            # Its JVM may have no such agent, and then does not start.
+            # A JVM without this agent does not start.
             description = describe_command(command, limits)
             return description, None, f"with {AGENT} it does not start: {failure.why}"
         for jvm in jvms:
@@ -147,9 +149,9 @@ def command_subjects(
 ) -> Sequence[CommandSubject]:
     """One subject for every way in which the program at `command` (arguments, no shell) can be driven.
 
-    Starts it once, for its description. `time` leaves only virtual or real time; `label` replaces the program's own
-    name in the names of runs. `lines`: of what classes of a JVM, by the debugger's patterns; None for none. Raises
-    SubjectFailed, as well where nothing is left to drive.
+    Starts the program once, for its description. `time` selects virtual or real time. `label` replaces the program's
+    own name in the names of runs. `lines`: the classes of a JVM for pauses at lines, by the debugger's patterns, or
+    None. Raises SubjectFailed, also if the program can be driven in no way.
     """
     description, lines, lost = _described(command, limits, lines)
     slug = _UNFIT.sub("-", (label or description.name).lower()).strip("-")[:40] or "subject"
@@ -177,7 +179,7 @@ def command_subjects(
 
 
 def _can_play(description: Description, part: Part, mode: Mode) -> bool:
-    """Whether any of the small programs can be played; true of modes that play none."""
+    """Whether the mode can run any small program. True of modes that run none."""
     virtual = mode.startswith("virtual")
     if mode == "real-free":
         return bool(free_programs(description, part))
@@ -201,10 +203,10 @@ def _plays_all(program: SmallProgram) -> bool:
 
 @dataclass(frozen=True)
 class CommandSubject:
-    """A program, one part of it, driven in one manner; made by `command_subjects`. See `Subject`. `lines`: the classes
-    at whose lines threads are stopped, if it runs on a JVM that can be asked for that. `effort`, `ways`: how
-    much is played and how, where that does not follow from the number of operations and the mode; `leaves_out`: small
-    programs that are not played."""
+    """One part of a program, driven in one mode; made by `command_subjects`. See `Subject`. `lines`: the classes at
+    whose lines threads are paused, if a JVM with a debugger's agent runs the program. `effort`, `ways`: how much runs,
+    and how; by default they follow from the number of operations and the mode. `leaves_out`: the small programs that do
+    not run."""
 
     command: tuple[str, ...]
     description: Description
@@ -231,45 +233,45 @@ class CommandSubject:
 
     @property
     def profile(self) -> str:
-        """What the program says, or what follows for a plain timer."""
+        """The declared profile, or the default for a plain timer."""
         return profile_of(self.description)
 
     @property
     def threads(self) -> int:
-        """Its lanes in real time; in virtual time there is one."""
+        """The number of callers; in virtual time there is one."""
         return 1 if self.virtual else self.description.lanes
 
     @property
     def virtual(self) -> bool:
-        """Whether the driver's clock counts."""
+        """Whether time is the driver's clock."""
         return self.mode.startswith("virtual")
 
     @property
     def held(self) -> bool:
-        """Whether its threads are stopped, at gates or at steps."""
+        """Whether the driver pauses threads, at gates or at steps."""
         return self.mode.endswith(("-gates", "-lines"))
 
     @property
     def small(self) -> bool:
-        """Whether it is asked for small programs whose names are kept, so that one of them can be played again."""
+        """Whether the run has small programs with fixed names, so that one of them can run again."""
         return self.held or self.mode == "virtual-scope"
 
     @property
     def tick_ns(self) -> int:
-        """Its granularity, or a millisecond where it names none."""
+        """The granularity in nanoseconds. Without one: a millisecond, or the unit if it is longer."""
         return self.description.tick_ns or max(MS, self.description.unit_ns)
 
     @property
     def shape(self) -> PlanShape:
-        """What its plans may ask for."""
+        """The kinds of requests that a plan may contain."""
         return shape_of(self.description, self.part, virtual=self.virtual)
 
     def run_seeded(self, seed: int, ops: int, out_path: Path, progress: Progress) -> Path:
-        """Run the plan of a seed, with so many timers or operations."""
+        """Run the plan of a seed, with this many timers or operations."""
         return self.run(self.shape.make(seed, ops, self.threads, self.tick_ns), out_path, progress)
 
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
-        """See `Subject.run`. What the program wrote on standard error, its last 64 KiB, is kept next to the trace as
+        """See `Subject.run`. The last 64 KiB of the program's standard error are kept next to the trace as
         `<run>.stderr`."""
         try:
             self._record(plan, out_path, progress)
@@ -289,7 +291,7 @@ class CommandSubject:
         limits = self._limits(plan)
         clock = VirtualClock(self._begins_ns(plan, _PLACES_LATER.get(self.mode, 0)))
         if self.mode == "virtual-scope":
-            # Its programs are about what a tick is no boundary of; the other ways come to those.
+            # The programs of the scope do not test a start between two ticks; the other modes do.
             clock.now_ns -= clock.now_ns % max(self.tick_ns, self.description.unit_ns)
         recorder = Recorder(clock if self.virtual else time.monotonic_ns)
         talked = Conversation(recorder, reported(self.description, self.part), virtual=self.virtual)
@@ -311,9 +313,9 @@ class CommandSubject:
                     out_path.with_name(f"{run}.stderr").write_bytes(errors)
 
     def _late(self, talked: Conversation, stuck: bool) -> Sequence[str]:
-        """The tasks that wait in real time for longer than T2 allows, or operations for longer than O5: whenever they
-        have ended, it is broken. None where an error may have taken one back; with gates, none while we hold a
-        thread, or where one of the program's runs."""
+        """The tasks that wait in real time for longer than T2 allows, or operations for longer than O5. Their clause is
+        broken, whenever they end. Empty if an error may have canceled a task. With gates, empty if the driver has
+        paused a thread, or if a thread of the program runs."""
         judged = not self.virtual and not talked.errors() and (not self.held or (stuck and not talked.holds))
         if not judged or self._lost_ns is None:
             return ()
@@ -321,12 +323,12 @@ class CommandSubject:
 
     @property
     def _lost_ns(self) -> int | None:
-        """So long after its deadline what has not happened is too late, whenever it comes."""
+        """The time after a deadline from which an event is too late; None without a late bound."""
         late_ns = self.description.late_ns
         return None if late_ns is None else late_ns + self.late_slack_ns
 
     def _told(self, child: OwnPeer, errors: str) -> str:
-        """The errors of calls, with what else is known of them."""
+        """The errors of calls, with further information of a subclass."""
         return errors
 
     def _begins_ns(self, plan: Plan, later: int = 0) -> int:
@@ -354,8 +356,8 @@ class CommandSubject:
     def _again(
         self, plan: Plan, path: Path, order: PlayedOrder | None, work_s: float | None = None
     ) -> tuple[Account, SubjectFailed | None]:
-        """What comes of this order, or of the whole plan, in a program started again, with twice the patience, or less
-        for what works so long. The trace of what fails is kept at `path`."""
+        """Run this order, or the whole plan, in a program started again. The limit of silence is doubled; `work_s`
+        shortens it for a subject that works so long. The trace is kept at `path` if the run fails."""
         account, failure = self._recorded_again(plan, path, order, work_s=work_s)
         if failure is None:
             path.unlink()
@@ -379,12 +381,12 @@ class CommandSubject:
         return again.account, None
 
     def play_again(self, path: Path, order: PlayedOrder, listener: Listener) -> SubjectFailed | None:
-        """One order of a run of small programs in a program started again, recorded at `path`; how it failed."""
+        """Run one order of a small program in a program started again, recorded at `path`. Return its failure."""
         return self._recorded_again(self.shape.make(1, 1, 1, self.tick_ns), path, order, listener)[1]
 
     @contextmanager
     def _child(self, limits: ChildLimits) -> Iterator[tuple[OwnPeer, Lines | None]]:
-        """The program, and its lines if its threads are to be stopped at them."""
+        """The program, and its lines if threads are paused at them."""
         if self.lines is None or not self.held:
             with LineChild(self.name, self.command, limits) as child:
                 yield child, None
@@ -446,7 +448,7 @@ class CommandSubject:
     ) -> None:
         if lines is not None and not lines.connect():
             raise child.failed("died", "its JVM no longer answers the debugger's protocol")
-        # In real time each expiry is waited for.
+        # In real time, the driver waits for each expiry, so fewer programs run.
         part = 1 if self.virtual else 4
         effort = Effort(
             drawn=min(_DRAWN_MOST, drive.operations // 2),
@@ -486,7 +488,7 @@ class CommandSubject:
             return ("scope",)
         if self.mode.endswith("-lines"):
             return ("alone", "drawn")
-        # Shared so that both runs take about as long.
+        # The ways are divided so that both runs take about as long.
         if takes_steps(self.description, virtual=self.virtual):
             return ("orders", "beside")
         alone = self.virtual or "virtual-time" not in self.description.capabilities
@@ -499,7 +501,7 @@ class CommandSubject:
         dues = timeline(fit, self.part, one_lane)
 
         def tell(done: int) -> None:
-            # In virtual time what is beyond the plan takes about as long again.
+            # In virtual time, the phases beyond the plan take about as long as the plan.
             drive.tell(min(done, fit.timers) // (1 if real else 2))
 
         told = replace(drive, tell=tell)
@@ -520,7 +522,7 @@ class CommandSubject:
             "real-free": self.late_slack_ns,
             "real-periodic": self.late_slack_ns,
         }.get(self.mode, 0)
-        # A thread that is held keeps others from their deadlines: nothing is late there.
+        # A paused thread keeps others from their deadlines, so a run with pauses has no late bound.
         described = replace(self.description, late_ns=None) if self.held else self.description
         return header_of(
             described,
@@ -554,8 +556,9 @@ def _called(command: Sequence[str]) -> str:
 
 
 class _SoFar:
-    """Whether what was recorded so far breaks a promise. Only what is new is read, as a run of its own, for each play
-    has tasks and operations of its own; what looks broken there may hang on what was before, so then all is read."""
+    """Whether the events so far break a promise. Only new events are read, as a run of their own: each execution has
+    its own tasks and operations. If they seem to break a promise, the cause may be earlier, so the whole trace is
+    judged."""
 
     def __init__(self, recording: StreamedRecording) -> None:
         self._recording = recording
@@ -565,7 +568,7 @@ class _SoFar:
 
     def breaks(self) -> bool:
         self._recording.flush()
-        # The run continues, and its trace has its end: what fails here is told when that is judged.
+        # An error here does not end the run: the judgement of the whole trace reports it.
         with surviving("judging so far", []):
             return self._judged(self._recording.path)
         return False
@@ -580,7 +583,7 @@ class _SoFar:
         part = path.with_name(f"{run_of_file(path)}-part.jsonl")
         part.write_bytes(new if new.startswith(self._header) else self._header + new)
         try:
-            # A call that was under way at the last look has its return in this part alone: then all is read, too.
+            # If a call began in an earlier part, only its return is here. The whole trace is judged then, too.
             suspect = check_files([part]).runs[0].verdict in (Verdict.VIOLATED, Verdict.INVALID_TRACE)
             return suspect and _breaks(path)
         finally:
@@ -588,5 +591,5 @@ class _SoFar:
 
 
 def _breaks(trace: Path) -> bool:
-    """Whether it breaks a promise, whole or not."""
+    """Whether the trace breaks a promise. The trace may be incomplete."""
     return check_files([trace]).runs[0].verdict is Verdict.VIOLATED

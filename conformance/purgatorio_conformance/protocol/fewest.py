@@ -13,8 +13,8 @@ def fewest(
     shows: Callable[[tuple[Item, ...]], bool],
     enough: Callable[[tuple[Item, ...]], bool],
 ) -> tuple[Item, ...]:
-    """The items, which are known to show it, without pieces of half of them, a quarter, ..., one. What is left when it
-    is `enough`, or when no single one can be left out."""
+    """Remove pieces of the items: halves, quarters, ..., single items. The items must show the violation, and so does
+    the result. Stops when the result is `enough`, or when no single item can be left out."""
     piece = max(1, len(items) // 2)
     while not enough(items):
         kept, place, left_out = items, 0, False

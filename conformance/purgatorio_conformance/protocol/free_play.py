@@ -32,20 +32,21 @@ from purgatorio_conformance.subject.plan import MS
 
 _FAR_NS: Final = 5_000 * MS
 _PROGRAMS_MOST: Final = 45
-"""Those of the scope are the rest, whose calls meet as in none before first."""
+"""The most programs of a run. The last ones are from the scope: first those whose calls meet in new ways."""
 _ROUNDS_MOST: Final = 400
 _OPERATIONS_A_ROUND: Final = 10
-"""One round of every program for so many operations that were asked for."""
+"""Every program has one round for this many requested operations."""
 _CALLS_BEFORE: Final = 30
-"""A program with so many calls before it is played half as often, and so on: garbage takes hundreds a round."""
+"""A program with this many calls before it runs half as often, and so on: garbage takes hundreds of calls a round."""
 
 _LOOK_S: Final = 0.05
 _EARLY_S: Final = 0.001
-"""Calls come so much before a deadline at the earliest, and as much after it."""
+"""Calls begin at most this long before a deadline, and at most this long after it."""
 
 
 def free_programs(description: Description, part: Part) -> tuple[SmallProgram, ...]:
-    """Those that the subject can be put through without any gate. A volley of one is an order, and kept by gates."""
+    """The programs that the subject can run without any gate. A barrier release of one round is one order: it needs
+    gates."""
     delays = delays_for(description, _FAR_NS)
     by_number = (one for one in gate_programs(part, delays) if one.volley != 1)
     programs = itertools.chain(by_number, crossed_pairs(part, delays, description))
@@ -54,7 +55,7 @@ def free_programs(description: Description, part: Part) -> tuple[SmallProgram, .
 
 
 def drive_free(drive: Drive) -> None:
-    """Play every program so often, then wait until all has ended. Raises SubjectFailed."""
+    """Run every program several times, then wait until all operations have ended. Raises SubjectFailed."""
     session, description = drive.session, drive.description
     session.call(Start(drive.part, "real"))
     rng = random.Random(f"free/{drive.seed}")
@@ -95,7 +96,7 @@ class _Round:
             if not self._ask_due(moments_s, now_s):
                 ahead_s = [moments_s[lane] - now_s for lane, calls in enumerate(self._lanes) if calls]
                 waits_s = min((wait_s for wait_s in ahead_s if wait_s > 0), default=_LOOK_S)
-                # Who polls for less than a millisecond sleeps for one.
+                # A poll of less than a millisecond sleeps for a whole millisecond.
                 self._session.hear(max(0.0, waits_s - 0.001))
         for lane in range(len(self._lanes)):
             self._session.wait_for_lane(lane)
@@ -103,12 +104,12 @@ class _Round:
             self._session.call(call)
 
     def _begin(self) -> list[float]:
-        """Make the calls before; by lane the moment from which its calls are made."""
+        """Make the calls before the lanes. Return the moment from which each lane makes its calls."""
         begun_s = time.monotonic()
         for call in self._before:
             begun_s = time.monotonic()
             self._session.call(call)
-        # As long as a call takes, or two: later the other lane has ended.
+        # Spread the lanes over the time of two calls: after that, the other lane has ended.
         spread_s = 2 * (time.monotonic() - begun_s) if self._before else 0.000_3
         from_s = time.monotonic()
         if self._expiring:
@@ -117,11 +118,11 @@ class _Round:
         return [from_s + part * spread_s for part in parts]
 
     def _ask_due(self, moments_s: Sequence[float], now_s: float) -> bool:
-        """Make the next call of every lane that can; whether any could."""
+        """Make the next call of every lane whose moment has come. Return whether there was any."""
         conversation, asked = self._session.conversation, False
         for lane, calls in enumerate(self._lanes):
             due = calls and now_s >= moments_s[lane] and conversation.free(lane)
-            # A registration that is under way may not be answered at once, and then its operation is not known yet.
+            # While a registration has no answer, its operation is not known yet.
             if due and conversation.makes_sense(calls[0]):
                 self._session.ask(calls.pop(0), lane)
                 asked = True
@@ -129,7 +130,7 @@ class _Round:
 
 
 def _plain(calls: Sequence[LaneCall]) -> list[Call]:
-    """Without the expiries, which come by themselves."""
+    """Leave out the expiries, which need no call."""
     assert not any(isinstance(call, Inside | Until) for call in calls), "nobody is inside a callback"
     return [call for call in calls if not isinstance(call, Expiry | Inside | Until)]
 

@@ -58,13 +58,13 @@ from purgatorio_spec.show.visible import first_few
 _FAR_NS: Final = 3_600_000 * MS
 _FAR_REAL_NS: Final = 5_000 * MS
 _PURGE_REAL_NS: Final = 250 * MS
-"""By then a thread stands where a purge is to come next to it."""
+"""By then, a thread is paused where the purge must be concurrent with it."""
 _QUIET_LEAST_S: Final = 0.003
 _QUIET_MOST_S: Final = 0.1
 _GLANCE_S: Final = 0.001
 _GIVES_UP_S: Final = 0.5
 _EXPIRY_GIVES_UP_S: Final = 1.2
-"""Who tries for a lock may try for half a second, and on the one thread on which all else expires for a second."""
+"""A call may try for a lock for half a second, or for a second on the only thread of all other expiries."""
 _WAITS_MOST: Final = 10
 _LATE_S: Final = 5.0
 _ANSWERED_EARLY_S: Final = 0.1
@@ -75,12 +75,12 @@ _SAID_MOST: Final = 20_000
 
 _JUDGED_FIRST: Final = 50
 _JUDGED_AGAIN: Final = 1.5
-"""It is judged after so many plays, and whenever they are so many times as many."""
+"""The trace is judged after this many executions, and whenever their number has grown by this factor."""
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One thing that can be done next, and the thread that continues by it: `within` a call, or with a new one."""
+    """A possible next action, and the thread that runs then: `within` an open call, or with a new call."""
 
     do: Callable[[], None]
     thread: str = ""
@@ -88,8 +88,8 @@ class Act:
 
 
 class Plays:
-    """The plays of one run, one after the other. `clock`: the driver's, in virtual time; None in real time. `lines`:
-    the subject's, if its steps are lines. `judge`: whether what was recorded so far breaks a promise."""
+    """The executions of one run, in sequence. `clock`: the driver's clock in virtual time; None in real time. `lines`:
+    the lines of the subject, if its steps are lines. `judge`: whether the events so far break a promise."""
 
     def __init__(
         self,
@@ -113,15 +113,15 @@ class Plays:
         )
         self.late_ns = late_for(description)
         self.played: list[PlayedOrder] = []
-        """What was played so far, the first under the number 1."""
+        """The executions so far. The first has the number 1."""
         self.rested = 0
-        """How many had been played when all had come to rest."""
+        """The number of executions when everything was last at rest."""
         self.under_way: PlayedOrder | None = None
-        """The play that was not played to its end, unless it is a volley, which is not the same twice."""
+        """The execution that has not ended. None for a barrier release, which no second run repeats."""
         self.erred: PlayedOrder | None = None
-        """The first in which a call ended with an error that nobody asked for."""
+        """The first execution in which a call ended with an unrequested error."""
         self.broken = False
-        """Whether a promise was found broken: nothing new is played."""
+        """Whether a promise was found broken: then no new execution begins."""
         self._judge = judge
         self._judged_at: float = _JUDGED_FIRST
         self._slowest_s = 0.0
@@ -130,15 +130,15 @@ class Plays:
         self._said = 0
         self._begun_ns = 0
         self._asked_ns: dict[str, int] = {}
-        """In virtual time, when each task or operation of a play was asked for last."""
+        """In virtual time, the time of the last request for each task or operation of an execution."""
 
     def start(self, gates: tuple[str, ...]) -> None:
-        """The subject begins again, with these gates."""
+        """Start the subject again, with these gates."""
         now_ns = None if self.clock is None else self.clock.now_ns
         self.session.call(Start(self.part, "real" if now_ns is None else "virtual", now_ns, gates))
 
     def start_anew(self, gates: tuple[str, ...]) -> None:
-        """The same, when all has ended."""
+        """Wait until all operations have ended, then start the subject again."""
         if self.clock is None:
             self.much_is_said()
             self._wait_until_over(0.0)
@@ -147,13 +147,13 @@ class Plays:
         self.start(gates)
 
     def leap(self, by_ns: int) -> None:
-        """Virtual time continues by so much at least, in whole units."""
+        """Advance virtual time by at least this much, in whole units."""
         assert self.clock is not None, "it is called in virtual time"
         self.play_to_the_end([Advance(self.clock.now_ns + self.description.rounded(by_ns))])
 
     def begun(self, program: SmallProgram, beside: str = "") -> Play:
-        """The next play; the first that comes to the gate `beside` stays there."""
-        # What a program before it was told to end with an error excuses nobody here.
+        """The next execution. The first thread that comes to the gate `beside` stays paused there."""
+        # A requested error of an earlier program does not excuse an error in this one.
         self.session.conversation.fails = False
         self._said = 0
         self._begun_ns = 0 if self.clock is None else self.clock.now_ns
@@ -161,7 +161,7 @@ class Plays:
         return Play(self, program, len(self.played) + 1, beside=beside, keeps=bool(beside))
 
     def end(self, play: Play, order: PlayedOrder) -> None:
-        """What the program makes at its end, and checks what is late, raised, or broken."""
+        """Make the last calls of the program. Then check for late events, errors and broken promises."""
         self.played.append(order)
         play.over = True
         other = play.program.fault is not None and self.description.lanes > 1
@@ -175,22 +175,22 @@ class Plays:
         self._look_for_broken()
 
     def _look_for_broken(self) -> None:
-        """Whether a promise is broken, now and then."""
+        """Judge the trace from time to time."""
         if self._judge is not None and not self.broken and len(self.played) >= self._judged_at:
             self._judged_at *= _JUDGED_AGAIN
             self.broken = self._judge()
 
     def in_turn(self, program: SmallProgram, leap_ns: int) -> None:
-        """One play of the calls of one lane, in a subject that is started again; then time continues until all has
-        ended. When time has continued nothing may be overdue: else it continues by more than `leap_ns` at once,
-        which is more than it goes at once where all is well, so that what comes then is late by the clause."""
+        """Run the calls of one lane in a subject that is started again; then let time pass until everything has ended.
+        If an event is overdue after an advance, time jumps by more than `leap_ns`, which no correct run does. So an
+        event that comes later is late by the clause."""
         assert self.clock is not None, "it is for virtual time"
         self.start(program.places)
         play = self.begun(program)
         order = PlayedOrder(program.name, ())
         self.play_to_the_end(play.before, play)
         before_ns = self.clock.now_ns
-        # What is lost is left alone: its event would hide that.
+        # After a loss, the execution makes no more calls: a late event would hide the loss.
         while not self.broken and (acts := play.acts()):
             next(iter(acts.values())).do()
             self.settle(play)
@@ -200,7 +200,7 @@ class Plays:
         play.over = True
         interval = self.description.purge_interval
         if self.part == "timer" or interval is None or len(play.delays) <= interval:
-            # Before time hides what was left in the timer, as by an error; and where no purge is due yet.
+            # If no purge is due yet, read the sizes now: later, time hides a task that an error left in the timer.
             self.play_to_the_end([Quiesce()])
         self.leap(self.delays.far_ns + self.late_ns)
         self._past_overdue(leap_ns)
@@ -215,22 +215,23 @@ class Plays:
         late_ns, conversation = self.description.late_ns, self.session.conversation
 
         def overdue() -> bool:
-            # Of what was told to end with an error nobody promises that it comes.
+            # If a callback was made to fail, no promise requires its expiry.
             waits = () if late_ns is None else conversation.overdue(late_ns, before_now=True)
             return bool({*waits} - conversation.spoilt)
 
         if overdue():
-            # One that answers before its own threads are done is refused as that.
+            # If the subject answered before its own threads were done, their events are refused here.
             self._hear(_ANSWERED_EARLY_S)
             self.leap(leap_ns + self.late_ns)
             if overdue():
-                # It is lost: the clauses say so of the whole run, and every further program would wait for it in vain.
+                # The event is lost, and the clauses report it for the whole run. Every further program would wait in
+                # vain.
                 self.broken = True
         return self.clock.now_ns
 
     def _look_for_late(self, play: Play) -> None:
-        """In virtual time, where nobody is held any more, all that was due has ended when time has continued twice:
-        a wheel may move it to a finer level first."""
+        """In virtual time without paused threads, all due events must come within two advances. A wheel may first move
+        a task to a finer level."""
 
         def overdue() -> set[str]:
             return {*self.session.conversation.overdue(self.late_ns)} & {*play.delays}
@@ -241,7 +242,7 @@ class Plays:
                 return
             self.leap(self.late_ns)
             while (late := late & overdue()) and self._hear(patience_s) is not None:
-                # A subject that does not wait for its own threads is not late for that.
+                # An answer before the subject's own threads are done is not lateness.
                 self.let_go()
         if not late:
             return
@@ -252,8 +253,8 @@ class Plays:
         )
 
     def _wait_for_late(self, play: Play) -> None:
-        """In real time, where nobody is held any more, what was due is waited for before anything else is called: what
-        is lost may be found by whatever wakes another thread."""
+        """In real time without paused threads, wait for the due events before any other call. Any event that wakes
+        another thread may bring a lost task back."""
         if self.description.late_ns is None or self.session.conversation.errors():
             return
         until_s = time.monotonic() + LATE_SLACK_NS / 1e9
@@ -267,8 +268,8 @@ class Plays:
             self.broken = self.broken or (self._judge is not None and self._judge())
 
     def play_to_the_end(self, calls: Sequence[LaneCall], play: Play | None = None, lane: int = 0) -> None:
-        """Let all threads continue; then make the calls one by one on this lane, stopping nobody but an expiry that
-        is to come in this play."""
+        """Resume all threads. Then make the calls in sequence on this lane. No thread stays paused, except for an
+        expiry that must come later in this execution."""
         self.let_go()
         for call in calls:
             assert not isinstance(call, Expiry | Inside), "those are the lanes'"
@@ -283,7 +284,7 @@ class Plays:
             self.let_go(play)
 
     def let_go(self, play: Play | None = None) -> None:
-        """Let all threads continue until they have returned, but for an expiry that is to come in this play."""
+        """Resume all threads until they have returned, except for an expiry that must come later in this execution."""
         while True:
             standing = self.session.conversation.standing()
             if passing := [hold for hold in standing if play is None or not play.early(hold)]:
@@ -293,7 +294,7 @@ class Plays:
             elif not standing:
                 self.hear_on()
             elif self.is_quiet():
-                # The calls of one whose only thread stands there come after it.
+                # The open calls need the thread that is paused at this expiry.
                 self.go(standing)
 
     def _hear(self, within_s: float) -> Said | None:
@@ -305,18 +306,19 @@ class Plays:
         self.session.hear_on()
 
     def comes(self) -> bool:
-        """Whether something is heard: on a busy machine a thread comes late to its place."""
+        """Whether a message comes: on a busy machine, a thread comes late to its place."""
         return self._hear(_GIVES_UP_S) is not None
 
     def _count_what_is_said(self) -> None:
-        """A call that never ends may say something all the time, and is never silent. If it can be, it is ended where
-        nobody is held: what it waits for is then its own."""
+        """Count messages: an endless call may send them for ever, and is never silent. If possible, the run ends while
+        no thread is paused. Then the call does not wait for a paused thread."""
         self._said += 1
         if self._said > _SAID_MOST * (1 if self.session.conversation.owed else 2):
             raise self.session.failed("hang", f"said {_SAID_MOST:,} lines in one execution: it loops")
 
     def settle(self, play: Play) -> None:
-        """Hear until all threads have returned or are at gates that are the play's, or nothing is heard any more."""
+        """Receive messages until all threads have returned or are at gates of the execution, or until no message
+        comes."""
         conversation = self.session.conversation
         while True:
             passing = [hold for hold in conversation.standing() if not play.stops(hold)]
@@ -324,7 +326,7 @@ class Plays:
                 if hold in conversation.standing():
                     self.go([hold])
             if passing:
-                # Another may have come to a gate while the subject took note: it is heard of once only.
+                # During `go`, another thread may have been paused, and its message comes only once.
                 continue
             if not conversation.loose():
                 return
@@ -336,10 +338,11 @@ class Plays:
             self._slowest_s = max(time.monotonic() - asked_s, 0.95 * self._slowest_s)
 
     def _gives_up(self) -> bool:
-        """Whether something is heard after all within a time as long as a lock is tried for: a call that waits for
-        another at a gate may wait no longer than that. Only in virtual time, where nothing else continues meanwhile,
-        and for such calls and gates until nothing is, or so often: on a busy machine one is heard that was only
-        slow. Not where a thread of the subject's own stands, for which all calls wait."""
+        """Whether a message comes within the time of a lock with a time-out. A call that waits for a paused thread may
+        give up then. This applies only in virtual time, where nothing else runs meanwhile. The driver waits for each
+        set of calls and gates until no message comes, or `_WAITS_MOST` times: on a busy machine, a slow thread may send
+        the message. If a thread of the subject's own is paused, the driver does not wait, because all calls wait for
+        this thread."""
         standing = self.session.conversation.standing()
         situation = (*self.session.conversation.unanswered(), *(hold.f for hold in standing))
         of_lanes = standing and all(hold.thread.startswith("caller-") for hold in standing)
@@ -350,8 +353,8 @@ class Plays:
         return heard
 
     def is_quiet(self) -> bool:
-        """Whether nothing is heard for a moment: several times what the slowest answer took of late. A JVM's threads
-        can be checked, and the moment has ended when none of them runs."""
+        """Whether no message comes for a moment: several times as long as the slowest recent answer. On a JVM, the
+        moment ends as soon as none of its threads runs."""
         until_s = time.monotonic() + min(_QUIET_MOST_S, max(_QUIET_LEAST_S, 5 * self._slowest_s))
         while (left_s := until_s - time.monotonic()) > 0:
             running = None if self.lines is None else self.lines.running()
@@ -364,14 +367,15 @@ class Plays:
         return True
 
     def ask(self, call: Call, lane: int = 0, hold: int | None = None, steps: tuple[int, ...] = ()) -> None:
-        """Make a call and do not wait."""
+        """Make a call without waiting for its answer."""
         moves = self.clock.to(call.now_ns) if self.clock is not None and isinstance(call, Advance) else None
         if self.clock is not None and isinstance(call, Add | Register):
             self._asked_ns[call.id] = self.clock.now_ns
         self.session.ask(call, lane, moves, hold=hold, steps=steps)
 
     def go(self, holds: Sequence[Hold], *, fail: bool = False) -> None:
-        """Let the threads continue, together, or `fail`; heard once the subject has taken note."""
+        """Resume the threads together, and with `fail` let their callbacks fail. Returns when the subject has
+        answered."""
         conversation = self.session.conversation
         number = self.session.ask(Go(tuple(hold.number for hold in holds), int(fail) or None))
         while conversation.is_open(number):
@@ -379,13 +383,13 @@ class Plays:
             if self.lines is None or not at_lines:
                 self.hear_on()
             elif self._hear(_TAKES_NOTE_S) is None:
-                # One of them may have what its own adapter needs to answer, such as the lock of its output.
+                # A thread that is paused at a line may have a lock that the adapter needs for its answer.
                 self.session.ask(Go(tuple(at_lines)))
                 if self.under_way is not None and self.under_way.stop is not None:
                     self.lines.adapters.update(point.line for point in self.under_way.stop.points)
 
     def wait_until(self, call: Until, lane: int, delay_ns: int, steps: tuple[int, ...]) -> None:
-        """Let virtual time come near the deadline of an operation or task."""
+        """Advance virtual time to shortly before the deadline of an operation or task."""
         assert self.clock is not None, "a program for virtual time"
         due_ns = self._asked_ns.get(call.id, self._begun_ns) + delay_ns
         self.ask(Advance(max(self.clock.now_ns, due_ns - call.before_ns)), lane, steps=steps)
@@ -393,12 +397,12 @@ class Plays:
     def expire(
         self, operation: str, lane: int, delay_ns: int, begun_s: float, steps: tuple[int, ...]
     ) -> None:
-        """Let the time of an operation or task come."""
+        """Let the deadline of an operation or task pass."""
         if self.clock is not None:
             self.ask(Advance(self.clock.now_ns + delay_ns + self.late_ns), lane, steps=steps)
             return
-        # Several times as late as others came of late: one that is kept from coming, by the thread that was stopped,
-        # need not be waited for long, and if it was only slow the order is another one.
+        # Wait several times as long as recent expiries were late. If a paused thread prevents the expiry, a long wait
+        # is useless. If the expiry is only slow, the order is a different one.
         due_s = begun_s + (delay_ns + self.late_ns) / 1e9
         until_s = due_s + min(_EXPIRY_LATE_S, max(_EXPIRY_LEAST_S, 5 * self._latest_s))
         conversation = self.session.conversation
@@ -417,38 +421,38 @@ class Plays:
             self._latest_s = max(time.monotonic() - due_s, 0.9 * self._latest_s)
 
     def come_to_rest(self) -> None:
-        """Past the last time-out, so that nothing can hide behind one that has not come."""
+        """Go past the last time-out, so that no pending time-out hides a lost event."""
         self.much_is_said()
         if self.clock is not None:
             for _ in range(3):
                 self.leap(self.delays.far_ns + self.late_ns)
-            # A thread of the subject's own that goes from gate to gate is at none of them in between: it has come to
-            # its end when time that stands still brings nothing but the answer.
+            # A thread of the subject may be between two gates. It has ended when an advance by zero brings only the
+            # answer.
             for _ in range(len(self.session.conversation.settled.known)):
                 heard = self.session.heard
                 self.leap(0)
                 if self.session.heard == heard + 1:
                     break
         else:
-            # What was taken back while it was being given to a timer may be counted there until it is due.
+            # If a task was canceled during its add, the timer may count it until its deadline.
             last_t = self.session.conversation.last_deadline_t(self.delays.far_ns + 1)
             self._wait_until_over(last_t / 1e9 + _EXPIRY_LATE_S)
         self.play_to_the_end([Quiesce()])
         self.rested = len(self.played)
 
     def _wait_until_over(self, least_s: float) -> None:
-        """In real time: until nothing is pending, and until this moment, but not for what does not come."""
+        """In real time, wait until nothing is pending and until `least_s`, but not for a lost event."""
         until_s = time.monotonic() + (self.delays.far_ns + self.late_ns) / 1e9 + _EXPIRY_LATE_S
         while time.monotonic() < until_s and (
             self.session.conversation.settled.pending or time.monotonic() < least_s
         ):
             if self._hear(min(0.05, until_s - time.monotonic())) is not None:
-                # As long as something comes the rest may come too: a slow machine has lost nothing.
+                # While messages come, the rest may come, too: a slow machine has lost nothing.
                 until_s = max(until_s, time.monotonic() + LATE_SLACK_NS / 1e9)
             self.let_go()
 
     def much_is_said(self) -> None:
-        """From here to the next play more may be said than in one."""
+        """Allow more messages before the next execution than within one."""
         self._said = -_SAID_MOST * 10
 
 
@@ -464,19 +468,19 @@ class Play:
     held_back: set[str] = field(default_factory=set)
     delays: dict[str, int] = field(default_factory=dict)
     begun_s: float = field(default_factory=time.monotonic)
-    """When the last call was made with which something may have begun that is to expire."""
+    """The time of the last call that may have begun an operation or task with an expiry."""
     stopped: set[int] = field(default_factory=set)
-    """The stops of a thread that came to its steps."""
+    """The numbers of the pauses at steps."""
     passes: bool = False
-    """Whether such a thread continues."""
+    """Whether threads at steps are resumed."""
     beside: str = ""
-    """If any, only the first that comes to this gate stays there, if it comes while the play `keeps`."""
+    """If set, only the first thread that comes to this gate stays paused, if it comes while `keeps` is set."""
     keeps: bool = False
     kept: Hold | None = None
     steps: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict)
-    """Where calls stop on their way: by lane and place there."""
+    """The steps at which calls pause, by lane and place in the lane."""
     came: dict[int, int] = field(default_factory=dict)
-    """Of each stop at a gate, how many threads had come to that place before."""
+    """For each pause at a gate, the number of threads that had come to that place before."""
 
     _came_to: Counter[tuple[str, str | None]] = field(default_factory=Counter)
 
@@ -490,7 +494,7 @@ class Play:
         self.delays = {call.id: call.delay_ns for call in made if isinstance(call, Register | Add)}
 
     def stops(self, hold: Hold) -> bool:
-        """Whether a thread that stands there stays: at the program's places, and before an expiry that is to come."""
+        """Whether the thread stays paused: at the program's places, and before an expiry that must come later."""
         if self.over:
             return False
         if hold.f == STEP:
@@ -507,12 +511,12 @@ class Play:
         return not self.beside or hold is self.kept or self.early(hold)
 
     def early(self, hold: Hold) -> bool:
-        """Whether it is about to expire before that is let come."""
+        """Whether the thread is about to run an expiry that must come later."""
         return hold.f == "timer_fire" and hold.id in self.held_back
 
     def acts(self) -> Mapping[str, Act]:
-        """What can be done now, by a name that is the same in each play of the program; nothing when the play has
-        ended, or when all that is left waits for ever."""
+        """The possible next actions, by names that are the same in each execution of the program. Empty when the
+        execution has ended, or when all remaining calls wait for ever."""
         conversation = self.plays.session.conversation
         standing = [hold for hold in conversation.standing() if not self.early(hold)]
         calls = {f"lane {lane}": self._call(lane) for lane in range(len(self.lanes)) if self.can_call(lane)}
@@ -529,14 +533,14 @@ class Play:
         return goes | calls
 
     def _go_all(self, standing: Sequence[Hold]) -> Act:
-        """Together; or the first alone, where its callback may end with an error."""
+        """Resume all threads together; only the first if its callback may end with an error."""
         return self._go(standing[0]) if self.program.fault else Act(lambda: self.plays.go(standing))
 
     def _go(self, hold: Hold) -> Act:
         return Act(lambda: self.plays.go([hold], fail=self._fails(hold)), hold.thread, within=True)
 
     def _where(self, hold: Hold) -> tuple[str, str]:
-        """The place, and the id as the program has it."""
+        """The place, and the id as the program writes it."""
         return hold.f, (hold.id or "").removeprefix(f"p{self.number}-")
 
     def _fails(self, hold: Hold) -> bool:
@@ -555,7 +559,7 @@ class Play:
             # A task may be cancelled while it is added.
             return conversation.under_add(call.id) and conversation.free(lane)
         if isinstance(call, Force) and not conversation.makes_sense(call):
-            # Its registration has not returned: it is there if it is paused at a gate, or never will be.
+            # The registration has not returned. The operation exists if a thread is paused at a gate of it.
             begun = any(hold.id == call.id for hold in conversation.holds.values())
             if not begun:
                 return False
@@ -564,7 +568,7 @@ class Play:
         return conversation.free(lane)
 
     def _place(self, call: Inside) -> Hold | None:
-        """Where it can be made: at the innermost gate of a thread that is inside a callback of the operation."""
+        """The place for the call: the innermost gate of a thread that is inside a callback of the operation."""
         standing = self.plays.session.conversation.standing()
         there = (one for one in reversed(standing) if one.id == call.id and call.at in ("", one.f))
         return next((one for one in there if call.nth in (None, self.came.get(one.number))), None)
@@ -577,7 +581,7 @@ class Play:
         )
 
     def make(self, lane: int, steps: tuple[int, ...] = ()) -> None:
-        """The lane's next call, which stops at these of its steps."""
+        """Make the lane's next call, which pauses at these of its steps."""
         place = len(self.program.lanes[lane]) - len(self.lanes[lane])
         steps = steps or self.steps.get((lane, place), ())
         call = self.lanes[lane].pop(0)
