@@ -86,14 +86,13 @@ _CLEARED: Final = 300
 _PURGES: Final = 4
 _ALIKE: Final = ("key-Aa", "key-BB")
 _LEAST_HASH: Final = "polygenelubricants"
-"""By Java's string hash, the keys of `_ALIKE` collide. `_LEAST_HASH` has the least hash, which has no absolute value in
-32 bits."""
+"""In Java, the keys of `_ALIKE` have one hash. `_LEAST_HASH` has the least hash: in 32 bits it has no absolute
+value."""
 _OUTERMOST: Final = tuple(
     tuple("".join(pairs) + end for pairs in itertools.product(("Aa", "BB"), repeat=6))
     for end in ("vhszjwf", "qmshrec")
 )
-"""Keys of hash 0 and keys of hash 65,535: they are in the first and in the last list of a table. The number of lists is
-a power of two, up to 65,536."""
+"""Keys of hash 0 and of hash 65,535: in the first and in the last of up to 65,536 lists (a power of two)."""
 _LIVE_ONE_IN: Final = 4
 REAPER_NS: Final = 250 * MS
 _SHARED: Final = (7, 11)
@@ -103,8 +102,7 @@ _KEYS: Final = 3
 
 
 class ReachingRun(Protocol):
-    """The interface of a run for `Reach`, in virtual or real time. Times are in nanoseconds. All raise
-    SubjectFailed."""
+    """The interface of a run for `Reach`, in either time. Times are in nanoseconds. All raise SubjectFailed."""
 
     @property
     def now_ns(self) -> int:
@@ -124,9 +122,8 @@ class ReachingRun(Protocol):
 
 
 def levels_of(description: Description, room_ns: int) -> list[int]:
-    """Return the bucket width of each level of the declared wheel, the finest first. There are at least four levels, up
-    to buckets of days, as far as a dozen buckets fit into `room_ns`. Without a declared wheel, a level has twenty
-    buckets."""
+    """Return the bucket width of each level of the declared wheel, the finest first: at least four levels, up to days,
+    as far as a dozen buckets fit into `room_ns`. Without a declared wheel, a level has 20 buckets."""
     tick_ns, size = description.grain_ns, max(2, description.buckets)
     found = [tick_ns]
     while (len(found) < _LEVELS_LEAST or found[-1] < _DAYS_NS) and found[-1] * size * _BUCKETS <= room_ns:
@@ -210,8 +207,8 @@ class Reach:
         return found if found and found[-1] >= last_ns else [*found, last_ns]
 
     def _through_weeks(self, levels: list[int], weeks: list[int]) -> None:
-        """Begin tasks with all these delays. When a delay ends, begin one more task for each tick of two turns. No two
-        tasks of one turn are then in one bucket."""
+        """Begin tasks with all these delays. When a delay ends, begin a task for each tick of two turns. No two tasks
+        of one turn are then in one bucket."""
         now_ns = self._run.now_ns
         for delay_ns in weeks:
             self._begin(delay_ns, levels[-1:])
@@ -284,7 +281,7 @@ class Reach:
 
     def _alike(self, delay_ns: int) -> None:
         """Use many keys with equal hashes. A purgatory with lists by hash may return or forget operations of another
-        key, or may have no room for all the keys."""
+        key, or lack room for all the keys."""
         given_back, checked = _ALIKE
         for key in (*_ALIKE, _LEAST_HASH, *_OUTERMOST[-1]):
             self._run.call(Register(f"under-{key}", (key,), delay_ns))
@@ -333,8 +330,7 @@ class Reach:
             self._run.leap(self._rounded(_IDLE_NS // 6))
 
     def _level(self, widths: list[int]) -> None:
-        """Begin tasks around a boundary of the widest level: before, at and after it, a finer bucket later, and
-        halfway."""
+        """Begin tasks before, at and after a boundary of the widest level, a finer bucket later, and halfway."""
         wide_ns = widths[-1]
         finer_ns = widths[-2] if len(widths) > 1 else self._unit_ns
         for beside_ns in (-self._unit_ns, 0, self._unit_ns, finer_ns, wide_ns // 2):
@@ -394,8 +390,8 @@ class Reach:
 
     def _revolution(self, widths: list[int], before_ns: int, due_ns: int) -> None:
         """Begin two tasks that are due one revolution of a finer level apart. The bucket of the later task cascades
-        about when the first task is due. From the boundary count `before_ns`, where the clock pauses, and `due_ns`, the
-        first deadline."""
+        about when the first task is due. Relative to the boundary, the clock pauses at `before_ns`, and the first task
+        is due at `due_ns`."""
         wide_ns, widest_ns = widths[-2:]
         now_ns = self._run.now_ns
         boundary_ns = now_ns + -now_ns % widest_ns + widest_ns
@@ -468,9 +464,8 @@ class Reach:
     def garbage(self, readings: int) -> None:
         """Leave completed operations under keys that no thread checks: several times the purge interval. In each phase,
         read the sizes at rest about `readings` times. At first no operation is live, and nothing has raised an estimate
-        that a purge may lower too far. Later, one operation in four stays live: a purge that mistakes live for
-        completed ones comes too late. At last, as many live operations as two purges take come at once, and complete
-        after that."""
+        that a purge may lower too far. Later, one operation in four is live: a purge that mistakes live for completed
+        ones is too late. At last, as many live operations as two purges take come at once, and then complete."""
         interval = self._description.purge_interval
         if interval is None or interval * _PURGES > _GARBAGE_MOST:
             self.left_out = self.left_out or f"purges: the interval is {interval}"
@@ -487,8 +482,7 @@ class Reach:
         for number in range(count):
             name = f"first-{number}"
             if number == count * 9 // 16:
-                # A quarter of an interval after a purge. If the next purge does not count checked operations, it is
-                # late.
+                # A quarter of an interval after a purge. If checked operations do not count, the next purge is late.
                 for key in [f"left-{each}-{many}" for many in _SHARED for each in range(many)]:
                     self._run.call(Check(key))
             if number < count * 3 // 8 and "force" in self._description.capabilities:

@@ -3,19 +3,18 @@ each message adds to the trace. The module does no input or output.
 
 `ask` returns the line of a call, and records the call. `hear` takes one line from the subject, and records the event.
 If the line violates the protocol, `hear` raises `Misbehaved`, which names the kind of violation. A call is recorded
-before its line is written. The return is recorded after the answer is read. So the recorded interval contains the real
-interval.
+before its line is written. Its return is recorded after the answer is read. So the recorded interval contains the real
+one.
 
 The module `message` defines how an event of a subject is recorded. If the field `during` of the event names a call, the
-thread of the event is the thread of this call, such as `caller-0`. If the event has `th`, its
-thread has this name. If the event has neither field, its thread is the thread of the only open call (in virtual time)
-or `subject` (in real time).
+thread of the event is the thread of this call, such as `caller-0`. If the event has `th`, its thread has this name. If
+the event has neither field, its thread is the thread of the only open call (in virtual time) or `subject` (in real
+time).
 
 With the message `held`, the subject reports that a thread is paused in a callback. The driver may then ask the paused
-thread to make calls. The field `hold` of such a call names the pause. Until the thread is resumed, the thread makes
-only these calls. Such calls are recorded on the paused thread, inside the callback. With the field `step`, a call
-requests a pause at a scheduling point of the subject's own code. A thread that is paused at a scheduling point makes no
-calls.
+thread to make calls. The field `hold` of such a call names the pause. Until the thread is resumed, it makes only these
+calls. Such calls are recorded on the paused thread, inside the callback. With the field `step`, a call requests a pause
+at a scheduling point of the subject's own code. A thread that is paused at a scheduling point makes no calls.
 """
 
 from __future__ import annotations
@@ -144,7 +143,7 @@ class _Operation:
     keys: tuple[str, ...] = ()
     begun_t: int = 0
     runs: int = 0
-    """The number of runs since the last add or reset."""
+    """The number of runs since the last add, registration or reset."""
 
 
 @dataclass(slots=True)
@@ -202,11 +201,9 @@ class Conversation:
 
     @property
     def calls(self) -> int:
-        """The number of the next call."""
         return self._next
 
     def doubted(self) -> list[str]:
-        """Signs of a mistake in the adapter."""
         return self.doubts.found(self._reports)
 
     def oldest(self) -> tuple[int, Call] | None:
@@ -214,8 +211,7 @@ class Conversation:
         return next(((number, one.call) for number, one in self._open.items()), None)
 
     def under_way(self) -> str | None:
-        """Describe the oldest call without an answer, and each unanswered `go` or call from within a callback; None if
-        all calls are answered."""
+        """Describe the oldest call, any `go`, and any call from within a callback that have no answer; or None."""
         made_at = {hold.making: f", from within {hold.f}" for hold in self._holds.values()}
         told = [
             f"call {number} ({call_name(one.call)}{made_at.get(number, '')})"
@@ -253,9 +249,9 @@ class Conversation:
 
     def overdue(self, by_ns: int = 0, *, before_now: bool = False) -> list[str]:
         """The pending tasks and operations whose deadline passed at least `by_ns` ago: a subject that hangs may have
-        lost them. The delay counts from when each was begun, as in T2 and O5. Those that an unanswered call may cancel,
-        and those in whose functions a thread is, are left out. `before_now`: only those that were begun before the
-        present time of the clock."""
+        lost them. The delay counts from when each was begun, as in T2 and O5. Those that an open call names or may
+        return are left out, and those in whose functions a thread is. `before_now`: only those begun before the clock
+        came to its present time."""
         now_t = self._recorder.clock_ns() - by_ns
         calls = [one.call for one in self._open.values()]
         unsettled = {call.id for call in calls if isinstance(call, Add | Cancel | Force)}
@@ -302,7 +298,6 @@ class Conversation:
         return number in self._open
 
     def free(self, lane: int) -> bool:
-        """Whether the lane has no open call."""
         return lane not in self._busy
 
     @property
@@ -322,7 +317,6 @@ class Conversation:
         return [hold for hold in self._holds.values() if hold.making is None]
 
     def under_add(self, task: str) -> bool:
-        """Whether the `add` of this task is under way."""
         return any(isinstance(one.call, Add) and one.call.id == task for one in self._open.values())
 
     def makes_sense(self, call: Call) -> bool:

@@ -1,5 +1,4 @@
-"""The classes of bugs that were tested in a program, the classes that were not tested with the reason, and signs of a
-mistake in the adapter."""
+"""The classes of bugs that were tested, those that were not, with the reason, and signs of a mistake in the adapter."""
 
 from __future__ import annotations
 

@@ -28,7 +28,6 @@ _BARRIER_TIMER: Final = "timer-cancel-barrier"
 
 
 def parts_of(description: Description) -> list[Part]:
-    """The parts that can be driven."""
     parts: list[Part] = ["timer", "purgatory"]
     return [part for part in parts if part in description.capabilities]
 

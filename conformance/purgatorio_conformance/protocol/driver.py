@@ -89,8 +89,7 @@ _LINES_MOST: Final = 5_000_000
 _DRAWN_MOST: Final = 1_000
 """The most random programs of a run. With few `--operations`, half their number."""
 _CROSSED_MOST: Final = 60
-"""The most programs of two callers that run in all their orders. With few `--operations`, a thirtieth of their
-number."""
+"""The most programs of two callers that run in all orders. With few `--operations`, a thirtieth of their number."""
 _STEPPED_MOST: Final = 24
 """The most of these programs in which each call is paused at each of its steps."""
 _PLACES_LATER: Final[dict[str, int]] = {"virtual-jumps": 2, "virtual-scope": 1}
@@ -102,8 +101,7 @@ _UNFIT: Final = re.compile(r"[^a-z0-9_]+")
 
 
 def describe_command(command: Sequence[str], limits: ChildLimits | None = None) -> Description:
-    """Start the program; return its description. Raises SubjectFailed: `unavailable` if the program cannot be
-    started."""
+    """Start the program; return its description. Raises SubjectFailed: `unavailable` if no start is possible."""
     limits = limits or ChildLimits()
     with LineChild(_called(command), command, limits) as child:
         return Session(child, Conversation(Recorder()), limits).describe()
@@ -205,8 +203,8 @@ def _plays_all(program: SmallProgram) -> bool:
 class CommandSubject:
     """One part of a program, driven in one mode; made by `command_subjects`. See `Subject`. `lines`: the classes at
     whose lines threads are paused, if a JVM with a debugger's agent runs the program. `effort`, `ways`: how much runs,
-    and how; by default they follow from the number of operations and the mode. `leaves_out`: the small programs that do
-    not run."""
+    and how; by default, the number of operations and the mode determine both. `leaves_out`: the small programs to leave
+    out."""
 
     command: tuple[str, ...]
     description: Description
@@ -243,7 +241,7 @@ class CommandSubject:
 
     @property
     def virtual(self) -> bool:
-        """Whether time is the driver's clock."""
+        """Whether the driver moves the clock."""
         return self.mode.startswith("virtual")
 
     @property
@@ -263,7 +261,7 @@ class CommandSubject:
 
     @property
     def shape(self) -> PlanShape:
-        """The kinds of requests that a plan may contain."""
+        """The delays and the number of timers that a plan may have."""
         return shape_of(self.description, self.part, virtual=self.virtual)
 
     def run_seeded(self, seed: int, ops: int, out_path: Path, progress: Progress) -> Path:
@@ -271,8 +269,7 @@ class CommandSubject:
         return self.run(self.shape.make(seed, ops, self.threads, self.tick_ns), out_path, progress)
 
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
-        """See `Subject.run`. The last 64 KiB of the program's standard error are kept next to the trace as
-        `<run>.stderr`."""
+        """See `Subject.run`. The last 64 KiB of the program's standard error stay next to the trace: `<run>.stderr`."""
         try:
             self._record(plan, out_path, progress)
         except SubjectFailed as failure:
@@ -332,11 +329,9 @@ class CommandSubject:
         return errors
 
     def _begins_ns(self, plan: Plan, later: int = 0) -> int:
-        """Where virtual time begins."""
         return start_of_clock(plan.seed, self.description, later=later)
 
     def player(self, limits: ChildLimits | None = None) -> ScriptPlayer:
-        """The program, started for scripts."""
         return ScriptPlayer(self.command, limits or self.limits)
 
     def _proof(self, plan: Plan, trace: Path) -> Proof:
@@ -557,8 +552,8 @@ def _called(command: Sequence[str]) -> str:
 
 class _SoFar:
     """Whether the events so far break a promise. Only new events are read, as a run of their own: each execution has
-    its own tasks and operations. If they seem to break a promise, the cause may be earlier, so the whole trace is
-    judged."""
+    its own tasks and operations. If they seem to break a promise, the cause may be earlier: then all events are
+    read."""
 
     def __init__(self, recording: StreamedRecording) -> None:
         self._recording = recording
@@ -583,7 +578,7 @@ class _SoFar:
         part = path.with_name(f"{run_of_file(path)}-part.jsonl")
         part.write_bytes(new if new.startswith(self._header) else self._header + new)
         try:
-            # If a call began in an earlier part, only its return is here. The whole trace is judged then, too.
+            # If a call began in an earlier part, only its return is here. Then the whole trace is judged, too.
             suspect = check_files([part]).runs[0].verdict in (Verdict.VIOLATED, Verdict.INVALID_TRACE)
             return suspect and _breaks(path)
         finally:

@@ -45,7 +45,7 @@ _EARLY_S: Final = 0.001
 
 
 def free_programs(description: Description, part: Part) -> tuple[SmallProgram, ...]:
-    """The programs that the subject can run without any gate. A barrier release of one round is one order: it needs
+    """The programs that the subject can run without gates. A single execution in a fixed order (`volley` 1) needs
     gates."""
     delays = delays_for(description, _FAR_NS)
     by_number = (one for one in gate_programs(part, delays) if one.volley != 1)

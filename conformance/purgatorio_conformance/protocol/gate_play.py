@@ -133,7 +133,6 @@ class Plays:
         """In virtual time, the time of the last request for each task or operation of an execution."""
 
     def start(self, gates: tuple[str, ...]) -> None:
-        """Start the subject again, with these gates."""
         now_ns = None if self.clock is None else self.clock.now_ns
         self.session.call(Start(self.part, "real" if now_ns is None else "virtual", now_ns, gates))
 
@@ -200,7 +199,8 @@ class Plays:
         play.over = True
         interval = self.description.purge_interval
         if self.part == "timer" or interval is None or len(play.delays) <= interval:
-            # If no purge is due yet, read the sizes now: later, time hides a task that an error left in the timer.
+            # For a timer, or if no purge is due, read the sizes now: later, time hides a task that an error left in the
+            # timer.
             self.play_to_the_end([Quiesce()])
         self.leap(self.delays.far_ns + self.late_ns)
         self._past_overdue(leap_ns)
@@ -224,14 +224,13 @@ class Plays:
             self._hear(_ANSWERED_EARLY_S)
             self.leap(leap_ns + self.late_ns)
             if overdue():
-                # The event is lost, and the clauses report it for the whole run. Every further program would wait in
-                # vain.
+                # The event is lost; the clauses report it for the whole run. Further programs would wait in vain.
                 self.broken = True
         return self.clock.now_ns
 
     def _look_for_late(self, play: Play) -> None:
-        """In virtual time without paused threads, all due events must come within two advances. A wheel may first move
-        a task to a finer level."""
+        """In virtual time without paused threads, all due events must come within two advances: the first may only move
+        a task to a finer level. Raises SubjectFailed if an event is late."""
 
         def overdue() -> set[str]:
             return {*self.session.conversation.overdue(self.late_ns)} & {*play.delays}
@@ -269,7 +268,7 @@ class Plays:
 
     def play_to_the_end(self, calls: Sequence[LaneCall], play: Play | None = None, lane: int = 0) -> None:
         """Resume all threads. Then make the calls in sequence on this lane. No thread stays paused, except for an
-        expiry that must come later in this execution."""
+        expiry that is to come in this execution."""
         self.let_go()
         for call in calls:
             assert not isinstance(call, Expiry | Inside), "those are the lanes'"
@@ -317,8 +316,7 @@ class Plays:
             raise self.session.failed("hang", f"said {_SAID_MOST:,} lines in one execution: it loops")
 
     def settle(self, play: Play) -> None:
-        """Receive messages until all threads have returned or are at gates of the execution, or until no message
-        comes."""
+        """Receive messages until all threads have returned or are at gates of the execution, or no message comes."""
         conversation = self.session.conversation
         while True:
             passing = [hold for hold in conversation.standing() if not play.stops(hold)]
@@ -341,8 +339,7 @@ class Plays:
         """Whether a message comes within the time of a lock with a time-out. A call that waits for a paused thread may
         give up then. This applies only in virtual time, where nothing else runs meanwhile. The driver waits for each
         set of calls and gates until no message comes, or `_WAITS_MOST` times: on a busy machine, a slow thread may send
-        the message. If a thread of the subject's own is paused, the driver does not wait, because all calls wait for
-        this thread."""
+        the message. The driver does not wait if a thread of the subject's own is paused: all calls wait for it."""
         standing = self.session.conversation.standing()
         situation = (*self.session.conversation.unanswered(), *(hold.f for hold in standing))
         of_lanes = standing and all(hold.thread.startswith("caller-") for hold in standing)
@@ -354,7 +351,7 @@ class Plays:
 
     def is_quiet(self) -> bool:
         """Whether no message comes for a moment: several times as long as the slowest recent answer. On a JVM, the
-        moment ends as soon as none of its threads runs."""
+        moment ends as soon as no thread runs."""
         until_s = time.monotonic() + min(_QUIET_MOST_S, max(_QUIET_LEAST_S, 5 * self._slowest_s))
         while (left_s := until_s - time.monotonic()) > 0:
             running = None if self.lines is None else self.lines.running()
@@ -374,8 +371,7 @@ class Plays:
         self.session.ask(call, lane, moves, hold=hold, steps=steps)
 
     def go(self, holds: Sequence[Hold], *, fail: bool = False) -> None:
-        """Resume the threads together, and with `fail` let their callbacks fail. Returns when the subject has
-        answered."""
+        """Resume the threads together; with `fail`, their callbacks fail. Returns when the subject has answered."""
         conversation = self.session.conversation
         number = self.session.ask(Go(tuple(hold.number for hold in holds), int(fail) or None))
         while conversation.is_open(number):
@@ -426,7 +422,7 @@ class Plays:
         if self.clock is not None:
             for _ in range(3):
                 self.leap(self.delays.far_ns + self.late_ns)
-            # A thread of the subject may be between two gates. It has ended when an advance by zero brings only the
+            # A thread of the subject may be between two gates. It has ended when an advance by zero brings only its
             # answer.
             for _ in range(len(self.session.conversation.settled.known)):
                 heard = self.session.heard
@@ -550,7 +546,6 @@ class Play:
         return fault.nth in (None, self.came[hold.number])
 
     def can_call(self, lane: int) -> bool:
-        """Whether the lane's next call can be made."""
         if not self.lanes[lane]:
             return False
         conversation = self.plays.session.conversation

@@ -49,7 +49,6 @@ _Lines = tuple[tuple[str, str], ...]
 
 @lru_cache(maxsize=4)
 def gate_programs(part: Part, delays: Delays) -> tuple[SmallProgram, ...]:
-    """The programs for a part."""
     numbers = _numbers(delays)
     return tuple(
         _program(name, looks_for, lines, numbers)
@@ -61,7 +60,7 @@ def gate_programs(part: Part, delays: Delays) -> tuple[SmallProgram, ...]:
 def _numbers(delays: Delays) -> Mapping[str, int]:
     """The delays, moments before a deadline and counts that have names."""
     soon_ns, far_ns, garbage, looks = delays.soon_ns, delays.far_ns, delays.garbage, delays.looks
-    # By then a reaper has had a turn, in whole units.
+    # Enough time for one turn of a reaper, in whole units.
     reaped_ns = soon_ns * -(-REAPER_NS // soon_ns)
     named = ("soon", "far", "level", "later", "before", "turn", "purge")
     return {name: getattr(delays, f"{name}_ns") for name in named} | {
@@ -75,7 +74,7 @@ def _numbers(delays: Delays) -> Mapping[str, int]:
 
 @cache
 def _texts() -> Mapping[str, list[tuple[str, str, _Lines]]]:
-    """By part, of each program its name, its class of bugs, and its lines."""
+    """Return the texts by part: the name, the class of bugs and the lines of each program."""
     found: dict[str, list[tuple[str, str, _Lines]]] = {}
     text = (files(__package__) / "gate_programs.txt").read_text(encoding="utf-8")
     for section in text.split("\n[")[1:]:

@@ -39,46 +39,47 @@ from purgatorio_conformance.protocol.small_program import (
 )
 
 STEPS_S: Final = 1_800.0
-"""So long that it ends none but what is endless: cut short is UNKNOWN."""
+"""The time limit in seconds. Only an endless run exceeds it; a run that is cut short is UNKNOWN."""
 
 _TWICE_WITHIN: Final = 60
-"""A call is held twice at these of its steps, the first, and so are two calls at once, where steps are counted."""
+"""If steps are counted, pairs of pauses are tried at this many first steps: of one call, or of two calls at once."""
 
 _AHEAD_MOST: Final = 6
-"""At so many of its steps the first lane's call stands while another's comes to one of its own."""
+"""The first lane's call is paused at this many of its steps, while another lane's call comes to a step of its own."""
 
 _TIMES_MOST: Final = 3
-"""A call that comes to a line again and again is stopped there so often."""
+"""If a call comes to a line repeatedly, it is paused there at most this often."""
 
 _UNSTOPPED: Final = 0.2
-"""Such a share of random programs has no call that is stopped at a step."""
+"""In this share of the random programs, no call is paused at a step."""
 
 _TWO_STEPS: Final = 0.3
-"""And in such a share of the others it is stopped at two, if it comes to both."""
+"""In this share of the other random programs, the call is paused at two steps, if it comes to both."""
 
 _STARTED_MOST: Final = 24
-"""In real time a program has a subject started again so often: each may have threads of new names."""
+"""In real time, a program starts the subject again at most this often: each start may have threads of new names."""
 
 _WATCHED_MOST: Final = 3
-"""A call of which no line is seen is watched so often."""
+"""If no line of a call is seen, the call is watched at most this often."""
 
 
 def _told_apart(point: Point, times: int = _TIMES_MOST) -> bool:
-    """Whether it is worth a stop: nobody knows yet what is being made, nor what the compiler put in."""
+    """Whether a pause here is useful: not in a constructor, not in generated code, and only `times` times at one
+    line."""
     made = point.line.method.endswith(("<init>", "<clinit>"))
     return bool(point.line.written) and not made and point.nth <= times
 
 
 def _plays_about(program: SmallProgram) -> int:
-    """For each of its calls, where its steps are counted."""
+    """The approximate number of executions for each call, if steps are counted."""
     return _TWICE_WITHIN**2 // 2 if program.schedule is Stepped.FIRST_TWICE else 2 * _TWICE_WITHIN
 
 
 def _new_places(
     programs: Sequence[SmallProgram], plans: Sequence[Iterable[PausePoint]]
 ) -> Iterator[list[PausePoint]]:
-    """Of the many programs that are enumerated only the stops where a call stands at a line beside calls of kinds
-    that no program before it has there."""
+    """Of the enumerated programs, keep only new stops: a call is at a line during calls of kinds that no earlier
+    program has there."""
     seen: set[object] = set()
     for program, stops in zip(programs, plans, strict=True):
         new: list[PausePoint] = []
@@ -95,18 +96,17 @@ def _new_places(
 
 
 class Steps:
-    """The plays of a run in which a call is stopped at its steps. `tell`: called with the share of the whole that was
-    played, roughly."""
+    """The executions in which a call is paused at its steps. `tell` receives the approximate share done."""
 
     def __init__(self, plays: Plays, tell: Callable[[float], None] = lambda share: None) -> None:
         self._plays = plays
         self.tell = tell
         self._stops_made = 0
         self._known: dict[type[LaneCall], list[int]] = {}
-        """Of a JVM, the lines to which calls came, by the kind of call."""
+        """On a JVM, the lines to which calls came, by the kind of call."""
 
     def again(self, programs: Sequence[SmallProgram], stop: PausePoint) -> None:
-        """One stop in a program that was started again."""
+        """Run one stop of these programs in a subject that is started again."""
         gates = self._gates()
         self._plays.start(gates)
         for program in programs:
@@ -114,7 +114,7 @@ class Steps:
         self._plays.come_to_rest()
 
     def drive(self, programs: Sequence[SmallProgram], *, beside: bool) -> Iterator[Orders]:
-        """Each call of the programs without volleys stopped at each of its steps: alone, or beside another."""
+        """Pause each call of the programs at each of its steps: alone, or (`beside`) while a lane is at a gate."""
         lines, stepped = self._plays.lines, self.stepped(programs)
         pairs = [(one, "") for one in stepped]
         if beside:
@@ -124,13 +124,13 @@ class Steps:
         if lines is not None and pairs:
             plans = [*self._at_lines(lines, [(one, "") for one in stepped], self._gates())]
             if beside:
-                # One that meets the first lane at its gate comes to other lines as well.
+                # While the first lane is at its gate, a call comes to other lines as well.
                 plans = self._known_beside(lines, dict(zip(stepped, plans, strict=True)), pairs, gates)
             plans = [*_new_places([program for program, _ in pairs], plans)]
-        # What was watched runs slowly from then on; a new run has new threads.
+        # Watched threads stay slow; a new run has new threads.
         self._plays.start(gates)
         until_s = time.monotonic() + STEPS_S
-        # Steps that are counted are known only when all were played.
+        # If steps are counted, their number is known only after all executions.
         sizes = [
             len(stops) if isinstance(stops, list) else len([*program.stepped()]) * _plays_about(program)
             for (program, _), stops in zip(pairs, plans, strict=True)
@@ -139,13 +139,13 @@ class Steps:
             yield self._steps_of(program, stops, until_s)
             self.tell(size / max(1, sum(sizes)))
             if self._plays.clock is not None:
-                # What was cancelled while it was added is counted until its time is up, and the plays are many.
+                # If a task is canceled during its add, it is counted until its deadline, and the executions are many.
                 self._plays.come_to_rest()
         if self._plays.clock is None:
             self._plays.come_to_rest()
 
     def drawn(self, program: SmallProgram, draws: random.Random) -> PausePoint | None:
-        """One of the program's calls, and a step at which it may stop, or two: to which such a call came before, or
+        """Choose a random call of the program, and one or two steps for its pauses: where such calls came before, or
         any."""
         if STEP not in self._plays.description.gates or draws.random() < _UNSTOPPED:
             return None
@@ -156,15 +156,15 @@ class Steps:
             return None
         count = 2 if draws.random() < _TWO_STEPS else 1
         if lines is None:
-            # One that makes another call where it stands may count that one's steps as its own.
+            # A thread that makes another call inside a callback may count the steps of this call as its own.
             alone = not any(isinstance(one, Inside) for one in program.calls())
-            # Short calls have few.
+            # Short calls have few steps.
             steps = sorted({round(_TWICE_WITHIN ** draws.random()) - 1 for _ in range(count)})
             return PausePoint(lane, place, tuple(steps)) if alone else None
         known = [
             step for step in self._known.get(type(call), ()) if lines.points[step].line not in lines.adapters
         ]
-        # The same place was seen in several programs.
+        # Several programs may have come to the same place.
         chosen = {lines.points[step].at: step for step in draws.sample(known, min(count, len(known)))}
         steps = [*chosen.values()]
         return (
@@ -185,7 +185,7 @@ class Steps:
         pairs: Sequence[tuple[SmallProgram, str]],
         gates: tuple[str, ...],
     ) -> list[list[PausePoint]]:
-        """The stops of each program next to its place: those of its calls `alone`, and what is seen there."""
+        """The stops while the first lane is at its gate: those of its calls `alone`, and those that are seen there."""
         found: list[list[PausePoint]] = []
         for (program, place), seen in zip(pairs, self._at_lines(lines, pairs, gates), strict=True):
             moved = [
@@ -197,7 +197,7 @@ class Steps:
         return found
 
     def stepped(self, programs: Sequence[SmallProgram]) -> list[SmallProgram]:
-        """Those that can be played step by step; of several with the same calls, in more lanes or others, one."""
+        """The programs that can run step by step. Of several programs with the same calls by lane, only the first."""
         found = {
             (frozenset(one.lanes), one.before, one.after, one.schedule, one.fresh): one
             for one in reversed(programs)
@@ -225,7 +225,7 @@ class Steps:
         return Orders(program, plays, skipped="" if plays else why)
 
     def _counted(self, program: SmallProgram, beside: str = "") -> Iterator[PausePoint]:
-        """Where calls of a subject that counts its steps can be stopped: of each call until it does not stop."""
+        """The stops in a subject that counts its steps: each step of each call, until the call is not paused."""
         calls = [(lane, place) for lane, place, _ in program.stepped()]
         if beside:
             calls = [(other, place) for lane, place in calls for other in program.beside(lane)]
@@ -254,14 +254,14 @@ class Steps:
     def _at_lines(
         self, lines: Lines, programs: Sequence[tuple[SmallProgram, str]], gates: tuple[str, ...]
     ) -> Iterator[list[PausePoint]]:
-        """Where calls of each program, alone or next to the first lane at a gate, can be stopped on a JVM: at the lines
-        to which they come, those of its other threads too where a call moves time, but for lines that no other
-        thread can tell apart. All are watched first."""
+        """The stops of each program on a JVM, alone or while the first lane is at a gate: the lines to which its calls
+        come. If a call moves time, the lines of other threads count, too; lines where a pause is useless do not. All
+        are watched first."""
         watched: list[list[tuple[PausePoint, Mapping[int, str]]]] = []
         self._plays.start(gates)
         for program, beside in programs:
             if watched and self._plays.clock is not None and not self._plays.broken:
-                # Or what the programs before have left is purged in one, which comes to those lines by chance.
+                # Otherwise a purge of earlier programs' operations may come to its lines in this program, by chance.
                 self._plays.start_anew(gates)
             watched.append(
                 [
@@ -278,7 +278,7 @@ class Steps:
         if (
             "try_complete" if self._plays.part == "purgatory" else "timer_fire"
         ) in self._plays.description.gates:
-            # Or only there could it be stopped behind what a callback reads.
+            # Without this gate, only lines of the adapter allow a pause after the reads of a callback.
             lines.leave_adapter_out()
         short = [of for (program, _), of in zip(programs, known, strict=True) if not program.long]
         of_short = {lines.points[step].line for of in short for _, seen in of for step in seen}
@@ -299,7 +299,7 @@ class Steps:
             yield self._led(lines, program, stops) if program.schedule is Stepped.BEHIND_FIRST else stops
 
     def _led(self, lines: Lines, program: SmallProgram, stops: Sequence[PausePoint]) -> list[PausePoint]:
-        """The second lane's call at each of its lines while the first's stands at some of its own."""
+        """Pause the second lane's call at each of its lines, while the first's is paused at some of its own."""
         found: list[PausePoint] = []
         for leader in stops[:: max(1, len(stops) // _AHEAD_MOST)]:
             stop = PausePoint(1, 0, ahead=leader.steps, led=leader.points)
@@ -317,14 +317,14 @@ class Steps:
         for _ in range(_WATCHED_MOST - 1):
             if known or stop.workers:
                 break
-            # On a busy machine what a JVM tells may come too late to be seen.
+            # On a busy machine, messages of a JVM may come too late to be seen.
             again = self._watched(lines, program, stop)
             self._plays.come_to_rest()
             known = lines.seen(again)
         return known
 
     def _unwatched(self, program: SmallProgram, beside: str) -> Iterator[PausePoint]:
-        """The calls of a program that can be stopped, without a step yet."""
+        """The calls of a program that can be paused, without a step yet."""
         for lane, place, call in program.stepped():
             if self._plays.clock is not None or not isinstance(call, Expiry):
                 for workers in (False, True) if isinstance(call, Expiry | Until) else (False,):
@@ -337,8 +337,8 @@ class Steps:
         return lines.watched
 
     def found_again(self, program: SmallProgram, stop: PausePoint, gates: tuple[str, ...]) -> PausePoint:
-        """The same stop in a program that was started again: its first call comes to other lines than all later
-        ones."""
+        """Find the same stop in a subject that was started again: the first call there comes to other lines than the
+        next."""
         if stop.led:
             leader = PausePoint(0, 0, stop.ahead, workers=bool(stop.led[0].thread), points=stop.led)
             stop = replace(stop, ahead=self.found_again(program, leader, gates).steps)
@@ -358,8 +358,7 @@ class Steps:
         return replace(stop, steps=tuple(places[point] for point in stop.points if point in places))
 
     def _stopped_at(self, program: SmallProgram, stop: PausePoint) -> None:
-        """One play: a call goes as far as its steps, the other lanes make theirs, and then all continue to their
-        ends."""
+        """Run one execution: a call goes to its steps, the other lanes make their calls, then all threads finish."""
         if program.fresh:
             self._plays.start_anew((STEP,))
         play = self._plays.begun(program, stop.beside)
@@ -384,31 +383,31 @@ class Steps:
         self._make_others(play, stop.lane)
         play.passes = True
         self._make_rest(play)
-        # On a busy machine a thread may come to its step late, and its call has more of them.
+        # Count at the end: on a busy machine, a thread may come late to its step, and its call has further steps.
         self._stops_made = len(play.stopped)
         self._plays.end(play, PlayedOrder(program.name, (), stop))
         leaves = program.enumerated and self._plays.part == "timer"
         if self._plays.clock is not None and (program.passes_time or leaves):
-            # Or it would expire while time moves in the next play, and its lines be stopped at there; and who goes
-            # through all tasks would have more and more steps.
+            # Otherwise leftover tasks would expire in the next execution, and be paused at their lines there. A subject
+            # that visits all tasks would have more and more steps.
             self._plays.leap(2 * self._plays.delays.later_ns + self._plays.late_ns)
         self._plays.under_way = None
 
     def _make_stopped(self, play: Play, stop: PausePoint) -> None:
-        """The calls of the lane up to the one that is stopped, or watched to its end."""
+        """Make the calls of the lane up to the paused call, or up to the end of the watched call."""
         watching = self._plays.lines if not stop.points else None
         conversation = self._plays.session.conversation
         for place in range(stop.place + 1):
             here = place == stop.place
             while not play.can_call(stop.lane) and conversation.loose():
                 if play.kept in conversation.standing():
-                    # It may be what the lane waits for.
+                    # The lane may wait for this thread.
                     self._plays.go([play.kept])
                 else:
                     self._plays.hear_on()
                 self._plays.settle(play)
             if not play.can_call(stop.lane) and play.can_call(0):
-                # It speaks of what the first lane makes.
+                # The call needs a task or operation of the first lane.
                 play.make(0)
                 self._plays.settle(play)
             if play.can_call(stop.lane):
@@ -423,12 +422,13 @@ class Steps:
                 elif play.kept not in standing:
                     self._plays.hear_on()
                 elif self._plays.is_quiet():
-                    # It may be what the lane waits for.
+                    # The lane may wait for this thread.
                     self._plays.go([play.kept])
             self._plays.settle(play)
 
     def _make_others(self, play: Play, lane: int) -> None:
-        """The calls of the other lanes; in between, a call that is held twice continues to its second step."""
+        """Make the calls of the other lanes. After the first of them, a call with two pauses goes to its second
+        step."""
         others = [other for other in range(len(play.lanes)) if other != lane]
         for other in others:
             while play.can_call(other):
@@ -440,7 +440,7 @@ class Steps:
                 self._plays.settle(play)
 
     def _make_rest(self, play: Play) -> None:
-        """Whatever can still be called, until nothing is under way."""
+        """Make all further calls that are possible, until none is under way."""
         while True:
             self._plays.settle(play)
             waiting = [lane for lane in range(len(play.lanes)) if play.can_call(lane)]

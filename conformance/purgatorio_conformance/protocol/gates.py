@@ -52,22 +52,23 @@ from purgatorio_conformance.protocol.scope import (
 from purgatorio_conformance.protocol.small_program import ANY, EveryOrder, SmallProgram
 
 Way = Literal["scope", "orders", "alone", "beside", "drawn"]
-"""The enumerated programs of one lane, one after the other; all orders of gates; a call stopped at each of its steps,
-alone, or next to a lane that is paused at a gate; what is drawn."""
+"""The ways to run programs: the enumerated programs of one lane, in sequence; all orders at gates; a call paused at
+each of its steps, alone, or while a lane is at a gate; random programs."""
 
 _ORDERS_MOST: Final = 5_000
-"""Several times what a quiet machine needs: a slow thread seems to wait, so more orders differ."""
+"""Several times what a quiet machine needs. A slow thread seems to wait, so more orders differ."""
 _ASLEEP: Final = 1_100
 _BUCKETS_ASLEEP: Final = 30
 _OF_ONE: Final = 0.4
-"""A program of one caller has a few orders only, and counts so much as one of the others."""
+"""A program of one caller has few orders, so it counts as this share of another program."""
 _DRAWN_BEFORE_REST: Final = 100
-"""What was lost is seen when its time-out comes in its stead."""
+"""The random programs between two rests. At rest, the time-out of a lost operation shows the loss."""
 
 
 def takes_steps(description: Description, *, virtual: bool) -> bool:
-    """Whether calls are to be stopped at their steps. In virtual time several are under way only where there are gates
-    of its own; in real time each expiry is waited for, so only if it knows no other, or can be held nowhere else."""
+    """Whether calls are paused at their steps. In virtual time, this needs other gates: only there can several calls be
+    open. In real time, each expiry takes time, so this is only for subjects without virtual time or without other
+    gates."""
     own = description.gates != (STEP,)
     here = own if virtual else not own or "virtual-time" not in description.capabilities
     return here and STEP in description.gates
@@ -75,7 +76,7 @@ def takes_steps(description: Description, *, virtual: bool) -> bool:
 
 @dataclass(slots=True)
 class _Choice:
-    """One of the things that could be done next; `taken` of `among`."""
+    """A choice between `among` possible actions, by the index `taken`."""
 
     taken: int
     among: int
@@ -83,9 +84,9 @@ class _Choice:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much is played of what has no end: `drawn` random programs; of the scope so many programs of one caller
-    (`scope`), of two callers in all their orders (`crossed`), and so many whose calls are stopped at each of their
-    steps (`stepped`). `ends`: a promise that is broken ends the run."""
+    """Limits for the parts of a run that have no end. `drawn`: random programs. `scope`: programs of the scope with one
+    caller. `crossed`: those with two callers, in all their orders. `stepped`: those whose calls are paused at each of
+    their steps. `ends`: whether a broken promise ends the run."""
 
     drawn: int = 0
     scope: int = 0
@@ -95,8 +96,7 @@ class Effort:
 
 
 class GatedRun:
-    """One run with gates. `tell`: called with the share of the whole that was played, roughly. Random programs are
-    drawn by the seed."""
+    """One run with gates. `tell` receives the approximate share done. `seed` determines the random programs."""
 
     def __init__(
         self,
@@ -111,13 +111,13 @@ class GatedRun:
         self._effort = effort or Effort()
         self._counts: list[int] = []
         self._size_of: dict[str, int] = {}
-        """Of the scope's programs of two callers how many there are, by size, and in which place there each is."""
+        """For the scope's programs of two callers: their number by size, and the size of each program."""
         self._gates: tuple[str, ...] = ()
         self._steps = Steps(plays, tell)
         self.orders: list[Orders] = []
-        """What was played so far, program by program."""
+        """The executions so far, program by program."""
         self.reached = ""
-        """How far the scope was played."""
+        """The part of the scope that was run."""
 
     def drive(
         self,
@@ -125,8 +125,8 @@ class GatedRun:
         only: PlayedOrder | None = None,
         leaving_out: Callable[[SmallProgram], bool] = lambda program: False,
     ) -> None:
-        """Play all programs that the subject can be put through in these ways, or one order of one only, then wait
-        until all has ended. Raises SubjectFailed."""
+        """Run all programs that fit the subject in these ways, or `only` one order of one program. Then wait until all
+        operations have ended. Raises SubjectFailed."""
         if ways == ("scope",):
             self._scope(leaving_out, only)
             return
@@ -152,8 +152,8 @@ class GatedRun:
     def _crossed(
         self, leaving_out: Callable[[SmallProgram], bool], *, stepped: bool = False
     ) -> Iterator[SmallProgram]:
-        """As many of the scope's programs of two callers as are wanted: those of the first size, and a third as many
-        that are larger. `stepped`: whose calls are stopped at their steps."""
+        """Yield the requested number of the scope's programs of two callers: of the first size, and a third as many of
+        each next size. `stepped`: programs whose calls are paused at their steps."""
         plays, description, virtual = self._plays, self._plays.description, self._plays.clock is not None
         most = self._effort.stepped if stepped else self._effort.crossed
         for count, programs in crossed(plays.part, plays.delays, description):
@@ -171,7 +171,7 @@ class GatedRun:
             most //= 3
 
     def _how_far(self) -> str:
-        """How much of the scope's programs of two callers was played, by size."""
+        """Describe the share of the scope's programs of two callers that was run, by size."""
         whole = [
             one.program.name for one in self.orders if one.program.enumerated and one.plays and not one.cut
         ]
@@ -206,7 +206,7 @@ class GatedRun:
         return found
 
     def _scope(self, leaving_out: Callable[[SmallProgram], bool], only: PlayedOrder | None) -> None:
-        """The enumerated programs of one lane, in the order of size, as many as are wanted and as time has room for."""
+        """Run the enumerated programs of one lane, the smallest first, up to the limits of number and time."""
         plays, description = self._plays, self._plays.description
         assert plays.clock is not None, "it is for virtual time"
         plays.delays = scope_delays(description)
@@ -221,7 +221,7 @@ class GatedRun:
             for program in fit:
                 needs_ns = 2 * leap_ns + MAX_TIME_NS // 2 if program.goes_by(turn_ns) else rest_ns
                 if plays.clock.now_ns + needs_ns > MAX_TIME_NS:
-                    # The others may have room.
+                    # Other programs may need less time.
                     why = "virtual time cannot go further"
                     continue
                 if plays.broken or not left or time.monotonic() > until_s:
@@ -252,10 +252,10 @@ class GatedRun:
         only: PlayedOrder | None = None,
         tell: Callable[[float], None] = lambda share: None,
     ) -> None:
-        """Of all programs, or the one order of one."""
+        """Run all orders of all programs, or `only` one order of one program."""
         description, virtual = self._plays.description, self._plays.clock is not None
         if takes_steps(description, virtual=virtual):
-            # The others are played step by step.
+            # Other programs run step by step.
             programs = [one for one in programs if one.pauses or one.steps(description, virtual=virtual)]
         fit = {one.name: one.ruled_out(description, virtual=virtual) for one in programs}
         stops = {stop for one in programs if fit[one.name] is None for stop in one.places}
@@ -263,14 +263,14 @@ class GatedRun:
             stops.add("timer_fire")
         self._gates = tuple(place for place in description.gates if place in stops)
         self._plays.start(self._gates)
-        # A volley is as long as it is, and all orders of another are some dozens.
+        # A program with a barrier has a fixed number of executions. All orders of another are some dozens.
         sizes = [len(one.calls()) * one.volley or 100 + len(one.calls()) for one in programs]
         for program, size in zip(programs, itertools.accumulate(sizes), strict=True):
             why = fit[program.name] or (BROKEN if self._plays.broken else None)
             if why is not None:
                 self.orders.append(Orders(program, skipped=why))
             elif only is not None and not program.volley:
-                # One that has just started is slow: its threads would come too late for their places.
+                # A subject is slow after its start: its threads would come too late for their places.
                 self._play(program, [])
                 self._play(program, [], wanted=only.acts)
             else:
@@ -282,12 +282,12 @@ class GatedRun:
         if self._plays.broken:
             self.orders.append(Orders(programs[-1], skipped=BROKEN))
         elif virtual and only is None:
-            # Last: what has expired widens the bound on garbage.
+            # Run this last: expired operations widen the bound on garbage.
             self._sleep()
 
     def _sleep(self) -> None:
-        """The machine sleeps: when time continues, what is due at every tick of a second, and at every bucket of the
-        levels above, is overdue at once. Here, where nothing is too late."""
+        """Simulate a sleep of the machine: at once, the tasks of every tick of a second are overdue, and those of every
+        bucket of the levels above. With gates nothing counts as late."""
         self._plays.start(())
         self._plays.much_is_said()
         tick_ns, *wider = levels_of(self._plays.description, self._plays.delays.far_ns * 2)
@@ -305,7 +305,7 @@ class GatedRun:
         self._plays.come_to_rest()
 
     def _read_sizes(self) -> None:
-        """In virtual time at rest, when a reaper has had two turns."""
+        """Read the sizes: in virtual time at rest, after two turns of a reaper."""
         if self._plays.clock is None:
             self._plays.play_to_the_end([Gauge()])
             return
@@ -323,7 +323,7 @@ class GatedRun:
         return tuple(one for one in (*places, STEP) if one in self._plays.description.gates)
 
     def _all_drawn(self, tell: Callable[[float], None], leaving_out: Callable[[SmallProgram], bool]) -> None:
-        """Programs that nobody wrote down, each in one order, most with a call stopped at a step of its own, or two."""
+        """Run random programs, each in one order. In most of them, a call is paused at one or two of its steps."""
         drawn = SmallProgram("drawn", ANY, (), ())
         if self._plays.part == "timer" and STEP not in self._plays.description.gates:
             self.orders.append(Orders(drawn, skipped=f"no gate at {STEP}"))
@@ -377,8 +377,9 @@ class GatedRun:
         stop: PausePoint | None = None,
         wanted: Sequence[str] = (),
     ) -> list[_Choice]:
-        """Once through: the choices of `trail` as long as there are, then the first of each, or what is drawn; all
-        choices made. `stop`: where one call stands on its way. `wanted`: what is to be done, as long as it can be."""
+        """Run the program once: with the choices of `trail`, then with the first action of each choice, or a random
+        one. Return all choices. `stop`: the pause of one call at its steps. `wanted`: the actions to prefer, if
+        possible."""
         if program.fresh:
             self._plays.start_anew(self._gates)
         play = self._plays.begun(program)
@@ -403,7 +404,7 @@ class GatedRun:
                 taken = names.index(act)
             else:
                 taken = 0 if draws is None else draws.randrange(len(names))
-            # A subject that does not do the same twice may offer less than the last time.
+            # A non-deterministic subject may offer fewer actions than the last time.
             made.append(_Choice(min(taken, len(names) - 1), len(names)))
             done.append(names[made[-1].taken])
             order = PlayedOrder(program.name, tuple(done), stop)
@@ -418,7 +419,7 @@ class GatedRun:
         return made
 
     def _acts(self, play: Play, wanted: str | None) -> Mapping[str, Act]:
-        """What can be done next, once anything can be, and `wanted`, if any, where that comes about."""
+        """The possible next actions, once there are any. Waits for `wanted`, if set, while messages come."""
         while True:
             acts = play.acts()
             if not self._plays.session.conversation.loose():
@@ -426,6 +427,6 @@ class GatedRun:
             if acts and (wanted is None or wanted in acts or not self._plays.comes()):
                 return acts
             if not acts:
-                # Nobody is held, so whatever still runs comes somewhere.
+                # No thread is paused, so each running thread returns or comes to a gate.
                 self._plays.hear_on()
             self._plays.settle(play)
