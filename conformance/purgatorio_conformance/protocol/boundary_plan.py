@@ -109,7 +109,7 @@ class ReachingRun(Protocol):
         """The time of the driver's clock. In virtual time, only the methods below move it."""
 
     def call(self, call: Call, through: tuple[int, ...] = ()) -> None:
-        """Make the call. `through`: level widths; before its deadline, time stops at the boundaries of these levels."""
+        """Make the call. `through`: level widths; time stops at their boundaries before the call's deadline."""
 
     def advance_through(self, until_ns: int) -> None:
         """Let time pass until this moment, with a stop at every moment of interest."""
@@ -169,7 +169,7 @@ class Reach:
         passed_s, before_ns = 0.0, levels[0]
 
         def too_slow(by_ns: int, times: int = 1) -> bool:
-            """Whether so many leaps take too long, at the speed of the last measured leaps."""
+            """Whether `times` leaps of `by_ns` take too long, at the speed of the last measured leaps."""
             return passed_s * (by_ns // before_ns) * times > _EPOCH_MOST_S
 
         for number, width_ns in enumerate(levels):
@@ -330,7 +330,7 @@ class Reach:
             self._run.leap(self._rounded(_IDLE_NS // 6))
 
     def _level(self, widths: list[int]) -> None:
-        """Begin tasks before, at and after a boundary of the widest level, a finer bucket later, and halfway."""
+        """Begin tasks before, at and after a boundary of the widest level, then a finer bucket later, then halfway."""
         wide_ns = widths[-1]
         finer_ns = widths[-2] if len(widths) > 1 else self._unit_ns
         for beside_ns in (-self._unit_ns, 0, self._unit_ns, finer_ns, wide_ns // 2):

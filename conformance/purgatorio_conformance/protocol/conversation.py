@@ -320,7 +320,7 @@ class Conversation:
         return any(isinstance(one.call, Add) and one.call.id == task for one in self._open.values())
 
     def makes_sense(self, call: Call) -> bool:
-        """Whether the subject knows the task, operation or pause that the call names. True if it names none."""
+        """Whether a cancel, force, reset or go names a known task, operation or pause. True of any other call."""
         if isinstance(call, Go):
             return all(hold in self._holds and self._holds[hold].making is None for hold in call.holds)
         return not isinstance(call, (Cancel, Force, Reset)) or call.id in self.settled.known
@@ -443,7 +443,7 @@ class Conversation:
             )
         thread, _ = self._thread(said)
         if said.f == STEP:
-            # A thread of the subject may pause for a call, without a `during`.
+            # A thread of the subject's own may pause for a call; the message then has no `during`.
             stopping = (one for one in self._open.values() if one.stops)
             asked = next(stopping, None) if said.during is None else self._open[said.during]
             if asked is None or not asked.stops:

@@ -87,9 +87,9 @@ _TOTAL_S: Final = 600.0
 _LINES_MOST: Final = 5_000_000
 """For a run with gates: before each execution next to a purge come enough operations to cause the purge."""
 _DRAWN_MOST: Final = 1_000
-"""The most random programs of a run. With few `--operations`, half their number."""
+"""The most random programs of a run, and at most half of `--operations`."""
 _CROSSED_MOST: Final = 60
-"""The most programs of two callers that run in all orders. With few `--operations`, a thirtieth of their number."""
+"""The most programs of two callers that run in all orders, and at most a thirtieth of `--operations`."""
 _STEPPED_MOST: Final = 24
 """The most of these programs in which each call is paused at each of its steps."""
 _PLACES_LATER: Final[dict[str, int]] = {"virtual-jumps": 2, "virtual-scope": 1}
@@ -203,8 +203,8 @@ def _plays_all(program: SmallProgram) -> bool:
 class CommandSubject:
     """One part of a program, driven in one mode; made by `command_subjects`. See `Subject`. `lines`: the classes at
     whose lines threads are paused, if a JVM with a debugger's agent runs the program. `effort`, `ways`: how much runs,
-    and how; by default, the number of operations and the mode determine both. `leaves_out`: the small programs to leave
-    out."""
+    and how; by default, the number of operations and the mode determine both. `leaves_out`: selects small programs to
+    leave out."""
 
     command: tuple[str, ...]
     description: Description

@@ -58,7 +58,7 @@ from purgatorio_spec.show.visible import first_few
 _FAR_NS: Final = 3_600_000 * MS
 _FAR_REAL_NS: Final = 5_000 * MS
 _PURGE_REAL_NS: Final = 250 * MS
-"""By then, a thread is paused where the purge must be concurrent with it."""
+"""In real time, a purge comes after this delay. By then, the thread that must be concurrent with it is paused."""
 _QUIET_LEAST_S: Final = 0.003
 _QUIET_MOST_S: Final = 0.1
 _GLANCE_S: Final = 0.001
@@ -181,8 +181,8 @@ class Plays:
 
     def in_turn(self, program: SmallProgram, leap_ns: int) -> None:
         """Run the calls of one lane in a subject that is started again; then let time pass until everything has ended.
-        If an event is overdue after an advance, time jumps by more than `leap_ns`, which no correct run does. So an
-        event that comes later is late by the clause."""
+        If an event is overdue after an advance, time jumps by more than `leap_ns` at once. A correct run never jumps so
+        far, so an event that comes later is late by the clause."""
         assert self.clock is not None, "it is for virtual time"
         self.start(program.places)
         play = self.begun(program)
@@ -241,7 +241,7 @@ class Plays:
                 return
             self.leap(self.late_ns)
             while (late := late & overdue()) and self._hear(patience_s) is not None:
-                # An answer before the subject's own threads are done is not lateness.
+                # The subject may answer before its own threads are done: that is not lateness.
                 self.let_go()
         if not late:
             return
@@ -252,8 +252,8 @@ class Plays:
         )
 
     def _wait_for_late(self, play: Play) -> None:
-        """In real time without paused threads, wait for the due events before any other call. Any event that wakes
-        another thread may bring a lost task back."""
+        """In real time without paused threads, wait for the due events before any other call. A later call may wake a
+        thread that finds a lost task."""
         if self.description.late_ns is None or self.session.conversation.errors():
             return
         until_s = time.monotonic() + LATE_SLACK_NS / 1e9
@@ -309,14 +309,15 @@ class Plays:
         return self._hear(_GIVES_UP_S) is not None
 
     def _count_what_is_said(self) -> None:
-        """Count messages: an endless call may send them for ever, and is never silent. If possible, the run ends while
-        no thread is paused. Then the call does not wait for a paused thread."""
+        """Count messages: an endless call may send them for ever, and so is never silent. If possible, the run ends
+        while no thread is paused. Then the call does not wait for a paused thread. Raises SubjectFailed above the
+        limit."""
         self._said += 1
         if self._said > _SAID_MOST * (1 if self.session.conversation.owed else 2):
             raise self.session.failed("hang", f"said {_SAID_MOST:,} lines in one execution: it loops")
 
     def settle(self, play: Play) -> None:
-        """Receive messages until all threads have returned or are at gates of the execution, or no message comes."""
+        """Receive messages until all threads have returned or are at the execution's gates, or until none comes."""
         conversation = self.session.conversation
         while True:
             passing = [hold for hold in conversation.standing() if not play.stops(hold)]
@@ -336,10 +337,11 @@ class Plays:
             self._slowest_s = max(time.monotonic() - asked_s, 0.95 * self._slowest_s)
 
     def _gives_up(self) -> bool:
-        """Whether a message comes within the time of a lock with a time-out. A call that waits for a paused thread may
-        give up then. This applies only in virtual time, where nothing else runs meanwhile. The driver waits for each
-        set of calls and gates until no message comes, or `_WAITS_MOST` times: on a busy machine, a slow thread may send
-        the message. The driver does not wait if a thread of the subject's own is paused: all calls wait for it."""
+        """Whether a message comes within the time for which a call may try for a lock. A call that waits for a paused
+        thread may give up then. This applies only in virtual time, where nothing else runs meanwhile. The driver waits
+        for each set of calls and gates until no message comes, or `_WAITS_MOST` times: on a busy machine, a slow thread
+        may send the message. The driver does not wait if a thread of the subject's own is paused: all calls wait for
+        it."""
         standing = self.session.conversation.standing()
         situation = (*self.session.conversation.unanswered(), *(hold.f for hold in standing))
         of_lanes = standing and all(hold.thread.startswith("caller-") for hold in standing)

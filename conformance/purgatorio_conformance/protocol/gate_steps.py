@@ -145,8 +145,8 @@ class Steps:
             self._plays.come_to_rest()
 
     def drawn(self, program: SmallProgram, draws: random.Random) -> PausePoint | None:
-        """Choose a random call of the program, and one or two steps for its pauses: where such calls came before, or
-        any."""
+        """Choose a random call of the program, and one or two steps for its pauses: steps that such calls reached
+        before, or any step."""
         if STEP not in self._plays.description.gates or draws.random() < _UNSTOPPED:
             return None
         lane = draws.randrange(len(program.lanes))
@@ -388,8 +388,8 @@ class Steps:
         self._plays.end(play, PlayedOrder(program.name, (), stop))
         leaves = program.enumerated and self._plays.part == "timer"
         if self._plays.clock is not None and (program.passes_time or leaves):
-            # Otherwise leftover tasks would expire in the next execution, and be paused at their lines there. A subject
-            # that visits all tasks would have more and more steps.
+            # Otherwise leftover tasks would expire in the next execution, and be paused at their lines. If a subject
+            # visits all tasks, its calls would have more and more steps.
             self._plays.leap(2 * self._plays.delays.later_ns + self._plays.late_ns)
         self._plays.under_way = None
 

@@ -62,7 +62,7 @@ _BUCKETS_ASLEEP: Final = 30
 _OF_ONE: Final = 0.4
 """A program of one caller has few orders, so it counts as this share of another program."""
 _DRAWN_BEFORE_REST: Final = 100
-"""The random programs between two rests. At rest, the time-out of a lost operation shows the loss."""
+"""The number of random programs between two rests. At rest, the time-out of a lost operation shows the loss."""
 
 
 def takes_steps(description: Description, *, virtual: bool) -> bool:
@@ -115,7 +115,7 @@ class GatedRun:
         self._gates: tuple[str, ...] = ()
         self._steps = Steps(plays, tell)
         self.orders: list[Orders] = []
-        """The executions so far, program by program."""
+        """The results so far, program by program."""
         self.reached = ""
         """The part of the scope that was run."""
 
