@@ -249,9 +249,9 @@ class Conversation:
 
     def overdue(self, by_ns: int = 0, *, before_now: bool = False) -> list[str]:
         """The pending tasks and operations whose deadline passed at least `by_ns` ago: a subject that hangs may have
-        lost them. The delay counts from when each was begun, as in T2 and O5. Those that an open call names or may
-        return are left out, and those in whose functions a thread is. `before_now`: only those begun before the clock
-        came to its present time."""
+        lost them. The delay counts from when each was begun, as in T2 and O5. Left out are those that an open add,
+        cancel or force names, that an open `cancel_for_key` may return, and in whose functions a thread is.
+        `before_now`: only those begun before the clock came to its present time."""
         now_t = self._recorder.clock_ns() - by_ns
         calls = [one.call for one in self._open.values()]
         unsettled = {call.id for call in calls if isinstance(call, Add | Cancel | Force)}
