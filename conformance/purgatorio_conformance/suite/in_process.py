@@ -208,7 +208,8 @@ class InProcess:
     def hear(self, within_s: float) -> bytes | Quiet:
         """The next line of the subject."""
         try:
-            said = self._stage.said.get(timeout=max(0.0, within_s))
+            # After `close` no thread of the subject says anything more.
+            said = self._stage.said.get(timeout=0.0 if self._closed else max(0.0, within_s))
         except queue.Empty:
             return Quiet.ENDED if self._closed else Quiet.SILENT
         self._at_work.look_anew()
