@@ -154,7 +154,8 @@ class _VirtualRun:
         self._listens = _LISTENS
 
     def moment_of(self, due: Due) -> int:
-        """The time of a call. A third of the calls waits for the next tick: a call just at a tick is a special case."""
+        """The time of a call. A third of the calls waits for the next tick, because a call just at a tick is
+        special."""
         moment_ns = self.plan_ns + due.at_ns
         on_tick_ns = moment_ns + -moment_ns % self._tick_ns
         if on_tick_ns % self._unit_ns or self.rng.random() >= 1 / 3:
