@@ -25,7 +25,7 @@ from typing import Final
 from purgatorio_conformance.subject.child import JVM_OPTIONS
 
 AGENT: Final = "-agentlib:jdwp"
-"""The JVM's option for the other end."""
+"""The JVM's option that loads the other end of the protocol."""
 
 _COMPILED_ONCE: Final = "-XX:TieredStopAtLevel=1"
 """When a thread pauses at a line, the JVM discards the compiled code of the method. If threads pause all the time,

@@ -45,7 +45,7 @@ _ENDLESS_S: Final = 10.0
 """Seconds of CPU time. A call that has almost nothing to do, and uses so much, never ends."""
 _HASTY_S: Final = 1.0
 _TRIES: Final = 100
-"""While tasks are left out, a call that works for `_HASTY_S` counts as endless. The search makes `_TRIES` attempts."""
+"""While tasks are left out, a call that works for `_HASTY_S` counts as endless. At most `_TRIES` attempts are made."""
 _PATIENCE: Final = 15
 """The limit of silence is multiplied by this number, because many other programs may use the processor."""
 _SUSPECTS_S: Final = 300.0
@@ -133,7 +133,7 @@ class Proof:
             return ""
         again, failure = self.again(path, None, None)
         hung = failure is not None and failure.kind == "hang" and failure.stuck
-        # With gates a call's number is not always the same.
+        # With gates, the number of a call may differ between runs.
         same = (
             again.unanswered == self.account.unanswered if self.held else again.oldest == self.account.oldest
         )

@@ -89,7 +89,7 @@ class _Subject:
             "protocol": "purgatorio-subject/1.2", "name": package, "version": version, "language": "Python",
             "capabilities": ["timer", "real-time", "cancel", "fixed-rate", *more], "reports": ["timer_fire"],
             "profile": "timer", "tick_ns": _MS_NS, "unit_ns": _MS_NS, "least_delay_ns": _MS_NS,
-            # Both read the wall clock, as floats.
+            # Both packages read the wall clock as a float.
             "early_ns": 2 * _MS_NS, "late_ns": 0, "catch_up": catch_up, "gates": ["timer_fire"],
         }  # fmt: skip
         self._loop = asyncio.new_event_loop()

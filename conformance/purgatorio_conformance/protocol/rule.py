@@ -25,7 +25,7 @@ class Number:
     most: int = MAX_INT
 
     def taken(self, name: str, value: object) -> object:
-        """The value, checked. Raises Refusal."""
+        """Check the value and return it. Raises Refusal."""
         if type(value) is not int:
             raise Refusal(name, f"{shown(value)} is no integer", "write an integer (booleans as 0 or 1)")
         if not self.least <= value <= self.most:
@@ -41,7 +41,7 @@ class Text:
     words: tuple[str, ...] = ()
 
     def taken(self, name: str, value: object) -> object:
-        """The value, checked. Raises Refusal."""
+        """Check the value and return it. Raises Refusal."""
         if not isinstance(value, str):
             raise Refusal(name, f"{shown(value)} is no text", "write a JSON string")
         if self.words and value not in self.words:
@@ -60,7 +60,7 @@ class Items:
     least: int = 0
 
     def taken(self, name: str, value: object) -> object:
-        """The value, checked. Raises Refusal."""
+        """Check the value and return it. Raises Refusal."""
         if not isinstance(value, list):
             raise Refusal(name, f"{shown(value)} is no list", "write a JSON list")
         if not self.least <= len(value) <= self.most:

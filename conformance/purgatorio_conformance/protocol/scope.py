@@ -66,7 +66,7 @@ from purgatorio_conformance.protocol.small_program import (
 )
 
 SIZE_MOST: Final = 3
-"""Calls of a program after its start."""
+"""The most calls of a program after its start."""
 
 _SWITCHES_MOST: Final = 2
 """How often, in a program of two callers, an order switches away from a thread that could continue."""
@@ -448,7 +448,7 @@ class _Words:
                 if leads and not locked and not inside.nth and self._fit(start, *steps, inside.step):
                     yield _Recipe(start, callers, replace(inside, nth=None))
 
-    # Several.
+    # Random programs, of several callers.
 
     def drawn(self, name: str, draws: random.Random, expires: bool) -> SmallProgram:
         start = draws.choice(self.starts)

@@ -37,7 +37,7 @@ from purgatorio_spec.trace.record import Event, Header
 from purgatorio_spec.trace.recorder import Recorder
 
 _LIMITS: Final = ChildLimits(total_s=300.0, lines=200_000)
-"""For each script."""
+"""The limits for each script."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,8 @@ class Script:
 def late_bound_ns(events: Sequence[Event], late_ns: int) -> int:
     """The late bound for a run in virtual time, computed from the promised bound.
 
-    A task must run in the first `advance` after its add that reaches its deadline plus the promised bound. The bound of
-    the run is the longest time until such an advance, counted as in T2: from the deadline, or from a later add.
+    A task must run in the first `advance` after its add that reaches its deadline plus the promised bound. The run's
+    bound is the longest time until then, at least the promised one, counted as in T2: from the deadline or a later add.
     """
     moved: list[int] = []
     waits: list[tuple[int, int, int]] = []
@@ -261,7 +261,7 @@ class ScriptPlayer:
         return tuple(self._lines)
 
     def close(self) -> None:
-        """End the child."""
+        """End the subject."""
         child, self._child = self._child, None
         if child is not None:
             child.close()

@@ -61,7 +61,7 @@ class OwnPeer(Peer, Protocol):
         """Returns a function that tests whether all its threads wait."""
 
     def close(self) -> None:
-        """End it."""
+        """End the peer."""
 
 
 Listener = Callable[[str, bytes], None]
@@ -151,7 +151,7 @@ class Session:
             self._hear(self._patience_s())
 
     def listen(self, until_s: float) -> None:
-        """Listen until this moment of `time.monotonic`; silence is no fault unless a call waits for its answer."""
+        """Listen until this time of `time.monotonic`. Silence is no failure unless an answer is owed."""
         while (left_s := until_s - time.monotonic()) > 0:
             if self.conversation.owed:
                 left_s = min(left_s, self._patience_s())
@@ -212,7 +212,7 @@ class Session:
         return max(0.0, self._quiet_since_s + self._limit_s() - time.monotonic())
 
     def _hear(self, within_s: float) -> Said | None:
-        """The next message, or None if there is none in time and none is owed."""
+        """The next message, or None if none comes in time and no answer is owed."""
         said = self._child.hear(within_s)
         if said is Quiet.SILENT:
             if self.conversation.owed and self._patience_s() <= 0 and not self._goes_on():

@@ -96,7 +96,7 @@ def fitted(plan: Plan, shape: PlanShape, part: str, description: Description) ->
 
 
 def _boundaries(description: Description, shape: PlanShape) -> list[int]:
-    """Delays around no tick, one, two, a revolution, two, and a revolution of the next level."""
+    """Delays around 0, 1 and 2 ticks, around 1 and 2 revolutions, and around a revolution of the next level."""
     tick_ns, size = description.tick_ns or MS, description.buckets
     ticks = (0, 1, 1, 2, size - 1, size, size + 1, 2 * size, size * size - 1, size * size)
     near = (

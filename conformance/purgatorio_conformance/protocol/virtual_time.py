@@ -154,8 +154,7 @@ class _VirtualRun:
         self._listens = _LISTENS
 
     def moment_of(self, due: Due) -> int:
-        """The time of a call. A third of the calls waits for the next tick, because a call just at a tick is
-        special."""
+        """The time of a call. A third of the calls waits for the next tick: calls just at a tick are special."""
         moment_ns = self.plan_ns + due.at_ns
         on_tick_ns = moment_ns + -moment_ns % self._tick_ns
         if on_tick_ns % self._unit_ns or self.rng.random() >= 1 / 3:

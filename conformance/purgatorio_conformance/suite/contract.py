@@ -58,7 +58,7 @@ OFFERS: Final[Mapping[str, str]] = {
 
 
 class BadPromise(ValueError):
-    """The promises are not ones that can be checked: an unknown profile, lack or clause, or a missing method."""
+    """The promise cannot be checked: an unknown profile, lack or clause, or a missing method."""
 
 
 @dataclass(frozen=True)

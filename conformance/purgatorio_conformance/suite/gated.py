@@ -297,7 +297,7 @@ def _written(trace: bytes, path: Path) -> None:
 
 
 def _kept_nowhere(path: Path) -> None:
-    """The trace of the whole is not kept."""
+    """Write nothing: the trace of the whole run is not kept."""
 
 
 PLAN: Final = "plan"

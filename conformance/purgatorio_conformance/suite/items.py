@@ -181,7 +181,7 @@ class BoundCase:
 
 
 def bound(request: pytest.FixtureRequest) -> BoundCase:
-    """The case of a test and its subject, which all tests of one function and promise share."""
+    """The case of a test and its subject. All tests of one function and promise share the subject."""
     case = request.param
     assert isinstance(case, Case), "the plugin makes the parameters"
     subjects = request.config.stash.setdefault(_SUBJECTS, {})
