@@ -58,7 +58,7 @@ def script_of(path: Path, part: Part, until: int | None = None, last: Call | Non
             fires += [row["id"]] * (row["ph"] == "call")
             del fires[len(fires) - (row["ph"] == "ret") :]
         depth += {"call": 1, "ret": -1, "at": 0}[row["ph"]]
-    # An advance that never returned: the trace does not contain its target time.
+    # If an advance ends the run, the trace may lack its return, and so its target time.
     calls += [last] if isinstance(last, Advance) else []
     return Script(part, rows[0]["t"] if rows else 0, tuple(calls))
 

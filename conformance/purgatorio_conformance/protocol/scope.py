@@ -108,8 +108,8 @@ _NAMES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """A start state: the calls before the program, and the ids that exist then (`there`). `inside`: callbacks for
-    calls."""
+    """A start state: its calls, and the ids that exist after them. `inside`: the callbacks from which calls may
+    come."""
 
     name: str
     calls: tuple[Call | Until, ...]
