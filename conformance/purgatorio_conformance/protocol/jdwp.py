@@ -25,14 +25,14 @@ from typing import Final
 from purgatorio_conformance.subject.child import JVM_OPTIONS
 
 AGENT: Final = "-agentlib:jdwp"
-"""The JVM's option for the other end."""
+"""The JVM's option that loads the other end of the protocol."""
 
 _COMPILED_ONCE: Final = "-XX:TieredStopAtLevel=1"
-"""A stop at a line throws away what was compiled of its method. Where threads are stopped all the time two thirds of a
-JVM's CPU time went to compile it again, each time to the most."""
+"""When a thread pauses at a line, the JVM discards the compiled code of the method. If threads pause all the time,
+compiling it again at the highest level took two thirds of a JVM's CPU time."""
 
 _TOKEN: Final = "PURGATORIO_CALLS"
-"""Environment variable: by it a process that was started to call us is known."""
+"""An environment variable that identifies processes that were started to connect to this one."""
 _HANDSHAKE: Final = b"JDWP-Handshake"
 _CALLS_MOST: Final = 16
 _ANSWER_S: Final = 10.0
@@ -47,11 +47,11 @@ _LINE, _INTO = 1, 0
 
 
 class JvmGone(Exception):
-    """The connection has ended, or what came is no packet of the protocol."""
+    """The connection has ended, or the input is not a packet of the protocol."""
 
 
 Location = tuple[int, int, int]
-"""Class, method, and index of its code: numbers of the JVM's."""
+"""Class, method, and index in the method's code: numbers that the JVM assigns."""
 
 _WIDTHS: Final = (
     dict.fromkeys((16, 18, *range(21, 26), *range(54, 59), 169, 188), 2)
@@ -59,19 +59,19 @@ _WIDTHS: Final = (
     | dict.fromkeys((189, 192, 193, 198, 199), 3)
     | {0xAA: 0, 0xAB: 0, 0xB9: 5, 0xBA: 5, 0xC4: 0, 0xC5: 4, 0xC8: 5, 0xC9: 5}
 )
-"""Bytes of an instruction, where it is not one; 0 where that depends on what follows."""
+"""Bytes of an instruction, if it has more than one; 0 if the length depends on the bytes that follow."""
 
 _LOADS: Final = frozenset((0xB2, 0xB4, *range(0x2E, 0x36)))
 _STORES: Final = frozenset((0xB3, 0xB5, *range(0x4F, 0x57)))
 _FIELDS: Final = frozenset((0xB2, 0xB4))
 _CALLS: Final = frozenset((0xB6, 0xB8, 0xB9))
-"""Instructions that read a field or an array, write one, and call a method; what is being made is no other thread's
-yet."""
+"""Instructions that read a field or an array, write one, and call a method. `invokespecial` is left out, because no
+other thread can access an object under construction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A thread stands before a line, or has come to it if the request was to watch."""
+    """A thread is paused before a line, or has reached the line if the request was to watch."""
 
     request: int
     thread: int
@@ -80,8 +80,8 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A place in the code: `Type.method`, the index of the code there, and where that is written (`List.java:71`), or
-    nothing where the class was compiled without that."""
+    """A place in the code: `Type.method`, the index in its code, and the place in the source (`List.java:71`).
+    `written` is empty if the class was compiled without this information."""
 
     method: str
     index: int
@@ -92,13 +92,13 @@ class Line:
 
 
 class Listening:
-    """A port of the loopback that a JVM calls while it starts, if it is started with `environ`. Close it."""
+    """A loopback port. A JVM that is started with `environ` connects to it while it starts. Close it."""
 
     def __init__(self) -> None:
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._token = secrets.token_hex(16)
         self._called: deque[socket.socket] = deque()
-        # A JVM does not start before it is answered, and nobody knows when it calls.
+        # A JVM starts only after the handshake is answered, and the time of its connection is not known.
         threading.Thread(target=self._answer, name="jvm-calls", daemon=True).start()
 
     def _answer(self) -> None:
@@ -114,15 +114,15 @@ class Listening:
                     called.sendall(_HANDSHAKE)
 
     def environ(self) -> Mapping[str, str]:
-        """The environment of this process, with options for any JVM that is started in it; its own prevail."""
+        """This process's environment, plus options for each JVM that is started in it. A JVM's own options prevail."""
         port: int = self._socket.getsockname()[1]
         agent = f"{AGENT}=transport=dt_socket,server=n,suspend=n,address=127.0.0.1:{port}"
         options = f"{_COMPILED_ONCE} {os.environ.get(JVM_OPTIONS, '')} {agent}"
         return {**os.environ, JVM_OPTIONS: options, _TOKEN: self._token}
 
     def _is_ours(self, called: socket.socket) -> bool:
-        """Whether the other end is a process that was started with `environ`: any program of this machine may
-        connect. Unknown without /proc."""
+        """Whether the other end is a process that was started with `environ`: any program of this machine may connect.
+        True if /proc cannot be read."""
         (_, port), (_, ours) = called.getpeername(), called.getsockname()
         try:
             # A JVM may call by IPv6.
@@ -142,7 +142,7 @@ class Listening:
         return False
 
     def jvms(self) -> list[Jvm]:
-        """Those that have called, each once."""
+        """The JVMs that have connected, each once."""
         found: list[Jvm] = []
         while self._called:
             called = self._called.popleft()
@@ -155,7 +155,7 @@ class Listening:
     def close(self) -> None:
         """No further JVM can connect; accepted connections stay."""
         with suppress(OSError):
-            # Wakes the one who waits for calls, which closing does not.
+            # Wakes the thread that waits for connections; `close` alone does not.
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
         while self._called:
@@ -163,7 +163,7 @@ class Listening:
 
 
 class Jvm:
-    """One JVM. Every method but `close` and `read` raises JvmGone. Threads go by numbers of the JVM's."""
+    """One JVM. Every method except `close` and `read` raises JvmGone. The JVM numbers its threads."""
 
     def __init__(self, called: socket.socket) -> None:
         self._socket = called
@@ -188,11 +188,11 @@ class Jvm:
         return self._socket.fileno()
 
     def close(self) -> None:
-        """The JVM lets all threads go that are stopped."""
+        """Close the connection; the JVM then resumes all paused threads."""
         self._socket.close()
 
     def threads(self) -> Mapping[int, str]:
-        """Its threads that live, with their names."""
+        """The living threads of the JVM, with their names."""
         fields = _Fields(self._ask(1, 4))
         count = fields.number(4)
         if count > _THREADS_MOST:
@@ -205,7 +205,7 @@ class Jvm:
         return {thread: self._names[thread] for thread in living if thread in self._names}
 
     def frames(self, thread: int) -> Sequence[int]:
-        """The classes in whose methods the thread is, from where it began. It stands for that moment."""
+        """The classes of the thread's active methods, the outermost first. The thread is paused while they are read."""
         found: list[int] = []
         with suppress(_Refused):
             self._ask(11, 2, _long(thread))
@@ -220,7 +220,7 @@ class Jvm:
         return found[::-1]
 
     def around(self, of: int) -> str:
-        """The name of a class, or of the one that it is nested in."""
+        """The name of a class; for a nested class, the name of the outermost enclosing class."""
         signature = _Fields(self._ask_once(2, 1, _long(of))).text()
         return signature[1:].rstrip(";").partition("$")[0].replace("/", ".")
 
@@ -235,8 +235,8 @@ class Jvm:
         return self._request(_STEP, _OF_NOBODY, filters)
 
     def stop_at(self, thread: int, at: Location, nth: int) -> int | None:
-        """The thread stops when it comes there for the so-many-th time from now, the first being 1, and once only. The
-        request's number; None where there is no such thread or place."""
+        """Pause the thread once, when it reaches this place for the `nth` time from now (the first is 1). Returns the
+        number of the request, or None if the thread or the place does not exist."""
         of, method, index = at
         filters = [
             b"\x03" + _long(thread),
@@ -262,12 +262,12 @@ class Jvm:
                 self._ask(15, 2, struct.pack(">Bi", kind, request))
 
     def go_on(self, thread: int) -> None:
-        """A thread that stands continues."""
-        # No thread waits for the reply: a thread that has ended meanwhile is no matter.
+        """Resume a paused thread."""
+        # The reply is not read: if the thread has ended meanwhile, there is nothing to resume.
         self._command(11, 3, _long(thread))
 
     def running(self, threads: Iterable[int]) -> set[int]:
-        """Those of the threads that neither sleep nor wait for anything the JVM knows of."""
+        """The threads among `threads` that neither sleep nor wait, as far as the JVM knows."""
         asked = {self._command(11, 4, _long(thread)): thread for thread in threads}
         found: set[int] = set()
         for number, thread in asked.items():
@@ -277,7 +277,7 @@ class Jvm:
         return found
 
     def read(self, within_s: float = 0.0) -> list[Stopped] | None:
-        """What has happened, or happens within `within_s`; None where the connection has ended."""
+        """The events that have happened, or that happen within `within_s` seconds. None if the connection has ended."""
         try:
             for _ in range(_READS_MOST):
                 while (packet := self._packet()) is not None:
@@ -310,7 +310,7 @@ class Jvm:
         return ()
 
     def _table(self, of: int, method: int) -> list[tuple[int, int]]:
-        """The code's indexes at which lines begin, and their numbers."""
+        """The indexes in the code at which lines begin, with the line numbers."""
         table = _Fields(self._ask_once(6, 1, _long(of) + _long(method)))
         table.number(8), table.number(8)
         return [(table.number(8), table.number(4)) for _ in range(table.number(4))]
@@ -331,14 +331,14 @@ class Jvm:
         return Line(f"{signature[1:-1].rpartition('/')[2]}.{name}", index, written)
 
     def _ask_once(self, commands: int, command: int, fields: bytes) -> bytes:
-        """The reply to a command that is always the same."""
+        """The reply to a command whose reply never changes. The command is sent once."""
         asked = commands, command, fields
         if asked not in self._replies:
             self._replies[asked] = self._ask(*asked)
         return self._replies[asked]
 
     def _ask(self, commands: int, command: int, fields: bytes = b"") -> bytes:
-        """The reply to a command; what happens meanwhile is kept for `read`."""
+        """The reply to a command. Events that arrive meanwhile are kept for `read`."""
         return self._reply(self._command(commands, command, fields))
 
     def _command(self, commands: int, command: int, fields: bytes) -> int:
@@ -347,7 +347,7 @@ class Jvm:
         return number
 
     def _reply(self, number: int) -> bytes:
-        """What is answered to a command; the answers to those before it are not wanted any more."""
+        """The reply to this command. Replies to earlier commands are discarded."""
         until_s = time.monotonic() + _ANSWER_S
         while True:
             packet = self._packet()
@@ -364,7 +364,7 @@ class Jvm:
                 self._take(packet)
 
     def _take(self, packet: bytes) -> None:
-        """One or several events. Only steps and breakpoints matter; late replies are ignored."""
+        """Keep the steps and breakpoints of a packet. Other events and late replies are ignored."""
         if packet[8] & 0x80 or packet[9:11] != b"\x40\x64":
             return
         fields = _Fields(packet[11:])
@@ -377,12 +377,12 @@ class Jvm:
             fields.number(1)
             at = fields.number(8), fields.number(8), fields.number(8)
             if kind == _BREAKPOINT:
-                # It was for one time.
+                # A breakpoint request ends after one event.
                 self._kinds.pop(request, None)
             self._events.append(Stopped(request, thread, at))
 
     def _packet(self) -> bytes | None:
-        """The next whole packet of what was received."""
+        """The next complete packet of the received bytes, or None."""
         if len(self._rest) < 11:
             return None
         length = int.from_bytes(self._rest[:4], "big")
@@ -410,7 +410,7 @@ class Jvm:
 
 
 class _Refused(Exception):
-    """The JVM answers with an error: what was spoken of is no longer there, or not known."""
+    """The JVM replied with an error: the command names an object that is gone or unknown."""
 
 
 class _Fields:

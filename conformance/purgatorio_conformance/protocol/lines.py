@@ -23,16 +23,16 @@ from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
 
 _JDK: Final = ("java.*", "javax.*", "jdk.*", "sun.*", "com.sun.*", "scala.*", "kotlin.*")
 LEFT_OUT: Final = (*_JDK, "purgatorio.kit.*")
-"""Classes that are not the subject's."""
+"""Classes that are not part of the subject."""
 
 ANY_CLASS: Final = "*"
 
 _OWN_HOLDS: Final = 1 << 52
-"""The first number of a stop that is not the subject's own."""
+"""The first number of a pause that this module makes. The subject's own pauses have lower numbers."""
 
 _LINES_MOST: Final = 20_000
 _STILL_UNDER_WAY_S: Final = 0.005
-"""What a JVM tells of lines comes some moments later."""
+"""The events of a JVM for lines arrive some moments later."""
 _OF_THE_JVM: Final = frozenset(
     {
         "main",
@@ -49,8 +49,8 @@ _OF_THE_JVM: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A step: a thread by its name, or None for the calling thread; a line, and its count of visits (from 1). `at`:
-    the same in this JVM."""
+    """A step: a thread by its name, or empty for the calling thread; a line, and its count of visits (from 1). `at`:
+    the location in this JVM."""
 
     thread: str
     line: Line
@@ -71,25 +71,25 @@ class _Standing:
     told: bool = False
 
     def says(self, fields: Mapping[str, object]) -> bool:
-        """Whether it is this thread that says so."""
+        """Whether this thread sent the message."""
         if self.name:
             return fields.get("th") == self.name
         return fields.get("during", fields.get("n")) == self.call
 
 
 class Lines:
-    """A child that was started in the environment of `listening`. `within`: only classes whose names fit this, `*` for
-    all. Close it."""
+    """A child that was started with the environment of `listening`. `within`: a pattern for the names of the watched
+    classes, `*` for all. Close it."""
 
     def __init__(self, child: LineChild, listening: Listening, within: str) -> None:
         self.points: list[Point] = []
         """The known steps; a call's `step` is an index into this list."""
         self.watched: dict[int, str] = {}
-        """Of the call that was watched last: a number for each thread, by name as in `Point`."""
+        """For the call that was watched last: the request for each thread, and the thread's name as in `Point`."""
         self.unknown: str = ""
         """Why no step was watched; empty if some were."""
         self.adapters: set[Line] = set()
-        """Lines that are no subject's, but those of an adapter that was written by hand."""
+        """Lines of a hand-written adapter, which are not part of the subject."""
         self._child = child
         self._listening = listening
         self._within = within
@@ -100,7 +100,7 @@ class Lines:
         self._before: frozenset[int] = frozenset()
         self._watch: bool | None = None
         self._let_run = False
-        """Whether the call that is watched runs on unwatched."""
+        """Whether the watched call continues unwatched."""
         self._seen: dict[int, list[Location]] = {}
         self._call: int | None = None
         self._armed: set[int] = set()
@@ -116,14 +116,14 @@ class Lines:
         return bool(self._jvms)
 
     def close(self) -> None:
-        """All threads continue."""
+        """Close the connections. All paused threads then continue."""
         self._listening.close()
         for jvm in self._jvms:
             jvm.close()
 
     def running(self) -> bool | None:
-        """Whether any thread of the subject runs, as far as the JVM knows; those that stand do not. None where it is
-        not known which JVM that is."""
+        """Whether any thread of the subject runs, as far as the JVM knows. Paused threads do not count. None if the JVM
+        of the subject is unknown or gone."""
         if not self._lanes:
             self._find_threads()
         if self._jvm is None:
@@ -136,13 +136,13 @@ class Lines:
             return None
 
     def watch(self, *, workers: bool) -> None:
-        """The next call is watched: the lines of its own thread, or of the subject's own ones (`workers`)."""
+        """Watch the next call: the lines of its own thread, or with `workers` those of the subject's own threads."""
         self._watch = workers
         self._let_run = False
         self.watched = {}
 
     def seen(self, watched: Mapping[int, str]) -> Sequence[int]:
-        """The steps of a watched call, some time after its end."""
+        """The steps of a watched call that has ended. Line events that arrive a little later are included."""
         first, jvm = len(self.points), self._jvm
         if jvm is None:
             return range(0)
@@ -153,7 +153,7 @@ class Lines:
                 stops: dict[tuple[Location, int], None] = {}
                 for come_to in self._seen.pop(request):
                     times[come_to] += 1
-                    # Behind a getter the thread comes back into the midst of a line, which is inside the line too.
+                    # When a getter returns, the thread reaches the middle of a line; `inside` also finds that place.
                     stops.update({(at, times[come_to]): None for at in (come_to, *jvm.inside(come_to))})
                 self.points.extend(Point(thread, jvm.line(at), nth, at) for at, nth in stops)
         return range(first, len(self.points))
@@ -173,7 +173,7 @@ class Lines:
             if 2 * sum(own.values()) < len(own):
                 self.adapters.update(line for line, of_adapter in own.items() if of_adapter)
 
-    # What a peer does.
+    # The methods of a peer.
 
     def say(self, line: bytes) -> None:
         if b'"step":' in line or self._watch is not None:
@@ -198,7 +198,7 @@ class Lines:
             hold = fields.get("hold")
             if isinstance(hold, int) and hold in self._standing:
                 standing = self._standing[hold]
-                # Who has told of a gate, and stops before he waits there, is in the adapter.
+                # If a thread reports a gate, and pauses at a line before it waits there, the line is in the adapter.
                 if any(standing.says(gate) for gate in self._at_gates.values()):
                     with suppress(JvmGone):
                         self.adapters.add(standing.jvm.line(standing.at))
@@ -206,11 +206,11 @@ class Lines:
                     standing.told = standing.call == self._call
                 if standing.told:
                     return said
-                # Or it came to its step behind the answer to its call.
+                # The line is in the adapter, or was reached after the answer to the call: no pause.
                 self._let_go(hold)
                 continue
             if any(one.told and one.says(fields) for one in self._standing.values()):
-                # A JVM that ends lets all threads go, and nobody did; its end is heard next.
+                # A paused thread sent this: the JVM ends, and has resumed all threads. Its end is heard next.
                 continue
             if fields.get("m") == "answer" and fields.get("n") == self._call:
                 self._ended()
@@ -222,8 +222,8 @@ class Lines:
         return self._child.failed(kind, why)
 
     def works(self, most_s: float) -> bool:
-        """See `Peer.works`. A thread that is watched runs many times slower, so it is not given up before it has run
-        unwatched."""
+        """See `Peer.works`. A watched thread runs many times slower. So the child is given up only after the call has
+        run unwatched."""
         if self._child.works(most_s):
             return True
         if self._jvm is None or self._call is None or not self.watched or self._let_run:
@@ -245,7 +245,7 @@ class Lines:
     def end_input(self) -> None:
         self._child.end_input()
 
-    # What a child hears besides.
+    # The methods of an `Aside`.
 
     def fileno(self) -> int:
         assert self._jvm is not None, "it is heard once it is known"
@@ -338,14 +338,14 @@ class Lines:
         self._armed = set()
 
     def _gone_on(self, line: bytes) -> bytes | None:
-        """What of a `go` is the subject's; None where it is none of his."""
+        """Resume this module's pauses. Returns the rest of the `go`, for the subject; None if nothing is left."""
         fields = orjson.loads(line)
         for hold in fields["holds"]:
             self._at_gates.pop(hold, None)
         holds = [hold for hold in fields["holds"] if hold < _OWN_HOLDS]
         if holds != fields["holds"]:
             if not holds:
-                # Before it continues, or what it says then would be heard before it was let go.
+                # The answer comes before the thread is resumed, or the thread's next message would precede it.
                 self._child.put(orjson.dumps({"m": "answer", "n": fields["n"]}))
             for hold in fields["holds"]:
                 if hold >= _OWN_HOLDS:
@@ -381,7 +381,7 @@ class Lines:
                         self._jvm = jvm
                         self._child.hear_also(self)
                     self._names = names
-                    # Those of a run that was left may not have ended yet.
+                    # Threads of an abandoned run may not have ended yet.
                     lanes.sort(key=lambda thread: (thread not in self._before, thread))
                     self._lanes = {names[thread]: thread for thread in lanes}
 
@@ -405,7 +405,7 @@ class Lines:
 
 
 def _fields(line: bytes) -> Mapping[str, object]:
-    """Of what may be a message; whatever it is, others judge it."""
+    """The fields of a line that may be a message. The line is validated elsewhere."""
     with suppress(orjson.JSONDecodeError):
         fields: object = orjson.loads(line)
         if isinstance(fields, dict):
@@ -414,6 +414,6 @@ def _fields(line: bytes) -> Mapping[str, object]:
 
 
 def _unsettled(fields: dict[str, object]) -> bytes:
-    """A call that is answered without waiting for the subject's own threads: one that stands, or is to stop, may be
-    what they wait for."""
+    """A call that is answered without waiting for the subject's own threads. They may wait for a thread that is paused,
+    or that will be paused."""
     return orjson.dumps(fields | {"settle": 0})

@@ -49,7 +49,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "period-first": "1.2: the first run of a `repeat` comes a period after it: its `delay_ns` is always its period",
     "failing": "ends a callback with an error if `go` says `fail`; its thread continues, and `advance` has no error",
 }
-"""What a subject may declare, and what it means."""
+"""The capabilities that a subject may declare, and their meanings."""
 
 REPORTABLE: Final = (
     "try_complete",
@@ -60,14 +60,14 @@ REPORTABLE: Final = (
     "timer_cancel",
     "timer_fire",
 )
-"""The functions of the trace format that a subject may report; what it does not declare counts as not recorded."""
+"""The functions of the trace format that a subject may report. An undeclared function counts as not recorded."""
 
 STEP: Final = "step"
 """The place of a thread that is paused at a step of its own code, as its call requested."""
 
 _PLACES: Final = Items(Text(100), most=16)
 KEYS_MOST: Final = 256
-"""Of an operation: as a fetch of so many partitions waits."""
+"""The most keys of an operation: a fetch may wait for as many partitions."""
 
 _ID: Final = Text(100)
 _TIME: Final = Number(0)
@@ -226,12 +226,12 @@ Call = (
 
 
 def _words(kind: type[object]) -> str:
-    """`cancel_key` of CancelKey."""
+    """The wire name of a message class: `cancel_key` for CancelKey."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
 
 
 CALLS: Final[Mapping[str, type[Call]]] = {_words(kind): kind for kind in get_args(Call)}
-"""What the driver asks, by `m`."""
+"""The messages of the driver, by `m`."""
 
 _NAME_OF: Final[Mapping[type[Call], str]] = {record: name for name, record in CALLS.items()}
 
@@ -305,20 +305,20 @@ class Description:
 
     @property
     def grain_ns(self) -> int:
-        """Its tick, or a millisecond where it names none; a unit at least."""
+        """Its tick, or a millisecond if it declares none; at least one unit."""
         return max(self.tick_ns or MS, self.unit_ns)
 
     @property
     def buckets(self) -> int:
-        """Of a level of its wheel; 20 where it names none, so that what is hard for wheels is tried there too."""
+        """Buckets of one level of its wheel; 20 if not declared, to test delays that are difficult for wheels."""
         return self.wheel_size or 20
 
     def rounded(self, time_ns: int) -> int:
-        """Up to whole units."""
+        """The time, rounded up to whole units."""
         return time_ns + -time_ns % self.unit_ns
 
     def fit(self, delay_ns: int) -> int:
-        """The delay, or the next above or below that it takes; none below zero."""
+        """The delay, or the next larger or smaller one that the subject accepts; never below zero."""
         up_ns = self.rounded(min(max(delay_ns, 0, self.least_delay_ns), self.most_delay_ns))
         return up_ns if up_ns <= self.most_delay_ns else up_ns - self.unit_ns
 
@@ -409,7 +409,7 @@ Happening = Fired | Completed | Expired | Armed | Disarmed | Enter | Leave
 Said = Description | Answer | Happening | Held
 
 SAID: Final[Mapping[str, type[Said]]] = {_words(kind): kind for kind in get_args(Said)}
-"""What the subject says, by `m`."""
+"""The messages of the subject, by `m`."""
 
 
 def call_line(
@@ -431,7 +431,7 @@ def call_name(call: Call) -> str:
 
 
 def parse_said(line: bytes) -> Said:
-    """The message that a line of the subject is. Raises Refusal, whatever the bytes."""
+    """Decode a line of the subject. Raises Refusal for any bytes that are no message."""
     try:
         fields: object = orjson.loads(line)
     except orjson.JSONDecodeError as bad:

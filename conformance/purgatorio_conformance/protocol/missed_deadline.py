@@ -24,14 +24,14 @@ from purgatorio_spec.show.visible import first_few
 
 _TASKS: Final = 12
 _SLEPT_LEAST: Final = 3
-"""Of so many tasks, those that it has to sleep past."""
+"""The subject fails if it sleeps past the deadlines of so many tasks."""
 _PAUSES_NS: Final = (0, 250 * MS)
 _DELAYS_NS: Final = (20 * MS, 60 * MS)
 _GRACE_NS: Final = 30 * MS
-"""Behind the bound: to wake, and to tell of it."""
+"""Time after the bound, for the subject to wake and to report."""
 _SLEEPS_S: Final = 0.04
 _GIVE_UP_S: Final = 2.0
-"""So long is waited for what is overdue: the caller that runs until then does not sleep."""
+"""How long an overdue task is waited for. A subject whose threads run until then does not sleep."""
 _NAP_S: Final = 0.005
 _NAPS_MOST_S: Final = 0.02
 
@@ -39,7 +39,7 @@ TOO_BUSY: Final = "whether it sleeps past deadlines: the machine was too busy to
 
 
 class _Naps:
-    """Threads of our own that sleep, one on each processor."""
+    """Control threads of the driver that sleep, one on each processor."""
 
     def __init__(self) -> None:
         self._woke_s = dict.fromkeys(_processors(), 0.0)
@@ -69,7 +69,7 @@ class _Naps:
             self._woke_s[processor] = now_s
 
     def on_time_since(self, since_s: float) -> bool:
-        """Whether each of them woke on time from then on."""
+        """Whether each control thread has woken on time since `since_s`."""
         now_s = time.monotonic()
         return all(
             now_s - woke_s <= _NAPS_MOST_S and self._slept_in_s[one] < since_s
@@ -84,8 +84,8 @@ def _processors() -> list[int]:
 
 
 def past_deadlines(drive: Drive, asleep: Callable[[], bool]) -> str:
-    """Test whether it sleeps past deadlines by more than it declares. Returns why this could not be tested, or an
-    empty text. `asleep`: whether all its threads wait. Raises SubjectFailed if it happens three times."""
+    """Test whether the subject sleeps past deadlines by more than it declares. Returns why this could not be tested, or
+    an empty text. `asleep`: whether all its threads wait. Raises SubjectFailed if it happens three times."""
     session, description, part = drive.session, drive.description, drive.part
     bound_ns, settled = description.late_real_ns, session.conversation.settled
     if bound_ns is None or settled.pending:
@@ -121,13 +121,13 @@ def past_deadlines(drive: Drive, asleep: Callable[[], bool]) -> str:
 
 
 def _sleeps(session: Session, name: str, by_ns: int, asleep: Callable[[], bool], naps: _Naps) -> bool | None:
-    """Whether all its threads sleep on while this is overdue; None if the machine was too busy to tell."""
+    """Whether all threads sleep while `name` is overdue; None if one ran, or the machine was too busy."""
     now_s = since_s = time.monotonic()
     until_s = now_s + _GIVE_UP_S
     met = False
     while name in session.conversation.overdue(by_ns) and now_s < until_s:
         still = asleep()
-        # What it has said by then is heard before it is held against it.
+        # A report that was already sent is read before the subject is judged.
         session.listen(time.monotonic() + _NAP_S)
         now_s = time.monotonic()
         if not still or not naps.on_time_since(since_s):

@@ -32,19 +32,19 @@ from purgatorio_conformance.subject.plan import MS
 
 _GATE: Final = "timer_fire"
 _PROGRAM: Final = 8
-"""Tasks of a program, about."""
+"""The approximate number of tasks in a program."""
 _LINKS: Final = 5
 """Tasks of a chain: each adds the next one without a delay."""
 _REAL_PERIODS_NS: Final = (20 * MS, 30 * MS, 50 * MS)
 _REAL_S: Final = 0.4
-"""A program in real time continues for so long before its tasks are cancelled."""
+"""How long a program runs in real time, in seconds, before its tasks are cancelled."""
 _REAL_PROGRAMS: Final = 8
 _MOST_LINES: Final = 20_000
-"""A call that is answered with more lines does not end."""
+"""The most lines before the answer to a call. A call that causes more does not end."""
 
 
 def drive_periodic(drive: Drive, clock: VirtualClock | None) -> None:
-    """Play programs until about so many tasks were added; in real time a few. Raises SubjectFailed."""
+    """Execute random programs until about `operations` tasks were added; in real time a few. Raises SubjectFailed."""
     session, description, tasks = drive.session, drive.description, drive.operations
     gates = (_GATE,) if _GATE in description.gates else ()
     time_of = "real" if clock is None else "virtual"
@@ -60,7 +60,7 @@ def drive_periodic(drive: Drive, clock: VirtualClock | None) -> None:
     end = _Program(session, description, rng, programs)
     end.make(Quiesce())
     if clock is None and gates:
-        # A task that no cancel ended comes to the gate again and again, and would stand there at the stop.
+        # A task that was not cancelled would reach the gate again and again, and be paused at the stop.
         end.make(Start("timer", "real"))
 
 
@@ -81,7 +81,7 @@ class _Program(Caller):
         self.repeats: list[Repeat] = []
         self.shots: list[str] = []
         self.dues: list[tuple[int, int]] = []
-        """A deadline and the period of each periodic task, and of others 0; in virtual time."""
+        """In virtual time: the deadline of each task, and its period, which is 0 for a one-shot task."""
         self._cancelled: set[str] = set()
 
     @property
@@ -109,7 +109,7 @@ class _Program(Caller):
         self.make(Add(self.shots[-1], self.description.fit(delay_ns)))
 
     def cancel(self, task: str, *, by_itself: bool = False) -> None:
-        """From outside, or in its next run."""
+        """Cancel the task from outside, or with `by_itself` inside its next run."""
         if task in self._cancelled or not self.can("cancel"):
             return
         self._cancelled.add(task)
@@ -123,7 +123,7 @@ class _Program(Caller):
         self.at[_GATE, task] = replace(planned, calls=(*planned.calls, call))
 
     def chain(self, task: str) -> None:
-        """In its next run it adds a task without a delay, which adds the next in its run, and so on."""
+        """In its next run, the task adds a task without a delay. This task adds the next one in its run, and so on."""
         for link in range(_LINKS):
             self.shots.append(f"c-{self.number}-{len(self.shots)}-{link}")
             self._in_next_run(task, Add(self.shots[-1], 0))
@@ -132,7 +132,7 @@ class _Program(Caller):
 
 class _Virtual(_Program):
     def play(self) -> None:
-        """All of it; then all is cancelled, and nothing must run any more."""
+        """Execute the program. Then cancel all periodic tasks: none may run any more."""
         for _ in range(self.rng.randint(1, 3)):
             self._more()
         for _ in range(self.rng.randint(8, 30)):
@@ -160,7 +160,7 @@ class _Virtual(_Program):
         self.add(delay_ns)
 
     def _reset(self) -> None:
-        """From outside; or by one task that runs at the same time, whichever the timer runs first."""
+        """Reset a task from outside, or by another task that is due at the same time and runs first."""
         delay_ns = self.description.fit(self.rng.choice((1, 1, 3, 10, 60)) * self.tick_ns)
         if self.gated and self.rng.random() < 0.5:
             for _ in range(2):
@@ -194,7 +194,7 @@ class _Virtual(_Program):
             self._more()
 
     def _to_a_deadline(self) -> None:
-        """Beside the next deadline of one of the tasks, or as late after it as is allowed."""
+        """Advance near the next deadline of a random task, or as late after it as the bound allows."""
         now_ns, unit_ns = self.now_ns, self.description.unit_ns
         due_ns, period_ns = self.rng.choice(self.dues or [(now_ns, self.tick_ns)])
         if period_ns and due_ns <= now_ns:
@@ -214,8 +214,8 @@ class _Real(_Program):
         """How long the next run of a task lasts."""
 
     def play(self) -> None:
-        """One kind of program after the other; a long run keeps others waiting where one thread runs all, so that it
-        comes alone."""
+        """Execute periodic tasks, then resets. If one thread runs all tasks, a long run delays the other tasks. So a
+        task with a long run is alone."""
         if self.kinds:
             alone = self.gated and self.number % 2 == 1
             tasks = [self._more() for _ in range(1 if alone else 3)]
@@ -235,7 +235,7 @@ class _Real(_Program):
         return self.repeat(self.rng.choice((0, period_ns, 2 * period_ns)), period_ns)
 
     def _resets(self) -> None:
-        """To earlier, to later, several times, and so late that it may have run."""
+        """Move deadlines earlier, later, several times, and at a time when the task may already have run."""
         for delay_ms, until_ms, to_ms in ((150, 5, 20), (40, 10, 120), (30, 30, 60), (60, 20, 60)):
             self.add(delay_ms * MS)
             self._go_on(until_ms / 1e3)

@@ -1,4 +1,4 @@
-"""Timers of others behind programs that speak the protocol: of the JDK, of PyPI on asyncio, of Node itself, of npm."""
+"""Third-party timers behind programs that speak the protocol: of the JDK, of PyPI on asyncio, of Node, and of npm."""
 
 import shutil
 import subprocess
@@ -20,14 +20,14 @@ _VIRTUAL: Final[tuple[Mode, ...]] = ("virtual-steps", "virtual-jumps")
 _START_TIMEOUT_S: Final = 60.0
 
 Command = Callable[[str], tuple[str, ...]]
-"""The program of a subject of this name. Raises SubjectFailed, kind `unavailable`."""
+"""Returns the command of the subject of this name. Raises SubjectFailed, kind `unavailable`."""
 
 
 @dataclass(frozen=True)
 class ProgramSubject:
-    """One timer, or one way to ask for its tasks, behind a program that speaks the protocol, driven in one `mode`.
-    `missing`: how to install what its program does not find. `lost_ns`: one more task is added so long after all
-    others: what was merely overlooked has come by then, the rest is lost."""
+    """One timer, or one way to add its tasks, behind a program that speaks the protocol, driven in one `mode`.
+    `missing`: how to install a missing package. `lost_ns`: one more task is added so long after all others. When it
+    fires, a task that was only overlooked has fired too; any other is lost."""
 
     label: str
     command: Command
@@ -41,12 +41,12 @@ class ProgramSubject:
 
     @property
     def name(self) -> str:
-        """As the protocol's driver names it."""
+        """The name that the protocol's driver uses."""
         return f"{self.label}-timer-{self.mode}"
 
     @property
     def version(self) -> str:
-        """Of what is installed. Raises SubjectFailed, kind `unavailable`."""
+        """The version of the installed package. Raises SubjectFailed, kind `unavailable`."""
         if not self.missing:
             return _java(self.name)[0]
         done = subprocess.run(
@@ -63,8 +63,8 @@ class ProgramSubject:
         return done.stdout.strip()[:100]
 
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
-        """See `Subject.run`; where its tasks are periodic only the seed and the number of tasks count."""
-        # So that a package which is not there is told here, by its reason.
+        """See `Subject.run`. If the tasks are periodic, only the seed and the number of tasks count."""
+        # If the package is missing, this raises the reason before the run begins.
         _ = self.version
         time: TimeChoice = "virtual" if self.mode.startswith("virtual") else "real"
         driven = command_subjects(self.command(self.name), time=time, label=self.label, lines=None)

@@ -38,43 +38,42 @@ from purgatorio_spec.show.visible import first_few
 from purgatorio_spec.trace.trace_file import run_of_file
 
 _ALONE_MOST: Final = 20
-"""So many of those that waited are tried, each alone."""
+"""The most waiting tasks or operations that are tried, each alone."""
 _FEW_MOST: Final = 100
-"""More than a revolution of a wheel: time may have to go through a whole level in short advances, with a task for
-each."""
+"""More than one revolution of a wheel: time may have to pass a whole level in short advances, with a task for each."""
 _ENDLESS_S: Final = 10.0
-"""Who worked so long in one call, where there is next to nothing to do, does not come to an end."""
+"""Seconds of CPU time. A call that has almost nothing to do, and uses so much, never ends."""
 _HASTY_S: Final = 1.0
 _TRIES: Final = 100
-"""Of what works so long that is taken for granted while tasks are left out, so many times at most."""
+"""While tasks are left out, a call that works for `_HASTY_S` counts as endless. At most `_TRIES` attempts are made."""
 _PATIENCE: Final = 15
-"""It may take so many times as long as silence else may, where many others work."""
+"""The limit of silence is multiplied by this number, because many other programs may use the processor."""
 _SUSPECTS_S: Final = 300.0
-"""For no longer the orders are tried of which one may be why it works on."""
+"""The time limit, in seconds, for trying the orders that may have caused an endless call."""
 _ENDLESS_TICKS: Final = 1_000
 _ENDLESS_STEPS: Final = 1_000
 """The ticks of one advance (some timers check each tick), and the most advances."""
 
 TWICE: Final = "on a fresh start, after the same calls, it does not return in twice the time"
-"""Why a hang in which nothing runs is a deadlock."""
+"""The proof that a hang in which no thread runs is a deadlock."""
 
 ALONE: Final = "the same error comes in a new process with no other task or operation"
-"""Why an error is no refusal: nothing is too much there, and the description takes the call."""
+"""The proof that an error is no refusal: the subject has no other load, and the description accepts the call."""
 
 FEW: Final = (
     f"in a new process with at most {_FEW_MOST} tasks or operations, the call uses {_ENDLESS_S:g} s of CPU time and "
     "does not return"
 )
-"""Why who works is not slow: there is next to nothing to do."""
+"""The proof that a working call is not slow: it has almost nothing to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A run that failed, with what came of it (`account`) and its `trace`.
+    """A failed run, with its record (`account`) and its `trace`.
 
-    `again`: what comes of one order of it, or of the whole run, in a program started again with twice the patience, or
-    with less for what works so many seconds; the trace of what fails is kept at the path. `begins_t`: where virtual
-    time began. `player`: a fresh program, that can be `killed` in the midst of a call or not.
+    `again`: executes one order, or the whole run, in a new process with twice the patience; or with less, if a call
+    works for the given seconds. If it fails, its trace is kept at the path. `begins_t`: the start of virtual time.
+    `player`: starts a new program. `killed`: whether a program can be killed during a call.
     """
 
     player: Callable[[ChildLimits], ScriptPlayer]
@@ -90,7 +89,7 @@ class Proof:
     killed: bool = True
 
     def of(self, failure: SubjectFailed) -> SubjectFailed:
-        """The failure, or the promise that it is proved to break."""
+        """The failure; or, if it is proved to break a promise, the failure that names the promise."""
 
         def breaks(clause: str, kind: FailureKind, why: str) -> SubjectFailed:
             return SubjectFailed(failure.subject, kind, f"{clause} is broken: {why}", failure.trace)
@@ -108,16 +107,16 @@ class Proof:
         errors = "; ".join(dict.fromkeys(filter(None, (self.account.errors, failure.why))))
         if failure.kind == "refused" and self._is_raced():
             return breaks("P3", "raced", f"{errors}; {RACED}")
-        # What an error has left behind may be why it hangs later.
+        # A later hang may come from the state that an error left behind.
         if failure.kind in ("refused", "hang") and not self.account.broke_off and self._raises():
             return breaks("P3", "raises", f"{errors}; {ALONE}")
         return failure
 
     def _deadlock(self, path: Path, stuck: bool) -> str:
         """The proof that an open call of this run never returns, or an empty text. With gates: the same order hangs
-        again in a new process, the same calls in sequence return, and none of the hangs is slowness. Or the whole
-        run hangs again, and both times none of its threads runs (`stuck`): a running thread may be slow, and if no
-        lane has a call, the adapter lost it. The second trace is at `path`."""
+        again in a new process, the same calls return in sequence, and no hang is explained by slowness. Or the whole
+        run hangs again, and both times none of its threads runs (`stuck`): a running thread may be slow, and if no lane
+        has a call, the adapter lost it. The second trace is at `path`."""
         first = self.account.under_way
 
         def unanswered(order: PlayedOrder) -> Sequence[str] | None:
@@ -134,18 +133,18 @@ class Proof:
             return ""
         again, failure = self.again(path, None, None)
         hung = failure is not None and failure.kind == "hang" and failure.stuck
-        # With gates a call's number is not always the same.
+        # With gates, the number of a call may differ between runs.
         same = (
             again.unanswered == self.account.unanswered if self.held else again.oldest == self.account.oldest
         )
         return TWICE if hung and same else ""
 
     def _never_began(self) -> bool:
-        """Whether it did not answer `start`: no promise was asked of it by then."""
+        """Whether the subject did not answer `start`. No promise applies before that."""
         return self.account.oldest is not None and isinstance(self.account.oldest[1], Start)
 
     def _is_raced(self) -> bool:
-        """Whether a call ended with an error only by an order of threads. The second trace is next to the first."""
+        """Whether a call ends with an error only in some order of threads. The second trace is next to the first."""
         path = self.trace.with_name(f"{run_of_file(self.trace)}-raced.jsonl")
 
         def erred(order: PlayedOrder) -> Sequence[str] | None:
@@ -156,9 +155,9 @@ class Proof:
         return order is not None and comes_of_order(order, self.account.erred, erred)
 
     def _raises(self) -> bool:
-        """Whether the first call that ended with an error does so where next to nothing is asked: in virtual time, in a
-        program started again. First alone: with what it speaks of, or of an `advance` one of what waited. Then at the
-        end of all that was asked of that one task or operation, at the same times: the others are left out."""
+        """Whether the first call that ended with an error fails again in a new process in virtual time, with almost no
+        load. First, the call is made alone: with the task or operation that it names, or for an `advance` with one that
+        waited. Then it is made after all calls about this one task or operation, at the same times."""
         call, delay_ns = self.account.refused, delays_for(self.description, 60_000 * MS).far_ns
         if call is None or "virtual-time" not in self.description.capabilities:
             return False
@@ -175,12 +174,12 @@ class Proof:
         if self.virtual and not self.held:
             whole = script_of(self.trace, self.part, last=call)
             scripts += [leaping(about(whole, one)) for one in self._whose(whole, call)]
-            # A clock that starts there is not what one that has come there by itself is.
+            # A clock that starts at this time may behave differently from a clock that was advanced to it.
             scripts.append(Script(self.part, whole.moments()[-1], (call,)))
         return any(self._tried(script, self.limits) == "refused" for script in scripts)
 
     def _is_endless(self) -> bool:
-        """Whether a call that uses the CPU without end, of calls made one at a time, does so again in a new process
+        """For calls made one at a time: whether the call that uses the CPU without end does so again in a new process,
         after all calls about a few tasks or operations, at the same times. An `advance` by many ticks is divided."""
         oldest = self.account.oldest
         if not self.virtual or self.held or oldest is None or self.account.errors:
@@ -212,7 +211,7 @@ class Proof:
 
     def _works_on(self) -> bool:
         """Whether a call that uses the CPU without end does so again in a new process, after one of the orders since
-        all was at rest, and not when the calls of this order are made one after another."""
+        the subject was last idle. If the calls of this order are made one after another, the call must end."""
         path = self.trace.with_name(f"{run_of_file(self.trace)}-endless.jsonl")
         until_s = time.monotonic() + _SUSPECTS_S
 
@@ -229,21 +228,21 @@ class Proof:
         )
 
     def _waited(self) -> Sequence[tuple[int, Add | Register]]:
-        """Some of what was waiting, by its deadlines."""
+        """A sample of the waiting tasks or operations, in the order of their deadlines."""
         waited = sorted(self.account.waiting, key=lambda of: of[0] + of[1].delay_ns)
         return waited[:: 1 + len(waited) // _ALONE_MOST]
 
     def _whose(self, whole: Script, call: Call) -> Sequence[str]:
-        """For which tasks or operations this last call may have failed: those that it speaks of, or, of an `advance`,
-        those that wait, and those of which the calls before it speak."""
+        """The tasks or operations that may have made this last call fail: those that it names. For an `advance`: those
+        that wait, and those that the calls before it name."""
         if not isinstance(call, Advance):
             return concerned(whole, call)[-_ALONE_MOST:]
         before = [one for of in whole.calls[-_ALONE_MOST:] for one in concerned(whole, of)[-1:]]
         return [*dict.fromkeys([*(of.id for _, of in self._waited()), *before])]
 
     def _tried(self, script: Script, limits: ChildLimits) -> FailureKind | None:
-        """What comes of it in a program started again: `refused` where a call ends with an error, `endless` where one
-        works on and on."""
+        """The result of the script in a new program: `refused` if a call ends with an error, `endless` if a call works
+        too long, another kind of failure, or None."""
         with suppress(SubjectFailed), closing(self.player(limits)) as player:
             played = player.tried(script)
             if played.failure is not None:

@@ -29,12 +29,12 @@ _NS_PER_S: Final = 1_000_000_000
 
 
 class _Timer(Protocol):
-    """A package's timer; all is called on the loop's thread."""
+    """A package's timer. All methods are called on the loop's thread."""
 
     def repeat(self, name: str, delay_ns: int, period_ns: int, task: Callable[[], None]) -> None: ...
 
     def cancel(self, name: str) -> int:
-        """End it; 1 if it was there."""
+        """End the task; returns 1 if it existed."""
 
 
 class _ApScheduler:
@@ -78,7 +78,7 @@ _TIMERS: Final[Mapping[str, tuple[Callable[[], _Timer], str, tuple[str, ...]]]] 
     "apscheduler": (_ApScheduler, "once", ()),
     "tornado": (_Tornado, "skip", ("period-first",)),
 }
-"""By package: its timer, its catch-up, and what else it is."""
+"""For each package: its timer, its rule for missed runs, and further capabilities."""
 
 
 class _Subject:
@@ -89,7 +89,7 @@ class _Subject:
             "protocol": "purgatorio-subject/1.2", "name": package, "version": version, "language": "Python",
             "capabilities": ["timer", "real-time", "cancel", "fixed-rate", *more], "reports": ["timer_fire"],
             "profile": "timer", "tick_ns": _MS_NS, "unit_ns": _MS_NS, "least_delay_ns": _MS_NS,
-            # Both read the wall clock, as floats.
+            # Both packages read the wall clock as a float.
             "early_ns": 2 * _MS_NS, "late_ns": 0, "catch_up": catch_up, "gates": ["timer_fire"],
         }  # fmt: skip
         self._loop = asyncio.new_event_loop()
@@ -105,7 +105,7 @@ class _Subject:
             sys.stdout.buffer.flush()
 
     def serve(self) -> None:
-        """Answer the calls on standard input to its end."""
+        """Answer the calls on standard input, until it ends."""
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
         for line in sys.stdin.buffer:
             call = orjson.loads(line)

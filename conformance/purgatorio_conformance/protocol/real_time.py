@@ -18,12 +18,12 @@ _GAUGE_EVERY = 50
 
 
 def drive_real(drive: Drive, dues: Sequence[Due], give_up_ns: int, lost_ns: int | None) -> None:
-    """Carry out the calls and what is beyond a plan, then wait until all has ended, or until `give_up_ns` after
-    that; not for what is overdue by `lost_ns`, which breaks a promise whenever it comes. A timer that loses one task
-    in each of many starts is else waited for each time.
+    """Make the calls of the plan, and those of the boundary plan. Then wait until no task or operation is pending, for
+    at most `give_up_ns`. Do not wait for one that is overdue by `lost_ns`: it breaks a promise in any case. Otherwise a
+    timer that loses one task after each start would cost this wait each time.
 
-    A run in which something is still pending has come to rest only by a late bound that the subject declared: what has
-    not happened by then is lost. Raises SubjectFailed.
+    If some are pending at the end, the run is complete only if the subject declared a late bound: they count as lost.
+    Raises SubjectFailed.
     """
     session, description, part = drive.session, drive.description, drive.part
     settled, reaches = session.conversation.settled, drive.operations >= REACHES_FROM
@@ -31,15 +31,15 @@ def drive_real(drive: Drive, dues: Sequence[Due], give_up_ns: int, lost_ns: int 
     run = _RealRun(session, description, give_up_ns, lost_ns)
     reach = Reach(run, description, part, drive.seed)
     if reaches and part == "purgatory":
-        # First: what has expired before widens the bound on garbage.
+        # First, because earlier expiries widen the bound on garbage.
         reach.garbage(8)
     elif reaches:
-        # Where threads come too late for it on a busy machine, once more with a new wheel; not where a task was lost.
+        # If threads of a busy machine come too late, try again with a new wheel; not after a lost task.
         for _ in range(_STARTS):
             if reach.first_of_levels(real=True) or settled.pending:
                 break
             while session.conversation.loose():
-                # A thread of the subject's own is in a task still: what it says of that is no part of the next start.
+                # A thread of the subject is still inside a task. Its reports do not belong to the next start.
                 session.hear_on()
             session.call(Start(part, "real"))
     start_s = time.monotonic()
@@ -74,7 +74,7 @@ class _RealRun:
         self._lanes = description.lanes
         self._lane = 0
         self._lost: set[str] = set()
-        """What no thread waits for."""
+        """Tasks and operations that are not waited for."""
         self._give_up_ns = give_up_ns
         self._lost_ns = lost_ns
 
@@ -91,7 +91,7 @@ class _RealRun:
         if self._session.conversation.makes_sense(call):
             self._session.ask(call, self._lane)
         if isinstance(call, Quiesce):
-            # Its sizes are those of rest: a call that came before its answer could make them old.
+            # Its sizes are those of an idle subject. A call before its answer could change them.
             self._wait_for_lanes()
         if isinstance(call, Register) and call.delay_ns > REAL_NS:
             self._lost.add(call.id)
@@ -110,7 +110,7 @@ class _RealRun:
         count_s = 0.0
         while settled.pending - self._lost and (now_s := time.monotonic()) < give_up_s:
             if self._lost_ns is not None and now_s >= count_s:
-                # Seldom: while so many are counted nobody hears when something fires.
+                # Rarely, because no event is read while many tasks are counted.
                 self._lost.update(self._session.conversation.overdue(self._lost_ns))
                 count_s = time.monotonic() + _COUNT_S
             self._session.listen(min(give_up_s, time.monotonic() + _LOOK_S))

@@ -31,9 +31,9 @@ from purgatorio_spec.trace.record import PERIODIC_ADDS
 
 
 def script_of(path: Path, part: Part, until: int | None = None, last: Call | None = None) -> Script:
-    """The calls of a recorded run in virtual time, all or those that were made until the event `until`. `last`: up to
-    the first that ended with an error, or else never did, which is this one. `quiesce` and `gauge` are left out: a
-    script reads them itself."""
+    """The calls of a recorded run in virtual time: all calls, or those until the event `until`. `last`: the calls end
+    with the first that ended with an error; if there is none, with `last`, which never returned. `quiesce` and `gauge`
+    are left out: a script makes them itself."""
     table = pa.Table.from_batches(TraceReader(path).batches(), EVENT_SCHEMA)
     rows = table.select(["i", "t", "ph", "f", "id", "c", "keys", "delay_ns", "deadline_t", "err"]).to_pylist()
     if last is not None:
@@ -46,19 +46,19 @@ def script_of(path: Path, part: Part, until: int | None = None, last: Call | Non
     }
     fires: list[str] = []
     for row in rows:
-        # What the subject itself did stands inside a call of the driver.
+        # Actions of the subject are inside a call of the driver.
         if depth == 0 and row["ph"] != "ret" and (until is None or row["i"] <= until):
             delay_ns, first_ns = row["delay_ns"] or 0, (first_t.get(row["id"]) or row["t"]) - row["t"]
             calls += _call(row["f"], row["id"], row["keys"] or [], delay_ns, ended.get(row["i"]), first_ns)
         elif fires and row["ph"] == "call" and row["f"] in _AT_GATES and (until is None or row["i"] <= until):
-            # The driver made it at a gate, inside an advance.
+            # The driver made this call at a gate, inside an advance.
             made = tuple(_call(row["f"], row["id"], [], row["delay_ns"] or 0, None))
             calls.insert(len(calls) - isinstance(calls[-1], Advance), AtGate("timer_fire", fires[-1], made))
         if part == "timer" and row["f"] == "timer_fire":
             fires += [row["id"]] * (row["ph"] == "call")
             del fires[len(fires) - (row["ph"] == "ret") :]
         depth += {"call": 1, "ret": -1, "at": 0}[row["ph"]]
-    # An advance that ends the run: the trace does not tell how far it was to go.
+    # If an advance ends the run, the trace may lack its return, and so its target time.
     calls += [last] if isinstance(last, Advance) else []
     return Script(part, rows[0]["t"] if rows else 0, tuple(calls))
 
@@ -96,7 +96,7 @@ _OF_ONE: Final = Add | Cancel | Register | Ready | Force | Repeat | Reset | AtGa
 
 
 def concerned(script: Script, call: ScriptStep) -> list[str]:
-    """The tasks or operations that this call of the script speaks of, by name or by key."""
+    """The tasks or operations that this call of the script names by id or by key."""
     if isinstance(call, _OF_ONE):
         return [call.id]
     if not isinstance(call, Check | CancelKey):
@@ -105,7 +105,7 @@ def concerned(script: Script, call: ScriptStep) -> list[str]:
 
 
 def about(script: Script, *operations: str) -> Script:
-    """Only what concerns these operations, and the passing of time."""
+    """The script with only the advances and the calls about these operations."""
     registered = [call for call in script.calls if isinstance(call, Register) and call.id in operations]
     keys = {key for call in registered for key in call.keys}
     kept = (
@@ -119,7 +119,7 @@ def about(script: Script, *operations: str) -> Script:
 
 
 def leaping(script: Script) -> Script:
-    """Time goes at once to where something is called."""
+    """The script without intermediate advances: time moves at once to the next other call."""
     pairs = pairwise(script.calls)
     kept = (call for call, then in pairs if not (isinstance(call, Advance) and isinstance(then, Advance)))
     return replace(script, calls=(*kept, *script.calls[-1:]))

@@ -25,7 +25,7 @@ class Number:
     most: int = MAX_INT
 
     def taken(self, name: str, value: object) -> object:
-        """The value, checked. Raises Refusal."""
+        """Check the value and return it. Raises Refusal."""
         if type(value) is not int:
             raise Refusal(name, f"{shown(value)} is no integer", "write an integer (booleans as 0 or 1)")
         if not self.least <= value <= self.most:
@@ -35,13 +35,13 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text of at most `longest` characters, or one of `words` where there are any."""
+    """A text of at most `longest` characters; if there are `words`, one of them."""
 
     longest: int = 200
     words: tuple[str, ...] = ()
 
     def taken(self, name: str, value: object) -> object:
-        """The value, checked. Raises Refusal."""
+        """Check the value and return it. Raises Refusal."""
         if not isinstance(value, str):
             raise Refusal(name, f"{shown(value)} is no text", "write a JSON string")
         if self.words and value not in self.words:
@@ -60,7 +60,7 @@ class Items:
     least: int = 0
 
     def taken(self, name: str, value: object) -> object:
-        """The value, checked. Raises Refusal."""
+        """Check the value and return it. Raises Refusal."""
         if not isinstance(value, list):
             raise Refusal(name, f"{shown(value)} is no list", "write a JSON list")
         if not self.least <= len(value) <= self.most:
@@ -73,7 +73,7 @@ Rule = Number | Text | Items
 
 @dataclass(frozen=True, slots=True)
 class FieldRule:
-    """One field of a message. `needed`: it has no default; `default`: what its absence stands for."""
+    """One field of a message. `needed`: it has no default. `default`: the value of an absent field."""
 
     name: str
     rule: Rule
@@ -105,9 +105,9 @@ def _read_rules(record: type[object]) -> tuple[FieldRule, ...]:
 
 
 def decoded(record: type[T], fields: Mapping[str, object]) -> T:
-    """The message of class `record` that these JSON fields are. Raises Refusal. Null is the same as absent.
+    """Decode a message of class `record` from JSON fields. Raises Refusal. Null is the same as absent.
 
-    Fields named `x_...` are the subject's own and are passed over, and `m`, which named the class.
+    Fields named `x_...` belong to the subject and are ignored, and so is `m`, which named the class.
     """
     takers, needed = _shape(record)
     values: dict[str, object] = {}
@@ -131,7 +131,7 @@ _SHAPES: Final[dict[type[object], tuple[dict[str, _Taker], tuple[str, ...]]]] = 
 
 
 def _shape(record: type[object]) -> tuple[dict[str, _Taker], tuple[str, ...]]:
-    """What checks each field, and the fields that must be there: worked out once, for thousands of lines a second."""
+    """The check of each field, and the names of the required fields. Cached, for thousands of lines a second."""
     known = _SHAPES.get(record)
     if known is None:
         rules = field_rules(record)
@@ -146,7 +146,7 @@ _ABSENT: Final = (None, ())
 
 
 def written(message: object) -> dict[str, object]:
-    """The fields of a message that are there, for its line."""
+    """The fields of a message that are present, for its line."""
     fields: dict[str, object] = {}
     for rule in field_rules(type(message)):
         value: object = getattr(message, rule.name)

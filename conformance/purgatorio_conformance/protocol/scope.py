@@ -66,35 +66,35 @@ from purgatorio_conformance.protocol.small_program import (
 )
 
 SIZE_MOST: Final = 3
-"""Calls of a program after its start."""
+"""The most calls of a program after its start."""
 
 _SWITCHES_MOST: Final = 2
-"""So often a thread that could continue is left for another, in the orders of a program of two callers."""
+"""How often, in a program of two callers, an order switches away from a thread that could continue."""
 
 DRAWN: Final = "drawn-"
-"""What the names of random programs begin with."""
+"""The prefix of the names of random programs."""
 
 PLACES: Final = (TRY, FORCE, DONE, EXPIRED, ARM, DISARM)
-"""Where threads stop: before an expiry they do in any program."""
+"""The pause points of threads. Before an expiry, threads pause in any program."""
 
 _TURN_MOST: Final = 64
-"""A wheel of more buckets is not turned once more in so many programs."""
+"""A wheel with more buckets does not make another revolution in so many programs."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One thing that a caller does, by a name: a call, or the two that make an event; or a callback `fails`. `needs`:
-    what must be there."""
+    """One named step of a caller: a call, or the two calls of an event; or a callback that `fails`. `needs`: the tasks
+    or operations that must exist."""
 
     name: str
     calls: tuple[LaneCall, ...] = ()
     needs: frozenset[str] = frozenset()
     adds: str = ""
     rank: int = 0
-    """Of a step of time: how far it goes. Time never goes back."""
+    """For a step of time: how far it goes. Time never goes back."""
     fails: bool = False
     nth: int | None = None
-    """It fails this time only, from 0."""
+    """The callback fails only at this visit, from 0."""
 
     @property
     def kind(self) -> str:
@@ -108,7 +108,8 @@ _NAMES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """A start state: what is asked for before, and what is there then. `inside`: where calls may come from, by whom."""
+    """A start state: its calls, and the ids that exist after them. `inside`: the callbacks from which calls may
+    come."""
 
     name: str
     calls: tuple[Call | Until, ...]
@@ -116,7 +117,7 @@ class _Start:
     inside: tuple[tuple[str, str], ...] = ()
 
     def touched(self, step: _Step) -> tuple[frozenset[str], frozenset[str]]:
-        """The tasks and operations that a step is about, by name or by key, and the keys."""
+        """The tasks and operations that a step affects, by id or by key; and the keys."""
         calls = [*self.calls, *step.calls]
         ids = {call.id for call in step.calls if isinstance(call, _OF_ONE)}
         keys = {call.key for call in step.calls if isinstance(call, Check | CancelKey)}
@@ -131,13 +132,13 @@ _OF_ONE: Final = Add | Cancel | Register | Ready | Force | Expiry | Until
 
 @dataclass(frozen=True, slots=True)
 class _Inside:
-    """A step from inside a callback: at this place of this task or operation."""
+    """A step from inside a callback, at this place of this task or operation."""
 
     place: str
     whose: str
     step: _Step
     nth: int | None = 0
-    """Made when a thread comes there this time; None: whenever one stands there."""
+    """The visit of a thread at which the step is made; None: at every visit at which a thread is paused."""
 
     @property
     def fault(self) -> Fault:
@@ -166,7 +167,7 @@ class _Recipe:
         return [step for lane in self.lanes for step in lane] + ([self.inside.step] if self.inside else [])
 
     def _relations(self) -> tuple[int, ...]:
-        """Of each two calls, whether they are about one task or operation (2), or one key (1)."""
+        """For each pair of calls: 2 if both affect one task or operation, 1 if both affect one key."""
         touched = [self.start.touched(step) for step in self.steps()]
         pairs = itertools.combinations(touched, 2)
         return tuple(2 if one[0] & other[0] else bool(one[1] & other[1]) for one, other in pairs)
@@ -180,11 +181,11 @@ class _Recipe:
         return (tuple(tuple(map(kinds, lane)) for lane in self.lanes), self._relations(), where)
 
     def meets(self) -> tuple[object, ...]:
-        """Which calls meet, and whether they are about one thing."""
+        """The calls that meet, and whether they affect the same task, operation or key."""
         return self._met(lambda step: step.kind.split()[0])
 
     def meets_closely(self) -> tuple[object, ...]:
-        """The same, and when what is added is due."""
+        """As `meets`, and the deadlines of added tasks or operations."""
         return self._met(lambda step: step.kind)
 
     def meets_there(self) -> tuple[object, ...]:
@@ -192,8 +193,8 @@ class _Recipe:
 
 
 def scope(part: Part, delays: Delays, description: Description) -> Iterator[list[SmallProgram]]:
-    """The programs of one caller that the subject can be put through, by their sizes from 1 to `SIZE_MOST`; of one size
-    those first whose calls meet in a way that no program before them has. None if it takes no delay of some ticks."""
+    """The programs of one caller that the subject can execute, by size from 1 to `SIZE_MOST`. Within a size, programs
+    whose calls meet in a new way come first. Empty if the subject accepts no delay of some ticks."""
     longest_ns = delays.far_ns if part == "purgatory" else delays.soon_ns + delays.before_ns
     if description.most_delay_ns < longest_ns:
         return
@@ -208,7 +209,7 @@ def scope(part: Part, delays: Delays, description: Description) -> Iterator[list
             pairs |= {(recipe.start.name, name) for name in names}
             (known if seen.issuperset(pairs) else new).append(words.in_turn(recipe))
             seen.update(pairs)
-        # A part of them stands for all.
+        # If not all are executed, a random part represents the rest.
         random.Random(size).shuffle(known)
         yield new + known
 
@@ -216,9 +217,9 @@ def scope(part: Part, delays: Delays, description: Description) -> Iterator[list
 def crossed(
     part: Part, delays: Delays, description: Description
 ) -> Iterator[tuple[int, Iterator[SmallProgram]]]:
-    """The programs of two callers, and of one into whose callback another calls, by size from 2 to `SIZE_MOST`: how
-    many there are, and each, to be played in every order. Those first in which calls meet as in no program before
-    them, then those of which that is true of the start state."""
+    """The programs of two callers, and of one caller with a call from inside its callback, by size from 2 to
+    `SIZE_MOST`: their number, and each program, to execute in every order. Programs whose calls meet in a new way come
+    first, then those that are new for their start state."""
     words = _words(part, delays, description)
     for size in range(2, SIZE_MOST + 1):
         found = _crossed(part, delays, description, size)
@@ -227,12 +228,12 @@ def crossed(
 
 @lru_cache(maxsize=2 * SIZE_MOST)
 def _crossed(part: Part, delays: Delays, description: Description, size: int) -> tuple[_Recipe, ...]:
-    """The most take a second, and each way to play them asks for them."""
+    """Cached, because the largest set takes a second, and each way to execute the programs needs it."""
     return tuple(_words(part, delays, description).crossed(size))
 
 
 def crossed_pairs(part: Part, delays: Delays, description: Description) -> Iterator[SmallProgram]:
-    """The programs of `crossed` with two calls. They are enumerated when the first of them is asked for."""
+    """The programs of `crossed` with two calls. They are enumerated when the first one is requested."""
     _, programs = next(crossed(part, delays, description))
     yield from programs
 
@@ -247,7 +248,7 @@ def crossing_named(name: str, part: Part, delays: Delays, description: Descripti
 
 
 def _new_first(recipes: Sequence[_Recipe]) -> Iterator[_Recipe]:
-    """Those whose calls meet as in none before; of these first those whose calls are about one thing."""
+    """First the recipes whose calls meet in a new way; among these, first those whose calls affect the same thing."""
     left = [*recipes]
     random.Random(len(left)).shuffle(left)
     for new in (_Recipe.meets, _Recipe.meets_closely, _Recipe.meets_there):
@@ -268,8 +269,8 @@ def _new_first(recipes: Sequence[_Recipe]) -> Iterator[_Recipe]:
 def drawn_program(
     name: str, part: Part, delays: Delays, description: Description, *, virtual: bool
 ) -> SmallProgram:
-    """The random program of this name, of more calls and callers than the scope has: the same name is the same program.
-    Its delays are those of the scope, and of the levels of a wheel."""
+    """The random program of this name, with more calls and callers than the scope has. The same name gives the same
+    program. Its delays are those of the scope, and those of the levels of a wheel."""
     words = _words(part, delays, description)
     return words.drawn(name, random.Random(name), virtual or FIRE in description.gates)
 
@@ -281,9 +282,9 @@ def _words(part: Part, delays: Delays, description: Description) -> _Words:
 class _Words:
     starts: Sequence[_Start]
     later: Sequence[_Start]
-    """Start states of programs of one caller alone: in them time has continued, and does so at the end."""
+    """Start states for programs of one caller. Time has already advanced in them, and advances again at the end."""
     places: tuple[str, ...]
-    """Where threads of random programs may stop."""
+    """The pause points of random programs."""
 
     def __init__(self, delays: Delays, description: Description) -> None:
         self.delays = delays
@@ -303,35 +304,35 @@ class _Words:
         raise NotImplementedError
 
     def at_last(self, there: Sequence[str], soon: Sequence[str]) -> tuple[LaneCall, ...]:
-        """What all that still waits is given, after the time of what is due `soon`."""
+        """The last calls: the operations due `soon` expire, then all others that wait get their event or time-out."""
         raise NotImplementedError
 
     def comes_to(self, place: str, whose: str, start: _Start, steps: Sequence[_Step]) -> bool:
-        """Whether any thread comes to that place."""
+        """Whether any thread reaches that place."""
         raise NotImplementedError
 
     def leads_to(self, inside: _Inside, start: _Start, step: _Step) -> bool:
-        """Whether it alone brings a thread to that place."""
+        """Whether this step alone brings a thread to that place."""
         raise NotImplementedError
 
     def crossing(self, recipe: _Recipe) -> SmallProgram:
         raise NotImplementedError
 
     def times(self, whose: str) -> Iterator[_Step]:
-        """Time continues: to just before a deadline, to it, beyond it, or over a whole revolution."""
+        """Time advances: to just before a deadline, to it, beyond it, or over a whole revolution."""
         yield _Step("time until just before", (Until(whose, self.delays.before_ns),), rank=1)
         yield _Step("time until due", (Until(whose, 0),), rank=2)
         yield _Step("time beyond", (Until(whose, -self.late_ns),), rank=3)
         yield _Step("time over a revolution", (Until(whose, -self.turn_ns),), rank=4)
 
     def insides(self, start: _Start) -> Iterator[_Inside]:
-        """What may be done from inside the callbacks of a start state, an error among it."""
+        """The steps that may be made inside the callbacks of a start state, including an error."""
         for place, whose in start.inside:
             if place in self.gates:
                 for step in self.steps_inside(place, whose, start):
                     yield _Inside(place, whose, step)
                     if place == TRY and whose not in start.there:
-                        # Who registers looks again.
+                        # A registration tries the operation a second time.
                         yield _Inside(place, whose, step, 1)
                 for step in self._fails(place):
                     yield _Inside(place, whose, step)
@@ -339,7 +340,7 @@ class _Words:
     def _fails(self, place: str) -> Iterator[_Step]:
         if "failing" in self.knows:
             yield _Step("raises", fails=True)
-            # What is tried is tried again.
+            # An operation is tried more than once.
             for number, nth in enumerate(("first", "second") if place == TRY else ()):
                 yield _Step(f"raises the {nth} time", fails=True, nth=number)
 
@@ -349,7 +350,7 @@ class _Words:
     # One caller.
 
     def alone(self, size: int) -> Iterator[_Recipe]:
-        """Of one caller: so many calls, or one fewer and one from inside a callback."""
+        """Recipes of one caller: `size` calls, or one fewer and one from inside a callback."""
         for start in (*self.starts, *self.later):
             for steps in self._sequences(start, size):
                 yield _Recipe(start, (steps,))
@@ -383,7 +384,7 @@ class _Words:
         return replace(program, lanes=((*first, *last), *of_callback), pauses=pauses, schedule=InTurn())
 
     def _made(self, recipe: _Recipe, looks_for: str) -> tuple[SmallProgram, list[str]]:
-        """The program without its pauses and its end, and what is there then."""
+        """The program without its pause points and its last calls; and the tasks or operations that exist then."""
         inside = recipe.inside
         lanes = [tuple(call for step in lane for call in step.calls) for lane in recipe.lanes]
         fault: Fault | None = None
@@ -401,7 +402,7 @@ class _Words:
     # Two callers.
 
     def crossed(self, size: int) -> Iterator[_Recipe]:
-        """Of two callers, or of one into whose callback another calls."""
+        """Recipes of two callers, or of one caller with a call from inside its callback."""
         for start in self.starts:
             steps = [*self.expiries(start), *self.beside(start)]
             pairs = [*itertools.combinations_with_replacement(steps, 2)] if self.lanes > 1 else []
@@ -430,7 +431,7 @@ class _Words:
         return [_Step(f"expiry of {one}", (Expiry(one),)) for one in itertools.islice(due, 1)]
 
     def _fit(self, start: _Start, *steps: _Step) -> bool:
-        """Whether what each needs is there, and nothing is added or expires twice."""
+        """Whether all needs are met, nothing is added twice, and at most one step is an expiry."""
         adds = [step.adds for step in steps if step.adds]
         expire = [step for step in steps if step.calls and isinstance(step.calls[0], Expiry)]
         there = {*start.there, *adds}
@@ -441,13 +442,13 @@ class _Words:
         for callers in lanes:
             steps = [step for lane in callers for step in lane]
             for inside in insides:
-                # Who is asked whether it is done has its lock, and may wait for ever for another's.
+                # `try_complete` runs under the operation's lock. There, a call may wait for ever for another lock.
                 locked = inside.place == TRY and len(callers) > 1 and not inside.step.fails
                 leads = any(self.leads_to(inside, start, step) for step in steps)
                 if leads and not locked and not inside.nth and self._fit(start, *steps, inside.step):
                     yield _Recipe(start, callers, replace(inside, nth=None))
 
-    # Several.
+    # Random programs, of several callers.
 
     def drawn(self, name: str, draws: random.Random, expires: bool) -> SmallProgram:
         start = draws.choice(self.starts)
@@ -459,7 +460,7 @@ class _Words:
         for _ in range(draws.randint(2, max(2, min(3, self.lanes)))):
             lane: list[_Step] = []
             for _ in range(draws.choice((1, 1, 2, 3))):
-                # None is left where only so many names can be added.
+                # No step is left if all names are already added.
                 if fit := [step for step in steps if not (step.adds and step.adds in added)]:
                     lane.append(draws.choice(fit))
                     added |= {lane[-1].adds} - {""}
@@ -488,7 +489,7 @@ class _Words:
         )
 
     def drawn_steps(self, start: _Start, draws: random.Random) -> Sequence[_Step]:
-        """What the callers of a random program may do."""
+        """The steps that the callers of a random program may make."""
         raise NotImplementedError
 
     def _after(self, there: Sequence[str]) -> tuple[Call, ...]:
@@ -533,7 +534,7 @@ class _OfTimer(_Words):
             yield _Step(f"add {task} {name}", (Add(task, delay_ns),), adds=task)
 
     def _a_revolution_later(self) -> Iterator[_Step]:
-        """In the bucket of what is due soon."""
+        """Add a task to the bucket of tasks that are due soon."""
         delay_ns = self.delays.soon_ns + self.turn_ns
         if self._turns and delay_ns <= self._most_ns:
             yield _Step("add w a revolution later", (Add("w", delay_ns),), adds="w")
@@ -561,7 +562,7 @@ class _OfTimer(_Words):
 
     def beside(self, start: _Start) -> Sequence[_Step]:
         some = [step for step in self.steps(start) if not step.rank]
-        # One that two add again at once is none that a timer has to know.
+        # A timer need not support two concurrent adds of the same task.
         once = [replace(step, adds="again") if "again" in step.name else step for step in some]
         sizes = [_Step("gauge", self.gauge())] if self.gauge() else []
         return (*sizes, *once, *self._adds("v"))
@@ -569,7 +570,7 @@ class _OfTimer(_Words):
     def steps_inside(self, place: str, whose: str, start: _Start) -> Sequence[_Step]:
         live = [_Step("cancel live", (Cancel("live"),))] if "cancel" in self.knows else []
         if live:
-            # What a task frees by that may be what the other gets.
+            # The new task may reuse the entry that the cancelled task freed.
             moved = (Cancel(whose), Add("x", self._ns["soon"]))
             live.append(_Step(f"add x soon in place of {whose}", moved, adds="x"))
         sizes = [_Step("gauge", self.gauge())] if self.gauge() else []
@@ -587,7 +588,7 @@ class _OfTimer(_Words):
     def crossing(self, recipe: _Recipe) -> SmallProgram:
         kinds = {step.kind.split()[0] for step in recipe.steps()}
         program, there = self._made(recipe, SLOW if {"expiry", "add"} <= kinds else TIMER)
-        # It may be counted until its time is up, if it is cancelled while it is added.
+        # A task that is cancelled while it is added may be counted until its deadline.
         after = () if "cancel" in kinds and "w" in there else self._after(there)
         return replace(program, pauses=(FIRE,) if "expiry" in kinds else (), after=after)
 
@@ -639,7 +640,7 @@ class _OfPurgatory(_Words):
         self.later = [_Start("op a soon, nearly over", nearly, ("op",), expires)]
 
     def _some(self, start: _Start, new: str) -> Iterator[_Step]:
-        """What may be done anywhere; `new`: what is registered there."""
+        """The steps that are possible anywhere. `new`: the id of an operation that they register."""
         yield _Step("check a", (Check("a"),))
         yield _Step("check b", (Check("b"),))
         if "cancel-key" in self.knows:
@@ -663,7 +664,7 @@ class _OfPurgatory(_Words):
         yield _Step("register next ab ready", (Ready("next"), self._waits("ab", "next")), adds="next")
 
     def steps(self, start: _Start) -> Sequence[_Step]:
-        # The clause of its timer: a wheel is turned once more beside tasks.
+        # A whole revolution of the wheel concerns the clauses of its timer only.
         times = [*self.times("op")][1:3] if "soon" in start.name else ()
         return (*self._calls(start), *times)
 
@@ -679,7 +680,7 @@ class _OfPurgatory(_Words):
         some = [
             step
             for step in (*self._some(start, "inner"), *back)
-            # No one forces what it is asked about.
+            # `try_complete` of an operation does not force the operation itself.
             if not (place == TRY and step.name == f"force {whose}")
         ]
         if place == TRY and whose == "next":
@@ -707,7 +708,7 @@ class _OfPurgatory(_Words):
         kinds = {step.kind.split()[0] for lane in recipe.lanes for step in lane}
         looks_for = next(one for needed, one in _CLASSES if needed <= kinds)
         program, there = self._made(recipe, looks_for)
-        # Nothing else completes what expires, or it would hide that it did not.
+        # No later call completes an expiring operation, or a missing expiry would stay hidden.
         there = [one for one in there if Expiry(one) not in {call for lane in program.lanes for call in lane}]
         stops = {place for kind in kinds for place in _STOPS[kind]}
         stops |= {recipe.inside.place} if recipe.inside else set()
@@ -733,7 +734,7 @@ _CLASSES: Final = (
     ({"register"}, LISTS),
     (set[str](), GIVE_UP),
 )
-"""What is searched for where calls of these kinds meet; the first that fits."""
+"""The class of bugs that a program targets if calls of these kinds meet; the first match counts."""
 
 _STOPS: Final[Mapping[str, tuple[str, ...]]] = {
     "expiry": (FIRE, DONE, EXPIRED),
@@ -744,26 +745,26 @@ _STOPS: Final[Mapping[str, tuple[str, ...]]] = {
     "give": (DISARM,),
     "gauge": (),
 }
-"""Where threads stop on the way of such a call."""
+"""The pause points of each kind of call."""
 
 
 def turn_of(description: Description) -> int:
-    """What a revolution of its wheel takes, in whole units."""
+    """The duration of one revolution of its wheel, in whole units."""
     return description.rounded(description.grain_ns * description.buckets)
 
 
 SCOPE_S: Final = 300.0
-"""The scope is played for no longer."""
+"""The time limit of the scope, in seconds."""
 
 
 def longest_of_scope_ns(delays: Delays, description: Description) -> int:
-    """The most by which time continues at once while nothing is overdue."""
+    """The longest single advance in the scope while nothing is overdue."""
     beyond_ns = turn_of(description) + max(2 * delays.soon_ns, delays.turn_ns)
     return max(delays.far_ns, beyond_ns) + late_for(description)
 
 
 def scope_delays(description: Description) -> Delays:
-    """The delays of the scope: what does not expire in a program does so a little after it."""
+    """The delays of the scope. A task that does not expire in its program expires a little later."""
     delays = delays_for(description, description.most_delay_ns)
     turn_ns = turn_of(description)
     fills = turn_ns <= _TURN_MOST * delays.before_ns

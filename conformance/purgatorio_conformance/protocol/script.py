@@ -37,13 +37,13 @@ from purgatorio_spec.trace.record import Event, Header
 from purgatorio_spec.trace.recorder import Recorder
 
 _LIMITS: Final = ChildLimits(total_s=300.0, lines=200_000)
-"""For each script."""
+"""The limits for each script."""
 
 
 @dataclass(frozen=True, slots=True)
 class AtGate:
-    """From here on: the thread that stops at `f` of this task or operation next makes these calls there, and, if it
-    `fails`, ends that callback with an error."""
+    """A plan for the next thread that is paused at `f` of this task or operation: it makes these calls there. If it
+    `fails`, it ends that callback with an error."""
 
     f: str
     id: str
@@ -56,7 +56,7 @@ ScriptStep = Call | AtGate
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """The calls of one run between `start` (at `start_ns`) and `stop`, made one after the other."""
+    """The calls of one run between `start` (at `start_ns`) and `stop`, made one after another."""
 
     part: Part
     start_ns: int
@@ -71,16 +71,16 @@ class Script:
 
 
 def late_bound_ns(events: Sequence[Event], late_ns: int) -> int:
-    """A late bound that a run in virtual time can be held to, from the one that is promised.
+    """The late bound for a run in virtual time, computed from the promised bound.
 
-    A task must run in the first `advance`, after it was added, that is at or after its deadline plus that. So the bound
-    of the run is that of its least lucky task, counted as T2 counts: from the deadline, or the add where that is later.
+    A task must run in the first `advance` after its add that reaches its deadline plus the promised bound. The run's
+    bound is the longest time until then, at least the promised one, counted as in T2: from the deadline or a later add.
     """
     moved: list[int] = []
     waits: list[tuple[int, int, int]] = []
     for event in events:
         if event.f == "advance_clock":
-            # The caller that is added meanwhile waits for the next.
+            # A task that is added during this advance waits for the next one.
             moved[len(moved) - (event.ph == "ret") :] = [event.t]
         elif event.ph == "call" and event.delay_ns is not None and event.delay_ns < HUGE_NS:
             waits.append((event.t + max(0, event.delay_ns), event.t, len(moved)))
@@ -94,8 +94,8 @@ def late_bound_ns(events: Sequence[Event], late_ns: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What came of a script: the header and events of its trace, and the lines of the session (`> ` to the subject).
-    `failure`: what the subject did that ended it, or None."""
+    """The result of a script: the header and events of its trace, and the lines of the session (`> ` to the subject).
+    `failure`: the misbehavior that ended it, or None."""
 
     header: Header
     events: tuple[Event, ...]
@@ -103,7 +103,7 @@ class Played:
     failure: SubjectFailed | None = None
 
     def recording(self, run: str) -> Recording:
-        """As a run of this name."""
+        """The recording, as a run of this name."""
         why = "" if self.failure is None else str(self.failure)
         return Recording(replace(self.header, run=run), self.events, why)
 
@@ -116,8 +116,8 @@ def play(
     *,
     first: int = 0,
 ) -> tuple[Played, Conversation]:
-    """Carry it out from a fresh start; it comes to rest if its time goes far enough. `first`: the number of the first
-    call; the conversation knows the next one."""
+    """Execute the script from a new start. The subject comes to rest if its time goes far enough. `first`: the number
+    of the first call; the conversation has the next one."""
     description = replace(description, lanes=1)
     clock = VirtualClock(script.start_ns)
     recorder = Recorder(clock)
@@ -132,7 +132,7 @@ def play(
         failure = failed
     events = tuple(recorder.drain(last=True))
     late_ns = description.late_ns
-    # Periodic tasks and turns are judged by when the clock stopped, which is in the trace.
+    # Periodic tasks and turns are judged by the readings of the clock, which are in the trace.
     periodic = any(isinstance(step, Repeat | Reset) for step in script.calls)
     periodic |= description.turn is not None and bool(script.gates())
     header = header_of(
@@ -148,8 +148,8 @@ def play(
 
 
 class Caller:
-    """Makes calls one after the other, and at the gates to which they lead what is planned there (`at`). `clock`: the
-    driver's, in virtual time. `lines`: so many may come before a call is answered. Everything raises SubjectFailed."""
+    """Makes calls one after another, and at gates the calls that are planned there (`at`). `clock`: the driver's, in
+    virtual time. `lines`: the most lines before an answer. All methods raise SubjectFailed."""
 
     def __init__(self, session: Session, clock: VirtualClock | None, lines: int) -> None:
         self.session = session
@@ -159,12 +159,12 @@ class Caller:
 
     @property
     def now_ns(self) -> int:
-        """What the driver's clock says."""
+        """The time of the driver's clock."""
         assert self.clock is not None, "it is asked for in virtual time"
         return self.clock.now_ns
 
     def make(self, call: Call, hold: int | None = None) -> None:
-        """One call and all that it leads to, until it is answered; left out where it speaks of what is not there."""
+        """Make one call and read all lines until its answer. A call with an unknown id is left out."""
         if not self.session.conversation.makes_sense(call):
             return
         if hold is None:
@@ -180,7 +180,7 @@ class Caller:
             self.heard(self.session.hear_on())
 
     def heard(self, said: Said | None) -> None:
-        """A thread at a gate makes its planned calls, and continues."""
+        """If a thread is paused at a gate, make the calls planned there, and resume it."""
         if not isinstance(said, Held):
             return
         planned = self.at.pop((said.f, said.id), AtGate(said.f, ""))
@@ -191,10 +191,10 @@ class Caller:
         self._hear_answer(go, self.session.ask(go))
 
     def stay(self, said: Held) -> None:
-        """Called before the thread continues."""
+        """Called before the thread is resumed."""
 
     def carry_out(self, script: Script, description: Description) -> None:
-        """From a start of its own."""
+        """Execute the script, with its own `start`."""
         self.make(Start(script.part, "virtual", script.start_ns, script.gates()))
         for step in script.calls:
             if isinstance(step, AtGate):
@@ -207,8 +207,8 @@ class Caller:
 
 
 class ScriptPlayer:
-    """A program, or an adapter that `made` makes, that plays scripts; where one has failed, the next is played to one
-    that is started again. Raises SubjectFailed where that misbehaves before any script. Close it."""
+    """Executes scripts with a program, or with an adapter that `made` makes. After a failed script, the next one gets a
+    new subject. Raises SubjectFailed if the subject misbehaves before any script. Close it."""
 
     def __init__(
         self, made: Sequence[str] | Callable[[], OwnPeer], limits: ChildLimits | None = None
@@ -229,7 +229,7 @@ class ScriptPlayer:
             self.close()
             raise
         self.opening = tuple(self._lines)
-        """The lines of the describing."""
+        """The lines of the `describe` call and its answer."""
         return child
 
     def _session(self, child: OwnPeer) -> Session:
@@ -242,7 +242,7 @@ class ScriptPlayer:
         return played
 
     def tried(self, script: Script) -> Played:
-        """What the child does wrong is the failure."""
+        """Execute the script. Misbehavior of the child is returned as `failure`."""
         child = self._child or self._begin()
         if isinstance(child, LineChild):
             child.renew()
@@ -254,14 +254,14 @@ class ScriptPlayer:
         return played
 
     def finish(self) -> tuple[str, ...]:
-        """Stop the subject and wait for its end; the lines of that."""
+        """Stop the subject and wait for its end. Returns the lines of this exchange."""
         assert self._child is not None, "nothing has failed"
         self._lines = []
         self._session(self._child).finish()
         return tuple(self._lines)
 
     def close(self) -> None:
-        """End the child."""
+        """End the subject."""
         child, self._child = self._child, None
         if child is not None:
             child.close()

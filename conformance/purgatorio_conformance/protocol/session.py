@@ -18,66 +18,66 @@ from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
 from purgatorio_spec.show.visible import first_few
 
 _PATIENCE: Final = 15
-"""Who works may be silent for so many times as long: where many others work it has little of the processor's time."""
+"""A subject that works may be silent for so many times the limit, because other programs may use the processor."""
 _FLUSH_EVERY: Final = 5_000
-"""Lines from the subject."""
+"""The number of lines from the subject between two flushes."""
 
 
 class Peer(Protocol):
-    """What is talked to: a child process, or an adapter in this one."""
+    """The other end of a session: a child process, or an adapter in this one."""
 
     def say(self, line: bytes) -> None: ...
 
     def hear(self, within_s: float) -> bytes | Quiet:
-        """Its next line, if there is one in time."""
+        """Its next line, if one comes in time."""
 
     def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
         """A failure of the peer, with its own error output."""
 
     def works(self, most_s: float) -> bool:
-        """Whether it did anything since it was asked last, or fell silent, and may come to an end; not once it has used
-        `most_s` of the processor's time."""
+        """Whether it worked since the last call of this method, or since it fell silent, and may still end; false once
+        it has used `most_s` seconds of CPU time."""
 
     def silent(self, seconds: float, why: str = "") -> SubjectFailed:
-        """The failure of one that was silent for so long."""
+        """The failure of a peer that was silent for so long."""
 
     def check_exit(self, why: str = "") -> None:
-        """Wait for its end, once it has nothing more to say. Raises SubjectFailed unless it ends well."""
+        """Wait for its end, after its last line. Raises SubjectFailed unless it ends well."""
 
     def end_input(self) -> None:
         """Close its input."""
 
 
 class OwnPeer(Peer, Protocol):
-    """One that is ours to end."""
+    """A peer that this process started and must end."""
 
     def errors(self) -> bytes:
-        """What it wrote for people, the end of it."""
+        """The end of its standard error."""
 
     def on_one_processor(self) -> AbstractContextManager[None]:
-        """Within this, it shares a processor with the driver, if that makes both faster."""
+        """Inside this context, it shares a processor with the driver, if that makes both faster."""
 
     def asleep(self) -> Callable[[], bool]:
-        """What tells whether all its threads wait."""
+        """Returns a function that tests whether all its threads wait."""
 
     def close(self) -> None:
-        """End it."""
+        """End the peer."""
 
 
 Listener = Callable[[str, bytes], None]
-"""Called with `>` and each line to the subject, `<` and each line from it; whatever the subject wrote, unescaped."""
+"""Called with `>` and each line to the subject, and with `<` and each line from it. The lines are not escaped."""
 
 
 def noted(lines: list[str]) -> Listener:
-    """What keeps them, as one writes a session down."""
+    """A listener that appends each line to `lines`, in the notation of sessions."""
     return lambda way, line: lines.append(f"{way} {line.decode(errors='replace')}")
 
 
 class Session:
-    """Calls to one peer, one at a time by `call`, or with several under way by `ask` and `listen`.
+    """Calls to one peer: one at a time with `call`, or several under way with `ask` and `listen`.
 
-    Everything raises SubjectFailed where the child misbehaves. `flush` is called now and then, to write what was
-    recorded: a long run must not be held in memory.
+    All methods raise SubjectFailed if the child misbehaves. `flush` is called after some thousand lines, to write the
+    recorded events: a long run must not be held in memory.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Session:
         hold: int | None = None,
         steps: Sequence[int] = (),
     ) -> int:
-        """Make a call without waiting; returns its number. The lane must be free, or the paused thread must make no
+        """Make a call without waiting; returns its number. The lane must be free. A paused thread must make no other
         call."""
         number = self.conversation.calls
         if not self.conversation.owed:
@@ -119,7 +119,7 @@ class Session:
         return number
 
     def call(self, call: Call, before_sending: Callable[[], None] | None = None) -> Answer | Description:
-        """Make a call and wait for its answer, hearing what comes before it."""
+        """Make a call and wait for its answer. Lines that come before the answer are read, too."""
         asked_s = time.monotonic()
         number = self.ask(call, 0, before_sending)
         said: Said | None = None
@@ -136,7 +136,7 @@ class Session:
         return said
 
     def describe(self) -> Description:
-        """What the subject says of itself, if that is something that can be driven."""
+        """The description of the subject. Raises SubjectFailed if it cannot be driven."""
         said = self.call(Describe())
         assert isinstance(said, Description), "any other answer is refused by the conversation"
         try:
@@ -151,20 +151,20 @@ class Session:
             self._hear(self._patience_s())
 
     def listen(self, until_s: float) -> None:
-        """Listen until this moment of `time.monotonic`; silence is no fault unless a call waits for its answer."""
+        """Listen until this time of `time.monotonic`. Silence is no failure unless an answer is owed."""
         while (left_s := until_s - time.monotonic()) > 0:
             if self.conversation.owed:
                 left_s = min(left_s, self._patience_s())
             self._hear(left_s)
 
     def hear(self, within_s: float) -> Said | None:
-        """The next message, or None after this time; the subject's silence is a fault where an answer is owed."""
+        """The next message, or None after this time. Silence is a failure if an answer is owed."""
         if self.conversation.owed:
             within_s = min(within_s, self._patience_s())
         return self._hear(within_s)
 
     def hear_on(self) -> Said:
-        """The next message. Raises SubjectFailed where none comes."""
+        """The next message. Raises SubjectFailed if none comes."""
         said = self.hear(self._limits.silence_s)
         for waited in itertools.count(1):
             if said is not None:
@@ -176,11 +176,11 @@ class Session:
         raise self._child.silent(waited * self._limits.silence_s, why)
 
     def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
-        """A failure that is seen only in what the subject does."""
+        """The failure of the peer, for misbehavior that the caller found."""
         return self._child.failed(kind, why)
 
     def finish(self) -> None:
-        """Stop the subject and wait for its end. Whatever it says after its answer is heard, too."""
+        """Stop the subject and wait for its end. Lines after its last answer are read, too."""
         self.call(Stop())
         self._child.end_input()
         while True:
@@ -200,7 +200,7 @@ class Session:
         return self._granted * (self._limits.start_s if first else self._limits.silence_s)
 
     def _goes_on(self) -> bool:
-        """Whether a subject that has been silent for as long as it may is waited for on, because it works."""
+        """Whether to wait longer for a subject that reached its limit of silence, because it works."""
         if self._granted >= _PATIENCE or self.conversation.description is None:
             return False
         if not self._child.works(self._limits.silence_s):
@@ -212,7 +212,7 @@ class Session:
         return max(0.0, self._quiet_since_s + self._limit_s() - time.monotonic())
 
     def _hear(self, within_s: float) -> Said | None:
-        """The next message, or None if there is none in time and none is owed."""
+        """The next message, or None if none comes in time and no answer is owed."""
         said = self._child.hear(within_s)
         if said is Quiet.SILENT:
             if self.conversation.owed and self._patience_s() <= 0 and not self._goes_on():
@@ -250,8 +250,8 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Drive:
-    """What every way to drive a part of a subject is given: a seed, and how many tasks or operations are asked for.
-    `tell`: called with how many are over."""
+    """The arguments of each driver of a part: a seed, and the number of tasks or operations to add. `tell`: called with
+    the number of those that have ended."""
 
     session: Session
     description: Description

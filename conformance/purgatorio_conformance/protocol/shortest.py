@@ -40,19 +40,19 @@ _FEWER: Final = (20, 100)
 
 _HASTY_S: Final = 1.0
 _PATIENT_S: Final = 5.0
-"""Of what hung once, the silence that counts as that again: while calls are left out, and at last."""
+"""How long, in seconds, a script must be silent to count as the same hang: during the search, and at the end."""
 
 _ROUND_NS: Final = tuple(10**digits for digits in range(12, -1, -1))
 
 MAX_PLAYS: Final = 400
 MAX_SECONDS: Final = 30.0
-"""So many scripts are played at most, and for so long, of all causes in a trace; what is found by then is short, if not
-the shortest."""
+"""The limits for the scripts of all causes in a trace: their number, and the time in seconds. A script that is found by
+then is short, but perhaps not the shortest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shortest:
-    """A script that breaks `clause`: its recorded run and its session, from `start` on. `plays`: what it took."""
+    """A script that breaks `clause`: its recorded run and its session, from `start` on. `plays`: the scripts tried."""
 
     clause: str
     script: Script
@@ -69,12 +69,12 @@ def shortest(
     *,
     until_s: float | None = None,
 ) -> Shortest | None:
-    """The shortest script found, from one that broke `clause` for `operation` (or for a call or reading). `player`:
-    starts the program. No play begins later than `until_s`, as time.monotonic counts, or else than MAX_SECONDS from
-    now.
+    """The shortest script found, from a script that broke `clause` for `operation` (or for a call or reading).
+    `player`: starts the program. No execution begins after `until_s` (as `time.monotonic` counts), by default
+    MAX_SECONDS from now.
 
-    None where the violation does not come again, as with a program that does not behave the same twice, or where the
-    program misbehaves on the way.
+    None if the violation does not repeat, as with a program that behaves differently each time, or if the program
+    misbehaves during the search.
     """
     return _shortest(
         player, player, script, clause, operation, lambda played: breaks(played, clause), until_s
@@ -90,7 +90,7 @@ def _shortest(
     shows: Callable[[Played], bool],
     until_s: float | None,
 ) -> Shortest | None:
-    """What `shows` it, also to a program that `last` starts."""
+    """A script that `shows` the failure, also with a program that `last` starts."""
     with suppress(SubjectFailed):
         with closing(player()) as tries:
             search = ScriptSearch(lambda tried: shows(tries.tried(tried)), tries.description, until_s)
@@ -107,9 +107,10 @@ def _shortest(
 def shortest_of_run(
     subject: CommandSubject, trace: Path, clause: str, seed: int, operations: int, folder: Path
 ) -> Shortest | None:
-    """The shortest script for a clause that was violated in this recorded run in virtual time; see `shortest`.
+    """The shortest script for a clause that this recorded run in virtual time violated; see `shortest`.
 
-    A smaller plan of the same seed is tried first, for a long script is slow to cut down. `folder` is for its trace.
+    A smaller plan of the same seed is tried first, because a long script is slow to minimize. `folder` is for its
+    trace.
     """
     paths = (path for path, _ in _shorter(subject, trace, seed, operations, folder))
     shown = (shortest_of_trace(subject, path, clause) for path in paths)
@@ -119,11 +120,11 @@ def shortest_of_run(
 def shortest_of_trace(
     subject: CommandSubject, trace: Path, clause: str, seconds: float = MAX_SECONDS
 ) -> Shortest | None:
-    """The same, from this trace alone."""
+    """As `shortest_of_run`, from this trace alone."""
     until_s = time.monotonic() + seconds
     run = check_files([trace]).runs[0]
     causes = run.clauses[clause].causes.values() if clause in run.clauses else ()
-    # What comes after the violation is of no use, unless it is something that never came.
+    # Calls after the violation are not needed, unless the violation is a missing event.
     for until, first in product((True, False), [cause.examples[0] for cause in causes]):
         script = script_of(trace, subject.part, max(first.events) if until else None)
         found = shortest(subject.player, script, clause, first.subject, until_s=until_s)
@@ -135,8 +136,7 @@ def shortest_of_trace(
 def shortest_hang(
     subject: CommandSubject, trace: Path, seed: int, operations: int, folder: Path
 ) -> Shortest | None:
-    """The shortest script found at whose end the program is silent, from this recorded run in virtual time that hung;
-    see `shortest_of_run`."""
+    """The shortest script found that makes the program silent, from this recorded run in virtual time that hung."""
     hasty = replace(subject, limits=ChildLimits(silence_s=_HASTY_S))
     for path, hung in _shorter(hasty, trace, seed, operations, folder):
         if hung is not None and (found := shortest_failure(subject, path, hung, "hang")) is not None:
@@ -147,7 +147,7 @@ def shortest_hang(
 def shortest_failure(
     subject: CommandSubject, trace: Path, last: Call, kind: FailureKind, seconds: float = MAX_SECONDS
 ) -> Shortest | None:
-    """The shortest script found that ends so, from a recorded run in virtual time that did, with this call."""
+    """The shortest script found that fails with `kind`, from a recorded run that did so in the call `last`."""
 
     def shows(played: Played) -> bool:
         raised = kind == "refused" and any(event.err is not None for event in played.events)
@@ -165,10 +165,10 @@ def shortest_failure(
 def _shorter(
     subject: CommandSubject, trace: Path, seed: int, operations: int, folder: Path
 ) -> Iterator[tuple[Path, Call | None]]:
-    """The traces of runs with smaller plans, then that of the run itself; each with the call at which it hung."""
+    """The traces of runs with smaller plans, then that of the run itself; each with the call that hung."""
     for fewer in (few for few in _FEWER if few < operations):
         plan = subject.shape.make(seed, fewer, subject.threads, subject.tick_ns)
-        # What it leaves out is not what the whole run did.
+        # The record of the shorter run must not replace that of the whole run.
         again = replace(subject, account=Account())
         path = folder / f"{subject.name}-of-{fewer}.jsonl"
         with suppress(SubjectFailed):
@@ -179,8 +179,8 @@ def _shorter(
 
 
 def order_of_run(subject: CommandSubject, run: RunResult, clause: str, path: Path) -> tuple[str, ...]:
-    """The session of the one order that broke a clause in this run of small programs, executed again in a new process;
-    its trace is at `path`. Empty if it does not break the clause again, as with barrier releases, whose threads may not
+    """The session of the order that broke a clause in this run of small programs, executed again in a new process; its
+    trace is at `path`. Empty if no order breaks the clause again, as with barrier releases, whose threads may not
     meet."""
     for order in to_play_again(run.clauses[clause], subject.account.plays) if clause in run.clauses else ():
         session: list[str] = []
@@ -194,12 +194,12 @@ def order_of_run(subject: CommandSubject, run: RunResult, clause: str, path: Pat
 
 
 def breaks(played: Played, clause: str) -> bool:
-    # What is left of the calls may no longer be of a kind that the clause is about.
+    # The clause may not apply to the remaining calls.
     return judge(Recording(played.header, played.events)).result.breaks(clause)
 
 
 class ScriptSearch:
-    """Looks for a shorter script that `shows` the same. `until_s`: as `time.monotonic` counts."""
+    """Searches for a shorter script that `shows` the same. `until_s`: as `time.monotonic` counts."""
 
     def __init__(
         self, shows: Callable[[Script], bool], description: Description, until_s: float | None = None
@@ -210,9 +210,9 @@ class ScriptSearch:
         self._until_s = time.monotonic() + MAX_SECONDS if until_s is None else until_s
 
     def reduced(self, script: Script, operation: str) -> Script | None:
-        """The script without all that it does not need; None if it does not break the clause (any more)."""
+        """The script without unneeded calls; None if the script does not break the clause (any more)."""
         alone = about(script, operation)
-        # The whole script last: of a long run it is slow.
+        # The whole script is last: for a long run it is slow.
         tried = (leaping(alone), alone, leaping(script), script)
         broken = next((one for one in tried if self._broken(one)), None)
         if broken is None:
@@ -231,7 +231,7 @@ class ScriptSearch:
         return self._first_broken((_started_later(script), script))
 
     def _first_broken(self, scripts: Sequence[Script]) -> Script:
-        """The first that breaks the clause; the last is known to."""
+        """The first script that breaks the clause; the last script is known to break it."""
         return next((script for script in scripts[:-1] if self._broken(script)), scripts[-1])
 
     def _over(self) -> bool:
@@ -244,10 +244,10 @@ class ScriptSearch:
         return self._shows(script)
 
     def _rounded(self, script: Script) -> Script:
-        """With rounder numbers: each time and delay down to as few digits as will do."""
+        """The script with rounder numbers: each time and delay with as few digits as possible."""
         for place, call in enumerate(script.calls):
             if self._over():
-                # Of a script that stayed long it would be minutes, and nothing is played any more.
+                # Further candidates of a long script would take minutes, and none is executed any more.
                 break
             for rounder in self._rounder(call):
                 changed = replace(script, calls=(*script.calls[:place], rounder, *script.calls[place + 1 :]))
@@ -257,7 +257,7 @@ class ScriptSearch:
         return script
 
     def _rounder(self, call: ScriptStep) -> Iterator[ScriptStep]:
-        """The call with a smaller number that the subject takes, or a longer delay, the roundest first."""
+        """The call with smaller numbers that the subject accepts, then with longer delays, the roundest first."""
         value = _number(call)
         description = self._description
         least_ns = 0 if isinstance(call, Advance) else max(0, description.least_delay_ns)
@@ -289,14 +289,14 @@ def _in_order(script: Script) -> bool:
 
 
 def _started_later(script: Script) -> Script:
-    """From 0, and without the first calls if they only let time pass."""
+    """The script from time 0, without the first calls if these are only advances."""
     first = next((n for n, call in enumerate(script.calls) if not isinstance(call, Advance)), 0)
     start_ns = script.moments()[first]
     return _from_zero(replace(script, start_ns=start_ns, calls=script.calls[first:]))
 
 
 def _earlier(script: Script, tick_ns: int) -> Script:
-    """The same, with so many whole ticks less before the first call that lets no time pass."""
+    """The same script, in which the first call other than an advance comes as many whole ticks earlier as possible."""
     first = next((n for n, call in enumerate(script.calls) if not isinstance(call, Advance)), 0)
     by_ns = script.moments()[first] // tick_ns * tick_ns
     calls = tuple(
@@ -307,7 +307,7 @@ def _earlier(script: Script, tick_ns: int) -> Script:
 
 
 def _from_zero(script: Script) -> Script:
-    """The same, with a clock that starts at 0."""
+    """The same script, with a clock that starts at 0."""
     calls = tuple(
         replace(call, now_ns=call.now_ns - script.start_ns) if isinstance(call, Advance) else call
         for call in script.calls

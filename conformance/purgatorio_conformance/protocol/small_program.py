@@ -65,34 +65,34 @@ CLASSES: Final[dict[Part, tuple[str, ...]]] = {
     ),
     "timer": (TIMER, CALLBACK, SLOW, LEVEL, MOVED, ERRORS, SEQUENCE, ANY),
 }
-"""The classes of bugs that are searched for with gates, by part."""
+"""The classes of bugs that gated runs target, for each part."""
 
 
 _SOON_OVER_NS: Final = 100 * MS
 _BEFORE_MOST: Final = 8
-"""A program that is played once for each step of each call has no more calls before."""
+"""A program that is executed once for each step of each call has at most so many calls before it."""
 _GARBAGE_MOST: Final = 120
-"""So many operations are completed before each play next to a purge; for a longer interval all orders take too long."""
+"""The most operations completed before an execution with a purge. With more, all orders take too long."""
 _GARBAGE_MOST_AT_LINES: Final = 1_200
-"""So many where only the purge is stopped, at lines to which nothing else comes, next to a few calls: Kafka's interval
+"""The same limit if only the purge is paused, at lines that no other call reaches, during a few calls: Kafka's interval
 is 1,000."""
 LOOKS_MORE: Final = 50
-"""More than what a purge may have missed: one operation a thread."""
+"""More than the operations that a purge may have missed: one for each thread."""
 _LOOKS_MOST: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """The time-out of this operation, or the deadline of this task, comes now. In virtual time an `advance`; in real
-    time the subject's own thread, which was held at `timer_fire` until now if it was there before."""
+    """The time-out of this operation, or the deadline of this task, comes now. In virtual time, an `advance`. In real
+    time, the subject's own thread is resumed, if it was already paused at `timer_fire`."""
 
     id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """A call that a thread makes where it stands: at a gate inside a callback of this operation or task; only at this
-    place, if `at` names one, and only the `nth` time that a thread comes there (from 0), if that is said."""
+    """A call that a thread makes while it is paused at a gate inside a callback of this operation or task. `at`: only
+    at this place. `nth`: only at this visit of a thread (from 0)."""
 
     id: str
     call: Call
@@ -102,8 +102,8 @@ class Inside:
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """Virtual time continues to `before_ns` before the time-out of this operation, or the deadline of this task: a
-    timer with levels moves it to finer ones on the way."""
+    """Virtual time advances to `before_ns` before the time-out of this operation, or the deadline of this task. On the
+    way, a timer with levels moves it to finer levels."""
 
     id: str
     before_ns: int
@@ -112,42 +112,41 @@ class Until:
 LaneCall = Call | Expiry | Inside | Until
 
 Pause = str | tuple[str, str]
-"""A place where threads stop, of whatever they come there for, or of this task or operation alone."""
+"""A pause point: a place, for all tasks and operations, or for this one alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class EveryOrder:
-    """Every order of the calls and of the threads that stand somewhere, once; and each call stopped at each of its
-    steps, while the others are made. `switches`: but a thread that could continue is left for another so often at
-    most."""
+    """Every order of the calls and of the paused threads, once; and each call paused at each of its steps during the
+    other calls. `switches`: how often, at most, an order switches away from a thread that could continue."""
 
     switches: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """One order, so many times: the threads are gathered where they stop, and continue together, for what lies
-    between two places and can only be hit."""
+    """One order, executed `times` times: the threads are paused, and resumed together. It targets bugs between two
+    pause points, which only chance can find."""
 
     times: int
 
 
 @dataclass(frozen=True, slots=True)
 class InTurn:
-    """One order: the calls of one lane one after the other. A call from inside a callback is made where a thread comes
-    there first."""
+    """One order: the calls of one lane, one after another. A call from inside a callback is made when a thread first
+    reaches its place."""
 
 
 class Stepped(Enum):
-    """Only stopped at steps, of the first lane's call alone."""
+    """Only executions in which the first lane's call is paused at steps."""
 
     FIRST = "first"
     """At one of its steps."""
     FIRST_TWICE = "first twice"
-    """At two: the second lane's call is made while it is paused at the one, the third's while it is paused at the
-    other."""
+    """At two steps: the second lane's call is made while it is paused at the first, the third lane's while it is paused
+    at the second."""
     BEHIND_FIRST = "behind first"
-    """It stands at a step until the second lane's has come to one of its own, and ends before that does."""
+    """It is paused at a step until the second lane's call is paused at a step too, and ends before that call."""
 
 
 Schedule = EveryOrder | Barrier | InTurn | Stepped
@@ -155,7 +154,8 @@ Schedule = EveryOrder | Barrier | InTurn | Stepped
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The callback at this place of this task or operation ends with an error: always, or only the `nth` (from 0)."""
+    """The callback at this place of this task or operation ends with an error: always, or at the `nth` visit (from
+    0)."""
 
     place: str
     id: str
@@ -164,10 +164,10 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class SmallProgram:
-    """A handful of calls for two or three lanes; a lane that calls only from `Inside` callbacks is none of the
-    subject's. `before` and `after` them nobody is stopped; after a `fault` another lane calls, which notices a
-    lock that was left held. `looks_for`: the class of bugs. `pauses`: where threads stop; without any it is
-    played step by step only. `fresh`: each play has a subject that was started again."""
+    """A few calls for two or three lanes. A lane that calls only from `Inside` callbacks is not a lane of the subject.
+    During `before` and `after`, no thread is paused. After a `fault`, another lane makes a call, which finds a lock
+    that was left held. `looks_for`: the class of bugs. `pauses`: the pause points; without any, only steps are used.
+    `fresh`: each execution has a new subject."""
 
     name: str
     looks_for: str
@@ -181,31 +181,31 @@ class SmallProgram:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """Where threads stop, of whatever they come there for."""
+        """The places of the pause points, for any task or operation."""
         return tuple(one if isinstance(one, str) else one[0] for one in self.pauses)
 
     @property
     def volley(self) -> int:
-        """How often it is played, if in one order."""
+        """The number of barrier releases; 0 for other schedules."""
         return self.schedule.times if isinstance(self.schedule, Barrier) else 0
 
     @property
     def callers(self) -> int:
-        """The lanes that are the subject's: not those that call from callbacks only."""
+        """The number of lanes of the subject, without the lanes that call only from callbacks."""
         return sum(not isinstance(lane[0], Inside) for lane in self.lanes)
 
     @property
     def enumerated(self) -> bool:
-        """Whether it is one of very many that are alike, of which not all orders are played."""
+        """Whether it is one of very many similar programs, of which not all orders are executed."""
         return isinstance(self.schedule, EveryOrder) and self.schedule.switches is not None
 
     def pauses_at(self, place: str, whose: str) -> bool:
-        """Whether a thread stops there."""
+        """Whether a thread is paused there."""
         return place in self.pauses or (place, whose) in self.pauses
 
     @property
     def _soon_over(self) -> bool:
-        """Whether in real time it can be started again a few times, as all it asks a timer for has ended soon."""
+        """Whether it can be started a few times in real time, because all tasks that it adds end soon."""
         waits = [call.delay_ns for call in self.calls() if isinstance(call, Add)]
         return bool(waits) and max(waits) <= _SOON_OVER_NS
 
@@ -213,32 +213,32 @@ class SmallProgram:
         return (*self.before, *(call for lane in self.lanes for call in lane), *self.after)
 
     def expiring(self) -> frozenset[str]:
-        """The ids of what is let expire."""
+        """The ids of the tasks and operations that expire."""
         return frozenset(call.id for call in self.calls() if isinstance(call, Expiry))
 
     @property
     def passes_time(self) -> bool:
-        """Whether virtual time continues in it to a certain moment."""
+        """Whether virtual time advances to a certain moment in it."""
         return any(isinstance(call, Until) for call in self.calls())
 
     def goes_by(self, time_ns: int) -> bool:
-        """Whether virtual time continues in it to so long behind a deadline."""
+        """Whether virtual time advances in it to `time_ns` or more after a deadline."""
         return any(isinstance(call, Until) and call.before_ns <= -time_ns for call in self.calls())
 
     @property
     def long(self) -> bool:
-        """Whether so many calls come before it that it is played seldom: at lines, which are fewer than steps, once at
-        each to which the first lane's call comes and no call of a shorter program does."""
+        """Whether it has so many calls `before` that it is executed rarely. Lines are fewer than steps, so it is
+        executed once for each line that the first lane's call reaches and no call of a shorter program reaches."""
         return len(self.before) > _BEFORE_MOST
 
     @property
     def counts(self) -> bool:
-        """Whether its first lane reads the sizes beside another. That may go through very many lists, and is stopped at
-        the first steps alone."""
+        """Whether its first lane only reads the sizes, during other calls. This may pass very many lists, so it is
+        paused at its first steps only."""
         return self.lanes[0] == (Gauge(),)
 
     def ruled_out(self, description: Description, *, virtual: bool = False, free: bool = False) -> str | None:
-        """Why this subject cannot be put through it, or None. `free`: in real time, with nobody stopped anywhere."""
+        """Why this subject cannot execute it, or None. `free`: in real time, with no thread paused."""
         if free and (self.fault or any(isinstance(call, Inside) for call in self.calls())):
             return "calls and errors from inside callbacks"
         if not virtual and self.passes_time:
@@ -254,8 +254,8 @@ class SmallProgram:
         return self._lacking(description)
 
     def stepped(self) -> Iterator[tuple[int, int, LaneCall]]:
-        """The calls that can be stopped at their steps, each with its lane and its place there; of lanes that make the
-        same calls only the first's."""
+        """The calls that can be paused at their steps, each with its lane and its place there. If lanes make the same
+        calls, only the first of these lanes counts."""
         first_only = isinstance(self.schedule, Stepped) or self.long or self.counts
         for lane, calls in enumerate(self.lanes[:1] if first_only else self.lanes):
             if calls not in self.lanes[:lane]:
@@ -264,7 +264,7 @@ class SmallProgram:
                         yield lane, place, call
 
     def steps(self, description: Description, *, virtual: bool) -> str | None:
-        """Why the calls of its lanes cannot be stopped at their steps, or None."""
+        """Why the calls of its lanes cannot be paused at their steps, or None."""
         if (
             self.schedule is Stepped.FIRST_TWICE
             and {"timer", "purgatory"} <= {*description.capabilities}
@@ -284,15 +284,15 @@ class SmallProgram:
         return self._lacking(description)
 
     def stands_at(self, description: Description) -> list[str]:
-        """The gates at which the first lane stands while another's call is stopped at its steps: the first of the
-        program's, and for a registration, which has let go of its lock by then, where it arms the time-out as well."""
+        """The gates at which the first lane is paused while another lane's call is paused at its steps: the program's
+        first gate. A registration is also paused where it arms the time-out: it has released its lock by then."""
         places = [place for place in self.places if place in description.gates]
         if len(self.lanes) < 2 or not places:
             return []
         return [places[0], *(ARM for place in places[1:] if place == ARM)]
 
     def beside(self, lane: int) -> tuple[int, ...]:
-        """The lane next to the first whose steps are those of this lane's."""
+        """The lane that is combined with the first lane, and that has the steps of this lane."""
         return (lane,) if lane else (1,) if self.lanes[1] == self.lanes[0] else ()
 
     def _lacking(self, description: Description) -> str | None:
@@ -317,7 +317,7 @@ _STEP_BY_STEP: Final = "it is played step by step"
 _NO_VIRTUAL: Final = "no virtual time"
 INTERVAL_ABOVE: Final = "its purge interval is above"
 OTHER_WAYS: Final = frozenset({_STEP_BY_STEP, _NO_VIRTUAL})
-"""Why a program is not played in one way, and is in another where the subject knows that."""
+"""Reasons why a program is not executed in one way, but in another that the subject supports."""
 
 _NEEDED: Final[dict[type[LaneCall], str]] = {
     CancelKey: "cancel-key",
@@ -329,11 +329,11 @@ _NEEDED: Final[dict[type[LaneCall], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """Of what is due at once (`least_ns`), expires in a program (`soon_ns`), or does not (`far_ns`), and of two that
-    a wheel keeps in one bucket of its second level, with the time (`before_ns`) by which it has moved them.
-    `turn_ns`: when something has expired, what is added now comes into its bucket, a turn of the wheel later.
-    `garbage`: so many completed operations stay, and one more has them purged. `looks`: so many are purged in one
-    volley; 0 where that takes too many. `purge_ns`: of the one too many."""
+    """The delays of tasks that are due at once (`least_ns`), expire in a program (`soon_ns`), or do not (`far_ns`); of
+    two that a wheel keeps in one bucket of its second level; and the time (`before_ns`) by which it has moved them.
+    `turn_ns`: a task with this delay, added after an expiry, enters the expired bucket, one revolution later.
+    `garbage`: so many completed operations stay watched, and one more causes a purge. `looks`: so many are purged in
+    one barrier release; 0 if that takes too many. `purge_ns`: the delay of the operation that causes the purge."""
 
     least_ns: int
     soon_ns: int
@@ -348,13 +348,13 @@ class Delays:
 
 
 def late_for(description: Description) -> int:
-    """So long after its deadline, in whole units, something has expired where `advance` goes there at once."""
+    """If `advance` goes there at once, a task has expired by so long after its deadline, in whole units."""
     return description.rounded((description.late_ns or 0) + 2 * description.grain_ns)
 
 
 def delays_for(description: Description, far_ns: int, purge_ns: int = 0) -> Delays:
-    """As the subject takes them; what does not expire, does not for `far_ns`, and what has a purge come does after
-    `purge_ns` at the earliest."""
+    """The delays that the subject accepts. `far_ns`: no other task expires before this. `purge_ns`: an operation that
+    causes a purge expires after this at the earliest."""
     unit_ns, tick_ns = description.unit_ns, description.grain_ns
     turn_ns = tick_ns * description.buckets
     interval = description.purge_interval or 0
@@ -378,7 +378,7 @@ def delays_for(description: Description, far_ns: int, purge_ns: int = 0) -> Dela
 
 
 def named_in(calls: Sequence[LaneCall], play: int) -> list[LaneCall]:
-    """The calls with ids and keys that no other play has."""
+    """The calls with ids and keys that no other execution has."""
     return [_named(call, f"p{play}-") for call in calls]
 
 

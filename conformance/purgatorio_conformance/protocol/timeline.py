@@ -26,7 +26,7 @@ from purgatorio_conformance.subject.plan import HUGE_NS, MS, Plan, PlanShape, St
 from purgatorio_conformance.subject.purgatory_plan import Act, purgatory_plan
 
 _AGAIN: Final = 1 / 4
-"""Such a share of the tasks is added again, where that is declared."""
+"""The share of the tasks that is added again, if the subject declares this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Due:
 def timeline(plan: Plan, part: str, description: Description) -> list[Due]:
     """The calls of a fitted plan for this part of a subject, in the order of their times."""
     found = _of_timers(plan, description) if part == "timer" else _of_purgatory(plan, description)
-    # Stable: what the plan does at one moment keeps its order.
+    # Stable: calls of the plan at the same moment keep their order.
     return sorted(found, key=lambda due: due.at_ns)
 
 
@@ -54,7 +54,7 @@ def shape_of(description: Description, part: str, *, virtual: bool) -> PlanShape
         description.most_delay_ns,
     )
     ticks = 100 if virtual else 3
-    # Half of what counts as huge: what is not huge is waited for.
+    # Half of the huge delay: tasks with a shorter delay are waited for.
     longest_ns = min(max(800 * MS, max(0, least_ns) + ticks * tick_ns), HUGE_NS // 2)
     return PlanShape(
         unit_ns=description.unit_ns,
@@ -68,7 +68,7 @@ def shape_of(description: Description, part: str, *, virtual: bool) -> PlanShape
 
 
 def fitted(plan: Plan, shape: PlanShape, part: str, description: Description) -> Plan:
-    """The plan with times and delays as the subject takes them, and without what it cannot do."""
+    """The plan with times and delays that the subject accepts, and without calls that it does not support."""
     rng = random.Random(f"fit/{plan.seed}")
     boundaries = _boundaries(description, shape)
 
@@ -80,7 +80,7 @@ def fitted(plan: Plan, shape: PlanShape, part: str, description: Description) ->
         return Step(at_ns, lane, step.slot, delay_ns)
 
     known = shape.fit(replace(plan, threads=description.lanes, steps=tuple(map(placed, plan.steps))))
-    # An operation that waits for ever and that nothing completes would leave the run open.
+    # An operation that never ends would leave the run open.
     waits = part == "timer"
     kept = {
         step.slot for step in known.steps if step.delay_ns is not None and (waits or step.delay_ns < HUGE_NS)
@@ -96,7 +96,7 @@ def fitted(plan: Plan, shape: PlanShape, part: str, description: Description) ->
 
 
 def _boundaries(description: Description, shape: PlanShape) -> list[int]:
-    """Delays around no tick, one, two, a revolution, two, and a revolution of the next level."""
+    """Delays around 0, 1 and 2 ticks, around 1 and 2 revolutions, and around a revolution of the next level."""
     tick_ns, size = description.tick_ns or MS, description.buckets
     ticks = (0, 1, 1, 2, size - 1, size, size + 1, 2 * size, size * size - 1, size * size)
     near = (
@@ -119,8 +119,8 @@ def _of_timers(plan: Plan, description: Description) -> Iterator[Due]:
 
 
 def _again(at_ns: int, lane: int, add: Add, description: Description, rng: random.Random) -> Due:
-    """The same task once more: at once, in the midst of its time, about its end, or when it has ended; earlier or later
-    than before, where it may have another delay."""
+    """The same task is added again: at once, before its deadline, near its deadline, or after it. If another delay is
+    allowed, its deadline may move earlier or later."""
     unit_ns, tick_ns = description.unit_ns, description.grain_ns
     after_ns = rng.choice((0, add.delay_ns // 2, add.delay_ns, add.delay_ns + 2 * tick_ns))
     delay_ns = add.delay_ns
@@ -145,6 +145,6 @@ def _calls(act: Act, description: Description, rng: random.Random) -> Sequence[C
         return [Force(operation.id)]
     if act.what == "cancel_key" and "cancel-key" in description.capabilities:
         return [CancelKey(act.key)]
-    # What is ready and not checked waits for a check of another, which then has several to complete.
+    # An operation that is ready but not checked waits for the check of another. That check then completes several.
     both: list[Call] = [Ready(operation.id), Check(act.key)]
     return rng.choice((both, both, both[:1], both[1:]))

@@ -34,24 +34,24 @@ from purgatorio_conformance.subject.plan import HUGE_NS, MS
 Manner = Literal["steps", "jumps"]
 
 _START_PLACES: Final = (0, 1, 999, 1_000_000_007, 8_640_000_000_000_000)
-"""Where the clock starts, in nanoseconds and rounded to the unit; the last is a hundred days."""
+"""The possible starts of the clock, in nanoseconds, rounded to the unit. The last is a hundred days."""
 
 _ROOM_NS: Final = 100_000_000_000_000
-"""A day for delays and jumps."""
+"""Room for delays and jumps, a little more than a day."""
 
 _AFTERWARDS_NS: Final = 400 * MS
-"""Time after the last deadline, for a purgatory that purges now and then."""
+"""Time after the last deadline, for a purgatory that purges periodically."""
 
 _GAUGE_EVERY: Final = 50
 
 _LOOKS: Final = 150
-"""After so many advances to a deadline it is asked whether what is due has ended."""
+"""After so many advances to a deadline, the driver tests whether the due tasks have ended."""
 _LISTENS: Final = 3
 _LISTENS_S: Final = 0.1
-"""So many times, and so long, it is listened where it is not."""
+"""If they have not, the driver listens so many times, and so long."""
 
 _CLOSELY: Final = 4_000
-"""So many deadlines are checked from all sides; around later ones the clock stops at ticks only."""
+"""So many deadlines are tested from all sides. Around later deadlines, the clock stops only at ticks."""
 
 
 @dataclass
@@ -64,7 +64,7 @@ class VirtualClock:
         return self.now_ns
 
     def to(self, now_ns: int) -> Callable[[], None]:
-        """What moves it there, when it is called."""
+        """Returns a function that moves the clock there."""
 
         def move() -> None:
             self.now_ns = now_ns
@@ -73,8 +73,8 @@ class VirtualClock:
 
 
 def start_of_clock(seed: int, description: Description, *, later: int = 0) -> int:
-    """The start of virtual time: random by the seed, but such that a run ends before `MAX_TIME_NS`. `later`: shifts
-    the choice, so that the runs of one seed do not all start at zero, or all elsewhere."""
+    """The start of virtual time: random by the seed, and early enough that a run ends before `MAX_TIME_NS`. `later`:
+    shifts the choice, so that the runs of one seed start at different places."""
     run_ns = 1_000 * (description.tick_ns or MS) + (description.late_ns or 0) + _ROOM_NS
     places = [place_ns for place_ns in _START_PLACES if place_ns + run_ns <= MAX_TIME_NS]
     first = random.Random(f"clock/{seed}").choice(range(len(places)))
@@ -83,21 +83,21 @@ def start_of_clock(seed: int, description: Description, *, later: int = 0) -> in
 
 
 def longest_jump_ns(description: Description) -> int:
-    """The most that one `advance` of `jumps` goes forward; a multiple of the unit."""
+    """The largest `advance` of the mode `jumps`; a multiple of the unit."""
     tick_ns = description.grain_ns
     jump_ns = min(max(4 * tick_ns * min(description.buckets, 4096), 100 * MS), 60_000 * MS)
     return max(1, jump_ns // description.unit_ns) * description.unit_ns
 
 
 def drive_virtual(drive: Drive, clock: VirtualClock, dues: Sequence[Due], manner: Manner) -> str:
-    """Carry out the calls, and then what is beyond a plan; what of that was left out, and why. Raises SubjectFailed."""
+    """Make the calls of the plan, then of the boundary plan. Returns what was left out. Raises SubjectFailed."""
     session, description, part = drive.session, drive.description, drive.part
     run = _VirtualRun(session, clock, description, random.Random(f"jumps/{drive.seed}"), manner)
     session.call(Start(part, "virtual", clock.now_ns))
     reach = Reach(run, description, part, drive.seed)
     if drive.operations >= REACHES_FROM:
         if part == "purgatory" and manner == "steps":
-            # First: what has expired before widens the bound on garbage.
+            # First, because earlier expiries widen the bound on garbage.
             reach.garbage(100)
         else:
             reach.first_of_levels()
@@ -154,7 +154,7 @@ class _VirtualRun:
         self._listens = _LISTENS
 
     def moment_of(self, due: Due) -> int:
-        """When it is due; every third call waits for the next tick, for a call just at a tick is a case of its own."""
+        """The time of a call. A third of the calls waits for the next tick: calls just at a tick are special."""
         moment_ns = self.plan_ns + due.at_ns
         on_tick_ns = moment_ns + -moment_ns % self._tick_ns
         if on_tick_ns % self._unit_ns or self.rng.random() >= 1 / 3:
@@ -166,14 +166,14 @@ class _VirtualRun:
         return self._clock.now_ns
 
     def call(self, call: Call, through: tuple[int, ...] = ()) -> None:
-        """Make the call, unless it speaks of what was never added, and remember its deadline."""
+        """Make the call, unless it names an unknown task or operation, and remember its deadline."""
         if not self._session.conversation.makes_sense(call):
             return
         self._session.call(call)
         if isinstance(call, (Add, Register)) and (call.delay_ns < HUGE_NS or through):
             self._expect(self._clock.now_ns + max(0, call.delay_ns), through)
             if call.delay_ns <= 0:
-                # It is due now, and a subject that fires in `advance` only has not been asked to yet.
+                # It is due now. A subject that fires only in `advance` needs an advance to run it.
                 self._advance(self._clock.now_ns)
 
     def _expect(self, deadline_ns: int, through: tuple[int, ...]) -> None:
@@ -191,7 +191,7 @@ class _VirtualRun:
         for width_ns in through:
             boundaries = (deadline_ns - (deadline_ns - origin) % width_ns for origin in (0, self.start_ns))
             moments |= {boundary + beside for boundary in boundaries for beside in (-self._unit_ns, 0)}
-        # Deadlines share most of them.
+        # Most moments are the same for several deadlines.
         new = {moment_ns - moment_ns % self._unit_ns for moment_ns in moments} - self._expected
         self._expected |= new
         for moment_ns in new:
@@ -199,7 +199,7 @@ class _VirtualRun:
                 heapq.heappush(self._moments, moment_ns)
 
     def advance_through(self, until_ns: int) -> None:
-        """Go to each moment of interest up to `until_ns`, and there."""
+        """Advance to each moment of interest before `until_ns`, then to `until_ns`."""
         while self._moments and self._moments[0] < until_ns:
             moment_ns = heapq.heappop(self._moments)
             if moment_ns > self._clock.now_ns:
@@ -216,14 +216,14 @@ class _VirtualRun:
             self._listen_for_what_is_due()
 
     def _listen_for_what_is_due(self) -> None:
-        """A subject that answers before its executor is done would seem late at later calls. An event that comes now
-        is outside of any call, and is refused."""
+        """Listen, if due tasks have not ended. If a subject answers before its executor is done, later calls would seem
+        late. An event that comes now is outside of any call, and is refused."""
         if self._session.conversation.overdue():
             self._listens -= 1
             self._session.listen(time.monotonic() + _LISTENS_S)
 
     def jump(self) -> None:
-        """Go forward at once: not at all, by a tick, over many, over revolutions, or to a deadline that waits."""
+        """Advance in one call: by nothing, one tick, many ticks, revolutions, or to a pending deadline."""
         now_ns = self._clock.now_ns
         while self._deadlines and self._deadlines[0] <= now_ns:
             heapq.heappop(self._deadlines)
@@ -254,12 +254,12 @@ class _VirtualRun:
             self._session.call(Gauge())
 
     def come_to_rest(self, manner: Manner) -> None:
-        """Go past the last deadline and the late bound, and then on for a while."""
+        """Advance past the last deadline and the late bound, and then a little further."""
         rest_ns = self._last_ns + (self._late_ns or 0) + 2 * self._tick_ns
         rest_ns += -rest_ns % self._unit_ns
         if manner == "steps":
             self.advance_through(rest_ns)
-        # A late bound of days is not gone through minute by minute.
+        # A late bound of days is passed in few steps.
         step_ns = max(self.jump_ns, (self._late_ns or 0) // 1_000 // self._unit_ns * self._unit_ns)
         while self._clock.now_ns < rest_ns:
             self._advance(min(rest_ns, self._clock.now_ns + step_ns))

@@ -11,44 +11,44 @@ from pathlib import Path
 from typing import Final
 
 _USER, _SYSTEM = 11, 12
-"""Where Linux says how much time a thread or process has used, counted from the letter for what it does."""
+"""The fields of Linux's `stat` file with the CPU time of a thread or process, counted from the state letter."""
 
 _LOOKS: Final = 20
 _LOOK_EVERY_S: Final = 0.025
-"""So often its threads are looked at, to see whether any runs."""
+"""How often the states of its threads are sampled, to see whether any runs."""
 
 _WORKS_SHARE: Final = 0.02
-"""A program that uses a larger share of a processor is working. One that waits, and polls now and then, uses less."""
+"""A program that uses a larger share of a processor is working. A waiting program that only polls uses less."""
 
 
 @dataclass(slots=True)
 class AtWork:
-    """Whether a subject works: `used_s` is its CPU time so far. `looks` makes a function that says whether, after
-    this many seconds, all its present threads wait, and no message has come."""
+    """Whether a subject works. `used_s`: its CPU time so far. `looks`: makes a function that tests whether, for this
+    many seconds, no message has come and all its threads wait."""
 
     used_s: Callable[[], float]
     looks: Callable[[], Callable[[float], bool]]
     since: tuple[float, float] | None = None
-    """When its silence was noticed, and what it had used by then."""
+    """When its silence was noticed, and its CPU time by then."""
     spent: bool = False
-    """Whether it used so much of the processor's time, when it was asked last, that no other keeps it from its end."""
+    """Whether, at the last test, it had used so much CPU time that other programs are no reason for its silence."""
     _looked: tuple[float, float] | None = None
     _seen: bool = False
 
     def look_anew(self) -> None:
-        """Whatever it did until now says nothing of what it does from here on."""
+        """Forget the past: a new silence is measured from its own start."""
         self.since = self._looked = None
         self._seen = self.spent = False
 
     def notice(self) -> tuple[float, float]:
-        """When it was, and what it has used since its silence was noticed: from here on, if it was not."""
+        """The seconds, and the CPU time it has used, since its silence was noticed; if it was not, from now on."""
         now_s, used_s = time.monotonic(), self.used_s()
         since_s, before_s = self.since = self.since or (now_s, used_s)
         return now_s - since_s, used_s - before_s
 
     def works(self, most_s: float) -> bool:
-        """Whether it may come to an end: it has used the processor since it was asked last, or fell silent, or some
-        thread runs or could run. Not once it is `spent`, which it is by `most_s`."""
+        """Whether it may still end: since the last test or the start of its silence it used the processor, or a thread
+        runs or is runnable. False once it is `spent`, by `most_s` of CPU time."""
         passed_s, used_s = self.notice()
         looked_s, before_s = self._looked or (0.0, 0.0)
         self._looked = passed_s, used_s
@@ -58,30 +58,30 @@ class AtWork:
         return self._seen and not self.spent
 
     def still(self) -> bool:
-        """Whether it did not work when it was asked last, and does not now."""
+        """Whether it did not work at the last test, and does not now."""
         return not self._seen and self._at_rest()
 
     def _at_rest(self) -> bool:
-        """At nearly every sample no thread is running or runnable. A thread that works on a busy machine is
-        runnable; one that only polls is rarely seen."""
+        """Whether no thread is running or runnable at nearly every sample. A thread that works on a busy machine is
+        runnable; a thread that only polls is rarely seen."""
         rests = self.looks()
         return sum(not rests(_LOOK_EVERY_S) for _ in range(_LOOKS)) <= _LOOKS // 4
 
 
 def stat(place: Path) -> Sequence[str]:
-    """What Linux says of a thread or process, from the letter for what it does on; nothing of one that has ended."""
+    """The fields of a `stat` file of Linux, from the state letter on; empty if the thread or process has ended."""
     with suppress(OSError):
         return place.read_text(errors="replace").rpartition(")")[2].split()
     return ()
 
 
 def all_wait(places: Iterable[Path]) -> bool:
-    """Whether none of these threads runs or could run. No where the system does not tell."""
+    """Whether no thread of these is running or runnable. False if the system does not report states."""
     stats = [stat(place) for place in places]
     return bool(stats) and not any(said and said[0] in "RD" for said in stats)
 
 
 def used_s(places: Iterable[Path]) -> float:
-    """The processor's time that they have used so far; 0 where the system does not tell."""
+    """The CPU time that they have used so far, in seconds; 0 if the system does not report it."""
     ticks = sum(int(said[place]) for said in map(stat, places) if said for place in (_USER, _SYSTEM))
     return ticks / os.sysconf("SC_CLK_TCK")

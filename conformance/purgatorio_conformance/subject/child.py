@@ -30,23 +30,23 @@ from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
 from purgatorio_spec.show.visible import visible
 
 STDERR_KEPT_BYTES: Final = 64 * 1024
-"""Of a child's standard error so much is kept: its end."""
+"""How much of a child's standard error is kept: its end."""
 
 JVM_OPTIONS: Final = "JAVA_TOOL_OPTIONS"
-"""Where a JVM finds options besides those of its command; it says on standard error that it did."""
+"""The variable with options for a JVM, in addition to its command. The JVM reports it on standard error."""
 
 _NO_FIGURES: Final = "-XX:-UsePerfData"
-"""Without this a JVM writes a file of figures for others, and where one that starts next to it checks that file just
-then, it warns of it on standard output, among the messages."""
+"""Without this option, a JVM writes a file of performance data. If another JVM starts and checks this file at that
+moment, it prints a warning on standard output, among the messages."""
 
 _OPTION_TOLD: Final = re.compile(rb"^Picked up JAVA_TOOL_OPTIONS: .*-XX:-UsePerfData\r?\n?", re.MULTILINE)
 _STDERR_SHOWN_BYTES: Final = 4096
-"""And so much of that is shown."""
+"""How much of the kept standard error is shown."""
 _READ_BYTES: Final = 64 * 1024
 _PIPE_READS: Final = 17
 _SEARCHES: Final = 5
 _STACKS_S: Final = 0.5
-"""A JVM has printed all its stacks when it is silent for this long."""
+"""If a JVM is silent for so long, it has printed all its stacks."""
 _STACKS_MOST_S: Final = 5.0
 _STANDS_AT: Final = re.compile(
     r'^"([^"\n]*)".*\n(?: +java\.lang\.Thread\.State.*\n)?(?!\tat java\.io\.FileInputStream\.read)'
@@ -54,32 +54,32 @@ _STANDS_AT: Final = re.compile(
     r"\tat (?!(?:javax?|jdk|sun|purgatorio\.kit)\.)(?:[^\s(]*\.)?([^\s(.]+\(.*)",
     re.MULTILINE,
 )
-"""A thread in a JVM's stacks, and the first line of its stack that is neither the JDK's nor the kit's; not one that
-waits for what we say."""
+"""A thread in a JVM's stacks, and the first line of its stack that is neither the JDK's nor the kit's. A thread that
+waits for our input does not match."""
 
 _LANE: Final = re.compile(r'^"lane-\d+".*\n((?:(?: +java\.lang\.Thread|\t).*\n)*)', re.MULTILINE)
 """A lane in a JVM's stacks, and its stack."""
 _OWN_FRAME: Final = re.compile(r"^\tat (?!(?:javax?|jdk|sun)\.)(.*)", re.MULTILINE)
-"""A line of a stack that is not the JDK's."""
+"""A stack frame that is not the JDK's."""
 _LISTENS: Final = "\tat java.io.FileInputStream.read"
 
 _LOOK_S: Final = 0.1
-"""How often the child's end is searched for where the system does not tell it."""
+"""How often to test whether the child has ended, if the system does not signal it."""
 
 _THREADS, _PROCESSOR = 17, 36
-"""Where Linux says how many threads a process has, and on which processor, counted from the letter for what it does."""
+"""The fields of Linux's `stat` file with the number of threads and the processor, counted from the state letter."""
 
 _AT_WORK_S: Final = 1.0
-"""From here on a silence is measured in processor time as well."""
+"""After so many seconds, a silence is measured in CPU time as well."""
 
 _MARK: Final = "PURGATORIO_SUBJECT"
-"""In the environment of a child and of all that it starts; each child has a value of its own."""
+"""Set in the environment of a child and of all its descendants; each child has its own value."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChildLimits:
-    """What a child may do before it is given up. `start_s`: its first silence, while it starts. `work_s`: if it works
-    for so long, by the processor's time, a shorter silence is enough."""
+    """The limits of a child. `start_s`: its first silence, while it starts. `work_s`: after so much CPU time, a shorter
+    silence is enough to give it up."""
 
     silence_s: float = 20.0
     work_s: float | None = None
@@ -91,7 +91,7 @@ class ChildLimits:
 
 
 class Quiet(Enum):
-    """What is heard instead of a line: nothing in time, or nothing ever again."""
+    """The result if there is no line: none in time, or none ever again."""
 
     SILENT = auto()
     ENDED = auto()
@@ -103,11 +103,11 @@ class Aside(Protocol):
     def fileno(self) -> int: ...
 
     def read_lines(self) -> list[bytes] | None:
-        """What is new, without waiting; None where nothing more comes."""
+        """The new lines, without waiting; None if no more will come."""
 
 
 class LineChild(AbstractContextManager["LineChild"]):
-    """One child: `send` lines to it, iterate over `lines` from it. Raises SubjectFailed for every misbehaviour."""
+    """One child: `send` lines to it, iterate over `lines` from it. Raises SubjectFailed for all misbehavior."""
 
     _alive: ClassVar[WeakSet["LineChild"]] = WeakSet()
 
@@ -137,7 +137,7 @@ class LineChild(AbstractContextManager["LineChild"]):
                 stderr=subprocess.PIPE,
                 env={**environ, JVM_OPTIONS: options, _MARK: self._mark},
                 bufsize=0,
-                # A group of its own, so that the whole family can be ended; Ctrl-C is ours to pass on.
+                # Its own group, so that all its processes can be ended. Ctrl-C is ours to pass on.
                 start_new_session=True,
             )
         except OSError as error:
@@ -149,7 +149,7 @@ class LineChild(AbstractContextManager["LineChild"]):
         assert self._process.stderr is not None, "created with pipes"
         self._in = self._process.stdin
         self._out, self._err = self._process.stdout.fileno(), self._process.stderr.fileno()
-        # Readable once the child has ended, though somebody else holds its pipes.
+        # Readable once the child has ended, even if another process holds its pipes.
         self._ended = os.pidfd_open(self._process.pid) if hasattr(os, "pidfd_open") else -1
         self._poll = select.poll()
         for place in (self._out, self._err, self._ended):
@@ -163,51 +163,51 @@ class LineChild(AbstractContextManager["LineChild"]):
 
     @classmethod
     def end_all(cls) -> None:
-        """Kill the children that are alive. The run of each ends, as one whose program died."""
+        """Kill the children that are alive. Each run ends as if its program had died."""
         for child in list(cls._alive):
             child._kill()
 
     def _kill(self) -> None:
         with suppress(ProcessLookupError, PermissionError):
-            # The group may live on when the child itself has ended.
+            # Processes of the group may run on after the child has ended.
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def send(self, lines: Sequence[bytes]) -> None:
-        """Write the lines, in the background; a child that does not read them fails by its silence."""
+        """Write the lines in the background. A child that does not read them fails by its silence."""
         told = b"".join(line + b"\n" for line in lines)
         writer = threading.Thread(target=self._write, args=(told,), name=f"{self._name}-pipe", daemon=True)
         self._writers.append(writer)
         writer.start()
 
     def _write(self, told: bytes) -> None:
-        # A child that has gone is noticed, and told better, by the reader.
+        # The reader notices an ended child, and reports it with better reasons.
         with suppress(OSError, ValueError):
             place, rest = self._in.fileno(), memoryview(told)
             while rest:
                 rest = rest[os.write(place, rest) :]
 
     def say(self, line: bytes) -> None:
-        """Write one short line at once; for a session in which the child answers before the next line.
+        """Write one short line at once, for a session in which the child answers before the next line.
 
-        The caller must keep unanswered lines below the capacity of a pipe (64 KiB). A child that no longer reads is
-        noticed by its silence, see `silent`.
+        The caller must keep unanswered lines below the capacity of a pipe (64 KiB). If a child no longer reads, it
+        fails by its silence, see `silent`.
         """
         assert len(line) < select.PIPE_BUF, "a longer line could block the caller"
         with suppress(OSError, ValueError):
             os.write(self._in.fileno(), line + b"\n")
 
     def renew(self) -> None:
-        """Count time, lines and bytes again: for a child that does one bounded piece of work after the other."""
+        """Count time, lines and bytes from zero again, for a child that does several bounded pieces of work."""
         self._end_s = time.monotonic() + self._limits.total_s
         self._lines = self._bytes = 0
 
     def hear_also(self, aside: Aside) -> None:
-        """From now on its lines are heard among the child's."""
+        """From now on, merge the lines of `aside` with the child's."""
         self._aside = aside
         self._poll.register(aside.fileno(), select.POLLIN)
 
     def put(self, line: bytes) -> None:
-        """This line is heard before what the child says from now on."""
+        """Let this line be heard before the child's next lines."""
         self._lines_said.append(line)
 
     def _hear_aside(self) -> None:
@@ -219,13 +219,13 @@ class LineChild(AbstractContextManager["LineChild"]):
             self._poll.unregister(place)
             self._aside = None
             return
-        # What the child said before is in the pipe by now.
+        # Lines that the child wrote before these are already in the pipe.
         while said and self._out_open and self._read(self._out):
             pass
         self._lines_said.extend(said)
 
     def hear(self, within_s: float) -> bytes | Quiet:
-        """The next line, if there is one in time. Raises SubjectFailed where a limit is exceeded."""
+        """The next line, if one comes in time. Raises SubjectFailed if a limit is exceeded."""
         if not self._lines_said:
             if self._aside is not None:
                 self._hear_aside()
@@ -236,8 +236,8 @@ class LineChild(AbstractContextManager["LineChild"]):
                     return Quiet.ENDED
                 self._wait(until_s - now_s)
                 now_s = time.monotonic()
-                # Also where something came that is no line: a JVM tells of each line that a watched thread comes to,
-                # without end of one that runs in a circle.
+                # Tested after other events too: a JVM reports each line of a watched thread, without end if the thread
+                # runs in an endless loop.
                 if not self._lines_said and now_s >= until_s:
                     if until_s == self._end_s:
                         raise self._not_done()
@@ -258,7 +258,7 @@ class LineChild(AbstractContextManager["LineChild"]):
         return line
 
     def _wait(self, within_s: float) -> None:
-        """Listen, and see how much it works meanwhile. Not at each of many glances: to ask takes milliseconds."""
+        """Listen, and measure CPU time, which takes milliseconds; so short waits do not measure it."""
         work_s = self._limits.work_s
         looks = within_s > _AT_WORK_S and (self._at_work.since is None or work_s is not None)
         if self._listen(_AT_WORK_S if looks else within_s) or not looks:
@@ -278,12 +278,12 @@ class LineChild(AbstractContextManager["LineChild"]):
         return self._out in self._open
 
     def _listen(self, within_s: float) -> bool:
-        """Read what there is, waiting for it for so long; whether anything happened."""
+        """Read the available output, or wait for it for so long. Returns whether anything happened."""
         wait_s = within_s if self._ended >= 0 else min(within_s, _LOOK_S)
         happened = self._poll.poll(max(0.0, wait_s) * 1000)
         for place, _ in happened:
             if place == self._ended:
-                # What it said before its end is in the pipe; what others say afterwards is not the subject's.
+                # Its last lines are in the pipe. Output of other processes after its end is not the subject's.
                 self._poll.unregister(self._ended)
                 self._read_to_its_end()
             elif place in self._open:
@@ -295,7 +295,7 @@ class LineChild(AbstractContextManager["LineChild"]):
         return bool(happened)
 
     def _read_to_its_end(self) -> None:
-        # A pipe holds 64 KiB, or 1 MiB where it was made larger.
+        # A pipe holds 64 KiB, or 1 MiB if it was enlarged.
         for _ in range(_PIPE_READS):
             if self._out not in self._open or not self._read(self._out):
                 break
@@ -308,7 +308,7 @@ class LineChild(AbstractContextManager["LineChild"]):
                 break
 
     def _read(self, place: int) -> bool:
-        """Take up to 64 KiB; whether there was anything."""
+        """Read up to 64 KiB. Returns whether there was anything."""
         try:
             said = os.read(place, _READ_BYTES)
         except BlockingIOError:
@@ -326,7 +326,7 @@ class LineChild(AbstractContextManager["LineChild"]):
         *lines, self._rest = (self._rest + said).split(b"\n")
         self._lines_said.extend([line.rstrip(b"\r") for line in lines])
         if len(self._rest) > self._limits.line_bytes + 1:
-            # One byte more than allowed is enough to know, and all that is ever held of one line.
+            # One byte more than allowed proves the violation. No more of one line is ever held.
             self._lines_said.append(self._rest)
             self._rest = b""
         return True
@@ -343,7 +343,7 @@ class LineChild(AbstractContextManager["LineChild"]):
             self._poll.unregister(place)
 
     def look_anew(self) -> None:
-        """Whatever it did until now says nothing of what it does from here on."""
+        """Forget the past: a new silence is measured from its own start."""
         self._at_work.look_anew()
 
     def works(self, most_s: float) -> bool:
@@ -351,7 +351,7 @@ class LineChild(AbstractContextManager["LineChild"]):
         return self._at_work.works(most_s)
 
     def silent(self, seconds: float, why: str = "") -> SubjectFailed:
-        """The failure of a child that was silent for so long: it does not listen, or it hangs."""
+        """The failure of a child that was silent for so long: it closed its input, or it hangs."""
         if self._deaf():
             return self.failed("closed-input", f"closed its standard input and lives on{why}")
         busy_s = self._at_work.notice()[1]
@@ -369,7 +369,7 @@ class LineChild(AbstractContextManager["LineChild"]):
         failure = self.failed("deadlock", f"P3 is broken: {seen}") if found else self.failed("hang", seen)
         failure.stuck, failure.idle, failure.busy_s = still, idle, busy_s
         failure.slow = not still and not self._at_work.spent
-        # Behind the text, which ends with what the child itself wrote last.
+        # The stacks are added after the failure's text is built, which ends with the child's own last words.
         self._errors = (self._errors + stacks)[-STDERR_KEPT_BYTES:]
         return failure
 
@@ -378,23 +378,23 @@ class LineChild(AbstractContextManager["LineChild"]):
         return lambda within_s: not self._listen(within_s) and asleep()
 
     def asleep(self) -> Callable[[], bool]:
-        """What tells whether at this moment all its threads wait, and those of what it has started until now: none runs
-        or could run. It says no where the system does not tell."""
+        """Returns a function that tests whether all threads of the child and its present descendants wait: none is
+        running or runnable. The function returns false if the system does not report states."""
         family = list(_marked(self._mark))
         return lambda: all_wait(thread for process in family for thread in _threads(process))
 
     def _processor_s(self) -> float:
-        """The processor time that it and what it started have used so far; 0 where the system does not tell."""
+        """The CPU time that it and its descendants have used so far; 0 if the system does not report it."""
         return used_s(Path(f"/proc/{process}/stat") for process in _marked(self._mark))
 
     def _stacks(self) -> bytes:
-        """The stacks of all threads of a JVM, which writes them on its standard output when it is asked. No other
-        thread is asked: the signal would end him."""
+        """The stacks of all threads of a JVM, which prints them on its standard output after a signal. Other programs
+        get no signal, because it would end them."""
         with suppress(OSError):
             if b"/libjvm.so" not in Path(f"/proc/{self._process.pid}/maps").read_bytes():
                 return b""
             self._process.send_signal(signal.SIGQUIT)
-            # Bounded, since of a thread that runs in a circle something comes for ever.
+            # Bounded, because a thread in an endless loop causes events without end.
             until_s = time.monotonic() + _STACKS_MOST_S
             while self._listen(_STACKS_S) and self._open and time.monotonic() < until_s:
                 pass
@@ -403,7 +403,7 @@ class LineChild(AbstractContextManager["LineChild"]):
         return said
 
     def _deaf(self) -> bool:
-        """Whether no process has the other end of its standard input any more."""
+        """Whether no process has the other end of its standard input open."""
         if self._in.closed:
             return False
         poll = select.poll()
@@ -411,7 +411,7 @@ class LineChild(AbstractContextManager["LineChild"]):
         return any(happened & select.POLLERR for _, happened in poll.poll(0))
 
     def lines(self) -> Iterator[bytes]:
-        """What the child says, line by line, until it closes its output; then `died` if its exit status is not 0."""
+        """The lines of the child, until it closes its output. Then raises `died` if its exit status is not 0."""
         while True:
             said = self.hear(self._limits.silence_s)
             if said is Quiet.SILENT:
@@ -423,8 +423,8 @@ class LineChild(AbstractContextManager["LineChild"]):
 
     @contextmanager
     def on_one_processor(self) -> Iterator[None]:
-        """This thread and a child of one thread share a processor: where each waits for the other all the time, a
-        wake-up on another takes longer than what they do. One of several threads is not held to it."""
+        """Let this thread and a single-threaded child share a processor. If each always waits for the other, waking a
+        thread on another processor takes longer than the work. A child with several threads is not restricted."""
         said = stat(Path(f"/proc/{self._process.pid}/stat"))
         if not said or said[_THREADS] != "1":
             yield
@@ -444,7 +444,7 @@ class LineChild(AbstractContextManager["LineChild"]):
             self._in.close()
 
     def check_exit(self, why: str = "") -> None:
-        """Wait for the end of a child that has closed its output. Raises SubjectFailed unless it ends with status 0."""
+        """Wait for the end of a child that has closed its output. Raises SubjectFailed unless its status is 0."""
         try:
             status = self._process.wait(timeout=self._limits.silence_s)
         except subprocess.TimeoutExpired:
@@ -456,7 +456,7 @@ class LineChild(AbstractContextManager["LineChild"]):
     def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
         """The failure, with the end of the child's standard error in its text."""
         self._read_errors()
-        # A child does not choose what a terminal does with its words.
+        # Escaped, so that the child's text cannot control a terminal.
         lines = self.errors()[-_STDERR_SHOWN_BYTES:].decode(errors="replace").strip().splitlines()
         shown = " | ".join(visible(line, _STDERR_SHOWN_BYTES) for line in lines)[-_STDERR_SHOWN_BYTES:]
         return SubjectFailed(self._name, kind, f"{why}; its standard error ends: {shown}" if shown else why)
@@ -471,11 +471,11 @@ class LineChild(AbstractContextManager["LineChild"]):
 
     def __exit__(self, *error: object) -> None:
         self._kill()
-        # Once it has been waited for, its number may be another's.
+        # After `wait`, the system may give its process number to another process.
         LineChild._alive.discard(self)
         self._process.wait()
         for _ in range(_SEARCHES):
-            # One that was found may have started another meanwhile.
+            # A process that was found may have started another one meanwhile.
             found = list(_marked(self._mark))
             for process in found:
                 with suppress(ProcessLookupError, PermissionError):
@@ -494,7 +494,7 @@ class LineChild(AbstractContextManager["LineChild"]):
 
 
 def _places(stacks: bytes) -> tuple[bool, str]:
-    """Whether a JVM's stacks tell of a deadlock, and where its threads stand, those of the deadlock if there is one; at
+    """Whether a JVM's stacks report a deadlock, and where its threads are: those of the deadlock if there is one; at
     most four places."""
     said, found, told = stacks.decode(errors="replace").partition("Java-level deadlock")
     standing: dict[str, list[str]] = {}
@@ -506,7 +506,7 @@ def _places(stacks: bytes) -> tuple[bool, str]:
 
 def lanes_wait(stacks: str) -> bool:
     """Whether all lanes of a JVM, two or more, are at the same place, and its reader waits for input. A lane with a
-    call is at another place than one without."""
+    call is at a different place than a lane without a call."""
     lanes = [tuple(_OWN_FRAME.findall(stack)) for stack in _LANE.findall(stacks)]
     return len(lanes) > 1 and len(set(lanes)) == 1 and _LISTENS in stacks
 
@@ -516,8 +516,8 @@ def _threads(process: int) -> Iterator[Path]:
 
 
 def _marked(mark: str) -> Iterator[int]:
-    """The processes with this variable in their environment, if the system shows it: processes that a child has left
-    running in a session of its own."""
+    """The processes with this variable in their environment, if the system shows it. They include processes that a
+    child left running in another session."""
     told = f"{_MARK}={mark}".encode()
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

@@ -9,8 +9,8 @@ from typing import Final, Literal, Protocol, runtime_checkable
 from purgatorio_conformance.subject.plan import Plan
 
 LATE_SLACK_NS: Final = 10_000_000_000
-"""How late the machine itself may make a task in real time: what a header declares beyond its timer's own late bound.
-With 2 s, a machine at load 12 made 307 tasks of the reference late that the timer had handed over in time."""
+"""How late the machine itself may make a task in real time. A header adds this to the late bound of its timer. With 2
+s, a machine at load 12 made 307 tasks of the reference late that the timer had started in time."""
 
 Progress = Callable[[str, int, int], None]
 """Called with the run's name, timers settled so far and timers planned; from any thread."""
@@ -40,22 +40,22 @@ FailureKind = Literal[
 ]
 
 
-# Not frozen: an exception's traceback and context are assigned to it on its way.
+# Not frozen: Python assigns the traceback and context while the exception propagates.
 @dataclass(eq=False)
 class SubjectFailed(Exception):
     """A subject misbehaved, or cannot run here; `trace` is the recording of the run so far, if any.
 
-    `unavailable`: cannot be started here (no Java, no jar). `hang`: silent for too long, or never done; `stuck`: and
-    none of its threads ran; `idle`: and no lane had a call; `busy_s`: the CPU time that it used meanwhile; `slow`:
-    it may only have been slow, so the hang proves nothing. `deadlock`: a hang that repeats and that slowness does
-    not explain. `late`: a hang in real time, in which tasks or operations became later than promised. `raced`: ended
-    a call with an error that only some order of threads causes. `raises`: ended a call with an error, also without
-    any other task or operation. `endless`: a hang in which it works, also with few tasks or operations. `died`:
-    ended before it was done. `rubbish`: wrote a line that the protocol does not allow. `flood`: wrote too much.
-    `closed-input`, `closed-output`: closed its input or output, and did not exit. `answered-twice`, `wrong-id`:
-    answered a call again, or named a call, task or operation that does not exist. `wrong-version`: speaks another
-    version of the protocol. `refused`: ended a call with an error that ends the run. `unfinished`: no misbehavior; a
-    limit of ours cut the plan short, and the trace is complete; or the process that drove it was killed.
+    `unavailable`: cannot be started here (no Java, no jar). `hang`: silent for too long, or never done; `stuck`: no
+    thread of it ran; `idle`: no lane had a call; `busy_s`: the CPU time that it used meanwhile; `slow`: it may only
+    have been slow, so the hang proves nothing. `deadlock`: a hang that repeats and that slowness does not explain.
+    `late`: a hang in real time, in which tasks or operations became later than promised. `raced`: ended a call with an
+    error that only some order of threads causes. `raises`: ended a call with an error, also without any other task or
+    operation. `endless`: a hang in which it works, also with few tasks or operations. `died`: ended before it was done.
+    `rubbish`: wrote a line that the protocol does not allow. `flood`: wrote too much. `closed-input`, `closed-output`:
+    closed its input or output, and did not exit. `answered-twice`, `wrong-id`: answered a call again, or named a call,
+    task or operation that does not exist. `wrong-version`: speaks another version of the protocol. `refused`: ended a
+    call with an error that ends the run. `unfinished`: no misbehavior. A limit of ours cut the plan short, and the
+    trace is complete; or the process that drove it was killed.
     """
 
     subject: str
@@ -72,10 +72,10 @@ class SubjectFailed(Exception):
 
 
 class Adds(Protocol):
-    """A timer, as every adapter has it."""
+    """A timer with the method that every adapter needs."""
 
     def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        """Let `task` run `delay_ns` from now; what comes back is for `cancel`."""
+        """Run `task` after `delay_ns`. Returns a handle for `cancel`."""
 
 
 @runtime_checkable
@@ -83,20 +83,20 @@ class Cancels(Protocol):
     """A timer whose tasks can be cancelled."""
 
     def cancel(self, handle: object) -> bool | None:
-        """True: it will not run. False: too late. None: the timer does not say."""
+        """True: the task will not run. False: too late. None: the timer does not report which."""
 
 
 class Subject(Protocol):
     """A timer with one configuration.
 
-    `run` carries out the plan in real time, writes the trace to `out_path` (its suffix chooses the form) and returns
-    that path. A refusal by the timer itself (an exception) is an event with `err`, no failure. Raises SubjectFailed,
-    with a trace that has no end record where anything was recorded; so does a KeyboardInterrupt leave one.
+    `run` executes the plan in real time, writes the trace to `out_path` (its suffix decides the format) and returns
+    that path. A refusal by the timer (an exception) is an event with `err`, not a failure. Raises SubjectFailed; if
+    anything was recorded, its trace has no end record. A KeyboardInterrupt leaves such a trace, too.
     """
 
     @property
     def name(self) -> str:
-        """Unique among the registry's configurations, fit for a file name: `netty-tick10-wheel8`."""
+        """Unique in the registry, and usable as a file name: `netty-tick10-wheel8`."""
 
     @property
     def version(self) -> str:
@@ -104,15 +104,15 @@ class Subject(Protocol):
 
     @property
     def profile(self) -> str:
-        """The promises it is held to."""
+        """The name of its profile: the promises by which it is judged."""
 
     @property
     def threads(self) -> int:
-        """How many threads may call it at once."""
+        """The number of threads that may call it at once."""
 
     @property
     def tick_ns(self) -> int:
         """Its granularity, for delays at its boundaries."""
 
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
-        """Carry out the plan and record it."""
+        """Execute the plan and record it."""

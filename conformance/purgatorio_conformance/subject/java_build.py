@@ -28,28 +28,28 @@ _NEEDS: Final[Mapping[str, str]] = {
     "JettyScheduler.java": "spark-core",
     "VertxTimer.java": "vertx-core",
 }
-"""The library without which a source of ours cannot be compiled; netty is always there."""
+"""The library that a source of ours needs for compilation; netty is always there."""
 
 _COMPILED_AGAINST: Final = ("spark-core", "vertx-core", "netty-transport")
 
 
 @dataclass(frozen=True)
 class Jars:
-    """The jars that are used, out of PySpark's package; `caffeine` is Debian's, if it is installed."""
+    """The jars of PySpark's package that are used; `caffeine` is Debian's, if it is installed."""
 
     netty_common: Path
     janino: Path
     commons_compiler: Path
     libraries: Mapping[str, Path] = field(default_factory=dict)
-    """What some adapters need, by the name without the version: `vertx-core`."""
+    """The libraries that some adapters need, by the name without the version: `vertx-core`."""
 
     @property
     def compile_path(self) -> list[Path]:
-        """What our sources are compiled against."""
+        """The jars that our sources are compiled against."""
         return [self.netty_common, *self.libraries.values()]
 
     def library(self, name: str) -> Path:
-        """The jar of this name, out of the same folder. Raises SubjectFailed, kind `unavailable`."""
+        """The jar of this name, from the same folder. Raises SubjectFailed, kind `unavailable`."""
         return self.libraries.get(name) or _only(self.netty_common.parent, name)
 
 
@@ -75,7 +75,7 @@ def debian_jar(name: str) -> Path | None:
 
 
 def installed_jar(subject: str, name: str, package: str) -> Path:
-    """The same, which `subject` needs. Raises SubjectFailed, kind `unavailable`."""
+    """The same jar, which `subject` needs. Raises SubjectFailed, kind `unavailable`."""
     jar = debian_jar(name)
     if jar is None:
         why = f"Debian's package {package} is not installed; apt-get install {package}"
@@ -109,8 +109,8 @@ def kit_folder() -> Path:
 def compiled_classes(
     java: JavaHome, jars: Jars, cache: Path | None = None, more: Sequence[Path] = ()
 ) -> Path:
-    """The directory of the classes, and of `more` sources, compiled if need be; safe when several processes ask
-    at once.
+    """The directory of the classes, including those of `more` sources, compiled if necessary. Several processes may
+    call this at once.
 
     Raises SubjectFailed with the compiler's words, kind `unavailable`.
     """
@@ -122,7 +122,7 @@ def compiled_classes(
 
 
 def digest_of(first: str, sources: Iterable[Path]) -> str:
-    """What names a folder that is made of these sources, and of what `first` says."""
+    """A name for a folder that is made from these sources and the text `first`."""
     digest = hashlib.sha256(first.encode())
     for source in sources:
         digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
@@ -130,7 +130,7 @@ def digest_of(first: str, sources: Iterable[Path]) -> str:
 
 
 def built_once(name: str, build: Callable[[Path], None], cache: Path | None = None) -> Path:
-    """The folder of this name in the cache, `build` if it is not there; safe when several processes ask at once."""
+    """The folder of this name in the cache; `build` makes it if needed. Several processes may call this at once."""
     cache = user_cache_dir() if cache is None else cache
     target = cache / name
     if target.is_dir():
@@ -139,7 +139,7 @@ def built_once(name: str, build: Callable[[Path], None], cache: Path | None = No
     building = Path(tempfile.mkdtemp(dir=cache, prefix=f".{name}-"))
     try:
         build(building)
-        # A rename of a whole directory: it is there complete, or not at all. Losing a race is as good as winning.
+        # A rename makes the directory appear complete, or not at all. Losing the race is as good as winning it.
         try:
             building.rename(target)
         except OSError:

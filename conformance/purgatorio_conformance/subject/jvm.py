@@ -45,11 +45,11 @@ def _java(name: str) -> JavaHome:
 class JvmSubject:
     """One configuration of a timer in a JVM.
 
-    `adapter` is its class in `java/purgatorio/`, which is made with `options`; `libraries` finds the jars that it runs
-    with, the timer's own first, and `version_of` says what the name of that jar does not. `constants` go into the
-    header; with `wall_clock` the early bound grows by what somebody set the wall clock forward while the run lasted (0
-    in nearly every run). `counts`: it has a count of pending tasks.
-    `command` replaces the JVM by another program that speaks the same lines; the tests of misbehaviour use it.
+    `adapter` is its class in `java/purgatorio/`, which is created with `options`. `libraries` finds the jars that it
+    needs, the timer's own jar first. `version_of` returns the version if this jar's name does not contain it.
+    `constants` go into the header. With `wall_clock`, the early bound grows by any forward change of the wall clock
+    during the run (0 in nearly every run). `counts`: it has a count of pending tasks. `command` replaces the JVM by
+    another program that speaks the same lines, for tests of misbehavior.
     """
 
     name: str
@@ -76,7 +76,7 @@ class JvmSubject:
         if self.version_of is not None:
             return self.version_of()
         libraries = self.libraries(pyspark_jars())
-        # `4.2.13.Final` of `netty-common-4.2.13.Final.jar`.
+        # `4.2.13.Final` from `netty-common-4.2.13.Final.jar`.
         return re.sub(r"^\D*-", "", libraries[0].stem) if libraries else _java("JVM").version
 
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
@@ -103,17 +103,17 @@ class JvmSubject:
         libraries = self.libraries(jars)
         with _build_lock:
             classes = compiled_classes(java, jars)
-        # The first compiler only and the simplest collector: the driver starts in a third of the time.
+        # Only the first compiler and the simplest collector: the driver then starts in a third of the time.
         options = ("-Xms64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
         path = ":".join(str(entry) for entry in (classes, *libraries))
         return (str(java.java), *options, "-cp", path, "purgatorio.Driver")
 
     def limits_of(self, plan: Plan) -> ChildLimits:
-        """How long its child may take for a plan, be silent, and how much it may say."""
+        """The limits of its child for a plan: total time, silence, and lines."""
         if self.limits is not None:
             return self.limits
-        # A gauge every 5 ms next to the plan's own events; the driver gives up by itself, long before this. Until then
-        # it waits for what is lost, in silence where the timer has no size.
+        # In addition to the plan's events, there is a gauge every 5 ms. The driver gives up long before this limit.
+        # Until then it waits for lost tasks, silently if the timer has no size.
         seconds = 30.0 + give_up_ns(plan, self.tick_ns) / 1e9
         lines = 100 * len(plan.steps) + int(2_000 * seconds)
         return ChildLimits(silence_s=seconds, total_s=seconds, lines=lines)
@@ -168,18 +168,18 @@ class JvmSubject:
         if not self.wall_clock or self.constants.early_ns is None:
             return self.constants
         if not heard.done:
-            # Nobody knows whether the wall clock was set: nothing is promised about earliness then.
+            # It is unknown whether the wall clock was set, so no early bound is promised.
             return replace(self.constants, early_ns=None)
         return replace(self.constants, early_ns=self.constants.early_ns + heard.done["wall_shift_ns"])
 
 
 def give_up_ns(plan: Plan, tick_ns: int) -> int:
-    """When a timer that has not fired by then is lost certainly: well after the declared lateness."""
+    """The time by which a task that has not fired is certainly lost: well after the declared lateness."""
     return plan.end_ns + 8 * tick_ns + 2 * LATE_SLACK_NS
 
 
 _NAP_NS: Final = 5_000_000
-"""How long the control of the driver sleeps at a time."""
+"""How long the Java driver's control thread sleeps at a time."""
 
 
 class _Heard:
@@ -192,7 +192,7 @@ class _Heard:
         self.next_report = 0
 
     def take(self, line: bytes) -> str | None:
-        """Account for one line; the answer is what is wrong with it, if anything."""
+        """Record one line. Returns the problem with it, or None."""
         try:
             fields: object = orjson.loads(line)
         except json.JSONDecodeError as bad:

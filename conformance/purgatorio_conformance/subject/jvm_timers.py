@@ -43,7 +43,7 @@ _VERTX_NEEDS: Final = (
 
 
 def jdk_executor(pool: int) -> JvmSubject:
-    """The JDK's `ScheduledThreadPoolExecutor` with so many threads."""
+    """The JDK's `ScheduledThreadPoolExecutor` with `pool` threads."""
     return JvmSubject(
         name=f"jdk-executor-threads{pool}",
         adapter="JdkExecutor",
@@ -56,7 +56,7 @@ def jdk_executor(pool: int) -> JvmSubject:
 
 
 def jdk_timer() -> JvmSubject:
-    """`java.util.Timer`, asked in its own unit, the millisecond."""
+    """`java.util.Timer`, with delays in its own unit, the millisecond."""
     return JvmSubject(
         name="jdk-timer",
         adapter="JdkTimer",
@@ -103,7 +103,7 @@ def jetty_scheduler(*, on_jdk_timer: bool) -> JvmSubject:
 
 
 def caffeine_expiry() -> JvmSubject:
-    """Caffeine's `TimerWheel` by `expireAfter`, as Debian packages it, with delays over several of its buckets."""
+    """Caffeine's `TimerWheel` with `expireAfter`, as Debian packages it, with delays over several buckets."""
     return JvmSubject(
         name="caffeine",
         adapter="CaffeineExpiry",
@@ -117,7 +117,7 @@ def caffeine_expiry() -> JvmSubject:
 
 
 def _jetty_version() -> str:
-    """Of the Jetty that Spark shades into its own jar: what the jar says itself."""
+    """The version of the Jetty that Spark shades into its own jar, as the jar declares it."""
     about = "META-INF/maven/org.eclipse.jetty/jetty-util/pom.properties"
     try:
         with zipfile.ZipFile(pyspark_jars().library("spark-core")) as jar:
@@ -139,7 +139,7 @@ def netty_wheel(
 ) -> JvmSubject:
     """The wheel of PySpark's netty. `max_pending` above 0 makes netty refuse adds beyond it (recorded as `err`).
 
-    `dense`: all timers within a few ticks, so that cancels fall into the moment in which a bucket is emptied.
+    `dense`: all timers are within a few ticks, so that cancels come while a bucket is emptied.
     """
     limited = f"-max{max_pending}" if max_pending else ""
     return JvmSubject(
@@ -161,7 +161,7 @@ def netty_wheel(
 
 
 def debian_netty_wheel(tick_ns: int, wheel_size: int, *, dense: bool = False) -> JvmSubject:
-    """The wheel of Debian's `libnetty-java`; running it raises SubjectFailed, kind `unavailable`, where it is not."""
+    """The wheel of Debian's `libnetty-java`. `run` raises SubjectFailed, kind `unavailable`, if it is not installed."""
     return replace(
         netty_wheel(tick_ns, wheel_size, dense=dense),
         name=_wheel_name("debian-netty", tick_ns, wheel_size, dense),

@@ -22,12 +22,12 @@ NAP_S: Final = 0.005
 """How long the control sleeps at a time."""
 
 MAX_NAPS: Final = 20_000
-"""Naps that are kept, a minute and a half of them; of later ones only the longest counts."""
+"""The most naps that are kept, a minute and a half of them. Of later naps, only the longest counts."""
 
 
 def control_params(oversleeps_ns: Sequence[int], worst_ns: int, nap_ns: int) -> dict[str, object]:
-    """The two fields of `params`; of no nap the first alone. `worst_ns` is that of all naps, also of those that were
-    not kept. A JVM may have read it one nap before the others."""
+    """The two fields of `params`; without naps, only the first. `worst_ns` is the worst of all naps, including those
+    that were not kept. A JVM may have read it one nap before the others."""
     found = lateness_of("control", np.array(oversleeps_ns, np.int64))
     params: dict[str, object] = {"control_worst_oversleep_ns": max([worst_ns, *oversleeps_ns])}
     if found is not None:
@@ -39,7 +39,7 @@ def control_params(oversleeps_ns: Sequence[int], worst_ns: int, nap_ns: int) -> 
 
 
 class Oversleep(threading.Thread):
-    """A thread that only sleeps, and measures how much too long."""
+    """A thread that only sleeps, and measures how late it wakes."""
 
     def __init__(self) -> None:
         super().__init__(name="oversleep", daemon=True)
@@ -59,7 +59,7 @@ class Oversleep(threading.Thread):
                 self._oversleeps_ns.append(over_ns)
 
     def stop(self) -> dict[str, object]:
-        """End it; what it saw, as fields of `params`."""
+        """Stop the thread. Returns its measurements, as fields of `params`."""
         self._stopped.set()
         self.join(timeout=10)
         return control_params(list(self._oversleeps_ns), self._worst_ns, int(NAP_S * 1e9))

@@ -14,16 +14,16 @@ from typing import Final, NamedTuple
 MS: Final = 1_000_000
 MAX_DELAY_NS: Final = (1 << 63) - 1
 HUGE_NS: Final = 24 * 3600 * 1_000 * MS
-"""A delay from here on is never waited for: the plan cancels it."""
+"""A plan never waits for a delay of this length or more: it cancels the task."""
 
 _HUGE_DELAYS_NS: Final = (HUGE_NS, 1 << 53, 1 << 62, MAX_DELAY_NS - 1, MAX_DELAY_NS)
 _NEGATIVE_DELAYS_NS: Final = (-1, -1 * MS, -10_000 * MS, -MAX_DELAY_NS, -MAX_DELAY_NS - 1)
 
 
 class Step(NamedTuple):
-    """One call: at `at_ns` after the start, `thread` adds timer `slot` (delay given) or cancels it (delay None).
+    """One call: at `at_ns` after the start, `thread` adds timer `slot` (with a delay) or cancels it (delay None).
 
-    A tuple, since a plan has them by the hundred thousand, and is fitted more than once.
+    A tuple, because a plan has hundreds of thousands of steps, and is fitted more than once.
     """
 
     at_ns: int
@@ -54,10 +54,10 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class PlanShape:
-    """The delays that a timer accepts: whole `unit_ns` within `least_ns..most_ns`.
+    """The delays that a timer accepts: multiples of `unit_ns` within `least_ns..most_ns`.
 
-    `cancels`: it has a cancel; without one no huge delays are added, because they could not be cancelled. `span_ns`,
-    `longest_ns`: as in `make_plan`, for timers that count in seconds. `most_timers`: no plan has more.
+    `cancels`: it has a cancel. Without a cancel, no huge delays are added, because they could not be cancelled.
+    `span_ns`, `longest_ns`: as in `make_plan`, for timers that count in seconds. `most_timers`: the limit of a plan.
     """
 
     unit_ns: int = 1
@@ -74,12 +74,12 @@ class PlanShape:
         return self.fit(make_plan(seed, count, threads, tick_ns, self.span_ns, self.longest_ns))
 
     def fit(self, plan: Plan) -> Plan:
-        """The plan with every delay brought into the range and rounded up to the unit; what cannot be done left out.
+        """The plan with every delay limited to the range and rounded up to the unit, without impossible calls.
 
-        A trace says what was asked of the timer, never what was rounded away on the way to it.
+        A trace contains the call that the timer received, never the delay before rounding.
         """
         steps = tuple(self._step(step) for step in plan.steps if self._possible(step))
-        # A huge delay is cancelled, and never waited for, also where the range makes an hour of it.
+        # A huge delay is cancelled and never waited for, even if the range shortens it to an hour.
         most_ns = self.most_ns // self.unit_ns * self.unit_ns
         never_ns = min(HUGE_NS, most_ns) if most_ns > self.longest_ns else HUGE_NS
         ends = (step.at_ns + (step.delay_ns or 0) for step in steps if (step.delay_ns or 0) < never_ns)
@@ -102,8 +102,8 @@ def make_plan(
 ) -> Plan:
     """The plan of this seed: `timers` adds within `span_ns`, delays up to `longest_ns` or never, about 30 % cancelled.
 
-    The same arguments give the same plan. `tick_ns` places the delays at boundaries. Raises ValueError where nothing
-    could be planned.
+    The same arguments give the same plan. `tick_ns` places delays at boundaries. Raises ValueError if an argument is
+    below 1.
     """
     if min(timers, threads, tick_ns, span_ns, longest_ns) < 1:
         raise ValueError("timers, threads, tick_ns, span_ns and longest_ns must be at least 1")
@@ -117,7 +117,7 @@ def make_plan(
         adder = rng.randrange(threads)
         steps.append(Step(at_ns, adder, slot, delay_ns))
         if delay_ns >= HUGE_NS:
-            # By the thread that added it: only there is the add sure to come first.
+            # The adding thread cancels it: only there is the add certain to come first.
             steps.append(Step(at_ns + rng.randrange(longest_ns), adder, slot, None))
             continue
         end_ns = max(end_ns, at_ns + delay_ns)

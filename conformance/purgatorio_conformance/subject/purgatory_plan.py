@@ -12,17 +12,17 @@ from typing import Final, Literal
 from purgatorio_conformance.subject.plan import MS, Plan, Step
 
 What = Literal["register", "event", "force", "cancel_key"]
-"""What is done for an operation."""
+"""The action for an operation."""
 
 _KEYS_LEAST: Final = 24
 _OPERATIONS_A_KEY: Final = 100
-"""Of a long plan. A check tries all that wait under its key: with the few keys of a short plan, what is tried would
-grow as the square of the plan."""
+"""In a long plan. A check tries all operations that wait under its key. With the few keys of a short plan, the number
+of tries would grow as the square of the plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedOperation:
-    """An operation to come: unique keys, and the delay of its timer."""
+    """A planned operation: unique keys, and the delay of its timer."""
 
     id: str
     keys: tuple[str, ...]
@@ -31,9 +31,9 @@ class PlannedOperation:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """What one thread does at one moment for one operation.
+    """The action of one thread at one moment for one operation.
 
-    `event`: make it ready, then check `key`. `cancel_key`: give back what is watched under `key`.
+    `event`: make it ready, then check `key`. `cancel_key`: call `cancel_for_key` with `key`.
     """
 
     at_ns: int
@@ -44,9 +44,9 @@ class Act:
 
 
 def purgatory_plan(plan: Plan, name: str) -> tuple[list[PlannedOperation], list[Act]]:
-    """The operations by the slots of the plan, and all acts in the order of their times.
+    """The operations by the slots of the plan, and all actions in the order of their times.
 
-    The same arguments give the same; `name` tells subjects apart that share a plan.
+    The same arguments give the same result. `name` gives subjects with the same plan different actions.
     """
     rng = random.Random(f"{name}/{plan.seed}")
     adds = (step for step in plan.steps if step.delay_ns is not None)

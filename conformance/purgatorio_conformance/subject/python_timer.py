@@ -24,24 +24,24 @@ from purgatorio_spec.trace.recorder import Recorder, around
 from purgatorio_spec.trace.trace_file import run_of_file, write_run
 
 _STUCK_S: Final = 4.0
-"""How much longer still a call may take."""
+"""How many more seconds a call may take."""
 
 
 class PythonTimer(Adds, Cancels, Protocol):
-    """What a timer must offer. What `add` raises is recorded and survived."""
+    """The methods of a timer. If `add` raises, the exception is recorded, and the run continues."""
 
     def stop(self) -> None:
-        """Nothing is expected any more."""
+        """End the timer: no task is expected to run any more."""
 
 
 @dataclass(frozen=True)
 class PythonSubject:
     """One configuration of a Python timer.
 
-    `make` is called at the start of a run, and raises SubjectFailed, kind `unavailable`, where the timer is not
-    installed. `constants` gives what the header declares for a plan. A task that has not fired `patience_s` after the
-    last deadline is lost certainly. `on_loop`: it belongs to an asyncio event loop, so it is made, called and stopped
-    on that loop, in one thread (`threads` is 1 then).
+    `make` is called at the start of a run. It raises SubjectFailed, kind `unavailable`, if the timer is not installed.
+    `constants` returns the constants of the header for a plan. If a task has not fired `patience_s` after the last
+    deadline, it is certainly lost. `on_loop`: the timer belongs to an asyncio event loop. It is made, called and
+    stopped on that loop, in one thread (`threads` is 1 then).
     """
 
     name: str
@@ -58,11 +58,11 @@ class PythonSubject:
 
     @property
     def version(self) -> str:
-        """As its makers call it. Raises SubjectFailed, kind `unavailable`, where it is not there."""
+        """The version as its makers name it. Raises SubjectFailed, kind `unavailable`, if it is not installed."""
         return self.version_of()
 
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
-        # So that a timer which is not installed is told here, by its reason.
+        # If the timer is not installed, this raises the reason before the run begins.
         _ = self.version
         plan = self.shape.fit(plan)
         return _Run(self, plan, progress).carry_out(out_path)
@@ -110,7 +110,7 @@ class _Run:
         return trace
 
     def _workers(self) -> list[threading.Thread]:
-        """Who calls it: the threads of the plan, or the one of an event loop."""
+        """The callers: the threads of the plan, or the thread of an event loop."""
 
         def worker(name: str, work: Callable[[], None]) -> threading.Thread:
             return threading.Thread(target=self._guarded, args=(work,), name=name, daemon=True)
@@ -126,7 +126,7 @@ class _Run:
             self._failures.append(error)
 
     def _wait(self, workers: list[threading.Thread]) -> str | None:
-        """Until all has been called and has fired or was cancelled, or cannot any more; else what went wrong."""
+        """Wait until all calls are made and no task is open, or time is up. Returns an error, if any."""
         give_up_ns = self._give_up_ns
         while time.monotonic_ns() < give_up_ns or any(worker.is_alive() for worker in workers):
             if self._failures:
@@ -147,12 +147,12 @@ class _Run:
             self._take(step)
 
     async def _on_loop(self) -> None:
-        """Each call at its time, on the loop's thread; it runs until no task is open, because the tasks need the
-        loop."""
+        """Make each call at its time, on the loop's thread. The loop runs until no task is open, because tasks need
+        it."""
         self._timer = self._subject.make()
         for number, step in enumerate(self._plan.steps):
             left_ns = self._start_ns + step.at_ns - time.monotonic_ns()
-            # Steps that are due together are taken together, but never so many that the loop cannot call back.
+            # Steps with the same time are taken together, but the loop must be able to run callbacks in between.
             if left_ns > 0 or number % 16 == 0:
                 await asyncio.sleep(max(0, left_ns) / 1e9)
             self._take(step)
@@ -170,7 +170,7 @@ class _Run:
         log = self._recorder.log()
         with self._lock:
             self._open.add(step.slot)
-        # Before the call is recorded: the deadline is the earliest that the subject can mean.
+        # Read before the call is recorded: the deadline is the earliest that the subject can use.
         now_ns = time.monotonic_ns()
         c = log.call("timer_add", step.id, delay_ns=delay_ns)
         try:
@@ -185,7 +185,7 @@ class _Run:
     def _cancel(self, step: Step) -> None:
         handle = self._handles.get(step.slot)
         if handle is None:
-            # The thread that adds it is late, or the add was refused: there is nothing to cancel.
+            # Its add is late or was refused, so there is nothing to cancel.
             return
         cancel = partial(self._timer.cancel, handle)
         won = around(self._recorder.log(), "timer_cancel", step.id, cancel, _as_out)

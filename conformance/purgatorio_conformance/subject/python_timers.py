@@ -43,7 +43,7 @@ def sched_scheduler() -> PythonSubject:
 
 
 def threading_timer() -> PythonSubject:
-    """`threading.Timer`, a thread a task; so a plan has no more than a thousand."""
+    """`threading.Timer`, one thread for each task. So a plan has no more than a thousand."""
     return PythonSubject(
         name="threading-timer",
         implementation="threading.Timer",
@@ -57,12 +57,12 @@ def threading_timer() -> PythonSubject:
 
 
 def _float_seconds(plan: Plan) -> TimerConstants:
-    """Never early, but for a time that is held as a float of seconds."""
+    """Never early, except for the rounding of a time that is stored as a float of seconds."""
     return TimerConstants(early_ns=early_bound_ns(plan.end_ns))
 
 
 class _Sched:
-    """A scheduler needs somebody to run it: a thread, which an add wakes, since an earlier event may have come."""
+    """Runs the scheduler on a thread. An add wakes the thread, because its event may be the next one."""
 
     def __init__(self) -> None:
         self._woken = threading.Event()
@@ -88,7 +88,7 @@ class _Sched:
         return event
 
     def cancel(self, handle: object) -> bool:
-        """It raises ValueError where the event is not in the queue any more: that is its way to say no."""
+        """Returns False if the event is no longer in the queue: the scheduler then raises ValueError."""
         try:
             self._scheduler.cancel(cast(sched.Event, handle))
         except ValueError:
@@ -111,7 +111,7 @@ class _Threads:
         return timer
 
     def cancel(self, handle: object) -> None:
-        """It does not say whether it won."""
+        """The timer does not report whether the cancel won."""
         cast(threading.Timer, handle).cancel()
 
     def stop(self) -> None:
@@ -119,7 +119,7 @@ class _Threads:
 
 
 def early_bound_ns(longest_ns: int) -> int:
-    """How early asyncio may call: its clock's resolution, and five roundings of times up to now + `longest_ns`."""
+    """How early asyncio may call: the resolution of its clock, and five roundings of times up to now + `longest_ns`."""
     resolution_s = time.get_clock_info("monotonic").resolution
     return math.ceil((resolution_s + 2.5 * math.ulp(time.monotonic() + longest_ns / 1e9)) * 1e9)
 

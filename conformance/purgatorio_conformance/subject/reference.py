@@ -41,7 +41,7 @@ from purgatorio_stress.recorded import (
 )
 
 PURGE_INTERVAL: Final = 100
-"""Small enough that a run of some hundred operations purges several times."""
+"""Small enough for several purges in a run of some hundred operations."""
 
 _REAPER_PERIOD_S: Final = 0.2
 _NAP_S: Final = 0.005
@@ -52,9 +52,9 @@ _GAUGE_EVERY_S: Final = 0.1
 
 @dataclass(frozen=True)
 class ReferenceSubject:
-    """One configuration: a dialect (the name of its profile), a tick in milliseconds, a number of buckets.
+    """One configuration: a dialect (the name of its profile), a tick in milliseconds, and a number of buckets.
 
-    `intrusive`: over the wheel for use, in the build that is imported, instead of Kafka's classes.
+    `intrusive`: uses `IntrusiveTimer`, in the imported build, instead of Kafka's classes.
     """
 
     profile: str
@@ -71,7 +71,7 @@ class ReferenceSubject:
 
     @property
     def version(self) -> str:
-        """The version of the distribution, or `source` where it is not installed."""
+        """The version of the distribution, or `source` if it is not installed."""
         try:
             return version("purgatorio")
         except PackageNotFoundError:
@@ -128,7 +128,7 @@ class ReferenceSubject:
 
 
 def reference_subjects() -> list[ReferenceSubject]:
-    """Both dialects, tick 1 and 10, wheels of 2, 3 and 20 buckets; the wheel for use with 256 and with 2."""
+    """Both dialects, ticks 1 and 10, wheels of 2, 3 and 20 buckets; `IntrusiveTimer` with 256 and with 2."""
     faithful = [
         ReferenceSubject(profile, tick_ms, wheel_size)
         for profile in DIALECTS
@@ -169,7 +169,7 @@ class _Run:
         )
 
     def carry_out(self) -> bool:
-        """Run to rest; False where a worker never comes back. What a worker raised is in `failures`."""
+        """Run until nothing is pending. False if a worker never returns. `failures` has the exceptions of workers."""
         start_ns = time.monotonic_ns()
         workers = [
             threading.Thread(target=self._work, args=(number, start_ns), name=f"worker-{number}", daemon=True)
@@ -194,9 +194,9 @@ class _Run:
         time.sleep(_GAUGE_EVERY_S)
 
     def _come_to_rest(self, give_up_s: float) -> bool:
-        """Wait until all is completed and the executor idle, then for two turns of the reaper, so that it purges."""
+        """Wait until all operations are completed, the executor is idle, and the reaper had two periods to purge."""
         for operation in self._given_back:
-            # A cancel by key that fell between watching and arming has left a timer behind; no thread waits for it.
+            # A `cancel_for_key` between watching and arming leaves a timer task behind, which no thread waits for.
             operation.cancel()
         given_back = {operation.id for operation in self._given_back}
         left = [operation for operation in self._operations.values() if operation.id not in given_back]

@@ -29,22 +29,22 @@ CLAUSE_NEEDS: Final[Mapping[Kind, Mapping[str, str]]] = {
     },
     "subject": {},
 }  # fmt: skip
-"""The lack that leaves a clause nothing to judge."""
+"""For each clause, the lack that leaves nothing to judge."""
 
 _UNSHORTENED: Final = 1_000_000
-"""Calls of a program that is not told call by call, so that every other of the same cause is shown in its place."""
+"""The length of a program that is not listed call by call. Any other program with the same cause is shown first."""
 
 
 @dataclass
 class Subject:
-    """A subject under one promise, and its runs so far: each program is carried out once, whatever asks for it."""
+    """A subject under one promise, and its runs so far. Each program is executed only once."""
 
     promise: Promise
     carry_out: Callable[[Program], Judged]
     runs: dict[Program, Judged] = field(default_factory=dict)
 
     def run(self, program: Program) -> Judged:
-        """Carried out, recorded and judged, once."""
+        """Execute, record and judge the program once."""
         if program not in self.runs:
             self.runs[program] = self.carry_out(program)
         return self.runs[program]
@@ -59,7 +59,7 @@ def purgatory_subject(promise: Promise, factory: PurgatoryFactory) -> Subject:
 
 
 def driven_subject(promise: Promise, under: CommandSubject) -> Subject:
-    """What is driven in virtual time."""
+    """A subject that is driven in virtual time."""
 
     def carry_out(program: Program) -> Judged:
         assert isinstance(program, LongRun), "plans are for real time"
@@ -69,7 +69,7 @@ def driven_subject(promise: Promise, under: CommandSubject) -> Subject:
 
 
 def real_time_subject(promise: Promise, factory: SubjectFactory, folder: Path) -> Subject:
-    """A subject with a clock of its own; its traces go to `folder`."""
+    """A subject with its own clock. Its traces go to `folder`."""
 
     def carry_out(program: Program) -> Judged:
         assert isinstance(program, PlanProgram), "subjects get plans"
@@ -80,7 +80,7 @@ def real_time_subject(promise: Promise, factory: SubjectFactory, folder: Path) -
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`text` says why, for people: a reason, or the whole counterexample. `judged` is the run that shows it."""
+    """The result of a case. `text`: a reason, or the whole counterexample. `judged`: the run that shows it."""
 
     verdict: Verdict
     occasions: int
@@ -90,7 +90,7 @@ class Outcome:
 
     @property
     def breaks(self) -> tuple[str, ...]:
-        """The clauses that the run breaks; of one that cannot be judged, what kept it from that."""
+        """The clauses that the run breaks; if the run cannot be judged, the reason."""
         if self.judged is None or self.verdict is not Verdict.VIOLATED:
             return (": ".join(self.text.split(": ")[1:3]),)
         found = self.judged.result.clauses.items()
@@ -108,11 +108,11 @@ class Outcome:
 
     @property
     def length(self) -> int:
-        """The length of the program: its calls; what could not be made short is longer than any."""
+        """The number of calls. A program that could not be minimized is longer than any other."""
         return len(self.steps) if self.short else _UNSHORTENED
 
     def shown(self, clause: str, file: Path, again: str) -> str:
-        """The failure: clause, shortest prefix, allowed and seen, how to repeat it. Writes the trace to `file`."""
+        """The failure: clause, shortest prefix, allowed and seen, and how to repeat it. Writes the trace to `file`."""
         if self.judged is None or self.program is None:
             return self.text
         self.judged.write(file)
@@ -124,7 +124,7 @@ class Outcome:
 
 
 def _folded(word: str, parts: Iterable[str]) -> Iterator[str]:
-    """The calls of a program, as many on a line as fit; a long one is cut, with the number left out."""
+    """The calls of a program, as many on a line as fit. A long program is cut, with the number of calls left out."""
     line, held = f"{word:<9}", 0
     steps = list(parts)
     for number, step in enumerate(steps):
@@ -140,14 +140,14 @@ def _folded(word: str, parts: Iterable[str]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Case:
-    """`id` is fit for a test's name."""
+    """One case. `id` is usable as the name of a test."""
 
     kind: Kind
     promise: Promise
     scenario: Scenario
     clause: str
     part: str = ""
-    """Of a program that has several."""
+    """The part of the subject, if it is a program with several parts."""
 
     @property
     def id(self) -> str:
@@ -156,12 +156,12 @@ class Case:
 
     @property
     def expected(self) -> str | None:
-        """Why it is expected to fail, if it is."""
+        """Why it is expected to fail, or None."""
         listed = self.promise.expected_failures
         return listed.get(f"{self.clause}/{self.scenario.name}", listed.get(self.clause))
 
     def judge(self, subject: Subject) -> Outcome:
-        """Carry out the scenario and ask the clause."""
+        """Execute the scenario and judge it by the clause."""
         lack = CLAUSE_NEEDS[self.kind].get(self.clause, "")
         if lack in self.promise.lacks:
             return Outcome(Verdict.SKIPPED, 0, f"the subject lacks {lack}: {self.promise.lacks[lack]}")
@@ -171,7 +171,7 @@ class Case:
         return self._sum([(program, subject.run(program)) for program in self.scenario.programs])
 
     def _sum(self, runs: list[tuple[Program, Judged]]) -> Outcome:
-        """The first violation; else the first run that broke off; else what all of them came to."""
+        """The first violation; otherwise the first run that broke off; otherwise the result of all runs together."""
         occasions = 0
         reasons: dict[Verdict, str] = {}
         for program, judged in runs:
@@ -212,9 +212,9 @@ class Case:
 
 
 def cases(kind: Kind, promise: Promise, part: str = "") -> list[Case]:
-    """Every clause that the profile could promise in every scenario that lets it fail; in the same order always."""
+    """Every clause that the profile could promise, in every scenario that lets it fail, in a fixed order."""
     of: Part = "timer" if kind == "timer" else "purgatory"
-    # The threads of a program are stopped by `purgatorio verify`.
+    # `purgatorio verify` pauses the threads of a program; the suite does not.
     scenarios = [one for one in scenarios_of(of, promise) if not (part and one.threads)]
     return [
         Case(kind, promise, scenario, clause, part)
@@ -225,6 +225,6 @@ def cases(kind: Kind, promise: Promise, part: str = "") -> list[Case]:
 
 
 def plan_cases(promise: Promise, seeds: tuple[int, ...], timers: int) -> list[Case]:
-    """The clauses of the profile, over a run in real time for each seed."""
+    """The clauses of the profile, for one run in real time for each seed."""
     scenario = plan_scenario(promise, seeds, timers)
     return [Case("subject", promise, scenario, clause) for clause in scenario.clauses]

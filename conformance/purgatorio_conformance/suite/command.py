@@ -15,7 +15,7 @@ from purgatorio_conformance.suite.contract import CAPABILITIES, OFFERS, Promise
 
 
 def command_promise(description: Description) -> Promise:
-    """What a program promises by its description. ValueError where it has no profile that is known."""
+    """The promise of a program, from its description. Raises ValueError if the profile is missing or unknown."""
     tick_ns = description.tick_ns or max(MS, description.unit_ns)
     lacks = {
         lack: f"it does not declare the capability {name}"

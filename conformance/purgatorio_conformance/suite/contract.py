@@ -35,7 +35,7 @@ LACKS: Final[Mapping[str, str]] = {
     "other-keys": "purgatories: a returned operation waits under none of its other keys",
     "gauges": "purgatories: the number of waiting operations is not known",
 }
-"""What a subject may lack. The reason is the subject's own."""
+"""The lacks that a subject may declare. The subject gives the reason."""
 
 CAPABILITIES: Final[Mapping[str, str]] = {
     "cancel": "cancel",
@@ -45,7 +45,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "force": "force",
     "raising": "failing",
 }
-"""Lacks that are the want of a capability in the words of the protocol."""
+"""For each lack, the capability of the protocol that is missing."""
 
 
 OFFERS: Final[Mapping[str, str]] = {
@@ -54,11 +54,11 @@ OFFERS: Final[Mapping[str, str]] = {
     "reset": "timers: `reset`",
     "period-first": "timers: the first run of a periodic task comes a period after it was added",
 }
-"""What a timer may offer besides tasks that run once: the method that it then must have, and how it is called."""
+"""The features that a timer may offer in addition to tasks that run once. The promise must offer them."""
 
 
 class BadPromise(ValueError):
-    """The promises are not ones that can be checked: an unknown profile, lack or clause, or a missing method."""
+    """The promise cannot be checked: an unknown profile, lack or clause, or a missing method."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Promise:
 
     @property
     def has_threads(self) -> bool:
-        """Whether calls come from several threads at once."""
+        """Whether several threads may call at once."""
         return "O1" in PROFILES[self.profile].clauses if self.threads is None else self.threads
 
     @property
@@ -122,18 +122,18 @@ class Promise:
 
 
 class TimerUnderTest(Adds, Protocol):
-    """A timer, its clock at 0. Needs `cancel` (`Cancels`) and `size` (`Counts`) too, or the lack."""
+    """A timer whose clock is at 0. It also needs `cancel` (`Cancels`) and `size` (`Counts`), or the lack."""
 
     def advance(self, by_ns: int) -> None:
-        """Let so much time pass, and run what is due by then, on the caller, before it returns."""
+        """Move the clock forward by `by_ns`. Run all due tasks on the calling thread before returning."""
 
 
 @runtime_checkable
 class Counts(Protocol):
-    """A timer that knows how many tasks wait."""
+    """A timer that counts its waiting tasks."""
 
     def size(self) -> int:
-        """How many tasks wait."""
+        """The number of waiting tasks."""
 
 
 @runtime_checkable
@@ -141,8 +141,8 @@ class RepeatsAtRate(Protocol):
     """A timer with tasks at a fixed rate."""
 
     def fixed_rate(self, first_ns: int, period_ns: int, task: Callable[[], None]) -> object:
-        """Let `task` run `first_ns` from now, and then at every period from that deadline on, until it is cancelled;
-        what comes back is for `cancel`."""
+        """Run `task` after `first_ns`, and then at every period from that deadline on, until it is cancelled. Returns a
+        handle for `cancel`."""
 
 
 @runtime_checkable
@@ -150,7 +150,7 @@ class RepeatsAfterDelay(Protocol):
     """A timer with tasks at a fixed delay."""
 
     def fixed_delay(self, first_ns: int, period_ns: int, task: Callable[[], None]) -> object:
-        """Let `task` run `first_ns` from now, and then a period after the end of each run, until it is cancelled."""
+        """Run `task` after `first_ns`, and then one period after the end of each run, until it is cancelled."""
 
 
 @runtime_checkable
@@ -158,35 +158,35 @@ class Resets(Protocol):
     """A timer whose deadlines can be moved."""
 
     def reset(self, handle: object, delay_ns: int) -> bool:
-        """Move the deadline to `delay_ns` from now. True: it will run then, and not before. False: it has ended."""
+        """Move the deadline to `delay_ns` from now. True: the task runs then, not earlier. False: it has ended."""
 
 
 class PurgatoryUnderTest(Protocol):
-    """A purgatory, its clock at 0, its operations made by itself around a `Probe`.
+    """A purgatory whose clock is at 0. It makes each of its operations around a `Probe`.
 
-    `advance` needs time-outs, `cancel_for_key` and `gauges` what they say: or the lack, and then they are not called.
+    Without time-outs (`advance`), `cancel_for_key` or `gauges`, it needs the lack; the suite then never calls them.
     """
 
     def register(self, probe: Probe) -> bool:
-        """Make an operation that calls `probe` (see there) and let it wait under `probe.keys` for `probe.delay_ns`;
-        what the purgatory answered: True iff this call completed it."""
+        """Make an operation that calls `probe` (see there), and register it under `probe.keys` with the time-out
+        `probe.delay_ns`. Returns True iff this call completed it."""
 
     def check(self, key: str) -> int:
-        """Something happened to `key`: how many operations this call completed."""
+        """Report an event for `key`. Returns the number of operations that this call completed."""
 
     def force(self, probe: Probe) -> bool:
-        """Complete the probe's operation: True iff this call did."""
+        """Complete the probe's operation. Returns True iff this call completed it."""
 
     def advance(self, by_ns: int) -> None:
-        """Let so much time pass; what has timed out by then expires, on the caller, before it returns; garbage is
-        purged if it must be."""
+        """Move the clock forward by `by_ns`. Expire all timed-out operations on the calling thread before returning.
+        Purge if a purge is due."""
 
     def cancel_for_key(self, key: str) -> Sequence[Probe]:
-        """Take what waits under `key` off it; the probes of those operations."""
+        """Remove all operations that wait under `key` from its list. Returns their probes."""
 
     def gauges(self) -> tuple[int, int] | tuple[int, int, int]:
-        """Entries in the watch lists, and operations whose time-out runs; where it is known, the keys that have a list
-        (P4)."""
+        """The number of entries in the watch lists, and of operations whose time-out runs; if known, also of keys that
+        have a list (P4)."""
 
 
 TimerFactory = Callable[[Promise], TimerUnderTest]

@@ -56,20 +56,20 @@ from purgatorio_spec.trace.columns import EVENT_SCHEMA
 _LIMITS: Final = ChildLimits(silence_s=10.0, lines=200_000)
 
 _DRAWN: Final = 300
-"""The number of random programs: a test takes some seconds more."""
+"""The number of random programs; they add some seconds to a test."""
 
 _CROSSED: Final = 40
 _STEPPED: Final = 12
-"""So many programs of two callers are played in all orders, and step by step."""
+"""The number of programs of two callers that are executed in all orders, and step by step."""
 
 _SCOPE: Final = 800
-"""So many programs of the scope are played at most, the smallest first."""
+"""The most programs of the scope that are executed, the smallest first."""
 
 _SHORTENS_S: Final = 20.0
-"""No script is tried any more after so long."""
+"""The time limit, in seconds, for minimizing a violation."""
 
 _OPERATIONS: Final = 500
-"""So many tasks or operations a plan has, or so many periodic tasks are added, about."""
+"""The approximate number of tasks or operations of a plan, or of periodic tasks."""
 
 _SEED: Final = 1
 
@@ -78,7 +78,7 @@ _OF_PLAY: Final = re.compile(r'"(p\d+-[^"]*)"')
 
 @dataclass(frozen=True, slots=True)
 class PlayedSession:
-    """The session of one execution, `>` to the subject; also in words."""
+    """The session of one execution, with `>` before lines to the subject."""
 
     name: str
     session: tuple[str, ...]
@@ -126,7 +126,7 @@ def _caller(call: Mapping[str, object], stands: Mapping[int, tuple[str, str]], t
 
 @dataclass(frozen=True)
 class AdapterSubject(CommandSubject):
-    """An adapter in this process. `makes`: a fresh subject for each start; `reenters`: a task may add and cancel."""
+    """An adapter in this process. `makes`: the subject for each start. `reenters`: a task may add and cancel."""
 
     makes: Callable[[Stage, int], Driven] = field(kw_only=True)
     reenters: bool = True
@@ -136,7 +136,7 @@ class AdapterSubject(CommandSubject):
         return self.label
 
     def peer(self) -> InProcess:
-        """Made again."""
+        """A peer with a new adapter."""
         return InProcess(self.description, self.makes)
 
     def player(self, limits: ChildLimits | None = None) -> ScriptPlayer:
@@ -201,8 +201,8 @@ def of_command(
 
 
 def play(program: LongRun, under: CommandSubject) -> Judged:
-    """Play all of it, and judge the trace."""
-    # Each clause has a test, also those that another broken promise would keep from being tried.
+    """Execute the long run, and judge the trace."""
+    # Each clause has its own test, so the run does not end at the first broken promise.
     effort = Effort(drawn=_DRAWN, scope=_SCOPE, crossed=_CROSSED, stepped=_STEPPED, ends=False)
     mode, ways = _MODES[program.name]
     subject = replace(under, mode=mode, ways=ways, limits=_LIMITS, effort=effort, account=Account())
@@ -218,10 +218,10 @@ def play(program: LongRun, under: CommandSubject) -> Judged:
         result = check_files([path]).runs[0]
         cut = failure is not None and failure.kind == "unfinished"
         ends = None if failure is None or cut else _failing(program, subject, path, failure)
-        # The folder of the second trace of a deadlock does not last.
+        # The second trace of a deadlock is in a temporary folder, so its name is left out.
         why = "" if failure is None or cut else re.sub(r"; its trace is [^;]+", "", str(failure))
         trace = b"" if subject.small else path.read_bytes()
-    # All but the verdicts would be megabytes; what is shown of a violation is a play of its own.
+    # Only the verdicts are kept: the rest has megabytes. A violation is shown by an execution of its own.
     whole = Judged(why, _kept_nowhere, result, EVENT_SCHEMA.empty_table())
     return replace(
         whole,
@@ -234,7 +234,7 @@ def play(program: LongRun, under: CommandSubject) -> Judged:
 def _failing(
     program: LongRun, subject: CommandSubject, path: Path, failure: SubjectFailed
 ) -> PlayedSession | None:
-    """What is asked of a subject that fails so: in the one order of threads, or by a shortest script."""
+    """The calls that make the subject fail in this way: the order of threads, or a shortest script."""
     order, account = subject.account.under_way, subject.account
     if subject.small:
         session: list[str] = []
@@ -252,13 +252,13 @@ def _failing(
 _ENDS_AS: Final[Mapping[FailureKind, FailureKind]] = {
     "deadlock": "hang", "endless": "hang", "raises": "refused", "raced": "refused",
 }  # fmt: skip
-"""How a script ends that shows what was proved of a run."""
+"""For a proved kind of failure, the kind that a script must show."""
 
 
 def _narrowed(
     program: LongRun, subject: CommandSubject, whole: Judged, trace: bytes, clause: str
 ) -> tuple[Judged, PlayedSession | LongRun]:
-    """The run of the one play, or of a shortest script, that breaks the clause; else the whole."""
+    """The single execution, or a shortest script, that breaks the clause; otherwise the whole run."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{program.name}.jsonl"
         if subject.small:
@@ -271,7 +271,7 @@ def _narrowed(
         path.write_bytes(trace)
         found = shortest_of_trace(subject, path, clause, _SHORTENS_S)
         if found is None:
-            # A shorter script may fail where this one went on.
+            # A shorter script may fail where the whole run continued.
             kept = judge_file(path, program.name, whole.broken_off)
             return replace(kept, write=partial(_written, trace)), program
     recording = replace(found.recording, header=replace(found.recording.header, run=program.name))
@@ -279,7 +279,7 @@ def _narrowed(
 
 
 def _moves(session: Sequence[str]) -> tuple[str, ...]:
-    """What was asked, and where threads stopped."""
+    """The calls, and the pauses of threads."""
     return tuple(line for line in session if line.startswith(">") or '"m":"held"' in line)
 
 
@@ -292,12 +292,12 @@ def _lacking(promise: Promise, program: SmallProgram) -> bool:
 
 
 def _written(trace: bytes, path: Path) -> None:
-    """To where a failure leaves it."""
+    """Write the trace to `path`."""
     path.write_bytes(trace)
 
 
 def _kept_nowhere(path: Path) -> None:
-    """The trace of the whole is not kept."""
+    """Write nothing: the trace of the whole run is not kept."""
 
 
 PLAN: Final = "plan"
@@ -312,7 +312,7 @@ _MODES: Final[Mapping[str, tuple[Mode, tuple[Way, ...]]]] = {
     "gates": ("virtual-gates", ("orders",)),
     "steps": ("virtual-lines", ("alone", "beside", "drawn")),
 }
-"""How each run is driven."""
+"""The mode of each long run, and its ways of execution."""
 
 _CLAUSES: Final[dict[Part, tuple[str, ...]]] = {
     "timer": ("T1", "T2", "T3", "T4", "T5"),
@@ -334,7 +334,7 @@ def scenarios_of(part: Part, promise: Promise) -> tuple[Scenario, ...]:
 
 
 def _periodic_clauses(promise: Promise) -> tuple[str, ...]:
-    """What a promise asks for by what it offers and declares; nothing for one that does neither."""
+    """The clauses about periodic tasks, resets and turns that the promise offers or declares; may be empty."""
     repeats = bool({"fixed-rate", "fixed-delay"} & {*promise.offers})
     clauses = ("T8", "T9") * repeats + ("T10",) * (repeats and "cancel" not in promise.lacks)
     clauses += ("T11",) * ("reset" in promise.offers)

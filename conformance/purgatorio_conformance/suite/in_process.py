@@ -57,11 +57,11 @@ if TYPE_CHECKING:
 
 LANES: Final = 4
 _ENDS_S: Final = 0.2
-"""A thread that has nothing more to do has ended by then."""
+"""How long, in seconds, an idle thread may take to end."""
 
 
 def describe_purgatory(promise: Promise) -> Description:
-    """What a purgatory's promise says, as a description of the protocol."""
+    """The promise of a purgatory, as a description of the protocol."""
     untold = {"timer_add", "timer_cancel", "timer_fire"} if "timer" in promise.lacks else set()
     untold |= {"on_expiration"} if "expiry" in promise.lacks else set()
     reports = tuple(f for f in REPORTABLE if f not in untold)
@@ -69,14 +69,14 @@ def describe_purgatory(promise: Promise) -> Description:
 
 
 def describe_timer(promise: Promise) -> Description:
-    """What a timer's promise says, as a description of the protocol."""
+    """The promise of a timer, as a description of the protocol."""
     described = _described(promise, "timer", ("cancel", "size", "raising"), ("timer_fire",))
     capabilities = (*described.capabilities, *promise.offers)
     return replace(described, capabilities=capabilities, catch_up=promise.catch_up, turn=promise.turn)
 
 
 def _described(promise: Promise, part: str, lacks: Sequence[str], reports: tuple[str, ...]) -> Description:
-    """`lacks`: those whose capability it has, unless it says that it lacks it."""
+    """`lacks`: the subject has the capabilities of these lacks, unless it declares the lack."""
     has = (CAPABILITIES[lack] for lack in lacks if lack not in promise.lacks)
     capabilities = [part, "virtual-time", *has]
     if "cancel" in capabilities and PROFILES[promise.profile].cancel_is_barrier:
@@ -108,15 +108,15 @@ def _described(promise: Promise, part: str, lacks: Sequence[str], reports: tuple
 
 class Driven(Protocol):
     def made(self, call: Call) -> Fields:
-        """Make the call; its answer."""
+        """Make the call. Returns its answer."""
 
 
 class InProcess:
-    """A peer for `Session`, of this description; `make` makes a fresh subject for each `start`. Close it.
+    """A peer for `Session` with this description. `make` makes a new subject for each `start`. Close it.
 
-    From its first call until then Python's garbage collector runs on the thread of the driver only. On a lane it would
-    run finalizers of others: their lines are no steps of a call, a pause would keep their locks, and their time, which
-    may be seconds, is not the subject's.
+    From its first call until it is closed, Python's garbage collector runs on the driver's thread only. On a lane, it
+    would run finalizers of other objects. Their lines are no steps of a call, a pause would keep their locks, and their
+    time, which may be seconds, is not the subject's.
     """
 
     def __init__(self, description: Description, make: Callable[[Stage, int], Driven]) -> None:
@@ -133,7 +133,7 @@ class InProcess:
         self._collects: bool | None = None
 
     def say(self, line: bytes) -> None:
-        """One call of the driver."""
+        """Receive one call of the driver."""
         self._collect()
         call: Call = orjson.loads(line)
         name = call["m"]
@@ -166,7 +166,7 @@ class InProcess:
         if self._collects:
             gc.enable()
             for _ in range(2):
-                # What is new, and of no free list, has the collector run, if it is due.
+                # The allocation of an object without a free list runs the collector, if it is due.
                 set().copy()
             gc.disable()
 
@@ -179,7 +179,7 @@ class InProcess:
                     self._answer(call)
 
     def _start(self, call: Call) -> None:
-        """Make the subject, on the thread that makes its first calls too."""
+        """Make the subject, on the thread that makes its first calls."""
         now_ns = call["now_ns"]
         assert isinstance(now_ns, int), "time is virtual"
         try:
@@ -218,7 +218,7 @@ class InProcess:
         return said
 
     def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
-        """The failure; with what the subject raised last."""
+        """The failure, with the last exception of the subject."""
         raised = f"; it raised {self._error}" if self._error else ""
         if MEANT in raised:
             raised += (
@@ -227,7 +227,7 @@ class InProcess:
         return SubjectFailed(self._description.name, kind, f"{why}{raised}")
 
     def works(self, most_s: float) -> bool:
-        """Whether it may only be slow, see `AtWork.works`."""
+        """Whether the subject may only be slow, see `AtWork.works`."""
         return self._at_work.works(most_s)
 
     def _looks(self) -> Callable[[float], bool]:
@@ -240,18 +240,18 @@ class InProcess:
         return rests
 
     def _places(self) -> list[Path]:
-        """Where Linux tells of its threads, and of those that began after it."""
+        """The `stat` files of the subject's threads, and of all threads that began after it."""
         threads = set(threading.enumerate()) - self._others
         return [Path(f"/proc/self/task/{thread.native_id}/stat") for thread in threads]
 
     def silent(self, seconds: float, why: str = "") -> SubjectFailed:
-        """The failure of a subject that was silent for so long; with the line at which each lane is in its code."""
+        """The failure of a subject that was silent for so long, with the line in its code for each lane."""
         failure = self.failed("hang", f"silent for {seconds:g} s{why}{''.join(self._standing())}")
         failure.slow = not self._at_work.still() and not self._at_work.spent
         return failure
 
     def _standing(self) -> Iterator[str]:
-        """Where each lane is in the subject's code, else in ours; or that its thread has ended."""
+        """The place of each lane in the subject's code, otherwise in ours; or the end of its thread."""
         frames = sys._current_frames()
         for thread in self._threads:
             if thread.ident not in frames:
@@ -263,10 +263,10 @@ class InProcess:
             yield f"; {thread.name} is at {_position(code, line)}"
 
     def check_exit(self, why: str = "") -> None:
-        """It is in this process, and does not exit."""
+        """Does nothing: the subject is in this process, and does not exit."""
 
     def errors(self) -> bytes:
-        """It has no standard error of its own."""
+        """Empty: the subject has no standard error of its own."""
         return b""
 
     on_one_processor = nullcontext[None]
@@ -280,7 +280,7 @@ class InProcess:
         self.close()
 
     def close(self) -> None:
-        """Let all threads go that can."""
+        """Resume all paused threads, and end those that can be ended."""
         self._closed = True
         if self._collects:
             gc.enable()
@@ -292,7 +292,7 @@ class InProcess:
             thread.join(_ENDS_S)
         alive = [thread for thread in self._threads if thread.is_alive()]
         for thread in alive:
-            # One that waits in C is told when it comes back, if ever.
+            # A thread that waits in C gets the exception only when it returns, if ever.
             _end(thread.ident)
         if alive:
             taking_note = threading.Thread(target=_take_note)
@@ -306,8 +306,8 @@ def _end(thread: int | None) -> None:
 
 
 def _take_note() -> None:
-    """CPython notes for all threads at once that one has an asynchronous exception, and forgets it when any has taken
-    its own. Until then, a traced function of any thread turns for ever at its beginning (3.11)."""
+    """CPython has one flag for all threads: some thread has an asynchronous exception. A thread that takes its own
+    clears it. Until then, a traced function of any thread never passes its beginning (3.11). So clear the flag."""
     with suppress(Over):
         _end(threading.get_ident())
         while True:
@@ -320,7 +320,7 @@ _INSTALLED: Final = tuple({sysconfig.get_path(name) for name in ("purelib", "pla
 
 
 def _raised_at(error: BaseException) -> str:
-    """The subject's own line that the error came through last."""
+    """The last line of the subject that the error passed through."""
     at = [
         _position(frame.f_code, line)
         for frame, line in traceback.walk_tb(error.__traceback__)
@@ -335,7 +335,7 @@ def _position(code: CodeType, line: int) -> str:
 
 @cache
 def _is_subjects(file: str) -> bool:
-    """Whether the lines of this file are the subject's."""
+    """Whether the lines of this file belong to the subject."""
     pythons = file.startswith(_PYTHONS) and not file.startswith(_INSTALLED)
     ours = any(file.startswith(f"{_OURS}/{part}/") for part in ("suite", "protocol"))
     return not (pythons or ours or file.startswith("<") or file == recorder.__file__)
@@ -371,7 +371,7 @@ class Steps:
 
 
 class DrivenPurgatory:
-    """A purgatory under test, by the calls of the protocol."""
+    """A purgatory under test, driven by the calls of the protocol."""
 
     def __init__(self, promise: Promise, factory: PurgatoryFactory, stage: Stage, now_ns: int) -> None:
         self._purgatory = factory(promise)
@@ -413,11 +413,11 @@ _METHODS: Final[Mapping[str, tuple[type, str]]] = {
     "fixed-delay": (RepeatsAfterDelay, "fixed_delay(first_ns, period_ns, task)"),
     "reset": (Resets, "reset(handle, delay_ns)"),
 }
-"""What a timer must have, unless it says that it lacks it, or if it says that it offers it."""
+"""The methods of a timer: required without the lack, or with the offer."""
 
 
 class DrivenTimer:
-    """A timer under test, by the calls of the protocol."""
+    """A timer under test, driven by the calls of the protocol."""
 
     def __init__(self, promise: Promise, factory: TimerFactory, stage: Stage, now_ns: int) -> None:
         self._timer = factory(promise)
@@ -457,7 +457,7 @@ class DrivenTimer:
             case {"m": "reset", "id": str(name), "delay_ns": int(delay_ns)} if isinstance(timer, Resets):
                 return {"out": int(timer.reset(self._handles[name], delay_ns))}
             case {"m": "cancel", "id": str(name)} if name not in self._handles:
-                # It comes before its add has returned: the adapter has no handle yet.
+                # The cancel comes before its add has returned: the adapter has no handle yet.
                 return {"out": 0}
             case {"m": "cancel", "id": str(name)} if isinstance(timer, Cancels):
                 won = timer.cancel(self._handles[name])

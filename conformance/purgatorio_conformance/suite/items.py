@@ -35,7 +35,7 @@ from purgatorio_spec.verdict import Verdict
 KINDS: Final = ("timer", "purgatory", "subject")
 
 _PROGRAM_LIMIT: Final = 70
-"""Characters of the program of a test that refers to another."""
+"""The most characters of a program, in a test that refers to another test."""
 
 _SUBJECTS: Final = pytest.StashKey[dict[tuple[str, str, str], Subject]]()
 
@@ -74,7 +74,7 @@ def _plans(marker: pytest.Mark, promise: Promise) -> list[Case]:
 
 
 def _command_parameters(marker: pytest.Mark) -> Sequence[object]:
-    """The description of the program is read once in every process."""
+    """Read the description of the program, once in every process."""
     command, expected = marker.kwargs["command"], marker.kwargs.get("expected_failures", {})
     unknown = set(marker.kwargs) - {"command", "expected_failures"}
     if unknown or marker.args or not all(isinstance(word, str) for word in command):
@@ -102,7 +102,7 @@ def _parameter(case: Case) -> object:
 
 
 def _require_known(promise: Promise, of_promise: Sequence[Case]) -> None:
-    """An expected failure that names no test would never be missed."""
+    """Raise pytest.UsageError if an expected failure names no test."""
     known = {case.clause for case in of_promise} | {
         f"{case.clause}/{case.scenario.name}" for case in of_promise
     }
@@ -112,7 +112,7 @@ def _require_known(promise: Promise, of_promise: Sequence[Case]) -> None:
 
 
 def require_clauses(wanted: Sequence[str]) -> None:
-    """Raises pytest.UsageError where `--purgatorio-clause` names none."""
+    """Raise pytest.UsageError if `--purgatorio-clause` names an unknown clause."""
     unknown = [clause for clause in wanted if clause not in CLAUSES]
     if unknown:
         raise pytest.UsageError(f"no clause {', '.join(unknown)}; there are {', '.join(CLAUSES)}")
@@ -120,16 +120,16 @@ def require_clauses(wanted: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class BoundCase:
-    """What the fixture `purgatorio_case` gives."""
+    """The value of the fixture `purgatorio_case`."""
 
     case: Case
     subject: Subject
     request: pytest.FixtureRequest
     asked: list[str] = field(default_factory=list)
-    """The clause, once `check` was called: a test that never calls it fails."""
+    """The clause, after `check` was called. A test that never calls `check` fails."""
 
     def check(self) -> None:
-        """Pass, skip with the reason, or fail with the counterexample. UNKNOWN and no occasion at all never pass."""
+        """Pass, skip with the reason, or fail with the counterexample. UNKNOWN or no occasion never passes."""
         self.asked.append(self.case.clause)
         try:
             outcome = self.case.judge(self.subject)
@@ -162,7 +162,7 @@ class BoundCase:
         pytest.fail(text, pytrace=False)
 
     def _file(self) -> Path:
-        """Where the trace of a failure is left: in pytest's cache, or where there is none, in its temporary folder."""
+        """The path for the trace of a failure: in pytest's cache, or without a cache in its temporary folder."""
         name = re.sub(r"[^\w.-]+", "-", f"{self.case.promise.subject}-{self.case.id}") + ".jsonl"
         config = self.request.config
         if config.pluginmanager.hasplugin("cacheprovider") and config.cache is not None:
@@ -181,7 +181,7 @@ class BoundCase:
 
 
 def bound(request: pytest.FixtureRequest) -> BoundCase:
-    """The case of a test and its subject, which all tests of one function and promise share."""
+    """The case of a test and its subject. All tests of one function and promise share the subject."""
     case = request.param
     assert isinstance(case, Case), "the plugin makes the parameters"
     subjects = request.config.stash.setdefault(_SUBJECTS, {})
@@ -191,7 +191,7 @@ def bound(request: pytest.FixtureRequest) -> BoundCase:
         if key not in subjects:
             subjects[key] = _command_subject(request, case)
         return BoundCase(case, subjects[key], request)
-    # A fixture's value is asked for in every test, so that pytest keeps its own order of set-up and teardown.
+    # Every test requests the fixture's value, so that pytest keeps its order of set-up and teardown.
     factory = request.getfixturevalue(f"purgatorio_{case.kind}")
     if key not in subjects and case.kind == "subject":
         folder: pytest.TempPathFactory = request.getfixturevalue("tmp_path_factory")

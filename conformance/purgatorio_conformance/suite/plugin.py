@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from purgatorio_conformance.suite.items import BoundCase
 
 pytest_plugins = ("purgatorio_stress.foreign.interleavings",)
-"""Interleavings of Python, beside conformance."""
+"""The tests of Python interleavings, in addition to conformance."""
 
 FIXTURE = "purgatorio_case"
 MARKER = "purgatorio"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options, all of them named for the plugin."""
+    """Add the options. All names begin with `--purgatorio`."""
     group = parser.getgroup("purgatorio", "conformance of timers and purgatories")
     group.addoption(
         "--purgatorio-clause",
@@ -64,7 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test for each promise, clause and scenario, in the same order in every process."""
+    """Make a test for each promise, clause and scenario, in the same order in every process."""
     if FIXTURE not in metafunc.fixturenames:
         return
     marker = metafunc.definition.get_closest_marker(MARKER)
@@ -76,7 +76,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of the conformance tests keep those that `--purgatorio-clause` names."""
+    """Keep only the conformance tests that `--purgatorio-clause` names."""
     wanted: list[str] = config.getoption("--purgatorio-clause")
     if not wanted:
         return
@@ -94,7 +94,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture
 def purgatorio_case(request: pytest.FixtureRequest) -> BoundCase:
-    """The case of this test, with the subject that it is asked of."""
+    """The case of this test, with its subject."""
     with _needed():
         from purgatorio_conformance.suite.items import bound
     return bound(request)
@@ -102,7 +102,7 @@ def purgatorio_case(request: pytest.FixtureRequest) -> BoundCase:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """A test that was given a case and never checked it has shown nothing."""
+    """Fail a test that has a case and never checks it."""
     result = yield
     case = pyfuncitem.funcargs.get(FIXTURE)
     if case is not None and not getattr(case, "asked", ()):
@@ -114,7 +114,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, object, None]:
-    """A broken promise is shown as its counterexample, without the stack of the suite."""
+    """Show a broken promise as its counterexample, without the stack of the suite."""
     outcome = yield
     if call.excinfo is None or _clause_of(item) is None or call.excinfo.typename != "BrokenPromise":
         return
@@ -124,8 +124,8 @@ def pytest_runtest_makereport(
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """One bug breaks many tests: of those that seem to fail for one cause the shortest program is shown first, and the
-    others refer to it. Of one subject, programs that break a clause in common have the same cause."""
+    """One bug breaks many tests. Among tests that seem to fail for one cause, show the shortest program first; the
+    others refer to it. For one subject, programs that break a common clause have the same cause."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     failed: list[pytest.TestReport] = [] if reporter is None else reporter.stats.get("failed", [])
     of_ours = [report for report in failed if "breaks" in dict(report.user_properties)]
@@ -150,7 +150,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 class _Shown(TerminalRepr):
-    """A counterexample, with one line for the short summary: in CI, and from -vv on, pytest prints all of that."""
+    """A counterexample, with one line for the short summary. In CI, or with -vv, pytest prints it in full."""
 
     def __init__(self, text: str, said: Mapping[str, object]) -> None:
         self._text = text
@@ -166,7 +166,7 @@ class _Shown(TerminalRepr):
 
 
 def _program_of(report: pytest.TestReport) -> tuple[list[str], int]:
-    """What the program of a failed test breaks, and how long it is."""
+    """The clauses that the program of a failed test breaks, and its length."""
     said = dict(report.user_properties)
     return str(said["breaks"]).split("; "), int(str(said["steps"]))
 
@@ -188,7 +188,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _clause_of(item: pytest.Item) -> str | None:
-    """The clause of a conformance test; None for any other."""
+    """The clause of a conformance test; None for any other test."""
     callspec = getattr(item, "callspec", None)
     case = None if callspec is None else callspec.params.get(FIXTURE)
     clause = getattr(case, "clause", None)
@@ -197,7 +197,7 @@ def _clause_of(item: pytest.Item) -> str | None:
 
 @contextmanager
 def _needed() -> Iterator[None]:
-    """What needs more than pytest is imported in here, when it is needed."""
+    """Context for imports that need more than pytest. They are made only when they are needed."""
     try:
         yield
     except ImportError as missing:

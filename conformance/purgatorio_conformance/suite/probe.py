@@ -27,7 +27,7 @@ from purgatorio_conformance.suite.stage import Stage
 
 
 class Probe:
-    """`id` is unique in its run; the operation is to wait under `keys`, for `delay_ns`. Made by the suite."""
+    """An operation, made by the suite. `id` is unique in its run; it waits under `keys` for `delay_ns`."""
 
     def __init__(
         self, stage: Stage, id: str, keys: tuple[str, ...], delay_ns: int, ready: threading.Event
@@ -39,7 +39,7 @@ class Probe:
         self._ready = ready
 
     def try_complete(self, force: Callable[[], bool]) -> bool:
-        """The operation's `try_complete`: calls `force`, its `force_complete`, where the condition holds."""
+        """The operation's `try_complete`. If the condition holds, calls `force`, the operation's `force_complete`."""
         return self._stage.asked("try_complete", self.id, partial(self._tried, force))
 
     def _tried(self, force: Callable[[], bool]) -> bool:
@@ -48,7 +48,7 @@ class Probe:
         return ready and bool(force())
 
     def force_complete(self, inherited: Callable[[], bool]) -> bool:
-        """The operation's `force_complete`, around the one that really completes it; every caller goes this way."""
+        """The operation's `force_complete`, for every caller. Calls `inherited`, which completes the operation."""
         return self._stage.asked("force_complete", self.id, partial(self._forced, inherited))
 
     def _forced(self, inherited: Callable[[], bool]) -> bool:
@@ -64,14 +64,14 @@ class Probe:
         self._stage.around("on_expiration", self.id)
 
     def timer_add(self, add: Callable[[], None]) -> None:
-        """Around what sets the operation's timer."""
+        """Calls `add`, which sets the operation's time-out."""
         self._stage.around("timer_add", self.id, add)
 
     def timer_cancel(self, cancel: Callable[[], None]) -> None:
         self._stage.around("timer_cancel", self.id, cancel)
 
     def timer_fire(self, expire: Callable[[], None]) -> None:
-        """Around what runs when it has timed out."""
+        """Calls `expire`, which runs when the operation has timed out."""
         self._stage.around("timer_fire", self.id, expire)
 
     def __repr__(self) -> str:

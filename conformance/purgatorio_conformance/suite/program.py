@@ -13,25 +13,25 @@ from purgatorio_spec.durations import exact
 
 @dataclass(frozen=True, slots=True)
 class LongRun:
-    """All that the driver of the protocol does by this name, see `gated`."""
+    """A long run of the protocol's driver, by its name; see `gated`."""
 
     name: str
 
     def lines(self) -> Iterable[str]:
-        """Too long to print."""
+        """The name of the run: its calls are too many to print."""
         yield f"the whole run {self.name!r} of purgatorio_conformance.suite.gated"
 
 
 @dataclass(frozen=True, slots=True)
 class PlanProgram:
-    """The plan of this seed in real time, with so many timers or operations."""
+    """The plan of this seed in real time, with `timers` timers or operations."""
 
     name: str
     seed: int
     timers: int
 
     def lines(self) -> Iterable[str]:
-        """Too long to print: how it is made."""
+        """The call that makes the plan: its steps are too many to print."""
         yield f"make_plan(seed={self.seed}, timers={self.timers}) of purgatorio_conformance.subject.plan"
 
 
@@ -42,7 +42,7 @@ _NOT_TOLD: Final = frozenset({"m", "n", "lane", "hold", "step", "again"})
 
 
 def call_in_words(call: Mapping[str, object]) -> str:
-    """A call by the fields of its line."""
+    """The text of a call, from the fields of its line."""
     told: list[str] = []
     for name, value in call.items():
         if isinstance(value, int) and name.endswith("_ns"):
@@ -54,8 +54,8 @@ def call_in_words(call: Mapping[str, object]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Named programs, the same every time, and the clauses that they give an occasion to fail. `needs`: lacks that rule
-    it out; `threads`: it needs calls from several threads."""
+    """Named programs, always the same, and the clauses that can fail in them. `needs`: lacks that rule the scenario
+    out. `threads`: it needs calls from several threads."""
 
     name: str
     clauses: tuple[str, ...]
@@ -63,10 +63,10 @@ class Scenario:
     needs: tuple[str, ...] = ()
     threads: bool = False
     also: Callable[[Promise], str | None] | None = None
-    """What else may rule it out: why."""
+    """A further test that may rule it out; returns the reason."""
 
     def ruled_out(self, promise: Promise) -> str | None:
-        """Why it cannot be run, in the subject's own words."""
+        """Why it cannot be executed, in the subject's own words; or None."""
         if self.threads and not promise.has_threads:
             return "its calls come from one thread: the promise says no `threads`"
         lacking = [lack for lack in self.needs if lack in promise.lacks]

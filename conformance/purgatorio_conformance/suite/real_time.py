@@ -26,7 +26,7 @@ SubjectFactory = Callable[[Promise], Subject]
 
 
 def plan_scenario(promise: Promise, seeds: tuple[int, ...], timers: int) -> Scenario:
-    """A run for each seed, for all clauses of the profile that traces are judged by."""
+    """One run for each seed, for all clauses of the profile that are judged from traces."""
     promised = PROFILES[promise.profile].clauses
     clauses = tuple(name for name, one in CLAUSES.items() if name in promised and not one.asked_by)
     programs = tuple(PlanProgram(f"{PLAN}-{seed}", seed, timers) for seed in seeds)
@@ -34,9 +34,9 @@ def plan_scenario(promise: Promise, seeds: tuple[int, ...], timers: int) -> Scen
 
 
 def run_plan(program: PlanProgram, promise: Promise, factory: SubjectFactory, folder: Path) -> Judged:
-    """Record it to `folder`, and judge the trace. What the subject does wrong is in `broken_off`.
+    """Record the run in `folder`, and judge the trace. Misbehavior of the subject is in `broken_off`.
 
-    Raises BadPromise where it holds itself to another profile.
+    Raises BadPromise if the subject declares another profile.
     """
     subject = factory(promise)
     if subject.profile != promise.profile:

@@ -19,7 +19,7 @@ Call = Mapping[str, object]
 
 
 class Over(BaseException):
-    """Ends a thread of the suite that turns for ever, once its run has ended: no `except Exception` keeps it."""
+    """Ends a thread of the suite that runs endlessly after its run has ended. `except Exception` does not catch it."""
 
 
 class Stage:
@@ -32,7 +32,7 @@ class Stage:
         before: Stage | None = None,
         places: frozenset[str] = frozenset(),
     ) -> None:
-        # Not a SimpleQueue: where CPython 3.11 and 3.12 run late, its `get` with a short timeout waits for ever.
+        # Not a SimpleQueue: on a busy CPython 3.11 or 3.12, its `get` with a short timeout may wait for ever.
         self.said: queue.Queue[bytes | Exception] = queue.Queue()
         self._numbers: Iterator[int] = itertools.count()
         if before is not None:
@@ -48,14 +48,14 @@ class Stage:
             self.said.put(orjson.dumps({"m": m, **fields}))
 
     def event(self, m: str, **fields: object) -> None:
-        """One message, with where it was made."""
+        """Report one message, with its call or thread."""
         call = getattr(self._here, "call", None)
         place = {"th": threading.current_thread().name} if call is None else {"during": call}
         self.say(m, **place, **fields)
 
     @contextmanager
     def inside(self, call: Call) -> Iterator[None]:
-        """Events of this thread belong to the call."""
+        """Inside this context, events of this thread belong to the call."""
         before = getattr(self._here, "call", None)
         self._here.call = call["n"]
         try:
@@ -64,7 +64,7 @@ class Stage:
             self._here.call = before
 
     def stop(self, f: str, operation: str | None = None, at: str | None = None) -> None:
-        """Pause at the place `f`: make the requested calls there, until the thread is resumed. `at`: in words."""
+        """Pause at the place `f`, and make the requested calls there until resumed. `at`: the code's position."""
         if f not in self._places or self._closed:
             return
         hold, calls = next(self._numbers), queue.SimpleQueue[Call]()
@@ -76,31 +76,31 @@ class Stage:
             raise ValueError(f"{operation} {MEANT}")
 
     def go(self, call: Call) -> None:
-        """Let the threads continue that the call names."""
+        """Resume the threads that the call names."""
         holds = call["holds"]
         assert isinstance(holds, list), "as the driver writes it"
         for hold in holds:
             self._held.pop(hold).put(call)
 
     def hand(self, call: Call) -> None:
-        """A call for a thread that stands."""
+        """Give the call to the paused thread that it names."""
         hold = call["hold"]
         assert isinstance(hold, int), "as the driver writes it"
         self._held[hold].put(call)
 
     def close(self) -> None:
-        """See the class."""
+        """End the run; see the class."""
         self._closed = True
         for calls in list(self._held.values()):
             calls.put({"m": "go"})
         self._held.clear()
 
     def around(self, f: str, operation: str, act: Callable[[], object] = lambda: None) -> None:
-        """Reports a function of an operation without a result, and pauses at its beginning."""
+        """Report a function of an operation that has no result, and pause at its beginning."""
         self._told(f, operation, partial(self._stopped, f, operation, act), lambda result: {})
 
     def asked(self, f: str, operation: str, act: Callable[[], bool]) -> bool:
-        """Reports a function of an operation that has a result."""
+        """Report a function of an operation that has a result."""
         return self._told(f, operation, act, lambda result: {"out": int(result)})
 
     def _told(self, f: str, operation: str, act: Callable[[], T], says: Callable[[T], Fields]) -> T:
