@@ -6,6 +6,8 @@ once (interval-inclusive: six steps). Here Hypothesis looks for the program, and
 
 from __future__ import annotations
 
+from purgatorio_stress.stateful.action_queue_machine import ActionQueueMachine
+from purgatorio_stress.stateful.reaper_machine import ReaperMachine
 from purgatorio_stress.stateful.timer_machine import (
     HASHED,
     HEAP,
@@ -22,3 +24,5 @@ TestHashedWheel = machine_for(HASHED).TestCase
 TestIntrusiveTimer = machine_for(INTRUSIVE).TestCase
 TestIntrusiveTimerCalls = machine_for(INTRUSIVE_CALLS).TestCase
 TestIntrusiveTimerMixed = machine_for(INTRUSIVE_MIXED).TestCase
+TestReaperTimer = ReaperMachine.TestCase
+TestActionQueue = ActionQueueMachine.TestCase

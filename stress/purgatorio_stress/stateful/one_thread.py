@@ -2,7 +2,7 @@
 
 `OneThreadSync` is the default `Sync`, except for calls that need a second thread. If the holder of a lock takes the
 lock again, this is a deadlock (P3). A timed wait moves the clock to the end of the wait. A wait without a time-out
-never ends (P3).
+never ends (P3). A spawned thread makes one turn of its loop on request.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 from purgatorio import ManualClock, QueuedExecutor
 from purgatorio.faults import ContainFaults
-from purgatorio.sync import Condition, Lock
+from purgatorio.sync import Condition, Lock, Worker
 from purgatorio.threads import ThreadingSync
 from purgatorio_spec.oracle.timer_set import Disagreement
 
@@ -137,8 +137,56 @@ class _LeapingCondition:
         return None
 
 
+class _Pause(BaseException):
+    """Ends the turn of a stepped worker. It is no Exception, so that `except Exception` does not contain it."""
+
+
+class SteppedWorker:
+    """A thread that runs one turn of its loop at a time. `ended`: its body has returned."""
+
+    def __init__(self, sync: OneThreadSync, name: str, body: Callable[[], None]) -> None:
+        self.name = name
+        self.ended = False
+        self._sync = sync
+        self._body = body
+        self._loop: Hashable = None
+        self._turns = 0
+
+    def turn(self) -> None:
+        """Run from the head of the loop to the head of its next turn. Nothing happens if the body has returned."""
+        if self.ended:
+            return
+        self._loop, self._turns = None, 0
+        outer, self._sync.worker = self._sync.worker, self
+        try:
+            self._body()
+            self.ended = True
+        except _Pause:
+            return
+        finally:
+            self._sync.worker = outer
+
+    def at_loop_head(self, loop: Hashable) -> None:
+        if self._turns == 0:
+            self._loop = loop
+        if loop is self._loop:
+            self._turns += 1
+            if self._turns > 1:
+                raise _Pause
+
+    def join(self, timeout_ms: int | None = None) -> bool:
+        """Run one turn, in which the body may return. Returns whether it has returned."""
+        self.turn()
+        if not self.ended and timeout_ms is None:
+            raise Disagreement(f"P3: {self.name} does not end, and is waited for")
+        return self.ended
+
+    def is_current(self) -> bool:
+        return self._sync.worker is self
+
+
 class OneThreadSync(ThreadingSync):
-    """`Sync` for one thread. Timed waits move `clock`, if given.
+    """`Sync` for one thread. Timed waits move `clock`, if given. `workers` are the spawned threads.
 
     `when_released` is called with the name of each released lock. At this moment, another thread may run.
     """
@@ -147,6 +195,8 @@ class OneThreadSync(ThreadingSync):
         super().__init__()
         self.meter = meter
         self.clock = clock
+        self.workers: list[SteppedWorker] = []
+        self.worker: SteppedWorker | None = None
         self.when_released: Callable[[str], None] | None = None
 
     def lock(self, name: str = "") -> Lock:
@@ -160,8 +210,15 @@ class OneThreadSync(ThreadingSync):
             raise TypeError(f"a condition needs a lock of the same Sync, not {lock!r}")
         return _LeapingCondition(self, lock, name)
 
+    def spawn(self, name: str, body: Callable[[], None]) -> Worker:
+        worker = SteppedWorker(self, name, body)
+        self.workers.append(worker)
+        return worker
+
     def loop_head(self, loop: Hashable = None) -> None:
         self.meter.tick()
+        if self.worker is not None:
+            self.worker.at_loop_head(loop)
 
     def leap(self, by_ms: int) -> None:
         """Move the clock by the duration of a wait."""

@@ -7,7 +7,9 @@ from types import ModuleType
 from typing import Final
 
 from purgatorio_stress.mutant.patch import Patch
+from purgatorio_stress.stateful.action_queue_machine import ActionQueueMachine
 from purgatorio_stress.stateful.purgatory_machine import LockedMachine, PendingFlagMachine
+from purgatorio_stress.stateful.reaper_machine import ReaperMachine
 from purgatorio_stress.stateful.search import Search
 from purgatorio_stress.stateful.timer_machine import (
     HASHED,
@@ -35,6 +37,8 @@ SEARCHES: Final[Mapping[str, Search]] = {
         Search("hashed-wheel", machine_for(HASHED, blind=True)),
         Search("intrusive-timer", machine_for(INTRUSIVE, blind=True)),
         Search("intrusive-calls", machine_for(INTRUSIVE_CALLS, blind=True)),
+        Search("reaper", ReaperMachine),
+        Search("action-queue", ActionQueueMachine),
         Search("purgatory-pending-flag", _PendingFlag),
         Search("purgatory-locked", _Locked),
     )
@@ -54,14 +58,14 @@ def _module_of(owner: object) -> str:
 
 
 BY_MODULE: Final[Mapping[str, tuple[str, ...]]] = {
-    "purgatorio.delayed.action_queue": (),
-    "purgatorio.reaper": (),
+    "purgatorio.delayed.action_queue": ("action-queue",),
+    "purgatorio.reaper": ("reaper",),
     "purgatorio.timer.hashed_wheel": ("hashed-wheel",),
     "purgatorio.timer.heap_timer": ("heap-timer",),
     "purgatorio.timer.intrusive": ("intrusive-timer", "intrusive-calls"),
-    "purgatorio.timer": ("system-timer",),
+    "purgatorio.timer": ("system-timer", "reaper"),
 }
-"""The searches by prefix of the module name, longer prefixes first. Only random programs test the first two modules."""
+"""The searches by prefix of the module name, longer prefixes first."""
 _OF_ONE_DIALECT: Final = {
     "purgatorio.delayed.locked": "locked",
     "purgatorio.delayed.pending_flag": "pending-flag",
