@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from purgatorio_spec.model.checker import check
-from purgatorio_spec.model.packed import Bits, Layout
+from purgatorio_spec.model.fairness import components
+from purgatorio_spec.model.packed import Bits, Layout, sorted_records
 from purgatorio_spec.model.shape import DEADLOCK, Model, Step, Trace, render
 from purgatorio_spec.verdict import Verdict
 
@@ -53,6 +54,16 @@ def two_bits(first_moves: bool, fair: bool, **properties: object) -> Model[State
     return model
 
 
+def test_a_broken_invariant_is_shown_by_the_shortest_path() -> None:
+    """Breadth first means that no shorter path exists; the path is the product."""
+    answer = check(counter(9, always={"below 3": lambda n: n < 3}))
+    finding = answer.finding("below 3")
+    assert finding.verdict is Verdict.VIOLATED
+    assert finding.trace is not None
+    assert [step.text for step in finding.trace.steps] == ["0 to 1", "1 to 2", "2 to 3"]
+    assert answer.states == 10
+
+
 def test_a_limit_that_is_reached_is_unknown_and_never_pass() -> None:
     """A truncated search proves nothing about what it did not refute."""
     answer = check(counter(1000, always={"below 2000": lambda n: n < 2000}), limit_states=10)
@@ -68,12 +79,40 @@ def test_a_stopped_search_leaves_the_rest_unknown() -> None:
     assert answer.finding("below 7").verdict is Verdict.UNKNOWN
 
 
+def test_a_state_without_steps_that_is_not_done_is_a_deadlock() -> None:
+    """The end of a program is none."""
+    assert check(counter(3)).finding(DEADLOCK).verdict is Verdict.PASS
+    stuck = check(counter(3, done=lambda n: False)).finding(DEADLOCK)
+    assert stuck.verdict is Verdict.VIOLATED
+    assert stuck.trace is not None
+    assert len(stuck.trace.steps) == 3
+
+
 def test_sometimes_fails_when_nothing_is_seen() -> None:
     """It is what makes a vacuous claim visible."""
     seen = {"is 2": lambda n: n == 2, "is 20": lambda n: n == 20}
     answer = check(counter(3, sometimes=seen))
     assert answer.finding("is 2").verdict is Verdict.PASS
     assert answer.finding("is 20").verdict is Verdict.VIOLATED
+
+
+def test_a_step_property_ends_with_the_step_that_breaks_it() -> None:
+    """Refinement is a property of steps, so its path ends with one."""
+    finding = check(counter(5, always_step={"not from 2": lambda b, a, n: b != 2})).finding("not from 2")
+    assert finding.verdict is Verdict.VIOLATED
+    assert finding.trace is not None
+    assert finding.trace.steps[-1].text == "2 to 3"
+
+
+def test_weak_fairness_moves_an_actor_that_can_always_move() -> None:
+    """b can move in every state: with fairness it must, without it need not."""
+    eventually = {"b is set": lambda state: state[1] == 1}
+    assert check(two_bits(True, True, eventually=eventually)).verdict is Verdict.PASS
+    unfair = check(two_bits(True, False, eventually=eventually)).finding("b is set")
+    assert unfair.verdict is Verdict.VIOLATED
+    assert unfair.trace is not None
+    assert unfair.trace.loop
+    assert {step.column for step in unfair.trace.loop} == {"a"}
 
 
 def test_weak_fairness_does_not_move_an_actor_that_is_blocked_now_and_then() -> None:
@@ -83,6 +122,13 @@ def test_weak_fairness_does_not_move_an_actor_that_is_blocked_now_and_then() -> 
     assert finding.verdict is Verdict.VIOLATED
 
 
+def test_possible_finds_the_trap() -> None:
+    """AG EF: once b is set, (0, 0) is out of reach."""
+    answer = check(two_bits(True, True, possible={"back": lambda s: s == (0, 0), "b": lambda s: s[1] == 1}))
+    assert answer.finding("back").verdict is Verdict.VIOLATED
+    assert answer.finding("b").verdict is Verdict.PASS
+
+
 def test_symmetry_and_fairness_are_refused_together() -> None:
     """Symmetry renames actors; a fairness verdict on renamed actors would be wrong."""
     model = two_bits(True, True, eventually={"b": lambda s: s[1] == 1}, canonical=lambda s: s)
@@ -90,14 +136,11 @@ def test_symmetry_and_fairness_are_refused_together() -> None:
         check(model)
 
 
-def test_fields_do_not_overlap_and_refuse_what_does_not_fit() -> None:
-    """A packed state is only as good as its layout."""
-    layout = Layout()
-    low, high = layout.add("low", 3), layout.add("high", 2)
-    state = high.put(low.put(0, 5), 2)
-    assert (low.get(state), high.get(state)) == (5, 2)
-    with pytest.raises(ValueError, match="does not fit"):
-        Bits("small", 0, 2).put(0, 4)
+def test_components_of_a_known_graph() -> None:
+    """Tarjan on two cycles with a bridge."""
+    edges = {1: [(0, 2)], 2: [(0, 1), (0, 3)], 3: [(0, 4)], 4: [(0, 3)], 5: [(0, 5)]}
+    found = {frozenset(component) for component in components(edges)}
+    assert found == {frozenset({1, 2}), frozenset({3, 4}), frozenset({5})}
 
 
 def test_the_table_has_a_column_a_thread_and_marks_the_loop() -> None:
@@ -111,3 +154,23 @@ def test_the_table_has_a_column_a_thread_and_marks_the_loop() -> None:
         "    and then for ever:",
         "  3 spin",
     ]
+
+
+def test_fields_do_not_overlap_and_refuse_what_does_not_fit() -> None:
+    """A packed state is only as good as its layout."""
+    layout = Layout()
+    low, high = layout.add("low", 3), layout.add("high", 2)
+    state = high.put(low.put(0, 5), 2)
+    assert (low.get(state), high.get(state)) == (5, 2)
+    with pytest.raises(ValueError, match="does not fit"):
+        Bits("small", 0, 2).put(0, 4)
+
+
+def test_the_symmetry_sorts_records_and_keeps_the_rest() -> None:
+    """Equal records in any order have one representative."""
+    canonical = sorted_records(2, 3, 3)
+
+    def packed(a: int, b: int, c: int) -> int:
+        return 0b11 | a << 2 | b << 5 | c << 8 | 1 << 11
+
+    assert canonical(packed(5, 1, 3)) == canonical(packed(3, 5, 1)) == packed(1, 3, 5)

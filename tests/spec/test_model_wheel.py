@@ -10,8 +10,27 @@ from hypothesis import strategies as st
 
 from purgatorio_spec.model.checker import check
 from purgatorio_spec.model.wheel import Flaw, World, initial, steps
-from purgatorio_spec.model.wheel_refinement import CASCADES, IN_ORDER, REFINES, refinement
+from purgatorio_spec.model.wheel_refinement import CASCADES, IN_ORDER, REFINES, abstract, refinement
+from purgatorio_spec.oracle.timer_set import Deadlines, added, due_at, overdue, removed
 from purgatorio_spec.verdict import Verdict
+
+TICKS = st.integers(1, 1000)
+TIMES = st.integers(-(10**12), 10**12)
+
+
+@given(TICKS, TIMES)
+@settings(max_examples=200, deadline=None)
+def test_a_task_is_due_less_than_a_tick_before_its_deadline(tick: int, deadline: int) -> None:
+    """At most T - 1 early (T1), never late, also below zero."""
+    assert 0 <= deadline - due_at(deadline, tick) < tick
+
+
+def test_the_set_of_deadlines_is_a_multiset() -> None:
+    """Two tasks may share a deadline; removing one leaves the other."""
+    state = added(added(Deadlines(0, ()), 5), 5)
+    assert removed(state, 5).pending == (5,)
+    assert not overdue(state, 1)
+    assert overdue(state._replace(now=5), 1) == (5, 5)
 
 
 @given(st.data())
@@ -40,6 +59,19 @@ def test_interval_inclusive_needs_three_tasks_to_be_late() -> None:
     three = check(refinement(World(1, 2, 1, (0, 1, 2, 3, 4), 3, 6, False, Flaw.INTERVAL_INCLUSIVE)))
     assert three.finding(REFINES).verdict is Verdict.VIOLATED
     assert two is Verdict.PASS
+
+
+def test_a_clock_that_stands_still_makes_a_task_circle() -> None:
+    """no-overflow-advance beyond the second level: the flushed task goes back to where it came from."""
+    world = World(1, 2, 0, (7,), tasks=1, ticks=8, cancels=False, flaw=Flaw.NO_OVERFLOW_ADVANCE)
+    assert check(refinement(world)).finding(CASCADES).verdict is Verdict.VIOLATED
+
+
+def test_the_abstraction_forgets_only_places() -> None:
+    """The abstraction function keeps the time and every deadline."""
+    world = World(2, 2, 3, (5, 9), tasks=1, ticks=2)
+    after = steps(world, initial(world))[-1][1]
+    assert abstract(after) == Deadlines(3, (12,))
 
 
 @pytest.mark.parametrize(
