@@ -168,10 +168,8 @@ def _ended_again(one: Exchange, error: int, ended: Exchange, since: Sequence[Exc
         return  # a refused request may have begun the next transaction
     elif ended.body.get("committed") == one.body.get("committed"):
         now, seen = producer_of(ended.got), producer_of(one.got)
-        allowed, told = (
-            f"{named(0)} and epoch {now.epoch}, as for the first EndTxn",
-            f"{named(error)}, epoch {seen.epoch}",
-        )
+        allowed = f"{named(0)} and epoch {now.epoch}, as for the first EndTxn"
+        told = f"{named(error)}, epoch {seen.epoch}"
         yield checked("R8", "repeated-end", one, not error and seen == now, allowed, told, *ended.events)
     else:
         yield _refused(

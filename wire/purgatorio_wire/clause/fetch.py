@@ -176,10 +176,8 @@ def sessions(bounds: Bounds, scene: Scene) -> Rows:
         if one.session and one.answer_t is not None and one.error == NO_SESSION:
             age_ns = one.answer_t - one.session_t
             if age_ns < SESSION_STAYS_NS:  # or the session of a follower has taken its place
-                allowed, seen = (
-                    "the session, because a session stays for two minutes",
-                    f"no session after {age_ns // MS} ms",
-                )
+                allowed = "the session, because a session stays for two minutes"
+                seen = f"no session after {age_ns // MS} ms"
                 late = one.session_t, one.answer_t
                 yield late_row("F6", "session-evicted", one, allowed, seen, late)
         if not one.session_error or one.behind or one.unread or one.throttled_ms:
@@ -237,10 +235,8 @@ def at_followers(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
         made = (x.ack_t or 0 for x in a.log.surely(END_OF_TIME) if x.acks == -1 and x.base >= a.offset)
         ready_by = min(made, default=END_OF_TIME)
         if one.t < ready_by < deadline and not any(begin <= until and one.t <= end for begin, end in spans):
-            half, promise = (
-                (deadline - ready_by) // 2,
-                "an answer with the replicated records, long before max_wait_ms,",
-            )
+            half = (deadline - ready_by) // 2
+            promise = "an answer with the replicated records, long before max_wait_ms,"
             yield in_time(bounds, "F3", "at-follower", one, ready_by + half, half, promise)
 
 
@@ -429,11 +425,9 @@ class Fetching:
             return
         for a in self.asked:
             if a.offset < a.log.low_at(read_t):
-                allowed, right = (
-                    f"{named(OUT_OF_RANGE)}: the records were deleted while the fetch waited",
-                    a.error == OUT_OF_RANGE,
-                )
-                yield (checked("D1", "deleted-while-it-waits", self.one, right, allowed, named(a.error)))
+                allowed = f"{named(OUT_OF_RANGE)}: the records were deleted while the fetch waited"
+                right = a.error == OUT_OF_RANGE
+                yield checked("D1", "deleted-while-it-waits", self.one, right, allowed, named(a.error))
 
     def _deleted(self) -> Rows:
         """F8, of a fetch that waited when a topic of it was deleted."""
@@ -657,10 +651,8 @@ class Fetching:
             if isinstance(a.log, CommittedLog):
                 limit = a.log.most_end(self.until)
                 if a.end > limit:
-                    allowed, seen = (
-                        f"no record from offset {limit} on, where a transaction is open",
-                        f"records up to offset {a.end}",
-                    )
+                    allowed = f"no record from offset {limit} on, where a transaction is open"
+                    seen = f"records up to offset {a.end}"
                     yield broken(
                         "R1", "open-transaction-shown", self.one, allowed, seen, *self._appends(self.until)
                     )
@@ -686,7 +678,7 @@ class Fetching:
             place = f"in the list of aborted transactions, from offset {first} on"
             allowed = f"producer {one.producer.id} {'not ' * one.commits}{place}"
             seen = f"aborted transactions: {sorted(said)}"
-            yield (checked("R3", cause, self.one, listed is not one.commits, allowed, seen))
+            yield checked("R3", cause, self.one, listed is not one.commits, allowed, seen)
 
     @property
     def _room(self) -> int:

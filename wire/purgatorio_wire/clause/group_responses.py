@@ -157,7 +157,7 @@ def _of_who_is_there(group: Group, one: Exchange) -> Rows:
             yield answered_with("G3", "other-answer", one, one.error, REBALANCING, about)
     elif one.api == "heartbeat":
         right = one.error in (0, REBALANCING)
-        yield (checked("G10", "refused", one, right, "no error: the client is a member", named(one.error)))
+        yield checked("G10", "refused", one, right, "no error: the client is a member", named(one.error))
     elif one.api == "offset_commit" and any(
         sync.member == current.leader and sync.answered and (sync.answer_t or 0) <= one.t
         for sync in current.syncs

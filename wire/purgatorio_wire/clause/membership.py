@@ -148,7 +148,7 @@ def _undisturbed(group: Group, current: Generation, one: Exchange) -> Rows:
     """Requests while no rebalance can have begun. Before the leader's SyncGroup, an OffsetCommit is refused."""
     if one.api == "heartbeat":
         told = one.error != 0
-        yield (checked("G3", "rebalance-without-cause", one, not told, "no rebalance", named(one.error)))
+        yield checked("G3", "rebalance-without-cause", one, not told, "no rebalance", named(one.error))
     until = one.until_t
     if one.api == "offset_commit" and all(x.member != current.leader or x.t > until for x in current.syncs):
         yield refused(group.bounds, one, REBALANCING)

@@ -113,10 +113,8 @@ def _one_leader(group: Group, before: Generation | None, one: Generation) -> Row
     if group.static or group.unheard(one):
         return
     if before is not None and before.leader in members and before.number + 1 == one.number:
-        stays, allowed = (
-            one.leader == before.leader,
-            f"{before.leader}, the previous leader, which has rejoined",
-        )
+        stays = one.leader == before.leader
+        allowed = f"{before.leader}, the previous leader, which has rejoined"
         yield checked("G2", "leader-changes", one.joins[0], stays, allowed, one.leader)
     voted = [next((x for x in join.protocols if x in common), "") for join in one.joins]
     votes = Counter(voted).most_common()
@@ -302,10 +300,8 @@ def _is_out(group: Group, member: str, one: Generation) -> Rows:
         if x.member == member and x.t > one.last_t + group.bounds.declared.late_ms * MS and x.answer is not None
     ]  # fmt: skip
     for x in told[:1]:
-        right, allowed = (
-            x.error == UNKNOWN_MEMBER,
-            f"{named(UNKNOWN_MEMBER)}: the member did not rejoin in time",
-        )
+        right = x.error == UNKNOWN_MEMBER
+        allowed = f"{named(UNKNOWN_MEMBER)}: the member did not rejoin in time"
         seen = f"{named(x.error)} {after(x.t, one.last_t)} after the JoinGroup responses of the other members"
         yield checked("G6", "missed-rebalance-kept", x, right, allowed, seen)
 

@@ -201,10 +201,8 @@ class _Judged:
             for one in perhaps
         )
         least, most = max(1, 1 + len(before) - back), 1 + len(perhaps)
-        counts, witnesses = (
-            f"{least}" if least == most else f"{least} to {most}",
-            (i for x in before for i in x.by.events),
-        )
+        counts = f"{least}" if least == most else f"{least} to {most}"
+        witnesses = (i for x in before for i in x.by.events)
         allowed, right = f"delivery count {counts} of record {offset}", least <= held.count <= most
         yield checked(
             "S3", "delivery-count", held.by, right, allowed, f"delivery count {held.count}", *witnesses

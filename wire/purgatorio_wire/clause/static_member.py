@@ -105,10 +105,8 @@ def _all_there(group: Group, before: Generation, one: Generation) -> Rows:
         return
     last_t = max([x.t for x in one.joins] + [x.answer_t or x.t for x in others])
     longest_ms = max(join.rebalance_ms for join in (*before.joins, *one.joins))
-    gap, promise = (
-        one.asked_t + longest_ms * MS - last_t,
-        "an answer when the last member has rejoined or left,",
-    )
+    gap = one.asked_t + longest_ms * MS - last_t
+    promise = "an answer when the last member has rejoined or left,"
     for join in one.joins if gap > 0 else ():
         yield in_time(group.bounds, "G4", "waits-though-complete", join, last_t, gap, promise)
 
@@ -225,11 +223,9 @@ def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
     times = [mine[-1].answer_t or 0, *(x.t for x in heard)]
     session_ns = min(x.session_ms for x in mine) * MS
     if synced and not left and soon and all(b - a < session_ns // 2 for a, b in pairwise(times)):
-        allowed, right = (
-            f"{named(ILLEGAL_GENERATION)}: the client stays a member",
-            beat.error != UNKNOWN_MEMBER,
-        )
-        yield (checked("G11", "removed-too-early", beat, right, allowed, named(UNKNOWN_MEMBER)))
+        allowed = f"{named(ILLEGAL_GENERATION)}: the client stays a member"
+        right = beat.error != UNKNOWN_MEMBER
+        yield checked("G11", "removed-too-early", beat, right, allowed, named(UNKNOWN_MEMBER))
 
 
 def _quiet(held: list[Exchange], members: dict[str, Exchange], one: Exchange, until: int) -> bool:
@@ -277,7 +273,7 @@ def _afterwards(
         all_heard = _heard(held, {**others, back.given: back}, one.t)
         if one.number == number and one.member in others and all_heard:
             allowed = "no rebalance"
-            yield (checked("G11", "disturbs-the-others", one, one.error == 0, allowed, named(one.error)))
+            yield checked("G11", "disturbs-the-others", one, one.error == 0, allowed, named(one.error))
 
 
 def _fenced(one: Exchange, held: list[Exchange]) -> Rows:
@@ -351,10 +347,8 @@ def _replaced(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]
         gap = max(JOIN_GAP_NS, one.rebalance_ms * MS)
         promise = f"{named(FENCED)} when the static member returns,"
         row = in_time(bounds, "G11", "waits-though-replaced", x, one.t, gap, promise, *one.events)
-        right, allowed = (
-            x.error == FENCED,
-            f"{named(FENCED)}: the static member has returned with a new member id",
-        )
+        right = x.error == FENCED
+        allowed = f"{named(FENCED)}: the static member has returned with a new member id"
         yield row.but(right, "not-fenced", x, allowed, named(x.error), *one.events)
 
 

@@ -367,7 +367,7 @@ def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             elif offset < log.low_at(one.t):  # it stays
                 least, most = log.start(one.t, one.answer_t)
                 right, seen = not error and least <= low <= most, f"{named(error)}, low watermark {low}"
-                yield (checked("D1", "low-watermark-moves", one, right, f"low watermark {least}", seen))
+                yield checked("D1", "low-watermark-moves", one, right, f"low watermark {least}", seen)
             elif offset <= log.least_end(one.t):
                 right = error == 0 and low == offset
                 allowed = f"low watermark {offset}"
