@@ -32,10 +32,7 @@ class Order(Generic[P]):
 
     def learn(self, other: Clock) -> None:
         """Order all steps in the clock `other` before the later steps of the current task."""
-        mine = self.mine()
-        for task, count in other.items():
-            if mine.get(task, 0) < count:
-                mine[task] = count
+        _merge(self.mine(), other)
 
     def tell(self) -> Clock:
         """A copy of the clock of the current task. The next steps of the task are not in the copy."""
@@ -52,10 +49,7 @@ class Order(Generic[P]):
     def give(self, *at: Hashable) -> None:
         """Order the steps of the current task so far before the steps that follow a `take` at this location."""
         if self.run.live:
-            given = self._given.setdefault(at, {})
-            for task, count in self.tell().items():
-                if given.get(task, 0) < count:
-                    given[task] = count
+            _merge(self._given.setdefault(at, {}), self.tell())
 
     def exchange(self, *at: Hashable) -> None:
         """`take` and `give` at once, for an operation that orders earlier and later operations on a location."""
@@ -93,3 +87,10 @@ class Order(Generic[P]):
         reads.clear()
         self._writes[oid] = task, mine[task], place
         return found
+
+
+def _merge(clock: Clock, other: Clock) -> None:
+    """Add to `clock` all steps that `other` has."""
+    for task, count in other.items():
+        if clock.get(task, 0) < count:
+            clock[task] = count

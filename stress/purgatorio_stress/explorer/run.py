@@ -254,7 +254,7 @@ class Execution:
             first.greenlet.switch()
             while self._starting:
                 self._starting.pop().switch()
-                self.current.greenlet.switch()  # type: ignore[union-attr]  # the task that started it goes on
+                self.current.greenlet.switch()  # type: ignore[union-attr]  # the current task goes on, so it has one
         self.steps = self.depth
         self.live = False
         self._until = _FOR_EVER
