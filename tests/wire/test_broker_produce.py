@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import product
+from typing import TypeVar
 
 import pytest
 
@@ -11,9 +12,12 @@ from purgatorio.delayed.dialect import Dialect
 from purgatorio_broker.delayed_produce import DeleteResult, ProduceResult
 from purgatorio_broker.error import Error
 from purgatorio_broker.key import TopicPartition
+from purgatorio_wire.table.decision import Decided, DecisionTable
 from purgatorio_wire.table.produce import DELETE_RECORDS, PRODUCE, Produced, request_is_complete
 from purgatorio_wire.table.replica import Replica
 from wire.broker_scene import DIALECTS, P0, P1, Answers, Scene
+
+S = TypeVar("S")
 
 
 def put_after(scene: Scene, partition: TopicPartition, situation: Produced) -> None:
@@ -28,6 +32,14 @@ def put_after(scene: Scene, partition: TopicPartition, situation: Produced) -> N
             replica.follower_fetched(follower, end if situation.reached else 0)
         if not situation.in_sync:
             replica.shrink_isr((0, 1))
+
+
+def decisions(
+    table: DecisionTable[S, str | None], situations: Mapping[TopicPartition, S]
+) -> tuple[dict[TopicPartition, Decided[str | None]], bool]:
+    """The table's decision for each partition, and whether the whole request is complete by them (B108)."""
+    decided = {partition: table.decide(situation) for partition, situation in situations.items()}
+    return decided, request_is_complete(decision.answer for decision in decided.values())
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: str(dialect.name))
@@ -46,9 +58,8 @@ def test_every_pair_of_situations(dialect: Dialect) -> None:
         for partition, situation in situations.items():
             put_after(scene, partition, situation)
         scene.manager.check_key(P0)
-        decided = {partition: PRODUCE.decide(situation) for partition, situation in situations.items()}
+        decided, complete = decisions(PRODUCE, situations)
         seen |= {decision.clause for decision in decided.values()}
-        complete = request_is_complete(decision.answer for decision in decided.values())
         assert bool(answers) is (complete or not appended), (first, second)
         scene.runtime.advance(30)
         got = {partition: result.error.value for partition, result in answers.only().items()}
@@ -79,9 +90,8 @@ def test_every_pair_of_deletions(dialect: Dialect) -> None:
             for follower in (1, 2) if situation.reached else ():
                 scene.manager.partition_or_raise(partition).follower_fetched(follower, 2, log_start=1)
         scene.manager.check_key(P1)
-        decided = {partition: DELETE_RECORDS.decide(situation) for partition, situation in situations.items()}
+        decided, complete = decisions(DELETE_RECORDS, situations)
         seen |= {decision.clause for decision in decided.values()}
-        complete = request_is_complete(decision.answer for decision in decided.values())
         assert bool(answers) is (complete or not accepted), (first, second)
         scene.runtime.advance(30)
         for partition, result in answers.only().items():

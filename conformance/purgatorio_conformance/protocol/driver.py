@@ -195,7 +195,7 @@ def _can_play(description: Description, part: Part, mode: Mode) -> bool:
     return True
 
 
-def _plays_all(program: SmallProgram) -> bool:
+def _leaves_none_out(program: SmallProgram) -> bool:
     return False
 
 
@@ -218,7 +218,7 @@ class CommandSubject:
     lines: str | None = None
     effort: Effort | None = None
     ways: tuple[Way, ...] = ()
-    leaves_out: Callable[[SmallProgram], bool] = _plays_all
+    leaves_out: Callable[[SmallProgram], bool] = _leaves_none_out
 
     @property
     def name(self) -> str:
