@@ -482,7 +482,8 @@ async def replica_stopped(play: Play) -> None:
             if play.offers("delete_topics", "F8") and await settle(
                 play.send(deleter, "delete_topics", asked), seconds=3
             ):
-                await settle(lost)
+                waits.append(lost)
+                await settle(lost, seconds=4)  # bounded for the same reason
             else:
                 play.cannot("no topic can be deleted while a replica is stopped", "F8")
         await settle(*waits)
