@@ -40,6 +40,8 @@ COMMIT, LOOK = "offset_commit", "offset_fetch"
 JOINS, AWAY = 0, -2
 """The epochs for a join, and for a static member that leaves for a while; the epoch between them is for a leave."""
 UNKNOWN_MEMBER, NO_GROUP, FENCED_ID, FENCED_EPOCH, IN_USE, STALE, OFF = 25, 69, 82, 110, 111, 113, 35
+OFF_TOO: Final = 42
+"""INVALID_REQUEST: what some brokers answer whose share groups are disabled."""
 GAP_NS: Final = 20_000 * MS
 """The gap of an assignment or removal that never comes: a scene waits for this time."""
 IDLE_NS: Final = 1000 * MS
@@ -128,6 +130,8 @@ class _Group:
         for one in asked:
             if one.got is None or one.error in (*LOADING, OFF) or one.error in EXCUSED:
                 break  # its effect is unknown
+            if self.shares and not self.members and one.error == OFF_TOO:
+                break
             yield from self._overdue(one.t)
             if one.api == self.api:
                 yield from self._told(one)

@@ -6,6 +6,7 @@ that has changed. These members send heartbeats more often than they are asked t
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -14,6 +15,7 @@ from purgatorio_wire.clause.consumer_group import (
     AWAY,
     BEAT,
     OFF,
+    OFF_TOO,
     SHARE_BEAT,
     UNKNOWN_MEMBER,
     Owned,
@@ -103,13 +105,18 @@ class Consumer:
     async def came_back(self) -> Consumer:
         """Another client with its instance id is refused. Then the member leaves for a while, and the client takes its
         place."""
-        back = replace(self, id=self.play.unique("c"), epoch=0, former=0, assigned=frozenset())
+        back = replace(self, id=own_id(self.play), epoch=0, former=0, assigned=frozenset())
         self.play.broker.made.beating[BEAT, self.group].add(back.id)
         await back.beat()
         await self.beat(AWAY)
         await back.beat()
         await self.beat()
         return back
+
+
+def own_id(play: Play) -> str:
+    """An id as clients choose it: a UUID in base64."""
+    return base64.urlsafe_b64encode(b"\x10" + play.rng.randbytes(15)).decode().rstrip("=")
 
 
 def _named(owns: Owned) -> list[dict[str, object]]:
@@ -125,12 +132,12 @@ async def consumers(play: Play, count: int, rebalance_ms: int = 30_000, api: str
     play.need(api)
     topic, group = await play.topic(PARTITIONS), await play.group()
     made = [
-        Consumer(play, await play.open("consumer"), group, topic, play.unique("c"), rebalance_ms, api=api)
+        Consumer(play, await play.open("consumer"), group, topic, own_id(play), rebalance_ms, api=api)
         for _ in range(count)
     ]
     play.broker.made.beating.setdefault((api, group), set()).update(one.id for one in made)
     error = await made[0].beat()
-    if error == OFF:
+    if error == OFF or (api == SHARE_BEAT and error == OFF_TOO):
         raise SceneSkipped(f"{api}: switched off (group.version, group.coordinator.rebalance.protocols)")
     must(not error, f"a consumer group could not be joined: error {error}")
     return made
@@ -177,11 +184,11 @@ async def reassigned(play: Play) -> None:
     now = await settled([first, second], now)
     for one in (first, second):
         await one.beat(one.epoch + 1)
-        await one.beat(member=play.unique("nobody"))
+        await one.beat(member=own_id(play))
         others = sorted(number for each in (first, second) if each is not one for _, number in each.assigned)
         for epoch in (one.epoch, one.epoch + 1, one.former):
             await one.commit(epoch, others[0] if others else 0)
-        await one.commit(one.epoch, 0, play.unique("nobody"))
+        await one.commit(one.epoch, 0, own_id(play))
         if one.former:
             await one.beat(one.former, one.assigned)
             await one.beat(one.former)
@@ -274,6 +281,7 @@ async def silent_consumer(play: Play) -> None:
 async def share_members(play: Play) -> None:
     """Members of a share group join and leave. Heartbeats name wrong epochs and members, and, as if a response was
     lost, the former epoch. Then a member stops sending heartbeats, and is removed at its session time-out."""
+    play.broker.shares.need()
     play.need(SHARE_BEAT)
     session_ms = _judged_session(play.broker.declared.share_session_ms)
     stays, silent, leaves = await consumers(play, 3, api=SHARE_BEAT)
@@ -281,7 +289,7 @@ async def share_members(play: Play) -> None:
     now = await settled([stays, leaves], now)
     for one in (stays, leaves):
         await one.beat(one.epoch + 1)
-        await one.beat(member=play.unique("nobody"))
+        await one.beat(member=own_id(play))
         if one.former:
             await one.beat(one.former)
     await leaves.leave()
