@@ -22,11 +22,11 @@ from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.network import api as apis
 from purgatorio_broker.network import group_requests, server
 from purgatorio_broker.network.cluster import Topic
+from purgatorio_broker.network.consumers import Beat, Consumers
 from purgatorio_broker.network.fields import Fields, Values
 from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.running import Running
 from purgatorio_broker.network.settings import Settings
-from purgatorio_broker.network.shares import Beat, Shares
 from purgatorio_broker.network.transactions import Transactions
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
@@ -384,7 +384,7 @@ def test_groups_are_skipped_where_the_broker_says_why_no_coordinator_comes(
 def test_share_groups_are_skipped_where_the_broker_says_why_there_are_none(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: ErrorCode, copies: str, verdict: Verdict, why: str
 ) -> None:
-    monkeypatch.setattr(Shares, "beat", lambda *given: Beat(error))
+    monkeypatch.setattr(Consumers, "beat", lambda *given: Beat(error))
     tells(monkeypatch, SHARE_COPIES, copies)
     for name in ("COORDINATES_SECONDS", "LACKING_SECONDS"):
         monkeypatch.setattr(known, name, 0.3)
