@@ -126,6 +126,7 @@ def played(version: str, setup: str, seed: int, folder: Path) -> dict[str, objec
     return {
         "version": version, "setup": setup, "seed": seed, "seconds": round(seconds), "verdict": run["verdict"],
         "events": run["events"], "clauses": clauses, "load": round(os.getloadavg()[1]),
+        "made": time.strftime("%Y-%m-%d %H:%M"),
     }  # fmt: skip
 
 
@@ -163,7 +164,8 @@ def _row(found: Mapping[str, object]) -> tuple[str, ...]:
     notes += [f"{', '.join(of('UNKNOWN'))} UNKNOWN"] if of("UNKNOWN") else []
     return (
         version, str(found["setup"]), str(found["seed"]), str(found["verdict"]), str(len(of("PASS"))),
-        str(len(of("SKIPPED"))), str(found["seconds"]), str(found["load"]), "; ".join(notes),
+        str(len(of("SKIPPED"))), str(found["seconds"]), str(found["load"]), str(found.get("made", "earlier")),
+        "; ".join(notes),
     )  # fmt: skip
 
 
@@ -174,7 +176,7 @@ def page(results: Sequence[Mapping[str, object]]) -> str:
         results,
         key=lambda one: (Release(str(one["version"])).numbers, order[str(one["setup"])], str(one["seed"])),
     )
-    head = ("Kafka", "set up as", "seed", "verdict", "kept", "skipped", "seconds", "load", "explanation")
+    head = ("Kafka", "set up as", "seed", "verdict", "kept", "skipped", "seconds", "load", "played", "explanation")
     return _PAGE.format(table=markdown_text.table(head, [_row(one) for one in rows]))
 
 
@@ -184,7 +186,8 @@ _PAGE: Final = """\
 `purgatorio wire` in its default plan, against brokers as Apache Kafka released them. Maven resolves a release. It runs
 on this machine with a heap of 512 MB: from 3.3 on with KRaft, older ones with ZooKeeper. Two nodes have a controller of
 their own, and the second one is stopped for a while. `kept` and `skipped` count clauses. `load` is that of the machine,
-which has two cores: what a busy machine leaves undecided is UNKNOWN.
+which has two cores: what a busy machine leaves undecided is UNKNOWN. *Earlier* rows were played with former versions of
+this program, and have not been played again.
 
 {table}
 A VIOLATED release is a false alarm until a public issue explains it.

@@ -6,6 +6,7 @@ that has changed. These members send heartbeats more often than they are asked t
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +33,6 @@ PARTITIONS: Final = 4
 MODERN: Final = 9
 """The first version of OffsetCommit and of OffsetFetch for these members."""
 POLL_MS: Final = 60
-GOES: Final = 0.5
 STEPS: Final = 80
 """The number of random requests."""
 HELD_BEATS: Final = 8
@@ -259,16 +259,20 @@ async def unrevoked(play: Play) -> None:
 
 @scene("groups", "G15 not-removed, G14 not-assigned-in-time", seconds=120, takes=50)
 async def silent_consumer(play: Play) -> None:
-    """A static member stops sending heartbeats, or leaves for a while and does not return. It is removed at its session
-    time-out, and the other member gets its partitions."""
+    """A static member stops sending heartbeats; in another group, one leaves for a while and does not return. Each is
+    removed at its session time-out, and the other member gets its partitions."""
     play.need(BEAT)
     session_ms = _judged_session(play.broker.declared.consumer_session_ms)
-    stays, silent = await consumers(play, 2)
-    silent.instance = play.unique("i")
-    epoch = await settled([stays, silent], await settled([stays]))
-    if play.rng.random() < GOES:
-        await silent.beat(AWAY)
-    await _removed(stays, silent, epoch, session_ms)
+
+    async def silence(*, goes: bool) -> None:
+        stays, silent = await consumers(play, 2)
+        silent.instance = play.unique("i")
+        epoch = await settled([stays, silent], await settled([stays]))
+        if goes:
+            await silent.beat(AWAY)
+        await _removed(stays, silent, epoch, session_ms)
+
+    await asyncio.gather(silence(goes=False), silence(goes=True))
 
 
 @scene(
