@@ -74,7 +74,7 @@ class Told:
 
     def _tell(self, story: Story, variant: int, lines: Iterable[Line]) -> None:
         for one in lines:
-            for _ in one.tell(_over_time(_verb(story, one.verb)), variant, {}):
+            for _ in one.tell(_over_time(verb(story, one.verb)), variant, {}):
                 pass
 
     def wrong(self, variant: int) -> list[str]:
@@ -100,7 +100,8 @@ def _said(one: ClauseResult) -> str:
     return f"{one.reason} {' '.join(one.causes)}"
 
 
-def _verb(story: Story, name: str) -> Callable[..., object]:
+def verb(story: Story, name: str) -> Callable[..., object]:
+    """What tells a line of this verb."""
     if name in stories():
         return lambda: stories()[name].tell(story)
     if name not in verbs():
@@ -111,7 +112,7 @@ def _verb(story: Story, name: str) -> Callable[..., object]:
     def tell(*given: object, **more: object) -> None:
         values = bound(*given, **more)
         for one in lines:
-            for _ in one.tell(_over_time(_verb(story, one.verb)), 0, {**PARTS, **values}):
+            for _ in one.tell(_over_time(verb(story, one.verb)), 0, {**PARTS, **values}):
                 pass
 
     return tell
