@@ -53,7 +53,7 @@ class Line:
                 chosen = _Chosen(variant, number if self.times > 1 else None)
                 tree = chosen.visit(ast.parse(ast.unparse(self.call), mode="eval"))
                 code = self._codes[variant, number] = compile(tree, self.verb, "eval")
-            yield eval(code, {"verb": verb, "__builtins__": {"range": range, "str": str}, **names})
+            yield eval(code, {"verb": verb, "__builtins__": {"range": range, "str": str}}, names)
 
     @property
     def variants(self) -> int:

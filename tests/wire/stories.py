@@ -6,7 +6,7 @@
         fetch 10, 511 / 106, [("t", 0, 0, [0])], least=200
         -> F1 PASS / VIOLATED
 
-A verb is a method of `Story`, one of `verbs.txt`, or another story, told as it is when it is legal. `range(...)` as
+A verb is a method of `Story`, a function of `verbs`, or another story, told as it is when it is legal. `range(...)` as
 the time tells a line at each of these, and its answer as long after it. `twice` tells all that follows in two scenes.
 
 `->` says what is expected: clauses (`R` is all of that letter), a verdict or `innocent` (all but VIOLATED), and perhaps
@@ -17,11 +17,11 @@ one and VIOLATED of the broken one, which is repeated.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
@@ -33,7 +33,8 @@ from purgatorio_wire.history.bound import RowStatus
 from purgatorio_wire.history.finding import Row
 from purgatorio_wire.judge import JUDGES
 from story_lines import Line, paragraphs
-from wire.story import SIZE, Story
+from wire import verbs
+from wire.story import Story
 
 _EXPECTED = re.compile(r"-> ([A-Z0-9 ]+?) ((?:[A-Z]{4,}|innocent)(?: / [A-Z]{4,})*)(?: (.+))?")
 
@@ -74,7 +75,7 @@ class Told:
 
     def _tell(self, story: Story, variant: int, lines: Iterable[Line]) -> None:
         for one in lines:
-            for _ in one.tell(_over_time(verb(story, one.verb)), variant, {}):
+            for _ in one.tell(_over_time(_verb(story, one.verb)), variant, {}):
                 pass
 
     def wrong(self, variant: int) -> list[str]:
@@ -100,64 +101,13 @@ def _said(one: ClauseResult) -> str:
     return f"{one.reason} {' '.join(one.causes)}"
 
 
-def verb(story: Story, name: str) -> Callable[..., object]:
-    """What tells a line of this verb."""
+def _verb(story: Story, name: str) -> Callable[..., object]:
     if name in stories():
         return lambda: stories()[name].tell(story)
-    if name not in verbs():
-        told: Callable[..., object] = getattr(story, name)
-        return told
-    bound, lines = verbs()[name]
-
-    def tell(*given: object, **more: object) -> None:
-        values = bound(*given, **more)
-        for one in lines:
-            for _ in one.tell(_over_time(verb(story, one.verb)), 0, {**PARTS, **values}):
-                pass
-
-    return tell
-
-
-def _batch(base: int, last: int | None = None, **more: object) -> dict[str, object]:
-    count = 1 if last is None else last - base + 1
-    return {"base": base, "last": base + count - 1, "count": count, "bytes": SIZE * count, **more}
-
-
-def _shared_parts(said: Iterable[tuple[int, int, int]] | None) -> list[dict[str, object]]:
-    """The partition 0 of a share group, with what is said of ranges of its records; None: no partition."""
-    batches = [
-        {"first_offset": first, "last_offset": last, "acknowledge_types": [kind]}
-        for first, last, kind in said or ()
-    ]
-    part = {"partition_index": 0, "acknowledgement_batches": batches}
-    return [{"topic_id": "u", "partitions": [] if said is None else [part]}]
-
-
-PARTS: Final[Mapping[str, object]] = {
-    "SIZE": SIZE, "int": int, "max": max,
-    "batch": _batch,
-    "failed": lambda came: came if isinstance(came, int) else 0,
-    "brought": lambda came: [] if isinstance(came, int) else [*map(_batch, came)],
-    "sent": lambda number, batch: [{"name": "t", "partition_data": [{"index": number, "records": [batch]}]}],
-    "appended": lambda number, error, base: [
-        {"name": "t", "partition_responses": [{"index": number, "error_code": error, "base_offset": base}]}],
-    "of_t": lambda part: [{"name": "t", "partitions": [{"partition_index": 0, **part}]}],
-    "digits": lambda numbers: (
-        None if numbers is None else [{"topic_id": "id", "partitions": [*map(int, numbers)]}]
-    ),
-    "shared_parts": _shared_parts,
-}  # fmt: skip
-"""What the lines of verbs are made of: parts of requests and answers, most of partition 0 of the topic t."""
-
-
-@cache
-def verbs() -> dict[str, tuple[Callable[..., dict[str, Any]], list[Line]]]:
-    """The verbs of `verbs.txt`: what gives the values of the arguments by name, and the lines."""
-    found = {}
-    for title, lines, _ in paragraphs([Path(__file__).parent / "verbs.txt"], 5):
-        name, _, given = title.partition(" -- ")[0].partition(" ")
-        found[name] = eval(f"lambda {given}: locals()"), lines
-    return found
+    if hasattr(verbs, name):
+        return lambda *given, **more: getattr(verbs, name)(story, *given, **more)
+    told: Callable[..., object] = getattr(story, name)
+    return told
 
 
 def _over_time(verb: Callable[..., object]) -> Callable[..., None]:

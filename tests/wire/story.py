@@ -102,6 +102,12 @@ class Story:
             answer, {"responses": [{"name": name, "partition_responses": [said]}]}, conn=conn,
         )  # fmt: skip
 
+    def metadata(self, t: float, error: int = 0, *, name: str = "t", in_sync: int = 1, epoch: int = 0) -> int:
+        part = {"partition_index": 0, "leader_epoch": epoch, "isr_nodes": list(range(in_sync))}
+        said = {"name": name, "error_code": error, "partitions": [part] if not error else []}
+        asked = {"topics": [{"name": name}], "allow_auto_topic_creation": False}
+        return self.ask(t, "metadata", asked, t + 1, {"topics": [said]})
+
     def join(
         self, t: float, answer: float | None, member: str, generation: int = -1, *, error: int = 0, leader: str = "",
         told: Sequence[str] = (), given: str = "", rebalance: int = 3000, session: int = 6000, instance: str = "",
@@ -130,6 +136,52 @@ class Story:
         }  # fmt: skip
         return self.ask(t, "join_group", body, answer, got, version=version)
 
+    def sync(
+        self, t: float, answer: float | None, member: str, generation: int, share: str = "", *, error: int = 0,
+        gives: Mapping[str, str] | None = None, instance: str = "",
+    ) -> int:  # fmt: skip
+        """A sync, with what the leader gives, and the share that came back."""
+        assignments = [{"member_id": one, "assignment": given} for one, given in (gives or {}).items()]
+        body = {
+            "group_id": "g", "member_id": member, "generation_id": generation, "assignments": assignments,
+            "group_instance_id": instance or None,
+        }  # fmt: skip
+        return self.ask(t, "sync_group", body, answer, {"error_code": error, "assignment": share})
+
+    def beat(
+        self, t: float, member: str, generation: int, error: int = 0, answer: float | None = None,
+        instance: str = "",
+    ) -> int:  # fmt: skip
+        body = {
+            "group_id": "g", "member_id": member, "generation_id": generation, "group_instance_id": instance or None,
+        }  # fmt: skip
+        return self.ask(t, "heartbeat", body, t + 1 if answer is None else answer, {"error_code": error})
+
+    def commit(
+        self, t: float, member: str, generation: int, error: int = 0, at: int = 0, instance: str = "",
+        api: str = "offset_commit",
+    ) -> int:  # fmt: skip
+        part = {"partition_index": 0, "committed_offset": at, "committed_metadata": ""}
+        body = {
+            "group_id": "g", "member_id": member, "generation_id_or_member_epoch": generation,
+            "group_instance_id": instance or None, "topics": [{"name": "t", "partitions": [part]}],
+        }  # fmt: skip
+        said = {"name": "t", "partitions": [{"partition_index": 0, "error_code": error}]}
+        return self.ask(t, api, body, t + 1, {"topics": [said]})
+
+    def offset(self, t: float, at: int) -> int:
+        """How far the group has read, as it is told."""
+        part = {"partition_index": 0, "committed_offset": at, "metadata": "", "error_code": 0}
+        got = {
+            "groups": [{"group_id": "g", "error_code": 0, "topics": [{"name": "t", "partitions": [part]}]}]
+        }
+        return self.ask(t, "offset_fetch", {"groups": [{"group_id": "g"}]}, t + 1, got)
+
+    def leave(self, t: float, member: str, error: int = 0, instance: str = "") -> int:
+        named = {"member_id": member, "group_instance_id": instance or None}
+        said = {"error_code": 0, "members": [{**named, "error_code": error}]}
+        return self.ask(t, "leave_group", {"group_id": "g", "members": [named]}, t + 1, said)
+
     def gathered(
         self, members: str = "ab", at: float = 10, joins: float = 2000, rebalance: int = 3000, *,
         protocol: str = "range", subscriptions: Mapping[str, str] | None = None,
@@ -141,6 +193,12 @@ class Story:
                 at + 5, at + 5 + joins, one, 1, leader=members[0], told=members if one == members[0] else "",
                 rebalance=rebalance, protocol=protocol, subscriptions=subscriptions,
             )  # fmt: skip
+
+    def pair(self, at: float = 10, joins: float = 2000, rebalance: int = 3000) -> None:
+        """A stable group of `a`, who leads, and `b`, in generation 1, from 2,020 ms after on; or `joins` for 2,000."""
+        self.gathered("ab", at, joins, rebalance)
+        self.sync(at + 6 + joins, at + 9 + joins, "b", 1, "sb")
+        self.sync(at + 7 + joins, at + 8 + joins, "a", 1, "sa", gives={"a": "sa", "b": "sb"})
 
     def close(self, t: float, conn: str, by: str = "us", err: str = "") -> int:
         return self.event(t, "close", conn=conn, by=by, err=err or None)

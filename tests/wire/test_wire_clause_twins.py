@@ -19,7 +19,7 @@ from purgatorio_wire.scene.catalogue import SCENES
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.spec import SceneSpec
 from purgatorio_wire.trace.record import Declared, WireEvent
-from wire.stories import Told, judged, of_clause, stories, verb
+from wire.stories import Told, judged, of_clause, stories
 from wire.story import Story
 
 TOLD = [(told, variant) for told in stories().values() for variant in range(told.variants)]
@@ -104,8 +104,8 @@ def test_a_commit_where_nobody_is_surely_in_the_group_may_be_told_that_it_is_not
     """It is forgotten, and of a commit with a transaction Kafka up to 3.9 makes it."""
     s = Story()
     s.gathered("ab" if there else "a")
-    verb(s, "leave")(2100, "a")
-    verb(s, "commit")(2200, "a", 1, error, api=api)
+    s.leave(2100, "a")
+    s.commit(2200, "a", 1, error, api=api)
     right = error == UNKNOWN_MEMBER or (error and not there)
     assert s.judged("G9").verdict is (Verdict.PASS if right else Verdict.VIOLATED)
 
