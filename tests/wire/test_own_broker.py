@@ -19,10 +19,10 @@ from mutants.diffs import Diff, diffs
 from purgatorio_broker.error import Error
 from purgatorio_broker.network import api as apis
 from purgatorio_broker.network import group_requests, server
+from purgatorio_broker.network.consumers import Beat, Consumers
 from purgatorio_broker.network.fields import Values
 from purgatorio_broker.network.running import Running
 from purgatorio_broker.network.settings import Settings
-from purgatorio_broker.network.shares import Beat, Shares
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.mutant.patch import patched
@@ -368,7 +368,7 @@ def test_clauses_are_skipped_where_the_broker_says_why_no_coordinator_comes(
         monkeypatch.setattr(group_requests, "_refuses", lambda *_, **__: Error.COORDINATOR_NOT_AVAILABLE)
         monkeypatch.setattr(playing, "MUTE_SECONDS", 60.0)
     else:
-        monkeypatch.setattr(Shares, "beat", lambda *given: Beat(error))
+        monkeypatch.setattr(Consumers, "beat", lambda *given: Beat(error))
     tells(monkeypatch, setting, copies)
     for name in ("COORDINATES_SECONDS", "LACKING_SECONDS"):
         monkeypatch.setattr(known, name, 0.3)
