@@ -176,7 +176,9 @@ def page(results: Sequence[Mapping[str, object]]) -> str:
         results,
         key=lambda one: (Release(str(one["version"])).numbers, order[str(one["setup"])], str(one["seed"])),
     )
-    head = ("Kafka", "set up as", "seed", "verdict", "kept", "skipped", "seconds", "load", "played", "explanation")
+    head = (
+        "Kafka", "set up as", "seed", "verdict", "kept", "skipped", "seconds", "load", "played", "explanation",
+    )  # fmt: skip
     return _PAGE.format(table=markdown_text.table(head, [_row(one) for one in rows]))
 
 
