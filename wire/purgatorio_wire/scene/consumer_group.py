@@ -38,6 +38,8 @@ STEPS: Final = 80
 HELD_BEATS: Final = 8
 SETTLES_SECONDS: Final = 24.0
 REBALANCE_MS: Final = 3000
+UNCHANGED: Final = 4
+"""The number of heartbeats in a session."""
 MOST_SESSION_MS: Final = 50_000
 
 
@@ -260,7 +262,8 @@ async def unrevoked(play: Play) -> None:
 @scene("groups", "G15 not-removed, G14 not-assigned-in-time", seconds=120, takes=50)
 async def silent_consumer(play: Play) -> None:
     """A static member stops sending heartbeats; in another group, one leaves for a while and does not return. Each is
-    removed at its session time-out, and the other member gets its partitions."""
+    removed at its session time-out, and the other member gets its partitions. In a third group, a member stays by
+    heartbeats that change nothing."""
     play.need(BEAT)
     session_ms = _judged_session(play.broker.declared.consumer_session_ms)
 
@@ -272,7 +275,7 @@ async def silent_consumer(play: Play) -> None:
             await silent.beat(AWAY)
         await _removed(stays, silent, epoch, session_ms)
 
-    await asyncio.gather(silence(goes=False), silence(goes=True))
+    await asyncio.gather(silence(goes=False), silence(goes=True), _unchanged(play, BEAT, session_ms))
 
 
 @scene(
@@ -284,10 +287,15 @@ async def silent_consumer(play: Play) -> None:
 )
 async def share_members(play: Play) -> None:
     """Members of a share group join and leave. Heartbeats name wrong epochs and members, and, as if a response was
-    lost, the former epoch. Then a member stops sending heartbeats, and is removed at its session time-out."""
+    lost, the former epoch. Then a member stops sending heartbeats, and is removed at its session time-out. In another
+    group, a member stays by heartbeats that change nothing."""
     play.broker.shares.need()
     play.need(SHARE_BEAT)
     session_ms = _judged_session(play.broker.declared.share_session_ms)
+    await asyncio.gather(_sharing(play, session_ms), _unchanged(play, SHARE_BEAT, session_ms))
+
+
+async def _sharing(play: Play, session_ms: int) -> None:
     stays, silent, leaves = await consumers(play, 3, api=SHARE_BEAT)
     now = await settled([stays])
     now = await settled([stays, leaves], now)
@@ -306,6 +314,16 @@ def _judged_session(session_ms: int | None) -> int:
     if session_ms is None or session_ms > MOST_SESSION_MS:
         raise SceneSkipped(f"the session time-out is {session_ms}: longer than a scene")
     return session_ms
+
+
+async def _unchanged(play: Play, api: str, session_ms: int) -> None:
+    """A member sends heartbeats that change nothing, for longer than its session time-out."""
+    (one,) = await consumers(play, 1, api=api)
+    await settled([one])
+    async for _ in play.tries(session_ms / UNCHANGED, within_ms=session_ms * (1 + 1 / UNCHANGED)):
+        await one.beat()
+    await one.beat()
+    await one.leave()
 
 
 async def _removed(stays: Consumer, silent: Consumer, epoch: int, session_ms: int) -> None:
