@@ -43,7 +43,6 @@ from purgatorio_conformance.subjects import record_runs
 from purgatorio_conformance.suite import gated as gated_conformance
 from purgatorio_conformance.suite.contract import Promise
 from purgatorio_conformance.suite.gated import of_purgatory, of_timer, play
-from purgatorio_conformance.suite.program import LongRun
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult, broken_off
 from purgatorio_spec.trace.recorder import Recorder
@@ -462,7 +461,7 @@ def test_a_timer_that_does_not_look_again_is_found_step_by_step(
     """The twin that looks passes."""
     if program:
         _only(monkeypatch, program)
-    judged = play(LongRun("steps"), of_timer(promise, lambda _: timer(looks=looks)))
+    judged = play("steps", of_timer(promise, lambda _: timer(looks=looks)))
     assert not judged.broken_off
     assert not judged.unfinished
     broken = {name for name, one in judged.result.clauses.items() if one.violations}
@@ -481,7 +480,7 @@ def test_time_goes_by_whole_units_whatever_bound_is_declared() -> None:
     """A late bound need not be a multiple of the unit; every moment that is asked for is."""
     lacks = dict.fromkeys(("between-ticks", "raising", "size"), "it is a stub")
     promise = Promise("timer", MS, early_ns=0, late_ns=MS + 1, threads=True, lacks=lacks)
-    judged = play(LongRun("gates"), of_timer(promise, lambda _: _Whole(looks=True)))
+    judged = play("gates", of_timer(promise, lambda _: _Whole(looks=True)))
     assert not judged.broken_off
     assert not any(clause.violations for clause in judged.result.clauses.values())
 
@@ -714,7 +713,7 @@ def test_a_slip_is_found_by_its_program(
     for made, broken in ((slip, {clause}), (twin, set())):
         found: set[str] = set()
         for way in ("gates", "steps"):
-            judged = play(LongRun(way), of_purgatory(promise, partial(small, made)))
+            judged = play(way, of_purgatory(promise, partial(small, made)))
             assert not judged.broken_off
             found |= {name for name, one in judged.result.clauses.items() if one.violations}
             if broken and found >= broken:
@@ -740,7 +739,7 @@ def test_a_slip_is_found_by_what_is_drawn(slip: str, clause: str, monkeypatch: p
     promise = Promise(
         "locked", MS, early_ns=0, late_ns=0, purge_interval=0, lacks={"cancel-for-key": "it is small"}
     )
-    judged = play(LongRun("steps"), of_purgatory(promise, partial(small, slip)))
+    judged = play("steps", of_purgatory(promise, partial(small, slip)))
     assert not judged.broken_off
     found = {name for name, one in judged.result.clauses.items() if one.violations}
     assert clause in found if clause else not found
@@ -788,7 +787,7 @@ def test_a_slip_of_a_timer_is_found_by_what_is_drawn(locked: bool, monkeypatch: 
     """With no program that was written for it."""
     _only(monkeypatch)
     monkeypatch.setattr(gated_conformance, "_DRAWN", 600)
-    judged = play(LongRun("steps"), of_timer(_COUNTED, lambda _: Counts(locked=locked)))
+    judged = play("steps", of_timer(_COUNTED, lambda _: Counts(locked=locked)))
     assert not judged.broken_off
     found = {name for name, one in judged.result.clauses.items() if one.violations}
     assert found == (set() if locked else {"T5"})
