@@ -24,8 +24,8 @@ def words(way: str) -> Iterator[tuple[str, str]]:
         yield old, new
 
 
-program = (HERE / "programs" / "timer.txt").read_text(encoding="utf-8")
+program = (HERE / "timer_subject.py").read_text(encoding="utf-8")
 for old, new in words(sys.argv[1]) if len(sys.argv) > 1 else ():
     assert program.count(old) == 1, old
     program = program.replace(old, new)
-exec(compile(program, "timer.txt", "exec"))
+exec(compile(program, "timer_subject.py", "exec"))

@@ -1,11 +1,12 @@
-"""A correct timer of virtual time, for the driver. `misbehaviours.txt` has what may be wrong with it."""
+"""A correct timer of virtual time, for the driver; `misbehaviours.txt` has what may be wrong with it."""
 
 import json
 import os
 import sys
 import time
+from typing import Any, NoReturn
 
-DESCRIPTION = {
+DESCRIPTION: dict[str, Any] = {
     "protocol": "purgatorio-subject/1",
     "name": "bad",
     "capabilities": ["timer", "virtual-time", "cancel", "cancel-barrier"],
@@ -16,16 +17,16 @@ DESCRIPTION = {
 FAR_AWAY_S = 600
 
 
-def say(**message):
+def say(**message: object) -> None:
     sys.stdout.write(json.dumps(message) + "\n")
 
 
-def spin():
+def spin() -> NoReturn:
     while True:
         pass
 
 
-def leave_one_behind():
+def leave_one_behind() -> None:
     """A process in a session of its own that keeps all the pipes."""
     sys.stdout.flush()
     if os.fork() == 0:
@@ -35,18 +36,18 @@ def leave_one_behind():
 
 
 class Timer:
-    def __init__(self):
-        self.pending = {}
+    def __init__(self) -> None:
+        self.pending: dict[str, int] = {}
         self.now_ns = self.added = 0
         self.first = ""
 
-    def fire(self, task):
+    def fire(self, task: str) -> None:
         say(m="enter", f="timer_fire", id=task)
         say(m="leave", f="timer_fire", id=task)
 
-    def answer(self, call):
+    def answer(self, call: dict[str, Any]) -> None:
         name, n = call["m"], call["n"]
-        out = {}
+        out: dict[str, object] = {}
         if name == "start":
             self.first, self.added = "", 0
         if name in ("start", "advance"):
@@ -68,7 +69,7 @@ timer = Timer()
 while line := sys.stdin.readline():
     call = json.loads(line)
     if call["m"] == "advance" and timer.first:
-        pass
+        pass  # most of what is wrong stands here
     if call["m"] == "describe":
         say(m="description", n=call["n"], **DESCRIPTION)
     else:
