@@ -1,7 +1,7 @@
-"""Bugs that a client can feel, to be put into the broker behind the socket: what `purgatorio wire` must convict.
+"""Mutants of the project's own broker that change its responses. `purgatorio wire` must find each of them.
 
-A text file a subject has its bugs as diffs; a module of the same name has those that need more than that.
-`client_visible_mutant` has the ways to write one down.
+A text file has the mutants of one subject as diffs. A module of the same name has the mutants that need code.
+`client_visible_mutant` has the functions that define a mutant.
 """
 
 from collections.abc import Mapping
@@ -34,4 +34,4 @@ _ALL: Final = (
 )  # fmt: skip
 
 MUTANTS: Final[Mapping[str, FeltMutant]] = {mutant.name: mutant for mutant in _ALL}
-"""By name, subject by subject."""
+"""By name, in the order of the subjects."""

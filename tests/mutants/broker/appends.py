@@ -1,4 +1,4 @@
-"""Bugs of appends: what they are told, when, and what is known again of what idempotent producers sent (M1 to M7)."""
+"""Mutants of appends: responses, their times, and repeated batches of idempotent producers (M1 to M7)."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -89,25 +89,25 @@ MUTANTS: Final = (
     *told("appends"),
     known(31, "M6", brokers=2),
     known(32, "M6 D1", brokers=2),
-    felt("first-topic-only", "an append with acks -1 waits for the first of its partitions", "M6",
+    felt("first-topic-only", "a Produce with acks=-1 waits only for its first partition", "M6",
          under_first_key("DelayedProduce"), brokers=2),
-    felt("parts-time-out-together", "at the time-out of an append the partitions that are replicated time out too",
+    felt("parts-time-out-together", "if a Produce times out, the replicated partitions get REQUEST_TIMED_OUT too",
          "M1",
          Patch(DelayedProduce, "on_complete", _all_time_out), brokers=2),
-    felt("acks-0-error-untold", "an acks 0 append that fails leaves the connection open", "M2",
+    felt("acks-0-error-untold", "a Produce with acks=0 that is refused leaves the connection open", "M2",
          Patch(_Produced, "close", nothing), edited(_Produced, "none", "self._closes", "False")),
-    felt("refused-part-waits", "an append of which one partition is refused is answered at its time-out", "M1",
+    felt("refused-part-waits", "a Produce with one refused partition is answered at its time-out", "M1",
          wrapped(_Produced, "send", _sent_at_the_time_out)),
-    felt("records-outlive-the-topic", "a topic that is made by the name of one that was deleted has its records",
+    felt("records-outlive-the-topic", "a new topic has the records of a deleted topic with the same name",
          "M1",
          wrapped(ReplicaManager, "stop_replica", _stopped_and_kept),
          wrapped(ReplicaManager, "_replica", _made_of_what_was_kept)),
-    felt("four-batches-known", "of an idempotent producer four batches are known again, not five", "M7",
+    felt("four-batches-known", "only the last four batches of an idempotent producer are recognized, not five", "M7",
          Patch(sequences, "REMEMBERED", 4)),
     felt("numbers-outlive-the-topic",
-         "what is sent to a topic is taken for what was sent to the one that was deleted by its name", "F3 M1",
+         "a batch is treated as a repetition of a batch in a deleted topic with the same name", "F3 M1",
          Patch(Sequences, "forget", nothing)),
-    felt("out-of-sync-for-good", "a replica that was given up is never in sync again", "M4",
+    felt("out-of-sync-for-good", "a replica that left the in-sync set never returns to it", "M4",
          wrapped(Partition, "shrink_isr", _given_up_noted),
          wrapped(Partition, "follower_fetched", _fetched_by_who_is_out), brokers=2),
 )  # fmt: skip

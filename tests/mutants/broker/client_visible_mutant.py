@@ -1,9 +1,9 @@
-"""A bug of the broker behind the socket that a client can feel, and the ways to write one down.
+"""Mutants of the broker that clients can see, and the functions that define a mutant.
 
-Each names the clause (or one of the clauses) of the wire that must be the one to convict it. A bug is a patch of one
-function of the reference, or of the front; where it is a known bug, its patch is taken from there. What only changes
-words stands in a text file, see `mutants.diffs`: below its name the clauses, and how many brokers it
-takes (`R4, 2 brokers`). Its places are `[handle ]MODULE:[CLASS.]FUNCTION`.
+Each mutant names clauses, and one of these clauses must find it. A mutant patches functions of the reference or of the
+broker's network layer. The patch of a known bug comes from the list of known bugs. A mutant that only replaces text is
+in a text file, see `mutants.diffs`. The line below its name has its clauses, and the number of brokers that it needs
+(`R4, 2 brokers`). Its places are `[handle ]MODULE:[CLASS.]FUNCTION`.
 """
 
 import sys
@@ -27,7 +27,7 @@ Handle = Callable[[Node, Request], None]
 
 @dataclass(frozen=True, slots=True)
 class FeltMutant:
-    """A bug. `clauses`: of the wire; one of them must convict it. `brokers`: how many it takes to feel it."""
+    """A mutant. One of the `clauses` must find it. `brokers`: the number of brokers that it needs."""
 
     name: str
     what: str

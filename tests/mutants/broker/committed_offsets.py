@@ -1,4 +1,4 @@
-"""Bugs of what groups have committed, and of what is told of groups (G12, G13)."""
+"""Mutants of committed offsets and of the descriptions of groups (G12, G13)."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -38,13 +38,13 @@ def _noted_once(
 
 MUTANTS: Final = (
     *told("committed_offsets"),
-    felt("commit-dropped", "a commit is answered and not kept", "G12", Patch(Group, "commit", nothing)),
+    felt("commit-dropped", "an OffsetCommit is answered, but not stored", "G12", Patch(Group, "commit", nothing)),
     felt("offsets-outlive-the-topic",
-         "what was committed of a topic that is deleted is told when another is made by its name", "G12",
+         "a new topic has the committed offsets of a deleted topic with the same name", "G12",
          Patch(GroupCoordinator, "forget_topic", nothing)),
-    felt("note-kept", "a commit of the offset that stands keeps the note that stands beside it", "G12",
+    felt("note-kept", "an OffsetCommit of the same offset keeps the old metadata", "G12",
          wrapped(Group, "commit", _noted_once)),
-    felt("offsets-outlive-the-group", "a group that is made by the name of one that was deleted has its offsets",
+    felt("offsets-outlive-the-group", "a new group has the offsets of a deleted group with the same name",
          "G12",
          wrapped(GroupCoordinator, "delete", _deleted_but_for_its_offsets),
          wrapped(GroupCoordinator, "group", _made_with_the_offsets_left)),

@@ -1,4 +1,4 @@
-"""Bugs of connections: what is answered on them and in which order, and what becomes of one that is cut."""
+"""Mutants of connections: the responses, their order, and the end of a connection."""
 
 import contextlib
 import threading
@@ -102,18 +102,18 @@ def _handled_ahead(self: Server, connection: socket, frame: bytes) -> bool:
 
 MUTANTS: Final = (
     *told("connections"),
-    felt("offered-not-answered", "JoinGroup 6 to 9 are offered, and close the connection", "X3",
+    felt("offered-not-answered", "ApiVersions lists JoinGroup v6 to v9, but these versions close the connection", "X3",
          Patch(server, "APIS", {**APIS, 11: replace(APIS[11], newest=5)})),
-    felt("cut-request-left", "half a request of a cut connection precedes those of the next", "X1 C1",
+    felt("cut-request-left", "half a request of a closed connection precedes the next connection's requests", "X1 C1",
          Patch(server, "Frames", _Pooled)),
-    felt("cut-leaves", "a member whose connection is cut has left", "G10",
+    felt("cut-leaves", "a member whose connection closes leaves the group", "G10",
          wrapped(Server, "_answer", _answer_noted),
          wrapped(Server, "_end", _end_leaves)),
-    felt("cut-ends-the-check", "an answer to a connection that was cut keeps the wake-up from who waits behind it",
+    felt("cut-ends-the-check", "a response to a closed connection ends the check of the key before later operations",
          "F3",
          edited(Server, "_answer", "Reply()", 'type("Noted", (Reply,), {"connection": connection})()'),
          wrapped(Reply, "send", _send_noted),
          wrapped(Watchers, "_try", _tried_unless_cut)),
-    felt("handled-ahead", "requests are handled as they come; the answers alone wait for those before them", "X2",
+    felt("handled-ahead", "requests of a connection run concurrently; only the responses are sent in order", "X2",
          Patch(Server, "_answer", _handled_ahead)),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Bugs of fetch sessions: what one remembers, forgets and tells."""
+"""Mutants of fetch sessions: the partitions that a session keeps, removes and reports."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
@@ -12,7 +12,7 @@ from purgatorio_stress.mutant.patch import edited, wrapped
 
 
 class _Roomed(Fields):
-    """What is asked of a partition, with the room of an earlier request."""
+    """The fields of a partition, with the partition_max_bytes of an earlier request."""
 
     def __init__(self, entity: object, room: int) -> None:
         super().__init__(entity)
@@ -41,9 +41,9 @@ def _with_first_rooms(
 
 MUTANTS: Final = (
     *told("fetch_sessions"),
-    felt("session-error-untold", "a fetch session is told once what is wrong with a partition, and not again",
+    felt("session-error-untold", "a fetch session reports the error of a partition only once",
          "X4 F6",
          edited(FetchSession, "news", 'or said.get("error_code") ', "")),
-    felt("first-room-kept", "a partition that is named again in a fetch session keeps the room that it had", "F7",
+    felt("first-room-kept", "a partition that is sent again in a fetch session keeps its old partition_max_bytes", "F7",
          wrapped(FetchSessions, "go_on", _with_first_rooms)),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Bugs of fetches: how long they wait and for what, who wakes them, and what they are told (F1 to F9)."""
+"""Mutants of fetches: their waits, the events that complete them, and their responses (F1 to F9)."""
 
 import itertools
 import threading
@@ -19,7 +19,7 @@ from purgatorio_stress.mutant.patch import Patch, edited, wrapped
 
 
 def _each_told(change: Callable[[FetchResult], FetchResult]) -> Patch:
-    """What a fetch that waited is told of each partition is changed."""
+    """Changes the result of each partition of a Fetch that waited."""
 
     def answered(
         answer: Callable[..., None],
@@ -123,25 +123,25 @@ def _watched_from_the_first_on(*given: object) -> None:
 
 MUTANTS: Final = (
     *told("fetches"),
-    felt("fetch-never-waits", "a fetch is answered at once", "F1", Patch(ReplicaManager, "_has_to_wait", never)),
-    felt("lost-check", "an append wakes no fetch", "F3", _WAKES_NOBODY),
-    felt("not-re-armed", "a waiting fetch is tried at one event, and at no other", "F3 F7",
+    felt("fetch-never-waits", "a Fetch is answered at once", "F1", Patch(ReplicaManager, "_has_to_wait", never)),
+    felt("lost-check", "an append completes no Fetch", "F3", _WAKES_NOBODY),
+    felt("not-re-armed", "a waiting Fetch is tried at the first event only", "F3 F7",
          wrapped(DelayedFetch, "try_complete", _tried_once)),
     known(97, "F9 F1", brokers=2),
-    felt("one-in-fifty-lost", "of fifty appends one wakes no fetch", "F3",
+    felt("one-in-fifty-lost", "one of fifty appends completes no Fetch", "F3",
          wrapped(ReplicaManager, "_append", _one_in_fifty_wakes_nobody)),
-    felt("high-watermark-of-before", "a fetch that waited is told the high watermark of its beginning", "F5",
+    felt("high-watermark-of-before", "a Fetch that waited returns the high watermark from before its wait", "F5",
          _each_told(_with_the_old_mark)),
-    felt("recreated-wakes-nobody", "an append to a topic that is made anew wakes no fetch", "F3",
+    felt("recreated-wakes-nobody", "an append to a topic that was created again completes no Fetch", "F3",
          wrapped(ReplicaManager, "stop_replica", _stop_noted),
          wrapped(ReplicaManager, "_append", _wakes_nobody_there)),
-    felt("grown-wakes-nobody", "an append to a partition that was added to its topic wakes no fetch", "F3",
+    felt("grown-wakes-nobody", "an append to a partition that was added to its topic completes no Fetch", "F3",
          wrapped(Node, "_grow", _growth_noted),
          wrapped(ReplicaManager, "_append", _wakes_nobody_there)),
     felt("absent-shifts-the-keys",
-         "a fetch is watched under what it names first and is not there, instead of what is named last", "F3",
+         "a Fetch watches an unknown partition that it names first, and not the partition that it names last", "F3",
          wrapped(RequestLayer, "fetch", _keys_noted),
          Patch(ReplicaManager, "fetch_records", _watched_from_the_first_on)),
-    felt("deleted-as-nothing", "a fetch that waited while its records were deleted is told of no error", "D1",
+    felt("deleted-as-nothing", "a waiting Fetch gets no error when its records are deleted", "D1",
          _each_told(_without_error)),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Bugs of joins: the ids that are given, the initial delay, who leads and by which protocol (G0 to G2)."""
+"""Mutants of joins: member ids, the initial delay, the leader and the protocol (G0 to G2)."""
 
 from collections.abc import Callable
 from typing import Final
@@ -41,19 +41,19 @@ def _over_if_left(self: InitialDelayedJoin) -> bool:
 
 MUTANTS: Final = (
     *told("group_joins"),
-    felt("protocol-of-the-leader", "the first protocol of the leader is chosen, whoever has it", "G2",
+    felt("protocol-of-the-leader", "the first protocol of the leader is chosen, even if other members lack it", "G2",
          edited(Group, "protocol", "if all(name in member.protocols for member in self.members())", "if name",
                 "max(common, key=votes.count, default=", "next(iter(common), ")),
-    felt("votes-uncounted", "the leader's favourite of the common protocols is chosen", "G2",
+    felt("votes-uncounted", "the protocol that the leader prefers is chosen, not the one with most votes", "G2",
          edited(Group, "protocol", "max(common, key=votes.count, default=", "next(iter(common), ")),
-    felt("leaving-ends-the-delay", "a member that leaves in the initial delay ends it", "G1",
+    felt("leaving-ends-the-delay", "a member that leaves during the initial delay ends the delay", "G1",
          wrapped(GroupCoordinator, "leave", _leaving_noted),
          Patch(InitialDelayedJoin, "try_complete", _over_if_left)),
     felt("protocols-of-the-generation",
-         "who joins is held against the protocols of all of the generation, also of who has left", "G0 G2",
+         "a new member must support the protocols of members that have left, too", "G0 G2",
          wrapped(Group, "next_generation", _next_with_candidates),
          wrapped(Group, "shares_a_protocol", _shares_with_the_generation)),
-    felt("second-join-unanswered", "a member that joins while its join waits is not answered", "X1",
+    felt("second-join-unanswered", "a second JoinGroup of a member that waits in its JoinGroup is not answered", "X1",
          edited(GroupCoordinator, "_rejoin", "changed = ",
                 "if member.awaiting_join is not None:\n        return\n    changed = ")),
 )  # fmt: skip

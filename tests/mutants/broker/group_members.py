@@ -1,4 +1,4 @@
-"""Bugs of who is a member: sessions and heartbeats, leaving, and generations that are over (G7 to G10)."""
+"""Mutants of membership: sessions, heartbeats, leaves and former generations (G7 to G10)."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ from purgatorio_stress.mutant.patch import Patch, edited
 
 
 def _out_unseen(where: str) -> Patch:
-    """Where that is so, who is put out is out without a word to the others."""
+    """If the condition `where` holds, a session timeout removes the member, but starts no rebalance."""
     return edited(
         GroupCoordinator,
         "_session_expired",
@@ -18,7 +18,7 @@ def _out_unseen(where: str) -> Patch:
 
 
 def _unheard(asked: str, state: str) -> Patch:
-    """What a member asks in this state does not keep it."""
+    """In this state of the group, the request `asked` does not extend the session."""
     return edited(
         GroupCoordinator, asked, "self._heard_of(", f"group.state() is GroupState.{state} or self._heard_of("
     )
@@ -26,21 +26,21 @@ def _unheard(asked: str, state: str) -> Patch:
 
 MUTANTS: Final = (
     *told("group_members"),
-    felt("session-not-evicted", "a member that is silent stays", "G7",
+    felt("session-not-evicted", "a silent member stays in the group", "G7",
          Patch(GroupCoordinator, "_session_expired", nothing)),
     known(28, "G7"),
-    felt("session-unseen-in-rebalance", "a rebalance goes on waiting for a member whose session is over", "G7",
+    felt("session-unseen-in-rebalance", "a rebalance continues to wait for a member whose session timed out", "G7",
          _out_unseen("group.state() is GroupState.PREPARING")),
-    felt("vain-in-rebalance", "a heartbeat in a rebalance does not keep a member", "G10 G4",
+    felt("vain-in-rebalance", "a heartbeat during a rebalance does not extend the session", "G10 G4",
          _unheard("heartbeat", "PREPARING")),
-    felt("silent-leader-awaited", "the end of a session begins no rebalance before the leader has synced", "G7",
+    felt("silent-leader-awaited", "a session timeout before the leader's SyncGroup starts no rebalance", "G7",
          _out_unseen("group.state() is GroupState.COMPLETING")),
     felt("put-out-not-empty",
-         "a group whose only member was put out is not empty: the next one has no initial delay", "G1 G7",
+         "a group whose only member was removed does not count as empty: no initial delay follows", "G1 G7",
          _out_unseen("len(group.members()) == 1")),
-    felt("commit-unheard-in-rebalance", "a commit in a rebalance does not keep a member", "G10",
+    felt("commit-unheard-in-rebalance", "an OffsetCommit during a rebalance does not extend the session", "G10",
          _unheard("commit", "PREPARING")),
-    felt("beat-unheard-before-the-sync", "a heartbeat before the leader has synced does not keep a member",
+    felt("beat-unheard-before-the-sync", "a heartbeat before the leader's SyncGroup does not extend the session",
          "G5 G10",
          _unheard("heartbeat", "COMPLETING")),
 )  # fmt: skip

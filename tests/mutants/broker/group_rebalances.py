@@ -1,4 +1,4 @@
-"""Bugs of rebalances: what begins one, who is waited for, until when, and its generation (G3, G4, G6)."""
+"""Mutants of rebalances: their cause, the members that they wait for, their end and generation (G3, G4, G6)."""
 
 import time
 from collections.abc import Callable
@@ -97,27 +97,27 @@ def _waits_as_asked_before(
 
 MUTANTS: Final = (
     *told("group_rebalances"),
-    felt("join-waits-on", "a rebalance ends at its time-out only", "G4",
+    felt("join-waits-on", "a rebalance ends only at its time-out", "G4",
          Patch(DelayedJoin, "try_complete", never)),
-    felt("rebalance-late", "a rebalance waits a second longer than its time-out", "G6",
+    felt("rebalance-late", "a rebalance lasts a second longer than its time-out", "G6",
          _joins_within("timeout_ms + 1000")),
-    felt("rebalance-early", "a rebalance waits half its time-out", "G6", _joins_within("timeout_ms // 2")),
-    felt("expected-not-awaited", "a rebalance does not wait for who was given an id", "G4",
+    felt("rebalance-early", "a rebalance lasts half its time-out", "G6", _joins_within("timeout_ms // 2")),
+    felt("expected-not-awaited", "a rebalance does not wait for a client that got a member id", "G4",
          edited(Group, "all_have_joined", "not self._pending.get() and ", "")),
-    felt("longest-time-out-overflows", "a rebalance does not wait where its time-out is the longest that there is",
+    felt("longest-time-out-overflows", "a rebalance with the largest possible time-out does not wait",
          "G4 G6",
          _joins_within("timeout_ms if timeout_ms + 5000 < 1 << 31 else 0")),
-    felt("join-puts-off", "each join of a rebalance begins its time-out anew", "G6",
+    felt("join-puts-off", "each JoinGroup of a rebalance restarts the rebalance timeout", "G6",
          wrapped(GroupCoordinator, "join", _join_puts_off),
          wrapped(GroupCoordinator, "_end_rebalance", _ends_later)),
-    felt("ended-rebalance-again", "a rebalance that was over in time begins again at its time-out", "G3",
+    felt("ended-rebalance-again", "a rebalance that ended in time starts again at its time-out", "G3",
          wrapped(GroupCoordinator, "_wait_for_joins", _waits_once_more)),
-    felt("former-time-out-ends-the-next", "the time-out of a rebalance that was over in time ends the next one",
+    felt("former-time-out-ends-the-next", "the time-out of a rebalance that ended in time ends the next rebalance",
          "G6",
          wrapped(DelayedJoin, "__init__", _join_noted),
          wrapped(GroupCoordinator, "_wait_for_joins", _joins_time_out_anyway)),
     felt("time-out-of-the-others",
-         "the rebalance that a newcomer begins lasts as long as the others asked for, though it asked for longer",
+         "a rebalance that a new member starts ignores the longer rebalance timeout of this member",
          "G4 G6",
          wrapped(GroupCoordinator, "_add", _added_noted),
          wrapped(GroupCoordinator, "_wait_for_joins", _waits_as_asked_before)),

@@ -1,4 +1,4 @@
-"""Bugs of syncs: who waits for the leader, who is waited for, and what each is assigned (G5)."""
+"""Mutants of SyncGroup: the wait for the leader, the missing members and the assignments (G5)."""
 
 from collections.abc import Callable
 from typing import Final
@@ -21,10 +21,10 @@ def _dropped_unless_it_is_to_sync(
 
 MUTANTS: Final = (
     *told("group_syncs"),
-    felt("sync-left-in-rebalance", "a sync that waits when a rebalance begins is not answered", "G5",
+    felt("sync-left-in-rebalance", "a SyncGroup that waits when a rebalance begins is not answered", "G5",
          Patch(GroupCoordinator, "_answer_sync_with", nothing)),
-    felt("unsynced-left-alone", "who leaves before all have synced starts no rebalance", "G5",
+    felt("unsynced-left-alone", "a member that leaves before all members have sent SyncGroup starts no rebalance", "G5",
          edited(GroupCoordinator, "_maybe_rebalance", "GroupState.COMPLETING, ", "")),
-    felt("leader-leaves-quietly", "a leader that leaves before it has synced begins no rebalance", "G5",
+    felt("leader-leaves-quietly", "a leader that leaves before its SyncGroup starts no rebalance", "G5",
          wrapped(GroupCoordinator, "_drop", _dropped_unless_it_is_to_sync)),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Bugs of where a log begins and ends: what is deleted of it, and what ListOffsets says (D1, L1)."""
+"""Mutants of the bounds of a log: DeleteRecords and ListOffsets (D1, L1)."""
 
 from dataclasses import replace
 from typing import Final
@@ -25,9 +25,9 @@ def _all_time_out(self: DelayedDeleteRecords) -> None:
 MUTANTS: Final = (
     *told("log_bounds"),
     felt("records-stay", "deleted records can be read", "D1", Patch(Log, "raise_start", nothing)),
-    felt("one-deletion-is-all", "a deletion in several partitions is answered when it is done in one", "D1",
+    felt("one-deletion-is-all", "a DeleteRecords of several partitions is answered when one partition is done", "D1",
          Patch(DelayedDeleteRecords, "decide", _one_is_all), brokers=2),
     felt("deleted-parts-time-out-together",
-         "at the time-out of a deletion of records the partitions that are done time out too", "D1",
+         "if a DeleteRecords times out, the finished partitions get REQUEST_TIMED_OUT too", "D1",
          Patch(DelayedDeleteRecords, "on_complete", _all_time_out), brokers=2),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Bugs of share groups: waits, what is acquired until when, what is said of it, and sessions (S1 to S9)."""
+"""Mutants of share groups: waits, acquisition locks, acknowledgements and sessions (S1 to S9)."""
 
 from typing import Final
 
@@ -9,10 +9,10 @@ from purgatorio_stress.mutant.patch import Patch
 
 MUTANTS: Final = (
     *told("share_groups"),
-    felt("share-append-wakes-nobody", "an append checks nobody who waits in a share fetch", "S2",
+    felt("share-append-wakes-nobody", "an append completes no waiting ShareFetch", "S2",
          Patch(Shares, "_moved", lambda self, partition: 0)),
-    felt("share-end-frees-nothing", "what a share session held stays locked when it ends", "S8",
+    felt("share-end-frees-nothing", "the end of a share session releases no records", "S8",
          Patch(SharePartition, "release_member", lambda self, member: 0)),
-    felt("share-cut-unseen", "a share session does not end with its connection", "S8",
+    felt("share-cut-unseen", "a share session does not end when its connection closes", "S8",
          Patch(Shares, "cut", nothing)),
 )  # fmt: skip

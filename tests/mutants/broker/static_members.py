@@ -1,4 +1,4 @@
-"""Bugs of static members: the names that they keep, lose and come back by (G11)."""
+"""Mutants of static members and their instance ids (G11)."""
 
 from collections.abc import Callable
 from typing import Final
@@ -79,17 +79,17 @@ def _fails_for_a_former_name(
 
 MUTANTS: Final = (
     *told("static_members"),
-    felt("names-of-all-groups", "static members of two groups with one name fence each other", "G11",
+    felt("names-of-all-groups", "static members of two groups with the same instance id fence each other", "G11",
          wrapped(Group, "put", _put_noted),
          wrapped(group_coordinator, "_fenced", _fenced_by_any_group)),
-    felt("name-outlives-the-leaving", "a static member that has left is unknown by its name for ever", "G11",
+    felt("name-outlives-the-leaving", "the instance id of a static member that has left stays unknown", "G11",
          wrapped(GroupCoordinator, "leave", _left_but_for_its_name),
          wrapped(GroupCoordinator, "join", _joined_unless_former)),
-    felt("static-never-back", "a static member whose session was over is unknown by its name for ever", "G11",
+    felt("static-never-back", "the instance id of a static member whose session timed out stays unknown", "G11",
          wrapped(GroupCoordinator, "_session_expired", _expired_but_for_its_name),
          wrapped(GroupCoordinator, "join", _joined_unless_former)),
     felt("former-name-kept",
-         "a static member is out, its name is kept, and the coordinator fails when it comes back", "G4 G11",
+         "the instance id of a removed static member is kept, and its return fails", "G4 G11",
          wrapped(Group, "remove", _removed_but_for_its_name),
          wrapped(GroupCoordinator, "_refuses_join", _fails_for_a_former_name)),
 )  # fmt: skip

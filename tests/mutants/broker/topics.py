@@ -1,4 +1,4 @@
-"""Bugs of topics that are made, grow and are deleted, and of elections (A1 to A3, E1)."""
+"""Mutants of topics: creation, growth, deletion, and elections of leaders (A1 to A3, E1)."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -19,9 +19,9 @@ def _grow_once(grow: Callable[..., None], self: Node, totals: Mapping[str, int])
 
 MUTANTS: Final = (
     *told("topics"),
-    felt("first-topic-watched", "a request about two topics waits for news of the first", "A1 A2",
+    felt("first-topic-watched", "a request about two topics watches only the first topic", "A1 A2",
          under_first_key("DelayedTopics")),
-    felt("validated-growth", "a growth that is only to be validated is done", "A3",
+    felt("validated-growth", "CreatePartitions with validate_only adds the partitions", "A3",
          handled(topic_requests.create_partitions, 'request.fields.number("validate_only") or ', "")),
-    felt("grows-once", "a topic that has grown grows no more", "A3", wrapped(Node, "_grow", _grow_once)),
+    felt("grows-once", "CreatePartitions works only once for a topic", "A3", wrapped(Node, "_grow", _grow_once)),
 )  # fmt: skip

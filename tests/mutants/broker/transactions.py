@@ -1,4 +1,4 @@
-"""Bugs of transactions: what is shown of an open one, how it ends, and the offsets that it commits (R1 to R8)."""
+"""Mutants of transactions: visibility, the end, and the committed offsets (R1 to R8)."""
 
 from collections.abc import Callable
 from functools import partial
@@ -18,18 +18,18 @@ def _ended_before_its_markers(write: Callable[..., None], self: Node, ending: En
 
 MUTANTS: Final = (
     *told("transactions"),
-    felt("ended-before-its-markers", "a transaction is said to have ended a second before its markers are written",
+    felt("ended-before-its-markers", "EndTxn is answered a second before the markers are written",
          "R2 R3 R4",
          wrapped(Node, "_write_markers", _ended_before_its_markers)),
-    felt("former-appends", "a producer that was fenced may append", "R5",
+    felt("former-appends", "a fenced producer can append", "R5",
          edited(Transactions, "writes", "if written.producer_epoch != producer.epoch:",
                 "if written.producer_epoch < producer.epoch:\n"
                 "            producer.appending += 1\n"
                 "            return ErrorCode.none\n"
                 "        if written.producer_epoch != producer.epoch:"),
          Patch(Sequences, "fence", nothing)),
-    felt("unstable-not-told", "who asks for stable offsets is told the old ones while a transaction is open", "R7",
+    felt("unstable-not-told", "OffsetFetch with require_stable returns old offsets while a transaction is open", "R7",
          Patch(Transactions, "unstable", lambda self, group: set())),
-    felt("never-timed-out", "a transaction that is left open is never aborted", "R2 R4",
+    felt("never-timed-out", "an open transaction is never aborted at its timeout", "R2 R4",
          Patch(Transactions, "abort_overdue", nothing)),
 )  # fmt: skip
