@@ -151,7 +151,7 @@ def _usable_home(source: JavaSource, probe: _Probe, environ: Mapping[str, str]) 
     wrapper = _write_wrapper(probe.home, user_cache_dir(environ))
     checked = _start(wrapper / "bin" / "java")
     if isinstance(checked, str):
-        raise JavaNotFound(f"{source}: the wrapper {wrapper} around {probe.home} is of no use: {checked}")
+        raise JavaNotFound(f"{source}: the wrapper {wrapper} around {probe.home} does not work: {checked}")
     return JavaHome(wrapper, probe.version, source)
 
 

@@ -127,7 +127,7 @@ class LoopExecutor(Uncopied):
             self._loop.call_soon_threadsafe(lambda: self._run(action))
         except RuntimeError as closed:
             self._pending.add(-1)
-            raise ExecutorClosed(f"the event loop takes nothing more: {closed}") from closed
+            raise ExecutorClosed(f"the event loop is closed: {closed}") from closed
 
     def _run(self, action: Callable[[], None]) -> None:
         try:

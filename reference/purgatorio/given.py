@@ -76,4 +76,4 @@ def whole_ms(delay: object) -> int:
 
 def no_task(task: object) -> TypeError:
     """For what `add` and `cancel` do not take."""
-    return TypeError(f"a timer takes a TimerTask, or what call_later returned; {task!r} is neither")
+    return TypeError(f"a timer takes a TimerTask or a result of call_later, not {task!r}")

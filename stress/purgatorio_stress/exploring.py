@@ -21,9 +21,7 @@ from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.lock_order import out_of_order
 from purgatorio_stress.scenario.outcome import outcomes_of, serial_outcomes
 
-_PLAIN = (
-    "its code keeps state in plain attributes, which this strategy does not compare; take dpor or bounded"
-)
+_PLAIN = "the code keeps state in plain attributes, which this strategy does not compare; use dpor or bounded"
 
 _NO_END_S = 30.0
 """So much longer than its limit no exploration takes: it checks the time between two runs."""

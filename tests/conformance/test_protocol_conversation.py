@@ -239,7 +239,7 @@ def test_a_call_stops_at_a_step_once_and_only_if_it_was_asked_to() -> None:
             "held",
             '"hold":7,"f":"try_complete","id":"op","th":"w"',
             "wrong-id",
-            "a second stop with the number 7",
+            "it uses the hold number 7 a second time",
         ),
         ("held", '"hold":8,"f":"try_complete","id":"op"', "rubbish", "caller-0 continued from hold 7"),
         ("held", '"hold":8,"f":"on_complete","id":"op","th":"w"', "rubbish", "where no gate was requested"),
@@ -312,7 +312,7 @@ def test_an_error_is_an_event_where_the_call_is_one() -> None:
 @pytest.mark.parametrize(
     ("call", "m", "fields", "kind", "why"),
     [
-        (Describe(), "answer", '"n":1', "rubbish", "no description"),
+        (Describe(), "answer", '"n":1', "rubbish", "not a description"),
         (Describe(), "description", '"n":1,"protocol":"x","name":"x","capabilities":[],"reports":[]',
          "wrong-version", "it speaks 'x'"),
         (Gauge(), "description", '"n":1,"protocol":"x","name":"x","capabilities":[],"reports":[]',
@@ -321,8 +321,8 @@ def test_an_error_is_an_event_where_the_call_is_one() -> None:
         (Gauge(), "answer", '"n":2', "wrong-id", "call 2, which the driver never made"),
         (Gauge(), "answer", '"n":1,"out":1', "rubbish", "gauge has no result"),
         (Check("k"), "answer", '"n":1', "rubbish", "the number of operations"),
-        (Check("k"), "answer", '"n":1,"out":1,"watched":2', "rubbish", "check reads no sizes"),
-        (Check("k"), "answer", '"n":1,"out":1,"ids":["op"]', "rubbish", "check gives nothing back"),
+        (Check("k"), "answer", '"n":1,"out":1,"watched":2', "rubbish", "check returns no sizes"),
+        (Check("k"), "answer", '"n":1,"out":1,"ids":["op"]', "rubbish", "check returns no ids"),
         (Register("q", ("k",), 5), "answer", '"n":1,"out":2', "rubbish", "out = 0 or 1, not 2"),
         (Cancel("op"), "answer", '"n":1,"out":2', "rubbish", "out = 0 or 1, or without"),
         (CancelKey("k"), "answer", '"n":1,"ids":["z"]', "wrong-id", "it returned 'z'"),
@@ -471,8 +471,8 @@ def trial(*within: str, id: str = "op") -> list[tuple[str, str]]:
 
 NEVER_FINDS = "are two keys with one name equal?"
 OUTSIDE = "outside every reported force_complete"
-MUTE = "the description declares that the subject reports timer_add, and the subject never did"
-VAIN = "try_complete of 'op' began after its `ready` was answered"
+MUTE = "the description says that the subject reports timer_add, but the subject never reported it"
+VAIN = "try_complete of 'op' began after the answer to its `ready`"
 COMPLETED = ("completed", '"id":"op"')
 LEFT = ("leave", f'{CLAIM},"out":1')
 

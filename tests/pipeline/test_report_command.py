@@ -157,7 +157,7 @@ def test_a_campaign_is_put_together(tmp_path: Path) -> None:
     assert whole.said == "3 jobs, 2 schedules and rounds"
     assert report(out).exit_code == 3
     written(out / "verdicts" / "3.json", {"job": {}})
-    assert "no row of a campaign" in " ".join(report(out).output.split())
+    assert "not a row of a campaign" in " ".join(report(out).output.split())
 
 
 @pytest.mark.parametrize(

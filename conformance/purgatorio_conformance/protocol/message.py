@@ -441,9 +441,9 @@ def parse_said(line: bytes) -> Said:
             "write one JSON object a line; say everything else on standard error",
         ) from None
     if not isinstance(fields, dict):
-        raise Refusal("$", f"a JSON {type(fields).__name__}, no object", "write one JSON object a line")
+        raise Refusal("$", f"a JSON {type(fields).__name__}, not an object", "write one JSON object a line")
     name = fields.get("m")
     record = SAID.get(name) if isinstance(name, str) else None
     if record is None:
-        raise Refusal("m", f"{shown(name)} is no message of a subject", f"use one of {', '.join(SAID)}")
+        raise Refusal("m", f"{shown(name)} is not a message of a subject", f"use one of {', '.join(SAID)}")
     return decoded(record, fields)

@@ -104,7 +104,7 @@ def session_in_words(session: Iterable[str]) -> Iterator[str]:
                 where = f"at {one['at']}" if one.get("at") else f"in {f} of {one.get('id')}"
                 stands[hold] = who, where
                 if threads:
-                    yield f"{who} stands {where}"
+                    yield f"{who} is paused {where}"
             case {"m": "go", "holds": holds}:
                 if threads:
                     yield f"{' and '.join(stands[hold][0] for hold in holds)} continues"

@@ -222,7 +222,7 @@ class InProcess:
         raised = f"; it raised {self._error}" if self._error else ""
         if MEANT in raised:
             raised += (
-                '. If what a callback raises is to come out of the call, say so: lacks={"raising": "..."}'
+                '. If an exception of a callback may leave the call, declare it: lacks={{"raising": "..."}}'
             )
         return SubjectFailed(self._description.name, kind, f"{why}{raised}")
 

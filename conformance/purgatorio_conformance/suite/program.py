@@ -68,7 +68,7 @@ class Scenario:
     def ruled_out(self, promise: Promise) -> str | None:
         """Why it cannot be executed, in the subject's own words; or None."""
         if self.threads and not promise.has_threads:
-            return "its calls come from one thread: the promise says no `threads`"
+            return "its calls come from one thread: the promise does not offer `threads`"
         lacking = [lack for lack in self.needs if lack in promise.lacks]
         if lacking:
             return f"the subject lacks {lacking[0]}: {promise.lacks[lacking[0]]}"

@@ -221,7 +221,7 @@ def shortest_sessions(
     shown.sort(key=lambda each: each[1].calls)
     for at, (one, mine) in enumerate(shown):
         # The program found for another clause of the same subject may be shorter, and break this clause too.
-        with surviving(f"shortening {one.clause} of {one.run.run}", failures):
+        with surviving(f"minimizing {one.clause} of {one.run.run}", failures):
             shorter = [other for its, other in shown[:at] if _is_same(its, one) and other.calls < mine.calls]
             for other in shorter:
                 if not one.hung and other.path.exists() and _breaks(other.path, one.clause):

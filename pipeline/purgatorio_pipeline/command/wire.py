@@ -170,7 +170,8 @@ def command(
         raise click.UsageError(str(wrong)) from None
     if trace is not None and trace.suffix == ".parquet":
         raise click.UsageError(
-            f"{trace}: record JSON lines, as x.jsonl.zst; `purgatorio convert` makes them Parquet"
+            f"{trace}: a trace is recorded as JSON lines: choose a name such as x.jsonl.zst "
+            "(`purgatorio convert` writes Parquet)"
         )
     context = _tls(tls, tls_ca)
     asked = Asked(
@@ -280,7 +281,7 @@ def _address(text: str, allow_remote: bool, context: ssl.SSLContext | None) -> A
     host, colon, port = text.rpartition(":")
     host = host.strip("[]")
     if not colon or not host or not port.isdigit() or not 0 < int(port) < 65536:
-        raise click.UsageError(f"{text!r} is no HOST:PORT, as localhost:9092")
+        raise click.UsageError(f"{text!r} is not HOST:PORT, such as localhost:9092")
     try:
         found = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
     except OSError as unknown:
@@ -289,8 +290,8 @@ def _address(text: str, allow_remote: bool, context: ssl.SSLContext | None) -> A
     numbers = [str(one[4][0]).partition("%")[0] for one in found]
     if not allow_remote and not all(ipaddress.ip_address(number).is_loopback for number in numbers):
         raise click.UsageError(
-            f"{host} is {numbers[0]}, not this machine: scenes make and delete topics and cut up to 400 connections; "
-            "if that broker is yours to test, say --allow-remote"
+            f"{host} is {numbers[0]}, not this machine: scenes create and delete topics and close up to 400 "
+            "connections; if you may test this broker, add --allow-remote"
         )
     reachable = next((number for number in numbers if _listens(number, int(port))), numbers[0])
     return Address(reachable, int(port), context, host if context is not None else None)

@@ -48,7 +48,7 @@ class Completable(TimerTask):
         done = self.try_complete()
         if done and not self.completed.get():
             raise RuntimeError(
-                f"try_complete of {self!r} answered {done!r} and did not complete it: write `return "
+                f"try_complete of {self!r} returned {done!r} and did not complete it: write `return "
                 "self.force_complete()` where the condition holds, else `return False`"
             )
         return done

@@ -86,7 +86,10 @@ class Purgatory(Owned, Generic[Op]):
         if reaper and isinstance(timer, ReaperTimer):
             raise ValueError("a ReaperTimer drains itself: write reaper=False")
         if shards < 1 or purge_interval < 0:
-            raise ValueError(f"a purgatory needs a shard and an interval from 0: {shards=} {purge_interval=}")
+            raise ValueError(
+                f"shards must be at least 1 and purge_interval at least 0: shards={shards!r} "
+                f"purge_interval={purge_interval!r}"
+            )
         super().__init__()
         self.name = name
         self._sync = sync
@@ -119,7 +122,9 @@ class Purgatory(Owned, Generic[Op]):
         try:
             dialect = operation.dialect
         except AttributeError:
-            raise TypeError(f"what waits in a purgatory is a DelayedOperation, not {operation!r}") from None
+            raise TypeError(
+                f"a purgatory holds objects of type DelayedOperation, not {operation!r}"
+            ) from None
         if type(keys) is not list and type(keys) is not tuple:
             _require_keys(keys)
         if not keys:

@@ -49,7 +49,7 @@ class Token:
             elif task.isdigit() and count.isdigit() and int(count) <= 100_000:
                 schedule += [int(task)] * int(count)
             else:
-                raise BadToken(f"{part!r} is no part of a schedule")
+                raise BadToken(f"{part!r} is not a part of a schedule")
         return cls(parts[0], parts[1], int(parts[2]), tuple(schedule))
 
 
@@ -106,6 +106,8 @@ def replay(program: Program, schedule: Sequence[int]) -> Replay:
 
     run, broken = carry_out(program, follower, [], prepare=note_all)
     if follower.diverged_at >= 0:
-        raise BadToken(f"step {follower.diverged_at} is not possible: the token is of another version")
+        raise BadToken(
+            f"the token does not fit this version: its step {follower.diverged_at} is not possible"
+        )
     tasks = tuple(task.name for task in run.tasks[1:])
     return Replay(tuple(run.places or ()), dict(run.names or {}), tasks, tuple(broken))

@@ -67,7 +67,7 @@ def edited(owner: object, attribute: str, *words: str) -> Patch:
     lines have the numbers that they have in the file."""
     function = getattr(owner, attribute)
     if not isinstance(function, FunctionType):
-        raise TypeError(f"{attribute} of {owner} is no function")
+        raise TypeError(f"{attribute} of {owner} is not a function")
     source = dedent(inspect.getsource(function))
     for old, new in zip(words[::2], words[1::2], strict=True):
         if source.count(old) != 1:

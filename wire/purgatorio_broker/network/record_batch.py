@@ -41,7 +41,7 @@ _MARKERS: Final = (ABORT, COMMIT)
 
 
 class Corrupt(Exception):
-    """The bytes are no batch, or not those that were sent: CORRUPT_MESSAGE."""
+    """The bytes are not a batch, or not those that were sent: CORRUPT_MESSAGE."""
 
 
 class Invalid(Exception):
@@ -65,7 +65,7 @@ class BatchHeader:
 def read_header(batch: bytes | memoryview) -> BatchHeader:
     """The header of the batch at the beginning of these bytes. `Corrupt`, `Invalid`."""
     if len(batch) < _HEADER.size:
-        raise Corrupt(f"{len(batch)} bytes are no batch")
+        raise Corrupt(f"{len(batch)} bytes are not a batch")
     (base, length, epoch, magic, crc, attributes, last_delta, _, _, *written, count) = _HEADER.unpack_from(
         batch
     )

@@ -33,7 +33,8 @@ MOST_SESSION_MS: Final = 50_000
 
 @dataclass(slots=True)
 class Consumer:
-    """A member. `said`: what it last reported to own. `revokes`: whether it gives up what is taken from it."""
+    """A member. `said`: the partitions that it last reported to own. `revokes`: whether it revokes partitions on
+    request."""
 
     play: Play
     conn: Connection
@@ -243,7 +244,7 @@ async def silent_consumer(play: Play) -> None:
     play.need(BEAT)
     session_ms = play.broker.declared.consumer_session_ms
     if session_ms is None or session_ms > MOST_SESSION_MS:
-        raise SceneSkipped(f"group.consumer.session.timeout.ms is {session_ms}: longer than a scene")
+        raise SceneSkipped(f"group.consumer.session.timeout.ms is {session_ms}: longer than this scene waits")
     stays, silent = await consumers(play, 2)
     silent.instance = play.unique("i")
     epoch = await settled([stays, silent], await settled([stays]))
