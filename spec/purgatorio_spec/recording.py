@@ -40,11 +40,11 @@ class Recording:
 
 
 class Narrow(Protocol):
-    """What was done in a part of a run."""
+    """A part of a run."""
 
     @property
     def name(self) -> str:
-        """Of what was done."""
+        """The name of the part."""
 
     def lines(self) -> Iterable[str]: ...
 
@@ -62,7 +62,7 @@ class Judged:
     hung: Narrow | None = None
     """The part of the run that is a deadlock."""
     unfinished: str = ""
-    """What was not done for want of time: nothing that was kept is a PASS."""
+    """The part that was left out at the time limit. If there is one, no kept clause is PASS."""
 
     def example(self, clause: str, file: str, *, whole: bool = False) -> Counterexample:
         """The earliest violation of a clause that was violated, as it reads once the trace is in `file`. `whole`: with

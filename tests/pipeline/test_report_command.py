@@ -173,7 +173,7 @@ def test_a_campaign_is_put_together(tmp_path: Path) -> None:
         (json.dumps(mutants_of(bug(-1))), "Expected `int` >= 0 - at `$.mutants[0].number`"),
         (
             encoded(check_of(checked())).decode().replace('"T1":{', '"Z9":{'),
-            "'Z9' is no clause",
+            "'Z9' is not a clause",
         ),
         ('{"kind": "mutants", "mutants": []}', "hold no run, no scenario and no known bug"),
         (

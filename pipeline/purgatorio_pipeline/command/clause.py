@@ -60,8 +60,9 @@ def _wrapped(text: str, indent: str) -> str:
 def _cut(line: str) -> str:
     """Cuts the code after a place in a file, so that the line fits the terminal."""
     place = re.match(r" *\S+:\d+: ", line)
-    whole = place is None or len(line) <= COLUMNS
-    return line if whole else f"{line[: max(COLUMNS - 3, place.end())].rstrip()}..."
+    if place is None or len(line) <= COLUMNS:
+        return line
+    return f"{line[: max(COLUMNS - 3, place.end())].rstrip()}..."
 
 
 def _story(name: str) -> Iterator[tuple[str, list[str]]]:

@@ -80,8 +80,8 @@ def judge_records(records: Sequence[RunRecord], judge: Judge) -> Judged:
 
 
 def bad_end(run: RunResult) -> str:
-    """Describes a run that is VIOLATED or whose program misbehaved: the run in one line, then the promises and what was
-    seen instead. Empty for other runs."""
+    """Describes a run that is VIOLATED or whose program misbehaved: the run in one line, then each broken
+    promise and its first violation. Empty for other runs."""
     broken = [clause for clause in run.clauses.values() if clause.verdict is Verdict.VIOLATED]
     if not run.failure and not broken:
         return ""

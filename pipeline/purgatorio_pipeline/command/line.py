@@ -21,7 +21,7 @@ def wrapped(text: str, indent: int, columns: int) -> str:
     """`text` in lines of at most `columns`, unless one word is longer."""
     if len(text) <= columns:
         return text
-    # The head is a column of a table, with its spaces: only what comes after it is text that may be broken.
+    # The head is a column of a table, with its spaces. Only the text after the head may be wrapped.
     return textwrap.fill(
         text[indent:], columns, initial_indent=text[:indent], subsequent_indent=" " * indent,
         break_long_words=False, break_on_hyphens=False,

@@ -137,7 +137,7 @@ def _run(plan: StressPlan, quiet: bool) -> StressResult:
 
 
 def show_stress(result: StressResult, plan: StressPlan) -> None:
-    """Print a run for people: a table a scenario, what was stuck, and the commands that repeat what was found."""
+    """Prints a run: a table for each scenario, stuck threads, and commands that repeat forbidden outcomes."""
     for table in result.tables:
         _show_table(table, plan)
     if result.stuck is not None:

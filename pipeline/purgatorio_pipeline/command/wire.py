@@ -235,8 +235,8 @@ def _wanted(only: Sequence[str], program: str | None) -> tuple[tuple[SceneSpec, 
 
 
 def _record(asked: Asked, path: Path, output: CheckOutput) -> list[Failure]:
-    """Leave the trace at `path`, also where somebody stops it; what failed on the way. Exit status 2 where there is no
-    broker."""
+    """Runs the scenes and writes the trace to `path`, also after an interrupt. Returns internal errors of the run.
+    Exits with status 2 if no broker answers."""
     if not output.json:
         click.echo(f"trace: {path}", err=True)
     what = f"driving {asked.shown}{_drawn_words(asked)}"
@@ -286,7 +286,7 @@ def _address(text: str, allow_remote: bool, context: ssl.SSLContext | None) -> A
         found = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
     except OSError as unknown:
         raise click.UsageError(f"{host}: {unknown}") from None
-    # What was checked is what is connected to: a name can mean another address a moment later.
+    # Connect to the address that was checked, because the name may have another address a moment later.
     numbers = [str(one[4][0]).partition("%")[0] for one in found]
     if not allow_remote and not all(ipaddress.ip_address(number).is_loopback for number in numbers):
         raise click.UsageError(

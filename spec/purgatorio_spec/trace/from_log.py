@@ -49,7 +49,7 @@ LOG_CLAUSES: Final[Mapping[str, str]] = {
     "T1": "not timed out too early",
     "T2": "not timed out, or answered, too late",
 }
-"""What a log can show, by clause."""
+"""The promises that a log can show, by clause."""
 
 _BATCH_ROWS: Final = 20_000
 _MEMORY: Final = "512MB"
@@ -66,7 +66,7 @@ _ROW_LINES: Final = 100
 _MEND: Final = ": mend the file, or leave such lines out with --keep-going"
 _LEFT_OUT_SHOWN: Final = 5
 _RANK: Final[Mapping[str, int]] = {"event": 0, "enqueued": 1, "completed": 2, "timed_out": 3}
-"""Of one time: an event does not count for what is enqueued then."""
+"""The order of rows with equal times: an event does not count for requests that are enqueued at the same time."""
 
 _TYPES: Final[dict[str, pa.DataType]] = {
     "t": pa.int64(), "rank": pa.int8(), "row": pa.int64(), "what": pa.string(), "id": pa.string(),
@@ -74,7 +74,7 @@ _TYPES: Final[dict[str, pa.DataType]] = {
 }  # fmt: skip
 _POINTS: Final = pa.schema(_TYPES)
 _LEFT_OUT: Final = "left out"
-"""What a row says whose request is to be left out."""
+"""Marks a request that must be left out."""
 
 Point = tuple[int, int, int, str, str | None, str | None, int | None]
 """t, rank, row, what, id, keys as JSON, time-out: a row of `_POINTS`."""
@@ -291,7 +291,7 @@ def _required(source: Path, row: Row | str) -> Row | str:
 
 
 def _layout(source: Path) -> Literal["lines", "columns"] | None:
-    """JSON lines or CSV, by the name of the file; None for what is no text."""
+    """JSON lines or CSV, by the name of the file; None if the file is not a text file."""
     plain = source.name.lower().removesuffix(".gz").removesuffix(".zst")
     if plain.endswith((".jsonl", ".ndjson", ".json")):
         return "lines"
@@ -415,7 +415,7 @@ def _csv_rows(lines: Iterator[str]) -> Iterator[list[str] | str]:
 
 
 def _printable(text: str) -> str:
-    """What a file says, without what a terminal would obey."""
+    """A text from a file, without control characters."""
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
@@ -534,7 +534,7 @@ def _sound(database: Any, mapping: LogMapping, read: _Read) -> list[str]:
     notes += _without_doubles(database, mapping)
     _leave_out_ended_first(database, read)
     if not mapping.shows("timed_out"):
-        # What has no end may have timed out before an event: no event of a key owes it an answer.
+        # A request without an end may have timed out before an event. So no event of a key must answer it.
         _rows(
             database,
             "UPDATE points SET keys = NULL WHERE what = 'enqueued'"
@@ -653,7 +653,7 @@ def _header(source: Path, mapping: LogMapping) -> Header:
     if "O4" in missing and "O5" in missing:
         recorded.remove("try_complete_else_watch")
     if "O4" not in missing:
-        # Evaluations are none of the log's: `answer_ms` stands for the one that an event brings.
+        # A log has no evaluations: `answer_ms` replaces the evaluation that an event causes.
         recorded += ["check_and_complete", "ready", "try_complete"]
     if mapping.shows("timed_out"):
         recorded += ["timer_fire"]

@@ -201,7 +201,7 @@ def _choice(values: Mapping[str, object], name: str, allowed: tuple[str, ...]) -
 
 def _number(value: object) -> float | None:
     try:
-        return float(value)  # type: ignore[arg-type]  # what is none raises
+        return float(value)  # type: ignore[arg-type]  # other values raise
     except (TypeError, ValueError):
         return None
 
