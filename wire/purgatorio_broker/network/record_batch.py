@@ -50,8 +50,8 @@ class Invalid(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BatchHeader:
-    """`records`: how many offsets the batch takes. `written`: by whom. `producer`: in the words of the reference's log,
-    the one whose transaction it is part of; `marker`: how it ends that."""
+    """The header of a batch. `records`: the number of offsets. `written`: the producer and sequence number. `producer`:
+    the producer whose transaction contains the batch, as a name in the log. `marker`: how the batch ends it."""
 
     base_offset: int
     size_bytes: int
@@ -108,7 +108,7 @@ def batches_of(records: bytes) -> Iterator[tuple[BatchHeader, bytes]]:
 
 
 def new_records(header: BatchHeader, batch: bytes) -> list[NewRecord]:
-    """What is appended to the log: the last record has all the bytes."""
+    """The records to append to the log. The last record has all the bytes."""
     return [*[b""] * (header.records - 1), batch]
 
 
