@@ -74,7 +74,7 @@ class StuckThread(Struct, frozen=True):
     stack: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.name} {'goes round' if self.moved else 'stands still'}"
+        return f"{self.name} {'loops' if self.moved else 'is blocked'}"
 
 
 class Stuck(Struct, frozen=True):
