@@ -11,7 +11,7 @@ _ENOUGH: Final = 3
 
 
 @dataclass(slots=True)
-class Doubts:
+class AdapterHints:
     """Counters over the messages of a subject. `told`: its events, by function. `waited`: registrations after which the
     operation waited. `completed`: operations that checks completed. `checked`: checks of a key under which an operation
     waited. `tried`: tries reported during a check. `blind`: the first ready operation that its try did not complete.

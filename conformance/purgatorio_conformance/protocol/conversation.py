@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from purgatorio_conformance.protocol.adapter_hints import Doubts
+from purgatorio_conformance.protocol.adapter_hints import AdapterHints
 from purgatorio_conformance.protocol.message import (
     SPOKEN,
     STEP,
@@ -164,7 +164,7 @@ class Conversation:
         self.description: Description | None = None
         self.settled = Settled()
         self._periodic: set[str] = set()
-        self.doubts = Doubts()
+        self.doubts = AdapterHints()
         self._ready: set[str] = set()
         self._recorder = recorder
         self._reports = frozenset(reports)
