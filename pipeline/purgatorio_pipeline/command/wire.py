@@ -290,7 +290,7 @@ def _address(text: str, allow_remote: bool, context: ssl.SSLContext | None) -> A
     numbers = [str(one[4][0]).partition("%")[0] for one in found]
     if not allow_remote and not all(ipaddress.ip_address(number).is_loopback for number in numbers):
         raise click.UsageError(
-            f"{host} is {numbers[0]}, not this machine: scenes create and delete topics and close up to 400 "
+            f"{host} ({numbers[0]}) is another machine: scenes create and delete topics and close up to 400 "
             "connections; if you may test this broker, add --allow-remote"
         )
     reachable = next((number for number in numbers if _listens(number, int(port))), numbers[0])

@@ -103,9 +103,7 @@ class _Program:
         try:
             self.loader = Loader(self.world, packages, module, path)
         except ImportError as error:
-            raise CannotLoad(
-                f"{error}; it is searched for in this directory and where Python looks"
-            ) from error
+            raise CannotLoad(f"{error}; Purgatorio searches this directory and sys.path") from error
         if not hasattr(self.loader.adapter(), made_by):
             near = difflib.get_close_matches(made_by, vars(self.loader.adapter()), 1)
             raise CannotLoad(f"{module} has no {made_by}" + "".join(f"; did you mean {one}?" for one in near))
