@@ -72,8 +72,7 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
         yield "promised by", [", ".join(one for one, p in PROFILES.items() if name in p.clauses)]
         yield "needs", [", ".join((*clause.records, *(f"header {one}" for one in clause.constants)))]
         yield "occasions", [inspect.getdoc(judge) or "" for judge in clause.judges.values()]
-        places = (f"{judge.__name__}, by {what}: {_place(judge)}" for what, judge in clause.judges.items())
-        yield "judged by", list(places)
+        yield "judged by", [f"{_place(judge)}: {judge.__name__}" for judge in clause.judges.values()]
     kept = [
         line
         for folder in ("reference", "wire/purgatorio_broker")
@@ -121,7 +120,10 @@ def _wire_story(name: str) -> Iterator[tuple[str, list[str]]]:
         "basis",
         [f"{WIRE_CLAUSES[name].basis}; judged by `purgatorio wire HOST:PORT --only {name}`"],
     )
-    yield "judged by", _lines(ROOT / "wire/purgatorio_wire", lambda line: f'"{name}"' in line) or ["?"]
+    yield (
+        "judged by",
+        [*dict.fromkeys(_functions(ROOT / "wire/purgatorio_wire/clause", f'"{name}"'))] or ["?"],
+    )
     try:
         from purgatorio_wire.scene.catalogue import SCENES
     except ModuleNotFoundError as missing:
@@ -139,9 +141,21 @@ def _wire_story(name: str) -> Iterator[tuple[str, list[str]]]:
     )
 
 
+def _functions(folder: Path, text: str) -> Iterator[str]:
+    """The places of the functions that contain the text, and of such lines before the first function."""
+    for path in sorted(folder.rglob("*.py")) if folder.is_dir() else ():
+        place = ""
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if function := re.match(r" *(?:async )?def (\w+)", line):
+                place = f"{path.relative_to(ROOT)}:{number}: {function[1]}"
+            if text in line:
+                yield place or f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+
+
 def _negative_controls(name: str, room: str) -> list[str]:
     story = re.compile(rf"{name.lower()}(_| |$)")
-    return _lines(ROOT / "tests" / room / "twins", lambda line: story.match(line) is not None, "*.txt")
+    found = _lines(ROOT / "tests" / room / "twins", lambda line: story.match(line) is not None, "*.txt")
+    return [line.partition("  ")[0] for line in found]
 
 
 def _place(judge: object) -> str:
