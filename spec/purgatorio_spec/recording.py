@@ -51,7 +51,7 @@ class Judged:
     hung: tuple[str, ...] = ()
     """The calls of the part of the run that is a deadlock."""
     unfinished: str = ""
-    """What was not done for want of time: nothing that was kept is a PASS."""
+    """The part that was left out at the time limit. If there is one, no kept clause is PASS."""
 
     def example(self, clause: str, file: str, *, whole: bool = False) -> Counterexample:
         """The earliest violation of a clause that was violated, as it reads once the trace is in `file`. `whole`: with

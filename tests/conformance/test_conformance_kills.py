@@ -26,7 +26,7 @@ from conformance.reference_adapters import (
 )
 from mutants.reference import MUTANTS
 from purgatorio_conformance.suite import gated
-from purgatorio_conformance.suite.case import Outcome, Subject, cases, purgatory_subject, timer_subject
+from purgatorio_conformance.suite.case import CaseResult, Subject, cases, purgatory_subject, timer_subject
 from purgatorio_conformance.suite.contract import Promise
 from purgatorio_conformance.suite.gated import JUMPS, PLAN, SCOPE
 from purgatorio_spec.verdict import Verdict
@@ -54,7 +54,7 @@ def subject(name: str) -> tuple[str, Subject]:
 RACES: Final = ("gates", "steps")
 
 
-def outcomes(name: str, clauses: tuple[str, ...] = (), races: tuple[str, ...] = ()) -> dict[str, Outcome]:
+def outcomes(name: str, clauses: tuple[str, ...] = (), races: tuple[str, ...] = ()) -> dict[str, CaseResult]:
     """Of every case of these clauses (all, where none is named), by clause/scenario. `races`: only these scenarios."""
     kind, under_test = subject(name)
     return {

@@ -152,9 +152,9 @@ def test_in_the_suite_what_was_broken_before_a_program_died_is_told(how: str, vi
     ("how", "kind", "why"),
     [
         ("hang", "deadlock", "P3 is broken: silent for 1.5 s, with call 4 (advance) not answered"),
-        ("close-output", "closed-output", "closed its output and does not end"),
-        ("close-input", "closed-input", "closed its standard input and lives on"),
-        ("live-on", "hang", "lives on 1.5 s after it was stopped"),
+        ("close-output", "closed-output", "closed its output, but did not exit"),
+        ("close-input", "closed-input", "closed its standard input, but did not exit"),
+        ("live-on", "hang", "is still alive 1.5 s after it was stopped"),
     ],
 )
 def test_falling_silent_is_told_apart(how: str, kind: FailureKind, why: str, tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_falling_silent_is_told_apart(how: str, kind: FailureKind, why: str, tmp
         (
             "answer-early",
             "rubbish",
-            "while no call was under way, in virtual time: a call is answered only when",
+            "while no call was under way, in virtual time: answer a call only when",
         ),
         ("refuse", "raises", "P3 is broken: advance ended with 'OutOfMemory'; the same error comes"),
         ("refuse-crowd", "refused", "advance ended with 'OutOfMemory'"),
@@ -233,7 +233,9 @@ def test_who_works_for_long_may_be_slow(
     failure, _ = record(how, tmp_path, QUICK)
     assert failure.kind == kind, failure.why
     assert failure.why.startswith("P3 is broken: ") is (kind == "endless")
-    assert re.search(r"; at work for \d+ s of that; no answer before took longer than 0\.0", failure.why)
+    assert re.search(
+        r"; it used the CPU for \d+ s of this time; no answer before took longer than 0\.0", failure.why
+    )
 
 
 @pytest.mark.parametrize(

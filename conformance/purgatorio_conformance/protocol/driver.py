@@ -169,7 +169,7 @@ def command_subjects(
         if f"{whose}-time" in description.capabilities and _can_play(description, part, mode)
     ]
     if not found:
-        raise SubjectFailed(_called(command), "unavailable", f"it does not know {time} time")
+        raise SubjectFailed(_called(command), "unavailable", f"it has no {time} time")
     return found
 
 
@@ -406,7 +406,7 @@ class CommandSubject:
         if self.lines is not None:
             again = _with_steps(again)
         if replace(again, n=self.description.n) != self.description:
-            raise child.failed("rubbish", "it describes itself in another way than before")
+            raise child.failed("rubbish", "its description differs from its first description")
         virtual = clock if self.virtual else None
         drive = Drive(
             session,

@@ -87,7 +87,7 @@ def real_time_subject(promise: Promise, factory: SubjectFactory, folder: Path, t
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CaseResult:
     """The result of a case. `text`: a reason, or the whole counterexample. `judged`: the run that shows it. `calls`:
     those of a run so short that every call may matter. `run`: a longer run, in words."""
 
@@ -165,52 +165,52 @@ class Case:
         listed = self.promise.expected_failures
         return listed.get(f"{self.clause}/{self.scenario.name}", listed.get(self.clause))
 
-    def judge(self, subject: Subject) -> Outcome:
+    def judge(self, subject: Subject) -> CaseResult:
         """Execute the scenario and judge it by the clause."""
         lack = CLAUSE_NEEDS[self.kind].get(self.clause, "")
         if lack in self.promise.lacks:
-            return Outcome(Verdict.SKIPPED, 0, f"the subject lacks {lack}: {self.promise.lacks[lack]}")
+            return CaseResult(Verdict.SKIPPED, 0, f"the subject lacks {lack}: {self.promise.lacks[lack]}")
         ruled_out = self.scenario.ruled_out(self.promise)
         if ruled_out is not None:
-            return Outcome(Verdict.SKIPPED, 0, ruled_out)
+            return CaseResult(Verdict.SKIPPED, 0, ruled_out)
         return self._sum([(words, subject.run(name)) for name, words in self.scenario.runs.items()])
 
-    def _sum(self, runs: list[tuple[str, Judged]]) -> Outcome:
+    def _sum(self, runs: list[tuple[str, Judged]]) -> CaseResult:
         """The first violation; otherwise the first run that broke off; otherwise the result of all runs together."""
         occasions = 0
         reasons: dict[Verdict, str] = {}
         for run, judged in runs:
             found = judged.result.clauses.get(self.clause)
             if found is None and judged.result.clauses and CLAUSES[self.clause].asked_by:
-                return Outcome(
-                    Verdict.SKIPPED, occasions, f"the subject shows nothing that {self.clause} is about"
+                return CaseResult(
+                    Verdict.SKIPPED, occasions, (f"the subject reports nothing that {self.clause} needs")
                 )
             if found is None or judged.result.verdict is Verdict.INVALID_TRACE:
                 if judged.broken_off:
                     continue
                 why = "; ".join(judged.result.problems)
-                return Outcome(Verdict.INVALID_TRACE, occasions, self._not_judged(why), judged, run=run)
+                return CaseResult(Verdict.INVALID_TRACE, occasions, self._not_judged(why), judged, run=run)
             occasions += found.occasions
             if found.verdict is Verdict.VIOLATED and judged.narrowed is not None:
                 shown, calls = judged.narrowed(self.clause)
-                return Outcome(Verdict.VIOLATED, occasions, "", shown, calls, run)
+                return CaseResult(Verdict.VIOLATED, occasions, "", shown, calls, run)
             if found.verdict is Verdict.VIOLATED:
-                return Outcome(Verdict.VIOLATED, occasions, "", judged, run=run)
+                return CaseResult(Verdict.VIOLATED, occasions, "", judged, run=run)
             reasons.setdefault(found.verdict, found.reason)
         for run, judged in runs:
             if judged.broken_off:
                 text = self._not_judged(judged.broken_off)
-                return Outcome(Verdict.INVALID_TRACE, occasions, text, judged, judged.hung, run)
+                return CaseResult(Verdict.INVALID_TRACE, occasions, text, judged, judged.hung, run)
         unfinished = [judged.unfinished for _, judged in runs if judged.unfinished]
         if unfinished and Verdict.SKIPPED not in reasons:
-            return Outcome(Verdict.UNKNOWN, occasions, unfinished[0])
+            return CaseResult(Verdict.UNKNOWN, occasions, unfinished[0])
         if Verdict.SKIPPED in reasons:
-            return Outcome(Verdict.SKIPPED, occasions, reasons[Verdict.SKIPPED])
+            return CaseResult(Verdict.SKIPPED, occasions, reasons[Verdict.SKIPPED])
         if Verdict.UNKNOWN in reasons:
-            return Outcome(Verdict.UNKNOWN, occasions, reasons[Verdict.UNKNOWN])
+            return CaseResult(Verdict.UNKNOWN, occasions, reasons[Verdict.UNKNOWN])
         if not occasions:
-            return Outcome(Verdict.UNKNOWN, 0, f"{self.clause} had no occasion to fail")
-        return Outcome(Verdict.PASS, occasions)
+            return CaseResult(Verdict.UNKNOWN, 0, f"{self.clause} had no occasion to fail")
+        return CaseResult(Verdict.PASS, occasions)
 
     def _not_judged(self, why: str) -> str:
         return f"{self.clause}  cannot be judged: {visible(why, TEXT_LIMIT)}"

@@ -92,7 +92,7 @@ def session_in_words(session: Iterable[str]) -> Iterator[str]:
                 where = f"at {one['at']}" if one.get("at") else f"in {f} of {one.get('id')}"
                 stands[hold] = who, where
                 if threads:
-                    yield f"{who} stands {where}"
+                    yield f"{who} is paused {where}"
             case {"m": "go", "holds": holds}:
                 if threads:
                     yield f"{' and '.join(stands[hold][0] for hold in holds)} continues"
@@ -336,7 +336,7 @@ class Scenario:
     def ruled_out(self, promise: Promise) -> str | None:
         """Why it cannot be executed, in the subject's own words; or None."""
         if self.threads and not promise.has_threads:
-            return "its calls come from one thread: the promise says no `threads`"
+            return "its calls come from one thread: the promise does not offer `threads`"
         lacking = [lack for lack in self.needs if lack in promise.lacks]
         if lacking:
             return f"the subject lacks {lacking[0]}: {promise.lacks[lacking[0]]}"

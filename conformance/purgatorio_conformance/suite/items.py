@@ -89,9 +89,7 @@ def _command_parameters(marker: pytest.Mark) -> Sequence[object]:
     except SubjectFailed as failure:
         raise pytest.UsageError(str(failure)) from failure
     if "virtual-time" not in description.capabilities:
-        raise pytest.UsageError(
-            f"{description.name} knows no virtual time: use `purgatorio verify --command`"
-        )
+        raise pytest.UsageError(f"{description.name} has no virtual time: use `purgatorio verify --command`")
     promise = replace(command_promise(description), expected_failures=expected)
     found = [case for part in parts_of(description) for case in cases(part, promise, part)]
     _require_known(promise, found)
