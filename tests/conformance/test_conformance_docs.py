@@ -20,7 +20,7 @@ EVENT_LOOP = ROOT / "examples" / "event-loop" / "test_event_loop.py"
 
 
 def block(name: str) -> str:
-    """The file between two markers of the page, or the one that the page links."""
+    """The file between two markers of the page, or the file that the page links."""
     return EVENT_LOOP.read_text() if name == "event_loop" else listing(PAGE, name)
 
 

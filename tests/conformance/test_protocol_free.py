@@ -59,7 +59,8 @@ def test_what_has_one_lane_or_no_purgatory_is_asked_for_less() -> None:
 
 
 def test_calls_from_inside_are_made_where_code_of_others_runs() -> None:
-    """In callbacks. Nobody's code runs where a time-out is handed to the timer; a lock may be held there."""
+    """Calls are made inside callbacks. No user code runs when a time-out is added to the timer, and a lock may be
+    held there."""
     programs = [one for part in CLASSES for one in gate_programs(part, Delays(0, 1, 9, 5, 6, 2, 7, 3, 4, 1))]
     inside = [
         one for one in programs if any(isinstance(call, Inside) and not call.at for call in one.calls())
@@ -102,7 +103,7 @@ def test_what_was_looked_for_is_counted_and_what_was_not_has_its_reason() -> Non
 
 
 def test_what_nothing_was_done_for_is_not_blamed_on_the_way_that_could_not() -> None:
-    """A class that a broken promise kept from being played is said to be that, whichever way was told of last."""
+    """If a broken promise prevents a class of programs, the report names the broken promise, not another reason."""
     *others, gated = command_subjects(REFERENCE, time="real")
     program = gate_programs("purgatory", Delays(0, 1, 9, 5, 6, 2, 7, 3, 4, 1))[0]
     way = next(iter(OTHER_WAYS))

@@ -296,7 +296,7 @@ def test_an_interrupted_run_keeps_what_was_recorded(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dialect", ["locked", "pending-flag"])
 def test_a_purgatory_with_threads_is_judged_without_a_false_alarm(dialect: str, tmp_path: Path) -> None:
-    """The reference behind the protocol: four lanes, a reaper and an executor, all told by `during` and `th`."""
+    """The reference as a subject: four lanes, a reaper and an executor, all reported by `during` and `th`."""
     result, run = record_purgatory([str(REFERENCE), dialect], tmp_path)
     assert result.verdict is Verdict.PASS
     clauses = {"O1", "O2", "O3", "O4", "O5", "O7", "P1", "P2", "T1", "T2", "T3", "T4", "T5"}

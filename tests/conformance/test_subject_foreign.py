@@ -74,7 +74,7 @@ def test_its_driver_gives_a_lost_task_up_before_it_is_given_up(subject: JvmSubje
 def test_real_timer_leaves_a_whole_trace_and_keeps_its_promises(
     subject: JvmSubject | PythonSubject, tmp_path: Path
 ) -> None:
-    """A timer that nobody here wrote, under several threads; what it does not promise is SKIPPED, not passed."""
+    """A third-party timer with several threads. Clauses that it does not promise are SKIPPED, not PASS."""
     path = subject.run(small_plan(subject), tmp_path / "run.jsonl.gz", silent)
     run = read_run(path)
     check_intervals(run.events)
@@ -186,7 +186,7 @@ def test_planted_bug_is_violated(
 
 
 def test_early_bound_of_a_wall_clock_grows_by_what_it_was_set_forward(tmp_path: Path) -> None:
-    """Whoever sets the clock makes such a timer early, and the timer has broken nothing."""
+    """A change of the system clock makes such a timer early. The timer has broken no promise."""
     done = '{"kind":"done","events":0,"dropped":0,"skipped":0,"open":0,"oversleep_ns":0,"wall_shift_ns":7}'
     plan = Plan(0, 1, 0, (), 0)
     speaks = (sys.executable, "-c", f"print({done!r})")

@@ -22,7 +22,7 @@ def test_the_page_is_what_a_run_prints() -> None:
 
 @pytest.mark.parametrize(("dialect", "completer"), [(PENDING_FLAG, "follower-1"), (LOCKED, "follower-2")])
 def test_who_completes_is_the_difference(dialect: Dialect, completer: str) -> None:
-    """What the page says in words: the thread that completes, and what the second check returns."""
+    """The statement of the page: the thread that completes, and the result of the second check."""
     meeting, _ = events_of(dialect)
     (completion,) = (event for event in meeting if event.f == "on_complete" and event.ph == "call")
     (answer,) = (
