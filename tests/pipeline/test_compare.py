@@ -1,4 +1,4 @@
-"""Before and after a change: what is newly broken is never missed, what is not known is never called mended."""
+"""Before and after a change: new violations are always found, and an UNKNOWN verdict never counts as fixed."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_newly_broken_and_mended() -> None:
 
 
 def test_runs_without_a_partner_count() -> None:
-    """A run that is missing after is UNKNOWN, a new one that is broken is broken; names decide who belongs together."""
+    """A missing run counts as UNKNOWN, and a new run that is broken counts as broken. Runs are paired by name."""
     one, two = in_time("one"), in_time("two")
     missing = compare(judged(one, two), judged(two))
     assert verdicts(missing) == (Verdict.UNKNOWN, 3)

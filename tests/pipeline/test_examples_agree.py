@@ -1,4 +1,4 @@
-"""What is shown of a violation is the same from the lake as from the file, however long its history was."""
+"""A violation looks the same from the lake and from the file, for histories of any length."""
 
 from __future__ import annotations
 

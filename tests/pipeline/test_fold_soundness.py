@@ -46,8 +46,9 @@ from spec.drawn_periodic import draw as draw_periodic
 pytestmark = pytest.mark.xdist_group("fold-soundness")  # `many` is made once
 
 RARE: Final = (60, 99, 135, 337, 367, 421, 571, 711, 730, 738, 785, 896, 926, 1_099, 14_832)
-"""What the first runs lack: for each rule and each odd operation a run or two that shows its loss (found by the twins
-below over 2,000 seeds; where the generator changes, they fail and others are to be looked for)."""
+"""Runs that the first seeds lack: for each rule and each odd operation, one or two runs that show its loss. The
+negative controls below found them among 2,000 seeds. If the generator changes, they fail, and other runs must be
+found."""
 ENDINGS: Final = (NOTHING_LOST, NOTHING_LOST, NOTHING_LOST, CUT, DROPPED)
 
 
@@ -238,7 +239,7 @@ def test_an_odd_operation_taken_for_plain_is_missed(many: list[Expecting], condi
 
 
 def test_without_the_cancelled_keys_something_is_missed(many: list[Expecting]) -> None:
-    """The twin of what a key should have given back."""
+    """The negative control for operations that a `cancel_for_key` should have returned."""
     assert any(what.endswith("O2: not marked") for what in missed(many, keys=False))
 
 

@@ -49,7 +49,7 @@ def test_of_parts_that_go_on_at_once_the_slowest_says_what_is_left() -> None:
 
 
 def test_units() -> None:
-    """Bytes as megabytes, a share as per cent, a total that nobody knows not at all."""
+    """Bytes as megabytes, a share in per cent, and no total if the total is unknown."""
     assert Progress("", 3e9, "bytes", poll=lambda: (1.5e9, 3e9), clock_s=ticks(0, 1)).counted() == (
         "1,500.0 of 3,000.0 MB, 0:01, about 0:01 left"
     )
@@ -62,7 +62,7 @@ def test_units() -> None:
 
 
 def test_a_log_gets_a_line_at_once_and_one_a_while() -> None:
-    """Nothing moves in a log; who reads it later sees how far it was."""
+    """A log has no moving bar. A later reader sees the progress at each time."""
     out, console = log()
     next_line, waiting = threading.Semaphore(0), threading.Semaphore(0)
 
@@ -92,7 +92,7 @@ def test_quiet_says_nothing_in_a_log() -> None:
 
 
 def test_a_terminal_gets_a_bar_that_is_gone_afterwards() -> None:
-    """And what is printed meanwhile is not caught: it goes to standard output."""
+    """Other output is not captured: it goes to standard output."""
     out = io.StringIO()
     console = Console(file=out, width=80, force_terminal=True, color_system=None)
     with progress("recording", 20, "runs", console=console, quiet=True) as going:

@@ -88,7 +88,8 @@ def test_the_policy_lets_our_script_run_and_no_other(tmp_path: Path) -> None:
 
 
 def test_a_drawing_answers_to_keys_and_pointer(tmp_path: Path) -> None:
-    """Fields of the row tapped, the next, the last (and no further), and of the one pointed at; one stop for Tab."""
+    """Fields of the tapped row, of the next row, of the last row (and no further), and of the row under the pointer.
+    One stop for Tab."""
     made = lost_with_a_flag()
     examples = made.examples()
     (example,) = examples.values()

@@ -65,7 +65,7 @@ def test_the_layout_is_the_one_of_the_golden_file(golden: Golden) -> None:
 
 
 def test_the_page_in_the_repository_is_of_these_subjects_and_promises() -> None:
-    """Figures vary, so no test makes them anew; but what is promised, and who is on the page, must be current."""
+    """Figures vary, so no test generates them again. But the promises and the list of timers must be current."""
     page = (ROOT / "docs" / "measured" / "subjects.md").read_text()
     subjects = [subject for family in FOREIGN for subject in subjects_named(family)]
     for subject in subjects:
@@ -77,7 +77,7 @@ def test_the_page_in_the_repository_is_of_these_subjects_and_promises() -> None:
 
 
 def test_verdicts_of_rows() -> None:
-    """What misbehaved proves nothing; what is not there is SKIPPED and fails nobody's job."""
+    """A subject that misbehaved proves nothing. A missing subject is SKIPPED and fails no job."""
     assert [row.verdict for row in rows()] == [
         Verdict.PASS,
         Verdict.VIOLATED,

@@ -1,4 +1,4 @@
-"""Functions on timers: arguments, repetition, what is refused, and the warning for a timer that nobody drains."""
+"""Functions on timers: arguments, repetition, refusals, and the warning for a timer that no thread drains."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_timer_that_nobody_drains_warns(kind: str, how: str) -> None:
 
 @pytest.mark.parametrize("kind", TIMERS)
 def test_no_warning_without_a_reason(kind: str) -> None:
-    """Drained, empty, with a reaper that had no time to come, or with a clock that somebody moves by hand."""
+    """Drained, empty, with a reaper that had no time to run, or with a clock that is moved by hand."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for use in uses(kind):

@@ -65,5 +65,5 @@ TWINS = (
 
 @pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.name)
 def test_programs_find_it(twin: Mutant) -> None:
-    """Two drains at once, an executor that refuses, a cancel beside an add, calls from inside a task."""
+    """Two concurrent drains, an executor that refuses, a cancel during an add, calls from inside a task."""
     assert hunt(twin).killed

@@ -40,7 +40,7 @@ def _double(events: list[Event], at: int, random: Random) -> None:
 
 
 def _swap(events: list[Event], at: int, random: Random) -> None:
-    """With the next of its thread: what came first is told last."""
+    """Exchanges a record with the next of its thread."""
     other = next((n for n in range(at + 1, len(events)) if events[n].th == events[at].th), at)
     one, two = events[at], events[other]
     events[at], events[other] = two._replace(i=one.i), one._replace(i=two.i)
@@ -92,7 +92,7 @@ def _legal(seed: int) -> Drawn:
 
 
 def _clean(seeds: range) -> list[Drawn]:
-    """Without those whose dropped records may be what is missed."""
+    """The clauses without those that dropped records may excuse."""
     some = [_legal(seed) for seed in seeds if not draw(seed).dropped]
     return [one for one in some if len(one.events) > 4]
 
@@ -195,8 +195,8 @@ SAID: Final[dict[Callable[[Trace], None], str]] = {
 def test_each_kind_is_said_in_both_forms(
     break_it: Callable[[Trace], None], form: str, tmp_path: Path
 ) -> None:
-    """Exit status 2, with what is broken and what to do, whether clauses are asked for occasions or not; and a real
-    violation beside it, on another task, is told as what it would be, and not as one."""
+    """Exit status 2, with the problem and the remedy, with and without --allow-idle. A real violation of another
+    task is reported as possible, not as certain."""
     made = Trace("timer")
     made.add("early", delay_ns=10 * MS)
     made.fire("early")
@@ -230,7 +230,7 @@ def test_the_same_run_unbroken_is_judged(tmp_path: Path) -> None:
 
 
 def test_dropped_records_explain_what_is_missing() -> None:
-    """The recorder said so: a return without its call is what was to be expected, time that goes back is not."""
+    """The recorder counted dropped records: a return without its call is expected, time that goes back is not."""
     for break_it, said in SAID.items():
         made = Trace("timer")
         break_it(made)
