@@ -103,7 +103,7 @@ def _recording(made: Trace, *functions: str) -> Header:
 
 
 def test_a_violation_counts_even_in_a_trace_without_end(tmp_path: Path) -> None:
-    """A killed recorder does not unmake what it saw: exit status 1, not 3."""
+    """A violation that a killed recorder has recorded counts: exit status 1, not 3."""
     made = Trace()
     made.add("a", delay_ns=10_000_000)
     made.fire("a")

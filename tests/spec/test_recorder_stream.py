@@ -26,7 +26,7 @@ def fire(recorder: Recorder, number: int) -> None:
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
 def test_normal_end_has_everything_and_an_end_record(tmp_path: Path, suffix: str) -> None:
-    """What was flushed in between and what was left come together in order, once."""
+    """Flushed events and remaining events together, in order, once."""
     recorder = Recorder()
     path = tmp_path / f"r{suffix}"
     with StreamedRecording(recorder, path, HEADER, every_s=None) as recording:
@@ -64,7 +64,7 @@ def test_interrupt_leaves_all_that_was_recorded_and_no_end(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
 def test_kill_leaves_what_was_flushed(tmp_path: Path, suffix: str) -> None:
-    """kill -9 gives nobody the time to close a file: what was flushed before it must be there."""
+    """kill -9 leaves no time to close a file: flushed events must be in the file."""
     path = tmp_path / f"r{suffix}"
     script = (
         "import sys\nfrom pathlib import Path\n"
@@ -95,7 +95,7 @@ def test_kill_leaves_what_was_flushed(tmp_path: Path, suffix: str) -> None:
 
 
 def test_failing_writer_thread_is_told_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The thread that writes has nobody to tell: the error must come out where the block is left."""
+    """The writing thread has no caller, so its error must be raised at the end of the block."""
     tried = threading.Event()
 
     def full(writer: TraceWriter) -> None:

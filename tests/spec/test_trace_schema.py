@@ -1,4 +1,5 @@
-"""The published schemas say what the validator says, and the fast way of reading never accepts what it refuses."""
+"""The published schemas agree with the validator, and the fast reader never accepts a line that the validator
+refuses."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ VALUES = st.one_of(
     st.lists(st.sampled_from(["k", "ready", 1, None]), max_size=2),
     st.sampled_from([{}, {"watched": 1}, {"watched": None}, {"watched": "1"}, {"x_w": 1}, {"other": 1}]),
 )
-"""What a broken writer might put anywhere."""
+"""Values that a broken writer might put into any field."""
 
 EVENTS = st.fixed_dictionaries(
     {
@@ -216,7 +217,7 @@ def test_lines_at_which_two_json_readers_differ(text: bytes) -> None:
 @settings(max_examples=200, deadline=None)
 @given(line())
 def test_a_record_survives_being_written(fields: Fields) -> None:
-    """What was read is what is written: every field of all three records, the producer's own included."""
+    """A record that was read is written unchanged: every field of all three records, and the fields of the producer."""
     text = _dumps(fields)
     if accepted(text):
         record = parse_line(text)
@@ -239,7 +240,7 @@ def test_the_schema_is_one_and_knows_every_function() -> None:
 
 
 def test_the_schema_of_version_one_stays() -> None:
-    """Who validates with it validates what version 1 is: it knows nothing of what came later."""
+    """A validation with this schema validates version 1, without later additions."""
     old = orjson.loads(TRACE.joinpath("purgatorio-trace-1.schema.json").read_bytes())
     known = set(old["oneOf"][1]["properties"]["f"]["enum"])
     assert known == set(FUNCTIONS) - SINCE_2

@@ -169,7 +169,8 @@ def test_the_reference_is_not_accused_of_what_nobody_promises(program: str) -> N
 
 
 def test_an_event_that_meets_an_evaluation_that_raises_is_seen_by_another() -> None:
-    """Found by a random program (seed 15): whoever raised left, and did not look at the flag of the event."""
+    """Found by a random program (seed 15): the thread with the exception left, and did not test the flag of the
+    event."""
     drawn = Drawn.parse("drawn:purgatory:0.0.0.0:3.3.0::event.0+register.0:try.0=raise")
     assert explore_program(drawn, "pending-flag", schedules=2_000).found == []
     as_it_was = edited(PendingFlag, "safe_try_complete", "if not again:", "if True:")

@@ -1,4 +1,4 @@
-"""Data races of cells: what each primitive orders, and what it does not; the reference has none."""
+"""Data races of cells: the order that each primitive gives, and its limits. The reference has no data race."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ Threads = tuple[Callable[[], object], ...]
 
 
 def _races(make: Callable[[Sync, Cell[int]], Threads]) -> list[str]:
-    """What is seen where these threads use a cell."""
+    """The reported races if these threads use a cell."""
 
     def build(world: World) -> None:
         for number, body in enumerate(make(world.sync, world.sync.cell(0, "shared")), 1):

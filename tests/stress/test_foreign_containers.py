@@ -69,7 +69,7 @@ def test_a_race_is_found_where_c_code_hides_it(hidden: _Program) -> None:
 
 
 def test_what_other_code_reads_during_a_write_is_no_pass() -> None:
-    """Not a race that is found, for nobody knows what the code reads; its twin with a lock is sound."""
+    """Not a race, because it is unknown what the code reads. The version with a lock is PASS."""
     explored = explore_foreign(["blind_spots"], "blind_spots:Printed", Limits(500, 60), path=[HERE])
     assert explored.verdict is Verdict.UNKNOWN
     assert "Point.x, which other code may read during a write: blind_spots.py:" in explored.uncontrolled[0]

@@ -93,7 +93,7 @@ def test_what_is_said_of_survivors_is_of_changes_that_there_are() -> None:
 
 @pytest.mark.slow
 def test_a_sample_of_a_hundred_is_mostly_killed() -> None:
-    """Who lives and is not judged yet may be equivalent, so this is no exact figure."""
+    """A surviving mutant that is not judged yet may be equivalent, so the figure is not exact."""
     fates = fates_of(sampled(100, 1), 10, 1, jobs=2)
     assert {fate.layer for fate in fates} <= {"", "process", *LAYERS}
     assert sum(bool(fate.layer) for fate in fates) >= 65, "\n".join(summary(fates))

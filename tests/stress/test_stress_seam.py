@@ -1,4 +1,4 @@
-"""The seam of a round is the threads' own: what it adds must not change what a primitive does."""
+"""The seam of a round uses real primitives, and must not change their behavior."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_locks_do_what_they_promise(sync: Sync) -> None:
 
 
 def test_held_locks_are_named_with_their_holders(sync: RoundSync) -> None:
-    """What the verdict on a stuck round says; a plain lock cannot tell who has it."""
+    """The report of a stuck round. A plain lock does not know its holder."""
     free, plain, mine = sync.lock("free"), sync.lock("plain"), sync.rlock("mine")
     me = threading.current_thread().name
     with plain, mine:

@@ -1,4 +1,4 @@
-"""What a seed fixes: the plan."""
+"""A seed determines the plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subjects of the harness: the reference, its production wheel, and parts of somebody else's."""
+"""Subjects of the harness: the reference, its production wheel, and third-party parts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_only_scenarios_about_the_subject_are_raced() -> None:
 
 
 def test_somebody_elses_timer_is_raced_and_judged() -> None:
-    """By module and attribute; what it breaks is found, and the command names it."""
+    """By module and attribute. Its violation is found, and the command names it."""
     subject = subject_named(f"{HERE}:MISCOUNTING")
     plan = StressPlan([("cancel-against-flush", "pending-flag")], rounds=32, subject=subject)
     result = run_stress(plan)

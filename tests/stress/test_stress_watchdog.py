@@ -37,7 +37,7 @@ class Gate:
         self._met = False
 
     def wait(self, thread: threading.Thread) -> None:
-        """One beat, the first once everybody is inside."""
+        """One interval, the first one when all threads are inside."""
         if not self._met:
             self.barrier.wait(BOUND_S)
             self._met = True
@@ -111,7 +111,7 @@ def test_a_deadlock_is_told_with_stacks_and_locks(yields: int) -> None:
 
 
 def test_the_trace_so_far_is_kept_without_an_end(tmp_path: Path) -> None:
-    """What the stuck round recorded is written, and no engine takes it for a whole run."""
+    """The events of the stuck round are written, and no engine takes the trace for a whole run."""
     gate = Gate(2)
     scenario = deadlocked(gate)
     path = tmp_path / "stuck.jsonl"

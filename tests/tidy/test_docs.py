@@ -57,7 +57,7 @@ def listed(index: str) -> list[str]:
 
 
 def test_the_index_has_every_page_once() -> None:
-    """The site's order is this list, so a page that is not in it is found by nobody."""
+    """The site's order is this list, so a page that is not in it cannot be found."""
     pages = listed((ROOT / "docs" / "index.md").read_text())
     docs = ROOT / "docs"
     there = [path.relative_to(docs).as_posix() for path in docs.rglob("*.md") if path != docs / "index.md"]

@@ -1,4 +1,5 @@
-"""DelayedRemoteFetch and DelayedRemoteListOffsets: every situation beside one of each kind, and the time-outs."""
+"""DelayedRemoteFetch and DelayedRemoteListOffsets: every situation together with one of each kind, and the
+time-outs."""
 
 from __future__ import annotations
 
@@ -98,7 +99,7 @@ def waiting_reads(remote: RemoteReads) -> tuple[list[Deferred[ReadRecords]], Ans
 
 
 def test_a_failed_remote_read_is_an_error_of_its_partition() -> None:
-    """The last future's completion answers, without any event besides; the other partition has its data."""
+    """The last future answers the request, without another event. The other partition has its data."""
     _, remote = scene()
     futures, answers = waiting_reads(remote)
     futures[0].complete(REMOTE_DATA)
@@ -124,7 +125,7 @@ def test_the_manager_tells_of_what_it_loses() -> None:
 
 
 def test_a_remote_fetch_that_expires() -> None:
-    """Answered first, then what is unfinished is cancelled; what is done is not; one mark for the request."""
+    """The answer comes first, then the unfinished reads are cancelled. One expiration is counted for the request."""
     made, remote = scene()
     futures, answers = waiting_reads(remote)
     futures[0].complete(REMOTE_DATA)
@@ -161,7 +162,7 @@ def lookup(partition: TopicPartition, look: Look) -> OffsetLookup:
 
 
 def test_list_offsets_of_each_kind() -> None:
-    """B911 to B917, every situation beside one of each kind: who is answered when, and with what."""
+    """B911 to B917, every situation together with one of each kind: the time of each answer, and its contents."""
     kinds = {REMOTE_OFFSETS.decide(look).clause: look for look in REMOTE_OFFSETS.situations}
     for situations in product(REMOTE_OFFSETS.situations, kinds.values()):
         made, remote = scene()

@@ -40,7 +40,8 @@ def run(machine: type[RuleBasedStateMachine], examples: int, steps: int, *, fixe
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_arbitrary_days(machine: type[RuleBasedStateMachine]) -> None:
-    """Answered exactly once and in time, nothing acknowledged or shown too early, nobody expelled who was in time."""
+    """Each request is answered once and in time. No record is acknowledged or shown too early. No member with
+    heartbeats in time is removed."""
     run(machine, 40, 30, fixed=True)
 
 
@@ -68,7 +69,7 @@ TWINS = {
     "answered twice": edited(DelayedParts, "on_complete", ANSWER, f"{ANSWER}, {ANSWER}"),
     "acknowledged, not replicated": ACKNOWLEDGED_EARLY,
 }
-"""What the machine says, and the change that makes it say so."""
+"""The messages of the machine, and the change that causes each."""
 
 
 @pytest.mark.parametrize("said", TWINS)
@@ -145,7 +146,8 @@ def test_a_heartbeat_that_counts_for_nothing_is_found(monkeypatch: pytest.Monkey
 
 
 def test_what_a_time_out_stored_and_nobody_let_go_is_found() -> None:
-    """A twin (16): a rebalance ends at its time-out with nobody left, which is stored; a consumer waits for that."""
+    """A negative control (16): a rebalance ends at its time-out without members, and this is stored. A consumer
+    waits for it."""
 
     def day() -> None:
         machine = WholeMachine()
@@ -171,7 +173,7 @@ def test_what_a_time_out_stored_and_nobody_let_go_is_found() -> None:
 
 
 def test_a_generation_without_a_member_is_found() -> None:
-    """A twin: the leader is told of a member that was never answered."""
+    """A negative control: the leader receives a member that was never answered."""
     a_stranger = edited(
         group_coordinator, "_joined", "m.id for m in told", "m.id + id for m in told for id in ['', '?']"
     )

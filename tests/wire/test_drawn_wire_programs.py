@@ -1,4 +1,4 @@
-"""Drawn programs: their text, how they are made small, and what they find in a broker."""
+"""Random programs: their text, their minimization, and the bugs that they find in a broker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The broker behind a socket, asked by hand: what it answers, and what no peer can do to it."""
+"""The broker behind a socket: its answers to single requests, and its behavior with bad peers."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_the_offer_is_what_is_answered(peer: Peer) -> None:
 
 
 def test_a_newer_client_is_told_what_there_is(peer: Peer) -> None:
-    """It asks for ApiVersions in a version that nobody knows, and reads the oldest answer."""
+    """The client sends ApiVersions in an unknown version, and reads the oldest response."""
     peer.socket.sendall(framed(struct.pack(">hhih", API_VERSIONS, 99, 7, -1) + b"\0"))
     answer = peer.receive((API_VERSIONS, 0), 7)
     assert error_of(answer) is ErrorCode.unsupported_version

@@ -70,7 +70,8 @@ def test_on_a_slow_machine_a_late_answer_is_unknown(name: str) -> None:
 
 
 def test_only_the_ends_of_a_wait_move_its_deadline() -> None:
-    """The machine stood still in its midst; who waits for several things one after the other is moved by that too."""
+    """The machine stops in the middle of a wait. A member that waits for several things in turn is delayed by that
+    too."""
     stood = WireEvent(0, 1600 * MS, "control", t_from=1400 * MS, late_ns=1000 * MS, rtt_ns=0)
     bounds = Bounds.of(Declared(), [stood])
     for through, held in ((False, RowStatus.LATE), (True, RowStatus.UNDECIDED)):

@@ -1,4 +1,4 @@
-"""A counterexample's requests name what they are about, and what a verdict depends on."""
+"""The requests of a counterexample name their objects, and the fields that decide the verdict."""
 
 from __future__ import annotations
 
