@@ -73,7 +73,7 @@ def test_exit_without_close_loses_nothing_and_is_no_whole_run(
     assert [line["kind"] for line in lines] == ["header"] + ["event"] * 1_000
 
 
-def test_full_disk_is_told_and_counted(built: tuple[Path, Path]) -> None:
+def test_full_disk_is_reported_and_counted(built: tuple[Path, Path]) -> None:
     """What could not be written is dropped, and is said to be."""
     assert said(built, "full-disk") == "no space left; dropped 10, written 0\n"
 
@@ -147,7 +147,7 @@ def test_a_list_dropped_beside_a_registration_is_found_by_steps(
     assert {name for name, clause in run.clauses.items() if clause.violations} - {"P2"} == broken
 
 
-def test_a_stranger_may_ask_for_what_there_is_not(built: tuple[Path, Path]) -> None:
+def test_a_client_may_ask_for_unknown_names(built: tuple[Path, Path]) -> None:
     for wrong in (["race"], ["races"], ["races", "x", "--scenario", "none"], ["races", "x", "--rounds"]):
         done = subprocess.run([*adapter(built), *wrong], capture_output=True, text=True, check=False)
         assert done.returncode == 2, wrong

@@ -107,7 +107,7 @@ def test_a_task_is_added_again_beside_time_that_moves_it(
 
 
 @pytest.mark.parametrize("why", [NO_LINE, NO_LINE_OF_ITS_OWN])
-def test_programs_that_were_stopped_at_no_line_are_told_with_the_reason(
+def test_programs_without_a_pause_at_a_line_are_listed_with_the_reason(
     why: str, built: tuple[Path, Path]
 ) -> None:
     """Of each run in one line; that it was played elsewhere does not hide it."""
@@ -208,7 +208,7 @@ def test_a_jvm_is_asked_for_its_stacks_though_a_thread_runs_in_a_circle(
 @pytest.mark.parametrize(
     "said", [b"", b"GET / HTTP/1.1", b"JDWP-Handshake", b"JDWP-Handshake\xff\xff\xff\xff" * 9]
 )
-def test_who_calls_and_is_no_jvm_is_let_be(said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_peer_that_is_not_a_jvm_is_ignored(said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """A peer that closes the connection, speaks another protocol, or does not answer is not a JVM. The driver does
     not wait for it."""
     monkeypatch.setattr(Listening, "_is_ours", lambda *_: True)
@@ -331,7 +331,7 @@ class _Stops:
     [((0, 1, 2), (1, 2, 2), 1), ((0, 1), (1, 1, 2), 0), ((0, 3, 1), (1, 2, 2), 0), ((0,), (1, 2, 2), 0)],
     ids=["by hand", "all in one class", "the kit's", "not known"],
 )
-def test_lines_of_who_takes_the_calls_are_left_out(
+def test_lines_of_the_adapter_are_left_out(
     began: tuple[int, ...], classes: tuple[int, ...], left_out: int
 ) -> None:
     """Where the lane's thread began, unless most of the lines are there: then the purgatory is, too."""

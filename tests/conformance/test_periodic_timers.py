@@ -79,7 +79,7 @@ def broken(run: RunResult) -> set[str]:
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_the_toy_keeps_what_it_declares(rule: str, tmp_path: Path) -> None:
+def test_the_toy_keeps_its_promises(rule: str, tmp_path: Path) -> None:
     """Each catch-up; every clause has occasions."""
     run = judged(of_toy("--catch-up", rule), 1, 300, tmp_path)
     assert run.verdict is Verdict.PASS

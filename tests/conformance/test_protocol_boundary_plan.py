@@ -232,7 +232,7 @@ class Loses:
 
 
 @pytest.mark.parametrize(("loses", "starts"), [(True, 1), (False, 21)])
-def test_in_real_time_what_is_lost_is_not_waited_for_in_each_new_start(
+def test_in_real_time_a_lost_task_is_not_awaited_at_each_start(
     loses: bool, starts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The negative control is only late, too late for the next run, and is started again each time."""
@@ -305,7 +305,7 @@ class OfReference:
 
 
 @pytest.mark.parametrize("made", [SystemTimer, TakesTheNext])
-def test_several_buckets_are_overslept_beside_what_is_due_a_turn_later(made: type[SystemTimer]) -> None:
+def test_a_late_drain_of_several_buckets_keeps_tasks_of_a_later_turn(made: type[SystemTimer]) -> None:
     """Nothing is early, nor later than the leap, unless two that a turn lies between get into one bucket."""
     run = OfReference(made)
     Reach(run, OF_20, "timer", 1).over_buckets(100 * MS)

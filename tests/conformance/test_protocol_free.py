@@ -77,7 +77,7 @@ def test_a_run_with_gates_that_broke_off_is_not_called_one_without() -> None:
     assert any("(no gates)" in line for _, line in not_looked_for(without))
 
 
-def test_what_was_looked_for_is_counted_and_what_was_not_has_its_reason() -> None:
+def test_tested_occasions_are_counted_and_others_have_a_reason() -> None:
     """By class of bugs: of two programs of a class one is enough, and what kept the others out is said."""
     *others, gated = command_subjects(REFERENCE, time="real")
     programs = {one.name: one for one in gate_programs("purgatory", Delays(0, 1, 9, 5, 6, 2, 7, 3, 4, 1))}
@@ -123,7 +123,7 @@ def test_what_nothing_was_done_for_is_not_blamed_on_the_way_that_could_not() -> 
         (-MS, MS, ""),
     ],
 )
-def test_that_no_delay_below_zero_was_asked_for_is_told(least_ns: int, unit_ns: int, why: str) -> None:
+def test_missing_negative_delays_are_reported(least_ns: int, unit_ns: int, why: str) -> None:
     """Of a subject whose least delay, in whole units, is not below zero; the plans of all others have some."""
     subjects = [
         replace(one, description=replace(one.description, least_delay_ns=least_ns, unit_ns=unit_ns))

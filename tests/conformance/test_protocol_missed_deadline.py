@@ -82,7 +82,9 @@ def test_who_works_past_deadlines_may_be_slow(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("changes", "told"), [({}, 0), (UNDECLARED, 1)])
-def test_that_nobody_looked_who_sleeps_is_told(changes: dict[str, str], told: int, tmp_path: Path) -> None:
+def test_a_missing_check_for_sleeping_threads_is_reported(
+    changes: dict[str, str], told: int, tmp_path: Path
+) -> None:
     """Where no bound for real time was declared."""
     subjects = command_subjects(command(changes, tmp_path))
     assert sum("no late_real_ns" in line for _, line in not_looked_for(subjects)) == told

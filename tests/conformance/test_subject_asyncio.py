@@ -72,7 +72,7 @@ def test_refused_add_is_recorded_with_its_exception(tmp_path: Path, monkeypatch:
     assert run.end is not None
 
 
-def test_loop_that_dies_leaves_what_was_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loop_that_dies_leaves_its_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A crash inside the loop is reported as `died`. The trace has the events until then, and no end record."""
 
     def explode(*arguments: object, **more: object) -> asyncio.TimerHandle:

@@ -68,14 +68,14 @@ SLEEPS = "import time; time.sleep(600)"
          r"\x1b[2Jgone | second line"),
     ],
 )  # fmt: skip
-def test_a_child_that_misbehaves_is_told_as_that(
+def test_a_child_that_misbehaves_is_reported(
     script: str, limits: ChildLimits, kind: FailureKind, why: str
 ) -> None:
     found = failure(script, limits)
     assert (found.kind, why in str(found)) == (kind, True), found.why
 
 
-def test_child_that_does_not_read_blocks_nobody() -> None:
+def test_child_that_does_not_read_blocks_no_caller() -> None:
     """A plan larger than the pipe, and a child that never reads it: sending returns, silence ends it."""
     assert failure(SLEEPS, ChildLimits(silence_s=0.2), say=[b"x" * 1_000] * 1_000).kind == "hang"
 
@@ -138,7 +138,7 @@ def test_what_is_no_line_of_the_child_is_not_waited_for_without_end(silence_s: f
     assert caught.value.kind == "hang"
 
 
-def test_dead_child_is_told_with_its_status_and_last_words() -> None:
+def test_dead_child_is_reported_with_its_status_and_last_lines() -> None:
     """The cause stands on standard error: it belongs into the message."""
     found = failure("import sys; print('a'); sys.stderr.write('x' * 9000 + 'out of cheese'); sys.exit(7)")
     assert found.kind == "died"
@@ -159,7 +159,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 """Another JVM deletes the file of a JVM that starts. HotSpot has a fixed name of the folder, and ignores TMPDIR."""
 
 
-def test_a_jvm_that_starts_beside_another_says_nothing_among_its_messages() -> None:
+def test_two_jvms_that_start_together_mix_no_messages() -> None:
     """Four are started at once, so that it happens by itself, rarely."""
     try:
         command = [sys.executable, "-c", _LOOKED_AT, str(find_java().java), "-version"]

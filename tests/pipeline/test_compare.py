@@ -116,7 +116,7 @@ def test_an_invalid_trace_is_no_mending() -> None:
     assert not list(compared.changes(Change.MENDED))
 
 
-def test_the_text_says_what_changed() -> None:
+def test_the_text_lists_the_changes() -> None:
     """Markdown for the page of a CI job, strangers' text escaped."""
     made = fired_early(run="<b>|x")
     text = comparison_markdown(compare(judged(in_time("a"), in_time("<b>|x")), judged(made)))

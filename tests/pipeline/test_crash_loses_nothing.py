@@ -204,7 +204,7 @@ BUGGY: Final = f"{WHEEL} --bug"
         _in(judging, "counterexample"),
     ],
 )
-def test_verify_tells_what_it_found(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verify_prints_its_findings(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where no counterexample can be minimized; each trace has its end record."""
     put(monkeypatch)
     done = run_verify(tmp_path, BUGGY, options=())

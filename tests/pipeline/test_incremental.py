@@ -162,7 +162,7 @@ def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damaged", ["manifest/*.json", "batches/*/cached.json"])
 @pytest.mark.parametrize("text", ["", "[", "[{}]", '{"files": [{}]}', '[{"run": 1}]', "[1]"])
-def test_what_cannot_be_read_any_more_is_read_anew(tmp_path: Path, damaged: str, text: str) -> None:
+def test_damaged_files_of_the_lake_are_replaced(tmp_path: Path, damaged: str, text: str) -> None:
     """A damaged list or batch: the files are read again. The files of the user are not changed."""
     paths = [run(tmp_path, f"{name}.jsonl") for name in "ab"]
     lake = tmp_path / "lake"
@@ -337,7 +337,7 @@ def test_an_empty_check_is_whole() -> None:
     assert decoded(encoded([]), list[CachedResult]) == list[CachedResult]()
 
 
-def test_gold_knows_what_was_idle(tmp_path: Path) -> None:
+def test_gold_has_idle_clauses(tmp_path: Path) -> None:
     """A clause without an occasion is UNKNOWN in the tables too, unless that is meant; nothing is judged again."""
     paths = [run(tmp_path, "a.jsonl")]
     said = {}

@@ -100,7 +100,9 @@ def test_new_changed_and_gone(
         judge_on_spark(paths, out=lake, full=True)
 
 
-def test_the_command_says_what_it_read(spark: SparkSession, read: list[str], tmp_path: Path) -> None:
+def test_the_command_reports_the_files_that_it_read(
+    spark: SparkSession, read: list[str], tmp_path: Path
+) -> None:
     """In words and in JSON. A check that reads nothing has the exit status of the previous check. With `--run`, the
     page is about this run only. `purgatorio report` draws the same from the lake as from the files."""
     traces = tmp_path / "traces"

@@ -16,7 +16,7 @@ CLEAN = Path(__file__).resolve().parents[2] / "examples" / "traces" / "kafka-cle
 @pytest.mark.parametrize(
     "mine", ["gold/mine.parquet", "bronze/x", "batches/000000001/y", "notes.txt", ".hidden"]
 )
-def test_a_folder_of_somebody_else_is_refused(mine: str, tmp_path: Path) -> None:
+def test_a_folder_of_another_program_is_refused(mine: str, tmp_path: Path) -> None:
     """Before Spark is started: status 2, and every file is as it was."""
     file = tmp_path / "out" / mine
     file.parent.mkdir(parents=True)

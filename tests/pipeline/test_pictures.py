@@ -56,7 +56,7 @@ def pending(operation: OperationHistory) -> tuple[int, int, int]:
 
 
 @pytest.mark.parametrize("name", ["clean-1k", "clean-race-4k"])
-def test_what_is_drawn_of_real_runs_is_what_is_defined(name: str) -> None:
+def test_drawings_of_real_runs_match_their_definitions(name: str) -> None:
     """With few readings, and with more than are kept: of those the ends and the peaks are."""
     path = EXAMPLES / f"kafka-{name}.parquet"
     folded = fold_reader(TraceReader(path))

@@ -30,7 +30,7 @@ def test_a_process_is_measured_to_its_end() -> None:
     assert cost.peak_bytes > 64 << 20
 
 
-def test_the_end_of_its_errors_is_told() -> None:
+def test_the_end_of_its_standard_error_is_shown() -> None:
     """With its status."""
     with pytest.raises(Failed, match=r"ended with 3: (.|\n)*why"):
         run_measured([sys.executable, "-c", "import sys; print('why', file=sys.stderr); sys.exit(3)"])

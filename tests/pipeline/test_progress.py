@@ -21,7 +21,7 @@ def log() -> tuple[io.StringIO, Console]:
     return out, Console(file=out, width=80, force_terminal=False)
 
 
-def test_what_is_left_is_told_from_the_share_that_is_done() -> None:
+def test_the_remaining_time_is_estimated_from_the_finished_share() -> None:
     """A quarter took 30 seconds, so 90 are left."""
     shown = Progress("recording", 20, "runs", clock_s=ticks(100, 130))
     shown.tell(5)
@@ -36,7 +36,7 @@ def test_nothing_is_said_of_the_rest_before_the_first_step_and_after_the_last() 
     assert shown.counted() == "20 of 20 runs, 1:06:41"
 
 
-def test_of_parts_that_go_on_at_once_the_slowest_says_what_is_left() -> None:
+def test_the_slowest_of_concurrent_parts_gives_the_remaining_time() -> None:
     """Nothing while one has only begun; and it is named in a log."""
     shown = Progress("recording", 2, "runs", clock_s=ticks(0, 0, 0, 10, 20))
     shown.share("fast", 0, 10)

@@ -156,7 +156,7 @@ def test_no_runs_at_all_is_a_page() -> None:
 
 
 @pytest.mark.parametrize("make", [completed_twice, lost_with_a_flag, fired_early, miscounted])
-def test_each_cause_is_drawn_with_what_was_allowed_and_seen(make: Callable[[], Trace]) -> None:
+def test_each_cause_is_drawn_with_the_allowed_and_the_seen(make: Callable[[], Trace]) -> None:
     """The page is for the developer who must correct the bug: clause, drawing, sentence, command."""
     made = make()
     examples = made.examples()
@@ -190,7 +190,7 @@ def test_a_broken_clause_leads_to_its_own_counterexample() -> None:
     assert sorted(led) == sorted(anchors)
 
 
-def test_runs_of_one_name_are_told_apart() -> None:
+def test_runs_with_one_name_are_distinguished() -> None:
     """The file is shown next to the name only if the name alone is ambiguous."""
     texts = "".join(alone(page(*two_runs_of_one_name(), [])).text)
     assert "early-fire (hand-made.jsonl)" in texts

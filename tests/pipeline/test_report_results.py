@@ -35,7 +35,7 @@ def page_of(*findings: Finding) -> str:
     return page(NOTHING, {}, [], (), findings)
 
 
-def test_a_scenario_says_what_came_of_it() -> None:
+def test_a_scenario_shows_its_result() -> None:
     """The number of runs, forbidden outcomes with clause and count, the reason why it is no pass, and the command
     that repeats it."""
     threads, other, searched = findings_of(

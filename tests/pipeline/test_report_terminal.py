@@ -118,7 +118,7 @@ def test_the_counterexample_is_of_the_run_that_is_broken_the_earliest() -> None:
     assert "of run late" not in text
 
 
-def test_problems_and_quarantined_lines_come_with_what_to_do() -> None:
+def test_problems_and_quarantined_lines_have_a_remedy() -> None:
     """A broken trace is the user's next task: which file, which line, why, what to do; the rest is counted."""
     result, _, _ = hostile_check("plain")
     result = replace(result, quarantined=7)
@@ -176,7 +176,7 @@ def test_the_summary_is_the_golden_one(golden: Golden) -> None:
     golden("pipeline/golden/terminal.txt", "".join(f"{line.rstrip()}\n" for line in text.splitlines()))
 
 
-def test_long_names_stand_under_what_they_share() -> None:
+def test_long_names_are_listed_under_their_common_part() -> None:
     """`make verify` on 80 columns: one line a run, and the whole name can still be read."""
     names = ["reference-tick1-wheel2-seed1", "reference-tick10-wheel20-seed1", "asyncio-seed1"]
     assert under_headings(names, 80) == [("", name) for name in names]

@@ -135,7 +135,7 @@ def all_gone(pids: Sequence[int]) -> bool:
     return all(map(gone, pids))
 
 
-def test_an_interrupt_ends_what_does_not_end_by_itself() -> None:
+def test_an_interrupt_ends_every_started_program() -> None:
     """The programs that it started are ended too. Without the limit, the same program stays: the negative control."""
     bound = "from purgatorio_pipeline.stopping import bound_interrupts; bound_interrupts()"
     ours, control = (Started(sys.executable, "-c", STUBBORN.format(bound=one)) for one in (bound, ""))

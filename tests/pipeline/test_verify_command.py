@@ -156,7 +156,7 @@ def test_what_was_recorded_until_ctrl_c_is_kept_and_named(
     assert all(f"traces: {folder}\n" in done.stderr for folder in folders)
 
 
-def test_a_bad_end_is_told_as_soon_as_its_run_has_ended(tmp_path: Path) -> None:
+def test_a_bad_end_is_reported_at_the_end_of_its_run(tmp_path: Path) -> None:
     """Violations and misbehavior, on standard error, before the next run, each judged once. Nothing for runs that
     pass, and nothing with --json (above). The output at the end is the same."""
     done = verify(tmp_path, f"{WHEEL} --bug", WHEEL, f"{BAD} answer-twice", options=())

@@ -192,7 +192,7 @@ def test_the_state_is_the_same_when_it_is_read_back(tmp_path: Path) -> None:
     assert load_before(lake, 2) == WatchState()
 
 
-def test_metrics_escape_what_comes_from_a_trace() -> None:
+def test_metrics_escape_texts_of_a_trace() -> None:
     """A run's name is the producer's."""
     run = OpenRun('a"b\\c\nd', HEADER, "f.jsonl", 0)
     run.add(Violation("O1", "op-1", "completed-twice", (1,), "once", "twice"), 0)

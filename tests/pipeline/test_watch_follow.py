@@ -110,7 +110,7 @@ def same_in_pieces(seeds: Iterable[int], folder: Path) -> tuple[int, list[str]]:
     return early, different
 
 
-def test_drawn_runs_in_drawn_pieces_come_to_what_the_clauses_say(tmp_path: Path) -> None:
+def test_random_runs_in_random_pieces_agree_with_the_clauses(tmp_path: Path) -> None:
     """A violation that is reported for an open run stays when the run is closed."""
     early, different = same_in_pieces(range(20), tmp_path)
     assert different == []
@@ -124,7 +124,9 @@ def test_a_thousand_drawn_runs_in_drawn_pieces(block: int, tmp_path: Path) -> No
     assert same_in_pieces(range(1_000 + 250 * block, 1_250 + 250 * block), tmp_path)[1] == []
 
 
-def test_a_carry_that_forgets_who_waits_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_carry_that_forgets_waiting_operations_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The negative control: the restored state lacks one thing."""
 
     def forgetful(header: Header, place: Path) -> Fold:
@@ -223,7 +225,7 @@ def test_time_that_runs_backwards_over_a_border_makes_the_run_invalid(tmp_path: 
         assert (first in str(seen.result.problems)) == (name == "back")
 
 
-def test_a_profile_that_nobody_knows_is_invalid(tmp_path: Path) -> None:
+def test_an_unknown_profile_is_invalid(tmp_path: Path) -> None:
     """Nothing is folded, nothing is carried."""
     facts, events, _ = drawn(7)
     assert facts.header is not None

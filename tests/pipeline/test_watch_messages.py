@@ -56,7 +56,7 @@ def watch(spark: SparkSession, place: Path) -> list[News]:
 
 
 @pytest.mark.slow
-def test_messages_come_to_what_the_file_of_their_lines_comes_to(spark: SparkSession, place: Path) -> None:
+def test_messages_give_the_result_of_a_file_with_their_lines(spark: SparkSession, place: Path) -> None:
     """Two runs in one partition, interleaved and cut at batches, one with a line that is none in another partition; a
     message seen again in its batch and in a later one counts once, and so does a batch that is done again."""
     good = messages_of("good", lines_of(place, "good", broken=False), 40, 0)

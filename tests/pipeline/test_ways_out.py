@@ -187,7 +187,7 @@ LIKE_OTHERS: Final = {
         for name, arguments in PRINTING.items()
     ],
 )
-def test_an_output_that_nobody_reads_is_no_violation(arguments: list[str]) -> None:
+def test_an_output_without_a_reader_is_no_violation(arguments: list[str]) -> None:
     """`purgatorio check ... | head -1`, and a closed standard output: as shells say it of a program that dies of
     SIGPIPE, though a clause is broken. Read, it has a status of its own: the negative control."""
     command = [sys.executable, "-m", "purgatorio_pipeline", *arguments]

@@ -111,7 +111,7 @@ def test_a_driven_timer_takes_them_too() -> None:
 
 @pytest.mark.parametrize("kind", TIMERS)
 @pytest.mark.parametrize("how", ["closed", "dropped"])
-def test_a_timer_that_nobody_drains_warns(kind: str, how: str) -> None:
+def test_a_timer_without_a_drain_warns(kind: str, how: str) -> None:
     """What waits in it never runs, and nothing else says so."""
     timer = TIMERS[kind]()
     timer.add(ActionTask(10, lambda: None))
@@ -167,7 +167,7 @@ def uses(kind: str) -> Iterator[Callable[[], object]]:
     yield from (lambda: made().close(), drained, reaped, waiting, by_hand, by_itself)
 
 
-def test_a_purgatory_that_nobody_drives_warns() -> None:
+def test_a_purgatory_without_a_driver_warns() -> None:
     """Without its reaper, and without `pass_time`: no request in it ever times out."""
     purgatory = Purgatory[Never]("p", reaper=False, complete_at_shutdown=False)
     purgatory.try_complete_else_watch(Never(10_000), ["k"])

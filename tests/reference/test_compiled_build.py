@@ -93,7 +93,7 @@ def run_compiled(directory: Path, *arguments: str) -> subprocess.CompletedProces
     )
 
 
-def test_it_says_what_it_is(directory: Path) -> None:
+def test_it_knows_whether_it_is_compiled(directory: Path) -> None:
     """`compiled` is True there and False here. The modules are machine code, with their source next to them."""
     code = "from purgatorio.timer import compiled, intrusive; print(compiled, intrusive.timer.__file__)"
     done = run_compiled(directory, "-c", code)

@@ -281,7 +281,7 @@ def test_closing_completes_all_that_wait() -> None:
     assert purgatory.close() == 0
 
 
-def test_a_twin_that_lets_it_through_loses_what_comes_later() -> None:
+def test_an_executor_that_contains_too_little_loses_later_timers() -> None:
     """The negative control: an executor that contains only `Exception`. Its later timer is lost."""
 
     class Frail:

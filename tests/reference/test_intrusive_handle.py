@@ -84,7 +84,7 @@ ENDS = (end_by_firing, end_by_cancelling, end_by_closing)
 End = Callable[[Driven, Handle], None]
 
 
-def test_the_default_is_what_is_faster_in_this_build() -> None:
+def test_the_default_is_the_faster_choice_in_this_build() -> None:
     """Numbers where Python is interpreted, linked handles where it is machine code."""
     assert isinstance(
         IntrusiveTimer("t", clock=ManualClock()).call_later(5, lambda: None), CallNode if compiled else int

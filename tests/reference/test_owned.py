@@ -239,7 +239,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has
 @needs_fork
 @pytest.mark.filterwarnings("ignore:timer 't' ends")
 @every_timer
-def test_a_child_is_told_that_the_timer_is_its_parent_s(kind: str) -> None:
+def test_a_child_cannot_use_the_timer_of_its_parent(kind: str) -> None:
     """Each call raises, and `close` does nothing. Objects that the child creates work, and so do the parent's
     objects."""
 
@@ -345,7 +345,7 @@ def test_leaving_an_async_block_does_not_hold_up_the_loop() -> None:
     assert asyncio.run(main())
 
 
-def test_an_async_block_completes_what_waits_on_the_loop_s_thread() -> None:
+def test_an_async_block_completes_waiting_operations_on_the_loop_s_thread() -> None:
     """So `on_complete` may touch futures; with `with`, on the thread of the block as well."""
     seen: list[int] = []
 

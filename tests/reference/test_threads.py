@@ -116,7 +116,7 @@ def test_an_executor_runs_in_order_survives_and_ends() -> None:
     assert not executor.is_current()
 
 
-def test_shutdown_now_drops_what_has_not_started() -> None:
+def test_shutdown_now_drops_tasks_that_have_not_started() -> None:
     """And says how many; an executor that never ran anything ends at once."""
     executor = THREADS.executor("drop")
     inside, go_on = threading.Event(), threading.Event()

@@ -162,7 +162,7 @@ def test_buckets_of_cancelled_tasks_still_come_due() -> None:
 class TestHashedWheelStops:
     """The two stops of the single wheel."""
 
-    def test_at_once_gives_back_what_waited(self) -> None:
+    def test_stop_now_returns_waiting_tasks(self) -> None:
         """Pending tasks are returned, earliest first, and never run; nothing more is taken."""
         world = World("hashed3")
         wheel = world.timer
@@ -266,7 +266,7 @@ class TestReaperTimer:
         with pytest.raises(ValueError, match="name"):
             ReaperTimer("", SystemTimer("n"))
 
-    def test_nobody_else_drains_it(self) -> None:
+    def test_no_other_thread_drains_it(self) -> None:
         """Two drainers would share the tasks between their threads: refused."""
         timer = ReaperTimer("reaper-d", SystemTimer("d"))
         with pytest.raises(RuntimeError):

@@ -114,7 +114,7 @@ def _spoilt(drawn: Drawn, random: Random, places: int) -> list[tuple[str, str, b
 
 
 @pytest.mark.parametrize("block", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 20))])
-def test_one_spoilt_record_accuses_nobody(block: int) -> None:
+def test_one_broken_record_causes_no_violation(block: int) -> None:
     """Wherever others contradict it the run is INVALID_TRACE, by both ways of judging, and no clause is VIOLATED. The
     rest is few, and each kind of breakage is met."""
     unseen: Counter[tuple[str, str]] = Counter()
@@ -229,7 +229,7 @@ def test_the_same_run_unbroken_is_judged(tmp_path: Path) -> None:
     assert (run.verdict, run.clauses["T1"].violations) == (Verdict.VIOLATED, 1)
 
 
-def test_dropped_records_explain_what_is_missing() -> None:
+def test_dropped_records_explain_missing_records() -> None:
     """The recorder counted dropped records: a return without its call is expected, time that goes back is not."""
     for break_it, said in SAID.items():
         made = Trace("timer")
@@ -238,7 +238,7 @@ def test_dropped_records_explain_what_is_missing() -> None:
         assert invalid == ("backwards" in said)
 
 
-def test_lost_lines_accuse_nobody(tmp_path: Path) -> None:
+def test_lost_lines_cause_no_violation(tmp_path: Path) -> None:
     """A line less, a line twice, two lines in each other's place: the file says so by its count, or by `i`."""
     made = Trace()
     made.register("a", delay_ns=10 * MS)
@@ -262,7 +262,7 @@ def test_lost_lines_accuse_nobody(tmp_path: Path) -> None:
         assert all(one.verdict is not Verdict.VIOLATED for one in run.clauses.values())
 
 
-def test_a_recording_without_what_any_clause_needs_was_not_judged(tmp_path: Path) -> None:
+def test_a_recording_without_the_functions_of_any_clause_is_not_judged(tmp_path: Path) -> None:
     """Exit status 3, and why; one clause that is judged is enough."""
     made = Trace("timer")
     made.add("a", delay_ns=10 * MS)

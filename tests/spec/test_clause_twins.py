@@ -132,7 +132,7 @@ def test_a_completion_whose_record_is_lost_accuses_no_call(acts: str, dropped: i
     assert made.judge(dropped=dropped).clauses["O4"].verdict == verdict
 
 
-def test_a_cancel_of_a_task_that_ran_is_told_as_such() -> None:
+def test_a_cancel_of_a_task_that_ran_is_reported_as_such() -> None:
     """Not as one that came so long before its deadline."""
     (told,) = (one for one in TWINS if str(one) == "t4_cancelled_after_it_ran-asyncio")
     (example,) = told.made(1).judge().clauses["T4"].causes["cancelled-after-it-ran"].examples

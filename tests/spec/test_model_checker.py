@@ -156,7 +156,7 @@ def test_the_table_has_a_column_a_thread_and_marks_the_loop() -> None:
     ]
 
 
-def test_fields_do_not_overlap_and_refuse_what_does_not_fit() -> None:
+def test_fields_do_not_overlap_and_refuse_large_values() -> None:
     """A packed state is only as good as its layout."""
     layout = Layout()
     low, high = layout.add("low", 3), layout.add("high", 2)

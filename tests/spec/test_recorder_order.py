@@ -60,7 +60,7 @@ def test_around_records_the_value_and_passes_it_on() -> None:
     assert [(e.ph, e.id, e.out) for e in recorder.drain()] == [("call", "op-0", None), ("ret", "op-0", 5)]
 
 
-def test_around_records_and_raises_what_was_raised() -> None:
+def test_around_records_and_raises_the_exception() -> None:
     """An exception is a result (`err`): the interval is closed, and the exception goes on."""
     recorder = Recorder(ticking())
 
@@ -72,7 +72,7 @@ def test_around_records_and_raises_what_was_raised() -> None:
     assert [(e.ph, e.err) for e in recorder.drain()] == [("call", None), ("ret", "LookupError")]
 
 
-def test_threads_share_one_order_while_somebody_drains() -> None:
+def test_threads_share_one_order_during_a_drain() -> None:
     """Eight threads and a concurrent drain: every event once, in order, with its own thread, and no open call."""
     recorder = Recorder()
     threads, pairs = 8, 400

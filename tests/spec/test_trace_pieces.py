@@ -31,7 +31,7 @@ def told(reader: TraceReader) -> tuple[RunResult, list[BrokenLine]]:
 
 @pytest.mark.parametrize("size", [1, 1000, 1 << 30])
 @pytest.mark.parametrize("name", LINES)
-def test_pieces_come_to_what_the_file_comes_to(
+def test_pieces_give_the_result_of_the_file(
     name: str, size: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """However the bytes are cut: a piece may end inside a line, a character or the magic of a compression."""

@@ -133,7 +133,7 @@ def beyond_the_schema(fields: Fields) -> bool:
 
 @settings(max_examples=600, deadline=None)
 @given(line())
-def test_the_json_schema_says_what_the_validator_says(fields: Fields) -> None:
+def test_the_json_schema_agrees_with_the_validator(fields: Fields) -> None:
     """People validate with the published schema in other languages: it must not disagree with the tool."""
     text = _dumps(fields)
     valid = VALIDATOR.is_valid(orjson.loads(text))
@@ -150,7 +150,7 @@ def _dumps(fields: Fields) -> bytes:
 
 @settings(max_examples=250, deadline=None)
 @given(st.lists(line(), min_size=1, max_size=6))
-def test_a_block_holds_what_its_lines_hold(block: list[Fields]) -> None:
+def test_a_block_has_the_contents_of_its_lines(block: list[Fields]) -> None:
     """The fast way may be suspicious of a good line; it must never accept a bad one or change a value."""
     texts = [_dumps({"kind": fields.get("kind"), **fields}).replace(b'": ', b'":', 1) for fields in block]
     _same(texts)

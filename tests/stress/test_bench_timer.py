@@ -102,7 +102,7 @@ def test_ratios_are_of_the_same_round() -> None:
     assert not figures(measured)[0].ratios, "a peer has no ratio of its own"
 
 
-def test_who_cannot_take_part_is_skipped_with_a_reason() -> None:
+def test_a_candidate_that_cannot_take_part_is_skipped_with_a_reason() -> None:
     """A package that is not there, a clock that cannot be set, a cancel that searches."""
     absent = replace(entry("heapq"), name="absent", module="no_such_package")
     chosen, skipped = eligible(HerdWorkload(2_000), [absent, entry("uvloop"), entry("sched"), entry("heapq")])

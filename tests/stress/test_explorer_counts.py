@@ -47,7 +47,7 @@ def test_lost_update_is_found_by_every_strategy() -> None:
     assert not any(every_interleaving(programs.Small(programs.counted)))
 
 
-def test_abba_has_three_classes_and_names_who_holds_what() -> None:
+def test_abba_has_three_classes_and_names_the_holders() -> None:
     """One class for each order, and the deadlock. Its text names the holder of each lock."""
     result = explore_dpor(programs.Small(programs.abba), ALL)
     assert result.schedules == 3

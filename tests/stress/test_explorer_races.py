@@ -169,7 +169,7 @@ def test_what_is_ordered_is_no_race(make: Callable[[Sync, Cell[int]], Threads]) 
 @pytest.mark.parametrize(
     "make", [_bare, _two_locks, _written_under_the_read_side, _published_too_early, _not_joined]
 )
-def test_what_is_not_ordered_is_told_with_both_lines(make: Callable[[Sync, Cell[int]], Threads]) -> None:
+def test_a_data_race_is_reported_with_both_lines(make: Callable[[Sync, Cell[int]], Threads]) -> None:
     seen = _races(make)
     assert seen
     assert all(one.startswith(f"{RACE} on shared: test_explorer_races.py:") for one in seen)

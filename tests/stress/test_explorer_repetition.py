@@ -50,7 +50,7 @@ def figures(program: ScenarioProgram, search: Search) -> tuple[object, ...]:
         "shutdown-against-registration/locked",
     ],
 )
-def test_put_back_is_as_good_as_set_up_anew(name: str, search: Search) -> None:
+def test_a_restored_state_equals_a_new_set_up(name: str, search: Search) -> None:
     """Same schedules, same steps, same histories."""
     scenario, dialect = name.split("/")
     kept, fresh = (kind(SCENARIOS[scenario], dialect) for kind in (ScenarioProgram, SetUpAnew))
@@ -90,7 +90,7 @@ class Plain:
         self.other: object = 0
 
 
-def test_a_snapshot_puts_back_what_was_changed() -> None:
+def test_a_snapshot_restores_changed_objects() -> None:
     """Containers keep their identity. Attributes, closures and unbound names are as before."""
     thing, queue, table, group = Plain(), deque([1]), {"a": [1]}, {1}
     count = 0

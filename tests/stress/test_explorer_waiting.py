@@ -27,7 +27,7 @@ def _one_run(build: Build) -> Execution:
     return carry_out(Small(build), Dpor(), [])[0]
 
 
-def test_a_timed_wait_ends_when_nobody_can_go_on() -> None:
+def test_a_timed_wait_ends_when_no_thread_can_continue() -> None:
     """Virtual time leaps to the end of the wait, and not before the others have stopped."""
 
     def build(sync: Sync) -> tuple[list[Body], Callable[[], bool]]:

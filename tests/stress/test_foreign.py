@@ -107,7 +107,7 @@ def test_an_error_of_ours_is_not_the_codes(monkeypatch: pytest.MonkeyPatch) -> N
     assert "ValueError: of ours" in done.stderr
 
 
-def test_a_for_that_unpacks_is_a_step_on_what_it_unpacks() -> None:
+def test_a_for_that_unpacks_is_a_step_on_the_unpacked_object() -> None:
     assert _explored("planted:UnpacksPairs").verdict is Verdict.VIOLATED
     assert _explored("planted:UnpacksPairsWithLock").verdict is Verdict.PASS
 
@@ -267,7 +267,7 @@ def test_the_example_of_the_page() -> None:
     assert shown in page
 
 
-def test_a_call_of_threading_is_one_line_that_says_what_came_of_it() -> None:
+def test_a_call_of_threading_is_one_line_with_its_result() -> None:
     """The inside of `Condition` does not show that the notification went to a wait that had timed out."""
     explored = _explored("planted:TakesNoticeTooLate")
     text = table(explored)

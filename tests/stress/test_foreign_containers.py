@@ -89,7 +89,9 @@ def test_attributes_that_object_sets_are_seen() -> None:
     assert explored.verdict is Verdict.VIOLATED
 
 
-def test_the_table_sees_what_is_not_followed(program: _Program, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_shows_objects_that_are_not_followed(
+    program: _Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The negative control: a container is found only where it is given as itself."""
 
     def itself(self: Reach, thing: object) -> tuple[object, ...]:
@@ -104,7 +106,7 @@ def test_the_table_sees_what_is_not_followed(program: _Program, monkeypatch: pyt
     assert {"Dict__super_for", "deque__stored"} <= wrong
 
 
-def test_an_object_of_a_class_that_nobody_knows_is_one_location() -> None:
+def test_an_object_of_an_unknown_class_is_one_location() -> None:
     explored = explore_foreign(["planted"], "planted:SharesUnknown", Limits(500, 60), path=[HERE])
     assert explored.verdict is Verdict.VIOLATED
 

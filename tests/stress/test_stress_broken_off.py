@@ -65,7 +65,7 @@ def test_kill_9_leaves_the_batches_that_were_done(tmp_path: Path) -> None:
     assert run.verdict is Verdict.UNKNOWN
 
 
-def test_ctrl_c_ends_the_run_and_tells_what_was_done(tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_run_and_prints_the_results(tmp_path: Path) -> None:
     """The table so far, UNKNOWN, and a trace without an end record."""
     with child(tmp_path) as process:
         first_batch(process)
@@ -77,7 +77,7 @@ def test_ctrl_c_ends_the_run_and_tells_what_was_done(tmp_path: Path) -> None:
     assert judged(tmp_path / NAME).clauses["O5"].verdict is Verdict.UNKNOWN
 
 
-def test_a_full_disk_ends_the_run_and_keeps_what_fitted(tmp_path: Path) -> None:
+def test_a_full_disk_ends_the_run_and_keeps_the_written_part(tmp_path: Path) -> None:
     """A limit on the size of files is what a full disk is to a writer; the last line may be cut."""
     with child(tmp_path, str(LIMIT)) as process:
         out, _ = process.communicate("\n" * 100, timeout=BOUND_S)

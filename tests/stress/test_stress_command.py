@@ -79,7 +79,7 @@ def test_a_stuck_round_is_shown_with_its_locks(capsys: pytest.CaptureFixture[str
         (("--rounds", "0"), "rounds"),
     ],
 )
-def test_wrong_usage_says_what_is_wrong(words: tuple[str, ...], why: str) -> None:
+def test_wrong_usage_names_the_error(words: tuple[str, ...], why: str) -> None:
     """Status 2."""
     done = invoke(*words)
     assert done.exit_code == 2
@@ -100,7 +100,7 @@ def cost() -> StressCost:
 
 
 @pytest.mark.xdist_group("stress-bench")
-def test_the_bench_counts_what_it_recorded(cost: StressCost) -> None:
+def test_the_bench_counts_its_recorded_events(cost: StressCost) -> None:
     """No time is asserted here: the figures are the bench's business."""
     assert cost.rounds == 512
     assert cost.events > 15 * cost.rounds

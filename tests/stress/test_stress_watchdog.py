@@ -95,7 +95,7 @@ def run(
 
 
 @pytest.mark.parametrize("yields", [0, 1], ids=["plain", "yields"])
-def test_a_deadlock_is_told_with_stacks_and_locks(yields: int) -> None:
+def test_a_deadlock_is_reported_with_stacks_and_locks(yields: int) -> None:
     """Both threads stand, each in the body of its task, and each lock has its holder."""
     gate = Gate(2)
     stuck, batch = run(deadlocked(gate), gate, yields)
@@ -135,7 +135,7 @@ def test_a_livelock_ends_at_its_next_turn() -> None:
             assert not thread.is_alive()
 
 
-def test_progress_starts_the_count_anew() -> None:
+def test_progress_restarts_the_count() -> None:
     """Slow is not stuck: the beats in a row count, not the beats."""
     progress = [0]
     dog = Watchdog(lambda: progress[0], patience=3)

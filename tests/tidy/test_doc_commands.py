@@ -190,7 +190,7 @@ def ended(command: str, folder: Path, patch: pytest.MonkeyPatch) -> tuple[int, s
 
 
 @pytest.mark.parametrize(("command", "how"), cases())
-def test_a_command_does_what_its_page_says(
+def test_a_command_matches_its_page(
     command: str, how: Run, desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its status, and its output: the whole output if the page shows it, otherwise the part that the page mentions."""

@@ -36,7 +36,7 @@ def test_links_lead_somewhere() -> None:
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
-def test_a_page_begins_with_what_its_reader_can_do(path: Path) -> None:
+def test_a_page_begins_with_its_purpose(path: Path) -> None:
     """And it links the glossary, whose terms it uses."""
     text = path.read_text()
     assert re.search(r"^After this page you (can|know) ", text, re.MULTILINE)

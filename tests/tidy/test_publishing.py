@@ -158,7 +158,7 @@ def hook() -> dict[str, object]:
     return cast("dict[str, object]", found)
 
 
-def test_the_hook_brings_what_a_check_needs() -> None:
+def test_the_hook_installs_the_needs_of_a_check() -> None:
     """What `purgatorio[spec]` brings, by name: pre-commit installs the repository without its extras."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert hook()["additional_dependencies"] == [

@@ -34,7 +34,7 @@ def suite(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("name", ["tutorial-timer.md", "tutorial-purgatory.md"])
-def test_a_tutorial_does_what_it_says(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_a_tutorial_works(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """`--refresh-golden` writes the failure."""
     page = DOCS / name
     text = page.read_text()

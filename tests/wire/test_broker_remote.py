@@ -109,7 +109,7 @@ def test_a_failed_remote_read_is_an_error_of_its_partition() -> None:
     assert remote.waiting() == (0, 0)
 
 
-def test_the_manager_tells_of_what_it_loses() -> None:
+def test_the_manager_reports_lost_leadership() -> None:
     """Named to it once, the purgatories of remote reads are checked with its own: by the queue, as they are."""
     made, remote = scene()
     made.manager.also_check(remote.partition_moved)
@@ -213,7 +213,7 @@ def test_removing_a_partition_removes_its_meter() -> None:
     assert (meter.total(), meter.count(P0), meter.keys()) == (1, 0, [])
 
 
-def test_old_clients_are_not_told_the_epoch() -> None:
+def test_old_clients_do_not_get_the_epoch() -> None:
     """The field is left blank, the offset is not."""
     _, remote = scene()
     future: Deferred[OffsetFound | None] = Deferred(THREADS)

@@ -171,7 +171,7 @@ def test_a_callback_that_raises_leaves_no_lock() -> None:
     assert made.manager.actions.size() == 1
 
 
-def test_whoever_lets_faults_through_loses_no_lock_either() -> None:
+def test_a_policy_that_raises_loses_no_lock() -> None:
     made = ShareScene()
     made.tier.fails_for.add(P0)
     made.bring(P0, Share.TIERED)

@@ -122,7 +122,7 @@ def stable(members: int) -> GroupMachine:
     return machine
 
 
-def test_a_session_that_nobody_watches_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_without_a_watch_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin of the group's day: no session is ever begun, so that silent members stay for ever."""
     stable(1).teardown()
     monkeypatch.setattr(GroupCoordinator, "_heard_of", lambda self, group, member, timeout_ms: None)
@@ -145,7 +145,7 @@ def test_a_heartbeat_that_counts_for_nothing_is_found(monkeypatch: pytest.Monkey
         day()
 
 
-def test_what_a_time_out_stored_and_nobody_let_go_is_found() -> None:
+def test_an_unchecked_key_after_a_time_out_is_found() -> None:
     """A negative control (16): a rebalance ends at its time-out without members, and this is stored. A consumer
     waits for it."""
 

@@ -199,9 +199,7 @@ def test_what_a_scene_did_not_decide_is_asked_again(
         assert result.clauses["D1"].reason.endswith("--only D1")
 
 
-def test_what_looks_forgotten_is_asked_again_whatever_was_decided_beside_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_request_that_seems_forgotten_is_repeated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Many rows of the scene are kept, and one that was late by all of the gap could not be judged."""
     judged, repetitions = PlanRun._rows, set[str]()
 
