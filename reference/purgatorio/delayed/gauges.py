@@ -53,7 +53,7 @@ class GaugeRegistry(Uncopied):
             self._members.mutate().pop(id(member), None)
 
     def members(self) -> list[Gauged]:
-        """Those exported now, in the order of their adding."""
+        """The exported purgatories, in the order in which they were added."""
         with self._lock:
             return list(self._members.get().values())
 

@@ -148,7 +148,7 @@ class HashedWheel(Calls):
                     return self._visit_until(virtual_id(self._clock.now_ms(), self.tick_ms)) > 0
 
     def size(self) -> int:
-        """How many tasks wait."""
+        """The number of waiting tasks."""
         with self._lock:
             return self._size.get()
 
@@ -271,7 +271,7 @@ class HashedWheel(Calls):
         return self._fire_all(_counted_off(self._slots[tick % self.wheel_size].get(), 1))
 
     def _leap(self, revolutions: int) -> int:
-        """As many whole revolutions at once: every slot is visited that often."""
+        """Advances by whole revolutions at once: every slot is visited that many times."""
         cursor = self._cursor.get()
         if revolutions == 0 or cursor is None:
             return 0
@@ -355,7 +355,7 @@ class HashedWheel(Calls):
 
 
 def _counted_off(entries: Iterable[HashedEntry], visits: int) -> list[HashedEntry]:
-    """Of entries that are visited so often, those that have too few rounds left to let all of that pass."""
+    """Counts visits off the rounds of these entries. Returns the entries with too few rounds left."""
     due = []
     for entry in entries:
         rounds = entry.rounds.get()

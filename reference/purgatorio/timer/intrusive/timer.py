@@ -132,8 +132,8 @@ class CallNode(Node):
 
 
 Handle = NewType("Handle", object)
-"""What `call_at` and `call_later` return, for `IntrusiveTimer.cancel` and nothing else: one type in both builds,
-whatever it is inside."""
+"""The result of `call_at` and `call_later`. Pass it only to `IntrusiveTimer.cancel`. The type is the same in both
+builds."""
 
 
 class IntrusiveTimer(Owned):
@@ -334,16 +334,14 @@ class IntrusiveTimer(Owned):
         return self._wait_and_drain(self._now_ms() + timeout_ms)
 
     def size(self) -> int:
-        """How many tasks and functions wait; checks each bucket where functions do."""
+        """The number of waiting tasks and functions. Checks each bucket with functions."""
         self._require_made_here()
         with self._lock:
             return self._wheel.size()
 
     def next_due_ms(self) -> int | None:
-        """When the next drain can find something, in ms of the timer's clock; None where nothing waits.
-
-        It may find only tasks to move nearer, or, where all of a bucket's tasks were cancelled, nothing.
-        """
+        """The next time at which a drain can find something, in ms of the timer's clock. None if nothing waits. The
+        drain may only move tasks to a lower level, or find a bucket whose tasks were all cancelled."""
         self._require_made_here()
         with self._lock:
             tick = self._wheel.next_due_tick()
