@@ -63,7 +63,7 @@ EXPIRATIONS = "share"
 
 @dataclass(frozen=True, slots=True)
 class ShareResult:
-    """Of one partition: an error, or the records that were acquired, and how often each has been delivered now."""
+    """The result of one partition: an error, or the acquired records with their delivery counts."""
 
     error: Error
     records: tuple[Record, ...] = ()
@@ -405,7 +405,7 @@ class ShareFetches:
         return sum(released.values())
 
     def partition_moved(self, partition: TopicPartition) -> int:
-        """Its high watermark rose, or its role changed; returns how many this completed."""
+        """The high watermark of a partition rose, or its role changed. Returns the number of completed fetches."""
         return self._purgatory.check_and_complete(SharePartitionKey(partition))
 
     def waiting(self) -> int:

@@ -149,7 +149,7 @@ class Group:
         return gone
 
     def add_pending(self, member: str) -> None:
-        """It has been given an id, and is expected to join."""
+        """Adds a client that got a member id, and is expected to join."""
         self._pending.mutate().add(member)
 
     def remove_pending(self, member: str) -> None:

@@ -56,11 +56,11 @@ from purgatorio_broker.key import GroupJoinKey, GroupSyncKey, MemberKey, TopicPa
 from purgatorio_broker.runtime import Runtime
 
 NEW_MEMBER_TIMEOUT_MS = 5 * 60 * 1000
-"""How long a new member may wait for its first join to be answered; its session time-out counts from then on."""
+"""The longest wait of a new member for the answer to its first join. Its session timeout counts from then on."""
 
 
 class _InGroup(DelayedOperation):
-    """What waits under the group's lock, for its coordinator; it does nothing on completion unless it says so."""
+    """An operation under the group's lock. By default it does nothing on completion."""
 
     def __init__(self, timeout_ms: int, group: Group, coordinator: "GroupCoordinator") -> None:
         runtime = coordinator._runtime

@@ -45,8 +45,8 @@ NewRecord = int | bytes
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record, with its place. `producer`: of a transaction; `marker`: "commit" or "abort" where it ends one.
-    `contents`: None where it was appended as a size."""
+    """One record, with its place. `producer`: of a transaction. `marker`: "commit" or "abort" if it ends one.
+    `contents`: None if only the size is known."""
 
     offset: int
     epoch: int
@@ -69,7 +69,7 @@ class AbortedTransaction:
 
 @dataclass(frozen=True, slots=True)
 class EpochEnd:
-    """Where `epoch`, the largest one not above the asked one, ends: the offset after its last record."""
+    """The end of `epoch`, the largest epoch not above the requested one: the offset after its last record."""
 
     epoch: int
     end_offset: int

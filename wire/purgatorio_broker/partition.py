@@ -22,7 +22,8 @@ from purgatorio_broker.log import AbortedTransaction, EpochEnd, Log, NewRecord, 
 
 
 class Isolation(Enum):
-    """How far a reader may see: a follower all, a consumer the high watermark, or the last stable offset."""
+    """The limit of a reader: the end of the log for a follower, the high watermark or the last stable offset for a
+    consumer."""
 
     LOG_END = "log end"
     HIGH_WATERMARK = "high watermark"
@@ -211,7 +212,7 @@ class Partition:
             return self._ends()
 
     def end_of_epoch(self, current_epoch: int | None, epoch: int) -> EpochEnd | None:
-        """Where `epoch` ends in this log; None where that is undefined. BrokerError as `ends`."""
+        """The end of `epoch` in this log; None if it is undefined. Raises BrokerError as `ends` does."""
         with self._lock:
             self._readable(current_epoch, leader_only=False)
             role = self._role.get()

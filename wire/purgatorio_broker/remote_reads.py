@@ -240,11 +240,11 @@ class RemoteReads:
                 lookup.future.when_done(partial(self._lists.check_and_complete, lookup.partition))
 
     def partition_moved(self, partition: TopicPartition) -> int:
-        """Its role or its place has changed; returns how many this completed."""
+        """The role or the place of a partition has changed. Returns the number of completed operations."""
         return self._fetches.check_and_complete(partition) + self._lists.check_and_complete(partition)
 
     def partition_deleted(self, partition: TopicPartition) -> int:
-        """It is gone for good, and so is its meter; returns how many this completed."""
+        """A partition was deleted, and its meter too. Returns the number of completed operations."""
         completed = self.partition_moved(partition)
         self.list_expirations.remove(partition)
         return completed

@@ -101,7 +101,7 @@ class SharePartition:
             self._fetching.set(False)
 
     def next_offset(self) -> int:
-        """Where the next fetch begins: at the first record that can be acquired again, else after the last."""
+        """The start of the next fetch: the first record that can be acquired again, otherwise the end."""
         with self._lock:
             return self._next()
 
@@ -173,7 +173,7 @@ class SharePartition:
             return self._start.get()
 
     def delivered(self, offset: int) -> Delivered | None:
-        """What became of a record; None below the start, and where it was never given out."""
+        """The state of a record; None below the start, and for a record that was never delivered."""
         with self._lock:
             return self._records.get().get(offset)
 

@@ -56,7 +56,7 @@ class Metadata:
             return partition.partition in self._leaders.get().get(partition.topic, {})
 
     def partitions(self, topic: str) -> int:
-        """How many partitions of the topic are there; 0 for one that is not."""
+        """The number of partitions of the topic; 0 for an unknown topic."""
         with self._lock:
             return len(self._leaders.get().get(topic, {}))
 

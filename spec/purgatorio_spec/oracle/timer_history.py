@@ -62,7 +62,7 @@ _Waiting = tuple[int, int, int] | None
 """Due at, in which timer, since which moment."""
 
 _Handed = tuple[tuple[int, int], ...]
-"""For each firing to come: not before, not after."""
+"""For each later firing, the earliest and the latest time."""
 
 _State = tuple[_Waiting, _Handed, frozenset[int], frozenset[int]]
 """The waiting tasks, the tasks that were handed over, the closed timers, and the calls without an effect yet."""
@@ -100,7 +100,7 @@ def possible_sizes(
 
 
 def earliest(tasks: Iterable[str], calls: tuple[Call, ...], rules: TimerRules, timer: int) -> int | None:
-    """When the first task that certainly waits is due; None where none does."""
+    """The deadline of the first task that certainly waits; None if there is none."""
     dues: list[int] = []
     for task in tasks:
         _, states = _followed(task, _about(task, calls), rules)

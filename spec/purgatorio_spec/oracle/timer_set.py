@@ -86,7 +86,7 @@ class TimerSet:
         return min((self.due_at(d) for d in self.deadlines.values()), default=None)
 
     def size(self) -> int:
-        """How many wait."""
+        """The number of pending tasks."""
         return len(self.deadlines)
 
     def fired_by_add(self, task: str, now: int) -> None:

@@ -20,7 +20,7 @@ BOTH: Final = ("pending-flag", "locked")
 """The dialects of a scenario that is about timers, or about what both do alike."""
 
 Final_ = Callable[[], Iterable[Broken]]
-"""What checks the structures when the run has ended."""
+"""The checks of the structures at the end of the run."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class ScenarioProgram:
 
 
 def ended_by(task: str, error: BaseException) -> Broken:
-    """What ended a task shows of the code that it ran."""
+    """The violations that the exception of a task shows."""
     if isinstance(error, InvariantBroken):
         return Broken("CHECK", task, str(error))
     return Broken("O8", task, f"ended by {type(error).__name__}: {error}")

@@ -52,7 +52,7 @@ def _condition(text: str) -> tuple[bool, str, list[str]]:
 
 
 class Player:
-    """One run's things, and the acts on them. `said`: the scenario, as the file has it."""
+    """The objects of one run, and the acts on them. `said`: the scenario, as in the file."""
 
     timer: CheckedTimer
     purgatory: RecordedPurgatory
@@ -221,7 +221,7 @@ class Player:
             self.world.cover(label, self.holds(condition))
 
     def see_purgatory(self) -> Iterator[Broken]:
-        """Its structures are whole, else this raises; so of the timer."""
+        """Raises an exception if a structure of the purgatory or its timer is broken."""
         self.purgatory.inner.check()
         return iter(())
 
@@ -268,7 +268,7 @@ class Player:
             yield Broken("T5", "timer", f"size() is {self.timer.size()}, and {size} tasks wait")
 
     def see_as_counted(self, task: str) -> Iterator[Broken]:
-        """One that was not cancelled waits."""
+        """A task that was not cancelled waits."""
         self.cancelled = self.tasks[task].is_cancelled()
         return self.see_size("0" if self.cancelled else "1")
 

@@ -24,7 +24,7 @@ class ActionQueueMachine(RuleBasedStateMachine):
 
     @rule(kind=st.sampled_from(("plain", "raises", "adds another")))
     def add(self, kind: str) -> None:
-        """As code does that holds locks: the action must not run here."""
+        """Adds an action like code that holds locks: the action must not run here."""
         self._add(kind)
         if self.ran:
             raise Disagreement(

@@ -72,7 +72,7 @@ class _Group:
 
 
 class Consumers:
-    """For any number of threads. `shares`: the members of a group have all partitions in common."""
+    """Any number of threads may use it. `shares`: the members of a group have all partitions in common."""
 
     def __init__(self, cluster: Cluster, *, shares: bool = False) -> None:
         self._shares = shares

@@ -30,7 +30,7 @@ class Place(NamedTuple):
 
 
 def place_of(one: Asked) -> Place:
-    """By its topic's id where that is given, else by its name."""
+    """The key of a partition: by the id of its topic if the request has one, otherwise by its name."""
     return Place(one.topic if one.topic_id is None else None, one.topic_id, one.partition)
 
 

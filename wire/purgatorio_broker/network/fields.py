@@ -25,7 +25,7 @@ _PARTITIONS: Final = (
     "results_by_partition",
 )  # fmt: skip
 _NUMBER: Final = "partition_index", "partition", "index", "partition_id"
-"""What requests and answers call a topic's name, its partitions, and the number of one."""
+"""The names of the fields for a topic's name, its partitions, and the number of a partition."""
 
 
 class Fields:

@@ -53,7 +53,7 @@ class DecisionTable(Generic[S, A]):
         raise TableUnsound(f"{self.operation}: nothing decides {situation}")
 
     def check(self) -> dict[str, int]:
-        """How many situations each case decides. Raises TableUnsound, as the class says."""
+        """The number of situations that each case decides. Raises TableUnsound."""
         counts = {case.id: 0 for case in self.cases}
         if len(counts) != len(self.cases):
             raise TableUnsound(f"{self.operation}: an id twice in {[case.id for case in self.cases]}")

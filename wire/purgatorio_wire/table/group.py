@@ -23,7 +23,7 @@ class GroupPhase(Enum):
 
 
 class RebalanceResult(Enum):
-    """Of a rebalance that is checked."""
+    """The result of a check of a rebalance."""
 
     WAITS = "the operation continues to wait"
     GENERATION = "a generation begins, with those that joined and the static members"

@@ -50,7 +50,7 @@ WIRE_SCHEMA: Final = pa.schema(_COLUMNS)
 
 @dataclass(slots=True)
 class WireTrace:
-    """One file, read. `cut`: why it has no end, where it ends before its end record."""
+    """The contents of one file. `cut`: the reason, if the file ends before its end record."""
 
     name: str
     header: WireHeader | None = None
