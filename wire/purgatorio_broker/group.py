@@ -177,7 +177,7 @@ class Group:
         return not self._pending.get() and all(m.awaiting_join is not None for m in self.members())
 
     def elect_joined_leader(self) -> bool:
-        """Let a member that awaits its join lead; False where there is none."""
+        """Let a member that awaits its join lead; False if there is none."""
         joined = [member.id for member in self.members() if member.awaiting_join is not None]
         if self._leader.get() not in joined and joined:
             self._leader.set(joined[0])

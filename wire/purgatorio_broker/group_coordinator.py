@@ -186,7 +186,7 @@ class GroupCoordinator:
         self._heartbeats: Purgatory[DelayedHeartbeat] = runtime.purgatory("Heartbeat")
 
     def group(self, group_id: str) -> Group:
-        """The group, made where there is none."""
+        """The group, created if there is none."""
         with self._lock:
             found = self._groups.get().get(group_id)
             if found is None:
@@ -268,7 +268,7 @@ class GroupCoordinator:
         protocol: str = "",
         protocol_type: str = "",
     ) -> None:
-        """Ask for this member's assignment; the leader brings everybody's. INCONSISTENT_GROUP_PROTOCOL where it names
+        """Ask for this member's assignment; the leader brings everybody's. INCONSISTENT_GROUP_PROTOCOL if it names
         another protocol, or another type, than the group has (KIP-559)."""
         group = self.group(group_id)
         with group.lock:
@@ -355,7 +355,7 @@ class GroupCoordinator:
             return list(self._groups.get().values())
 
     def delete(self, group_id: str) -> Error:
-        """Forget the group and its offsets. GROUP_ID_NOT_FOUND; NON_EMPTY_GROUP where it has members."""
+        """Forget the group and its offsets. GROUP_ID_NOT_FOUND; NON_EMPTY_GROUP if it has members."""
         group = self.known(group_id)
         if group is None:
             return Error.GROUP_ID_NOT_FOUND

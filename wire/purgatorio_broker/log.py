@@ -31,7 +31,7 @@ class OffsetMetadata:
         return self.segment_base < other.segment_base
 
     def bytes_until(self, other: "OffsetMetadata") -> int | None:
-        """The bytes from here to `other` in the same segment; None where a place is unknown or they differ."""
+        """The bytes from here to `other` in the same segment; None if a place is unknown or they differ."""
         if self.segment_base is None or self.segment_base != other.segment_base:
             return None
         if self.position_bytes is None or other.position_bytes is None:
@@ -118,7 +118,7 @@ class Log:
         return len(self._records.get())
 
     def place(self, offset: int) -> OffsetMetadata:
-        """The offset with its place; OFFSET_OUT_OF_RANGE where it is outside of `start..end`."""
+        """The offset with its place; OFFSET_OUT_OF_RANGE if it is outside of `start..end`."""
         if not self.start() <= offset <= self.end():
             raise BrokerError(Error.OFFSET_OUT_OF_RANGE)
         if offset == self.end():
@@ -151,7 +151,7 @@ class Log:
         return tuple(self._records.get()[self.start() : before])
 
     def truncate_to(self, offset: int) -> None:
-        """Drop the records from `offset` on; nothing where the log is shorter."""
+        """Drop the records from `offset` on; nothing if the log is shorter."""
         records = self._records.mutate()
         del records[max(offset, 0) :]
         self._transactional.set([record for record in self._transactional.get() if record.offset < offset])
@@ -168,7 +168,7 @@ class Log:
         self._start.set(max(self._start.get(), offset))
 
     def end_of_epoch(self, epoch: int) -> EpochEnd | None:
-        """The end of the largest epoch that is at most `epoch`; None where the log has none."""
+        """The end of the largest epoch that is at most `epoch`; None if the log has none."""
         records = self._records.get()
         end = bisect_right(records, epoch, key=lambda record: record.epoch)
         return EpochEnd(records[end - 1].epoch, end) if end else None

@@ -36,6 +36,6 @@ class ExpirationMeter:
             return list(self._by_key.get())
 
     def remove(self, key: Hashable) -> None:
-        """Forget `key`, which has gone; the total stays. Nothing where it has no meter."""
+        """Forget `key`, which has gone; the total stays. Nothing if it has no meter."""
         with self._lock:
             self._by_key.mutate().pop(key, None)

@@ -117,7 +117,7 @@ class ListedOffset:
 
 @dataclass(frozen=True, slots=True)
 class OffsetLookup:
-    """A partition of the request: `answer` where it is decided, else `future`, whose value is None where nothing
+    """A partition of the request: `answer` where it is decided, else `future`, whose value is None if nothing
     was found. `held_back`: the error of a blank answer."""
 
     partition: TopicPartition

@@ -141,7 +141,7 @@ class SharePartition:
             return taken
 
     def acknowledge(self, member: str, offsets: Iterable[int], how: Acknowledgement) -> Error:
-        """Say so about records that `member` has acquired; INVALID_RECORD_STATE, and nothing, where it has not."""
+        """Say so about records that `member` has acquired; INVALID_RECORD_STATE, and nothing, if it has not."""
         wanted = list(offsets)
         with self._lock:
             records = self._records.get()

@@ -48,7 +48,7 @@ class GaugeRegistry(Uncopied):
             self._members.mutate()[id(member)] = member
 
     def remove(self, member: Gauged) -> None:
-        """Export it no more; nothing where it was not."""
+        """Export it no more; nothing if it was not."""
         with self._lock:
             self._members.mutate().pop(id(member), None)
 

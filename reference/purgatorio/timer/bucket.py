@@ -124,7 +124,7 @@ class TimerTaskList:
                     return
 
     def remove(self, entry: TimerTaskEntry) -> None:
-        """Unlink `entry`; nothing where it is not in this bucket (any more)."""
+        """Unlink `entry`; nothing if it is not in this bucket (any more)."""
         with self._lock, entry.lock:
             if entry.bucket.get() is self:
                 self._unlink(entry)

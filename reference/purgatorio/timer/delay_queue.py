@@ -75,7 +75,7 @@ class DelayQueue(Generic[D]):
             return heapq.heappop(self._heap.mutate()) if self._has_due(self._clock.now_ms()) else None
 
     def remove(self, item: D) -> bool:
-        """Take `item` out, due or not; False where it is not inside. Costs time proportional to the size."""
+        """Take `item` out, due or not; False if it is not inside. Costs time proportional to the size."""
         with self._lock:
             heap = self._heap.mutate()
             if item not in heap:

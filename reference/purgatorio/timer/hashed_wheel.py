@@ -222,7 +222,7 @@ class HashedWheel(Calls):
             self._worker.set(self._sync.spawn(f"wheel-{self.name}", self._drain_until_stopped))
 
     def _insert(self, entry: HashedEntry) -> None:
-        """Into its slot, or to the executor where its tick has been visited; nowhere where it was cancelled."""
+        """Into its slot, or to the executor where its tick has been visited; nowhere if it was cancelled."""
         cursor = self._cursor.get()
         if cursor is None or entry.gone.get() or entry.cancelled():
             return
@@ -331,7 +331,7 @@ class HashedWheel(Calls):
                     self._changed.wait(_POLL_MS)
 
     def _drain_once(self) -> bool:
-        """A turn of the worker, which continues whatever comes out of it; True where it must not try again at once."""
+        """A turn of the worker, which continues whatever comes out of it; True if it must not try again at once."""
         try:
             self.advance_clock(_POLL_MS)
         except Exception as error:

@@ -83,7 +83,7 @@ class TimingWheel:
         self._buckets = tuple(TimerTaskList(task_counter, sync) for _ in range(wheel_size))
 
     def add(self, entry: TimerTaskEntry) -> bool:
-        """Store `entry`; False where it is cancelled or has expired, and then it is nowhere."""
+        """Store `entry`; False if it is cancelled or has expired, and then it is nowhere."""
         deadline_ms, clock_ms = entry.expiration_ms, self._clock_ms.get()
         if entry.cancelled() or is_expired(deadline_ms, clock_ms, self.tick_ms):
             return False

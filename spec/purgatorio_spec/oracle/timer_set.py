@@ -66,7 +66,7 @@ class TimerSet:
         self.deadlines[task] = deadline
 
     def cancel(self, task: str) -> None:
-        """Forget it; nothing where it does not wait."""
+        """Forget it; nothing if it does not wait."""
         self.deadlines.pop(task, None)
 
     def is_due(self, deadline: int, now: int) -> bool:

@@ -84,7 +84,7 @@ class Consumers:
         self, name: str, member_id: str, epoch: int, subscribed: Sequence[str] | None,
         owned: Owned | None = None, rebalance_ms: int = 0, instance: str = "",
     ) -> Beat:  # fmt: skip
-        """A member joins (epoch 0), is there, or leaves (-1), a static one for a while (-2). `owned`: None where that
+        """A member joins (epoch 0), is there, or leaves (-1), a static one for a while (-2). `owned`: None if that
         has not changed."""
         now_s = monotonic()
         with self._lock:

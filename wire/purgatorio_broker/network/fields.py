@@ -105,7 +105,7 @@ NOTHING: Final = Fields(None)
 
 
 class Asked(NamedTuple):
-    """A partition that a request names. `topic`: None where it gives an id that is unknown."""
+    """A partition that a request names. `topic`: None if it gives an id that is unknown."""
 
     topic: str | None
     partition: int

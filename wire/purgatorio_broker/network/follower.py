@@ -44,7 +44,7 @@ _FETCH_BYTES: Final = 8 << 20
 
 
 class Leader:
-    """A connection to the leader, for one thread. OSError where it breaks."""
+    """A connection to the leader, for one thread. Raises OSError if it breaks."""
 
     def __init__(self, host: str, port: int) -> None:
         self._socket = socket.create_connection((host, port), timeout=_ANSWER_S)
@@ -70,7 +70,7 @@ class Leader:
 
 
 def registered(leader: Leader, broker: Broker) -> None:
-    """Tell the leader where this broker is. ConnectionRefusedError where it does not want it."""
+    """Tell the leader where this broker is. Raises ConnectionRefusedError if it does not want it."""
     answer = leader.ask(
         _REGISTRATION,
         {
@@ -86,7 +86,8 @@ def registered(leader: Leader, broker: Broker) -> None:
 
 
 class Follower:
-    """Follows from the beginning, on threads of its own, until `close`. OSError where the leader cannot be reached."""
+    """Follows from the beginning, on threads of its own, until `close`. Raises OSError if the leader cannot be
+    reached."""
 
     def __init__(self, node: Node, own: Broker, leader_host: str, leader_port: int) -> None:
         self._node = node

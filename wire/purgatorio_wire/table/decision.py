@@ -45,7 +45,7 @@ class DecisionTable(Generic[S, A]):
     cases: tuple[Case[S, A], ...]
 
     def decide(self, situation: S) -> Decided[A]:
-        """The answer of the first case that holds. TableUnsound where none does."""
+        """The answer of the first case that holds. Raises TableUnsound if none does."""
         for case in self.cases:
             if case.holds(situation):
                 answer = case.answer(situation) if callable(case.answer) else case.answer

@@ -144,7 +144,7 @@ def is_wire_trace(path: Path) -> bool:
 
 
 def read_trace(path: Path) -> WireTrace:
-    """A whole file. OSError where it cannot be opened; all else that is wrong with it is data."""
+    """A whole file. Raises OSError if it cannot be opened; all else that is wrong with it is data."""
     trace = WireTrace(str(path))
     with path.open("rb") as file:
         parquet = file.read(4) == b"PAR1"

@@ -59,7 +59,7 @@ class TaskNode(Node):
         self._timer = timer
 
     def remove(self) -> None:
-        """Leave the timer; nothing where a drain was here first."""
+        """Leave the timer; nothing if a drain was here first."""
         timer = self._timer
         lock = timer._lock
         lock.acquire()
@@ -103,7 +103,7 @@ class CallNode(Node):
         self._timer = timer
 
     def cancel(self) -> None:
-        """The function does not run; nothing where a drain was here first."""
+        """The function does not run; nothing if a drain was here first."""
         timer = self._timer
         lock = timer._lock
         lock.acquire()
@@ -502,6 +502,6 @@ class Alarm:
             self._rung.notify_all()
 
     def sleep(self, wait_ms: int, ticket: int) -> bool:
-        """Sleep until a ring after `ticket`; False where the time ended first. Spurious ends are possible."""
+        """Sleep until a ring after `ticket`; False if the time ended first. Spurious ends are possible."""
         with self._lock:
             return self._rings.get() != ticket or self._rung.wait(wait_ms)

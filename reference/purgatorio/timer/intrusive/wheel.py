@@ -207,7 +207,7 @@ class Wheel:
         self._linked += 1
 
     def unlink(self, node: Node) -> bool:
-        """Out of its ring; False where it is in none."""
+        """Out of its ring; False if it is in none."""
         before = node.previous
         if before is NOWHERE:
             return False
@@ -227,7 +227,7 @@ class Wheel:
         return handle
 
     def pop(self, handle: int) -> Callback | None:
-        """Take the function of `handle` out, in whichever level it is by now; None where it waits no more."""
+        """Take the function of `handle` out, in whichever level it is by now; None if it waits no more."""
         for level in self._levels:
             callback = level.buckets[handle >> level.handle_shift & level.mask].calls.pop(handle, None)
             if callback is not None:
