@@ -41,7 +41,7 @@ CONSUMER_METER = "consumer"
 
 @dataclass(frozen=True, slots=True)
 class FetchStatus:
-    """A partition of the request, and where its first read began; None: it has no place, and is not checked."""
+    """A partition of the request, and the start of its first read. None: the start is unknown, and not checked."""
 
     partition: TopicPartition
     request: FetchPartition

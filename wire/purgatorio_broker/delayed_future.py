@@ -46,7 +46,7 @@ class DelayedFuture(DelayedOperation):
 
 
 class DelayedFuturePurgatory:
-    """`executor`: where operations are completed when their futures are done."""
+    """`executor`: completes operations when their futures are done."""
 
     def __init__(self, name: str, executor: Executor, runtime: Runtime) -> None:
         self._executor = executor

@@ -268,8 +268,8 @@ class GroupCoordinator:
         protocol: str = "",
         protocol_type: str = "",
     ) -> None:
-        """Ask for this member's assignment; the leader brings everybody's. INCONSISTENT_GROUP_PROTOCOL if it names
-        another protocol, or another type, than the group has (KIP-559)."""
+        """Requests this member's assignment. The leader's request has all assignments. INCONSISTENT_GROUP_PROTOCOL
+        if it names another protocol, or another type, than the group's (KIP-559)."""
         group = self.group(group_id)
         with group.lock:
             member = group.get(member_id)
@@ -334,7 +334,7 @@ class GroupCoordinator:
             return Error.NONE
 
     def leave(self, group_id: str, member_id: str) -> Error:
-        """The member goes; its waiting calls are answered with UNKNOWN_MEMBER_ID."""
+        """Removes the member. Its waiting requests get UNKNOWN_MEMBER_ID."""
         group = self.group(group_id)
         with group.lock:
             if group.is_pending(member_id):

@@ -18,7 +18,8 @@ from purgatorio_broker.error import BrokerError, Error
 
 @dataclass(frozen=True, slots=True)
 class OffsetMetadata:
-    """`segment_base`: the first offset of its segment; `position_bytes`: where it begins there. None: unknown."""
+    """`segment_base`: the first offset of its segment. `position_bytes`: its position in this segment. None:
+    unknown."""
 
     offset: int
     segment_base: int | None = None
@@ -40,7 +41,7 @@ class OffsetMetadata:
 
 
 NewRecord = int | bytes
-"""A record to append: its contents, or its size in bytes where only that matters."""
+"""A record to append: its contents, or only its size in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +128,9 @@ class Log:
         return OffsetMetadata(offset, record.segment_base, record.position_bytes)
 
     def read(self, offset: int, before: int, max_bytes: int, *, at_least_one: bool) -> tuple[Record, ...]:
-        """Records from `offset`, below `before`, of one segment, up to `max_bytes`.
-
-        `at_least_one`: the first one with bytes is given even if it is larger, so that a reader never stands still.
-        OFFSET_OUT_OF_RANGE as in `place`.
-        """
+        """Records from `offset`, below `before`, of one segment, up to `max_bytes`. `at_least_one`: returns the
+        first record with bytes even if it is larger, so that a reader makes progress. OFFSET_OUT_OF_RANGE as in
+        `place`."""
         self.place(offset)
         records = self._records.get()
         found: list[Record] = []

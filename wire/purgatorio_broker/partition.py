@@ -32,7 +32,7 @@ class Isolation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LogEnds:
-    """The three ends of a log, each with its place where that is known."""
+    """The three ends of a log, each with its position if it is known."""
 
     log_end: OffsetMetadata
     high_watermark: OffsetMetadata
@@ -47,7 +47,8 @@ class LogEnds:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """Offsets of an append, and whether it moved the high watermark (it does where the ISR is the leader alone)."""
+    """The offsets of an append, and whether it moved the high watermark (it does if the leader is the only in-sync
+    replica)."""
 
     first_offset: int
     end_offset: int
@@ -146,7 +147,7 @@ class Partition:
             return Appended(first, self._log.end(), self._raise_high_watermark())
 
     def takes_acks_of_all(self) -> bool:
-        """Whether so many replicas are in sync that an append with acks -1 is not refused for that."""
+        """Whether enough replicas are in sync for an append with acks=-1."""
         with self._lock:
             return self._enough_in_sync()
 
@@ -199,7 +200,7 @@ class Partition:
             return meant
 
     def low_watermark(self) -> int:
-        """The smallest log start of the replicas. NOT_LEADER_OR_FOLLOWER where this broker does not lead."""
+        """The smallest log start offset of the replicas. NOT_LEADER_OR_FOLLOWER if this broker is not the leader."""
         with self._lock:
             self._leading()
             return self._low_watermark()

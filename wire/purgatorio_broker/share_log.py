@@ -28,7 +28,7 @@ class ShareRead:
 ShareReads = Mapping[TopicPartition, ShareRead]
 
 Tier = Callable[[TopicPartition, int, int], Deferred[ReadRecords]]
-"""Begins to read a partition from an offset, up to so many bytes; may raise where it cannot even begin."""
+"""Begins to read a partition from an offset, up to this number of bytes. May raise if it cannot begin."""
 
 
 @dataclass(eq=False)

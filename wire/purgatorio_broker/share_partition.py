@@ -40,8 +40,8 @@ class Acknowledgement(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ShareLimits:
-    """`capacity`, in records; `lock_ms`: how long a member may keep a record; `max_deliveries`: how often a record is
-    given out at most. ValueError below 1."""
+    """`capacity`: in records. `lock_ms`: the acquisition lock duration. `max_deliveries`: the delivery limit. Raises
+    ValueError below 1."""
 
     capacity: int = 200
     lock_ms: int = 30_000
@@ -112,7 +112,7 @@ class SharePartition:
             return place if place is not None and place.offset == self._next() else None
 
     def note_place(self, place: OffsetMetadata | None) -> None:
-        """A read began there; None: it must be read to tell."""
+        """Notes the start of a read. None: only a read can tell it."""
         with self._lock:
             self._place.set(place)
 
@@ -163,7 +163,7 @@ class SharePartition:
             return len(mine)
 
     def is_locked(self) -> bool:
-        """Whether a fetch has it."""
+        """Whether a fetch holds the fetch lock."""
         with self._lock:
             return self._fetching.get()
 

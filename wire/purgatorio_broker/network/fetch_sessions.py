@@ -16,7 +16,7 @@ from kio.schema.errors import ErrorCode
 from purgatorio_broker.network.fields import Asked, Fields, Values
 
 MOST_SESSIONS: Final = 1000
-"""The oldest one goes where there are more."""
+"""Above this number, the oldest session is removed."""
 CLOSES: Final = -1
 """The epoch of a fetch without a session. The fetch ends the session that it names."""
 

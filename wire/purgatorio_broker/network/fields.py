@@ -59,7 +59,7 @@ class Fields:
         return found if isinstance(found, bytes) else b""
 
     def uuid(self, name: str) -> UUID | None:
-        """An id; None also where it is the id of nothing."""
+        """An id; None also for the zero id."""
         found = self._get(name)
         return found if isinstance(found, UUID) else None
 

@@ -39,8 +39,8 @@ class Sequences:
         self._producers: dict[tuple[TopicPartition, int], _Producer] = {}
 
     def take(self, partition: TopicPartition, header: BatchHeader) -> ErrorCode | int | None:
-        """Whether it is the next one, which is noted; else why not, or the base offset at which it is, -1 where that is
-        under way."""
+        """Whether the batch is the next one, which is noted. Otherwise the error, or the base offset of the known
+        batch (-1 while its append is unfinished)."""
         written = header.written
         if written.producer_id < 0:
             return None

@@ -85,7 +85,7 @@ class Transactions:
     def init(
         self, transactional_id: str, timeout_ms: int, known: tuple[int, int]
     ) -> ErrorCode | tuple[int, int]:
-        """The producer's id and epoch. `known`: those that it had, -1 and -1 where it had none."""
+        """The producer's id and epoch. `known`: its former id and epoch, -1 and -1 if it had none."""
         if not transactional_id:
             return ErrorCode.invalid_request
         if not 0 < timeout_ms <= LONGEST_MS:
@@ -184,7 +184,7 @@ class Transactions:
             return (producer.id, producer.epoch) if error is ErrorCode.none else error
 
     def writes(self, written: Written, partition: TopicPartition) -> ErrorCode:
-        """Whether this may be appended; where it may, `wrote` is owed."""
+        """Whether this may be appended. If so, the caller must call `wrote`."""
         with self._changed:
             producer = self._by_id(written.producer_id)
             if producer is None:
