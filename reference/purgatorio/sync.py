@@ -23,7 +23,7 @@ runs. Times are in milliseconds, the unit of the timers.
 from collections.abc import Callable, Hashable, Iterator
 from typing import Protocol, TypeVar
 
-from purgatorio.lock import Lock as Lock  # who needs the seam takes it from here
+from purgatorio.lock import Lock as Lock  # users of the seam import it from here
 from purgatorio.lock import Mutex
 
 T = TypeVar("T")

@@ -107,9 +107,9 @@ class ReplicaManager:
         partitions: Mapping[TopicPartition, FetchPartition],
         callback: FetchCallback,
     ) -> None:
-        """Read, and answer at once unless that was too little and the fetcher is willing to wait.
+        """Reads, and answers at once unless there are too few bytes and the fetcher is willing to wait.
 
-        A follower's offsets say what it has: they may move the high watermark.
+        A follower's fetch offsets confirm its records, so they may move the high watermark.
         """
         results = self._read(params, partitions)
         if params.is_from_follower():

@@ -38,11 +38,11 @@ class TimerRules:
 class Call:
     """A call that ended, or a firing. Positions are moments of one order over the whole run.
 
-    `do`: `add`, `cancel`, `drain`, `close`, `stop` (says what waited), `finish` (a stop that waits), `fired`.
-    `task`: of `add`, `cancel`, `fired`. `due_ms`: of an `add`. `error`: what it raised: `closed`,
-    `refused`, or nothing.
-    `answer`: of `stop` the tasks that it gave back, of `finish` whether it came to its end. `refused`: of a drain, that
-    an executor refused something meanwhile.
+    `do`: `add`, `cancel`, `drain`, `close`, `stop` (returns the waiting tasks), `finish` (a stop that waits), `fired`.
+    `task`: for `add`, `cancel`, `fired`. `due_ms`: for an `add`. `error`: the kind of its exception: `closed`,
+    `refused`, or "".
+    `answer`: for `stop` the returned tasks, for `finish` whether it ended. `refused`: for a drain, whether an executor
+    refused a task meanwhile.
     """
 
     do: str

@@ -42,7 +42,7 @@ _WRONG_KEYS: Final[tuple[Callable[[], Any], ...]] = (
     *(lambda: "", lambda: bytearray(b"ab"), lambda: (key for key in "ab"), lambda: None, lambda: 1),
     *(lambda: ["a", []], lambda: ({}, "a")),
 )
-"""Refused with ValueError, and with TypeError; made anew each time, as an iterator is used up."""
+"""Refused with ValueError, and with TypeError. Created each time, because an iterator can be used once."""
 _FOREVER: Final = -1
 _OWN: Final = 0
 _REGISTERS: Final = ("register", "enter", "give")

@@ -28,9 +28,9 @@ class Scenario:
     """A named program. `build` makes its tasks in a world and returns the check at the end.
 
     `clauses`: the clauses that it can break. `labels`: the branches that an exploration must reach to show anything.
-    `strategy`: the one that covers it completely: `dpor` or `states`.
-    `late_ms`: the lateness allowed, where T2 is judged. `turns`: the bound of marked loops. `plain`: what it runs keeps
-    state in plain attributes; two states may differ in them alone, so it cannot be searched by `states`.
+    `strategy`: the strategy that searches it completely, `dpor` or `states`.
+    `late_ms`: the allowed lateness, if T2 is judged. `turns`: the bound of marked loops. `plain`: its code keeps
+    state in plain attributes, which the strategy `states` does not compare.
     `plays_timer`: it runs expiries itself, and nothing is added to a timer.
     """
 

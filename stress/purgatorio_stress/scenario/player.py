@@ -1,10 +1,9 @@
 """Plays a scenario of `scenarios.toml` in a world.
 
-An act is a verb and its arguments: `register op` calls `do_register`. `under LOCK: ...` holds the lock during the acts
-behind it, which have commas between. `reach` says when a branch is reached: what a task answered last (`event = 1`), or
-what is true of operations and timer tasks (`fired task`: `is_fired`). `finally` says what is looked at when the run has
-ended: `see_left`. Other acts may stand between.
-"""
+An act is a verb and its arguments: `register op` calls `do_register`. `under LOCK: ...` holds the lock during the next
+acts, which are separated by commas. `reach` is the condition for a reached branch: the last result of a task (`event =
+1`), or a condition on operations and timer tasks (`fired task` calls `is_fired`). `finally` lists the checks at the end
+of the run (`left` calls `see_left`). Other acts may be between them. """
 
 from collections.abc import Iterator, Mapping
 from functools import cache, partial

@@ -42,7 +42,7 @@ class Join(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """`members`, the leader first; `pending`: somebody has an id and has not joined."""
+    """`members`, the leader first; `pending`: a client got a member id and has not joined."""
 
     members: tuple[Join, ...]
     pending: bool

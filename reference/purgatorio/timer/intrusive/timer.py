@@ -477,9 +477,9 @@ class Alarm:
     """A sleep that another thread may end, for a timer whose own lock has no condition to wait on.
 
     [T2] A `ring` that comes after `ticket()` ends the sleep that is given this ticket, however the two threads
-    meet. Its story: (1) A, under the timer's lock, sees that nothing is due, and takes a ticket; (2) B adds what is due
-    earlier, and rings, while A is not asleep yet; (3) A checks the number of rings under the alarm's lock: it is not
-    its ticket, and it does not sleep. (Without the ticket A sleeps through: Go timingwheel #5, tokio #6682.)
+    meet. Its story: (1) A, under the timer's lock, sees that nothing is due, and takes a ticket; (2) B adds a task
+    that is due earlier, and rings, before A sleeps; (3) A checks the number of rings under the alarm's lock: it differs
+    from the ticket, so A does not sleep. (Without the ticket A sleeps through: Go timingwheel #5, tokio #6682.)
 
     Lock order: the timer's lock may be held when `ticket` is called; the alarm's is taken alone.
     """
