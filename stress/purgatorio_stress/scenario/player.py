@@ -3,7 +3,7 @@
 An act is a verb and its arguments: `register op` calls `do_register`. `under LOCK: ...` holds the lock during the next
 acts, which are separated by commas. `reach` is the condition for a reached branch: the last result of a task (`event =
 1`), or a condition on operations and timer tasks (`fired task` calls `is_fired`). `finally` lists the checks at the end
-of the run (`left` calls `see_left`). Other acts may be between them. """
+of the run (`left` calls `see_left`). Other acts may be between them."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
