@@ -27,7 +27,6 @@ from purgatorio_conformance.subject.plan import MS, make_plan
 from purgatorio_conformance.subjects import RunRecord, record_runs
 from purgatorio_conformance.suite.command import command_promise
 from purgatorio_conformance.suite.gated import of_command, play
-from purgatorio_conformance.suite.program import LongRun
 from purgatorio_pipeline.command.driving import judge_records
 from purgatorio_pipeline.judging import judge_in_process
 from purgatorio_spec.check import check_files
@@ -144,9 +143,7 @@ def test_who_works_on_by_an_order_of_threads_is_endless(
 def test_in_the_suite_what_was_broken_before_a_program_died_is_told(how: str, violations: int) -> None:
     """A task that starts a second too early, and then no more; the twin only dies."""
     description = describe_command(command(how))
-    judged = play(
-        LongRun("plan"), of_command(command_promise(description), "timer", description, command(how))
-    )
+    judged = play("plan", of_command(command_promise(description), "timer", description, command(how)))
     assert "ended with exit status 7" in judged.broken_off
     assert judged.result.clauses["T1"].violations == violations
 

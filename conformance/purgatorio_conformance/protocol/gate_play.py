@@ -74,7 +74,7 @@ _TAKES_NOTE_S: Final = 1.0
 _SAID_MOST: Final = 20_000
 
 _JUDGED_FIRST: Final = 50
-_JUDGED_AGAIN: Final = 1.5
+_JUDGED_AGAIN: Final = 2
 """The trace is judged after this many executions, and whenever their number has grown by this factor."""
 
 
