@@ -16,7 +16,8 @@ T = TypeVar("T")
 
 _STILL_S: Final = 30.0
 _NO_CPU_S: Final = 0.01
-"""Who uses so little CPU for so long waits for nobody. (On a busy machine a process that goes on gets more.)"""
+"""A process that uses so little CPU time for so long waits without end. (On a busy machine, a process that makes
+progress uses more.)"""
 _MEMORY: Final = 4 << 30
 
 

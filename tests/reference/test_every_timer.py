@@ -1,6 +1,6 @@
-"""What an executor refuses is not lost, two drains at once are as good as one, calls from inside a task count: for each
-timer a bug that breaks it, and the random program that shows it. (The sound ones break nothing: `test_drawn_programs`.)
-"""
+"""For each timer, bugs and the random programs that find them: a refused task is lost, two drains at once differ
+from one, calls from inside a task do not count. (Random programs find no violation in the sound timers:
+`test_drawn_programs`.)"""
 
 from __future__ import annotations
 

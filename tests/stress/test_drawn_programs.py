@@ -135,8 +135,8 @@ MADE_FOR: dict[str, list[Patch]] = {
         edited(Reaper, "_turn", 'self._faults.caught(error, "turn", self._name)', "pass"),
     ],
 }
-"""By subject: changes of the kind that it was made for. A count whose lock is gone, or is looked at the wrong way
-round; an action that wakes nobody; a turn that fails in silence."""
+"""By subject, changes that random programs find: a count without its lock, or with a wrong comparison; an action
+that wakes no thread; a turn whose exception is lost."""
 
 
 @pytest.mark.parametrize(

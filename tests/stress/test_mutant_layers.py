@@ -42,7 +42,7 @@ def test_stateful_tests_and_threads_are_asked_with_the_bug_inside(
 
 
 def test_rows_are_kept_and_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that was broken off goes on where it stopped; the file repeats what was said."""
+    """An interrupted run continues after its last row. The file repeats the previous results."""
     kept = tmp_path / "rows.jsonl"
     first = matrix([19], ("explorer", "model"), kept=kept)
     assert kept_rows(kept)[19].layers["explorer"].by == "O1"

@@ -70,7 +70,7 @@ def test_all_rows_are_accounted_for() -> None:
 
 
 def test_mutants_and_scenarios_name_public_clauses() -> None:
-    """A clause that nobody can look up is no clause. CHECK is a structure's own invariant."""
+    """A clause must be listed. CHECK is a structure's own invariant."""
     known = {*public_clauses(), "CHECK"}
     named = {clause for mutant in MUTANTS.values() for clause in mutant.clauses}
     named |= {clause for scenario in SCENARIOS.values() for clause in scenario.clauses}

@@ -1,4 +1,4 @@
-"""What the histories of `twins` are told in, beside `Story`: requests with their answers in few words."""
+"""The verbs of the histories in `twins`, in addition to `Story`: requests with their responses in short notation."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def silent_b(s: Story, told: float) -> None:
 
 
 def _said(runs: Runs | None) -> Bodies:
-    """The partition 0 of a share group, with what is said of its records; None: no partition."""
+    """The partition 0 of a share group, with the acknowledgements of its records. None: no partition."""
     batches = [
         {"first_offset": first, "last_offset": last, "acknowledge_types": [kind]}
         for first, last, kind in runs or ()

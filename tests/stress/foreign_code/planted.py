@@ -262,7 +262,7 @@ class LooksAtNothing:
 
 
 class SharesUnknown:
-    """An object of an unknown class that is not a container: nobody knows whether two of its operations are one
+    """An object of an unknown class that is not a container: it is unknown whether two of its operations are one
     step."""
 
     def __init__(self) -> None:
