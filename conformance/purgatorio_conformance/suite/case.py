@@ -11,6 +11,7 @@ from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.driver import CommandSubject
 from purgatorio_conformance.suite.contract import Promise, PurgatoryFactory, TimerFactory
 from purgatorio_conformance.suite.gated import PlayedSession, of_purgatory, of_timer, play, scenarios_of
+from purgatorio_conformance.suite.in_process import raised_by
 from purgatorio_conformance.suite.program import LongRun, PlanProgram, Program, Scenario
 from purgatorio_conformance.suite.real_time import SubjectFactory, plan_scenario, run_plan
 from purgatorio_spec.clause.registry import CLAUSES
@@ -96,6 +97,10 @@ class Outcome:
         found = self.judged.result.clauses.items()
         return tuple(clause for clause, one in found if one.verdict is Verdict.VIOLATED)
 
+    def leads(self, case: Case) -> bool:
+        """Whether its clause is about the method of the adapter that raised, so that it is shown before others."""
+        return raised_by(CLAUSE_NEEDS[case.kind].get(case.clause, "?")) in self.text
+
     @property
     def short(self) -> bool:
         """Whether the program is so short that every call may matter."""
@@ -119,6 +124,8 @@ class Outcome:
         whole = self.short
         lines = [self.text or render(self.judged.example(clause, str(file), whole=whole)).rstrip("\n")]
         lines += _folded("program", self.program.lines())
+        if isinstance(self.program, PlayedSession) and self.program.stopped:
+            lines.append(" " * 9 + self.program.stopped)
         lines.append(f"again    {again}")
         return "\n".join(lines)
 

@@ -66,7 +66,7 @@ _SCOPE: Final = 800
 """The most programs of the scope that are executed, the smallest first."""
 
 _SHORTENS_S: Final = 20.0
-"""The time limit, in seconds, for minimizing a violation."""
+"""The limit for minimizing a violation, in seconds of CPU time."""
 
 _OPERATIONS: Final = 500
 """The approximate number of tasks or operations of a plan, or of periodic tasks."""
@@ -78,10 +78,11 @@ _OF_PLAY: Final = re.compile(r'"(p\d+-[^"]*)"')
 
 @dataclass(frozen=True, slots=True)
 class PlayedSession:
-    """The session of one execution, with `>` before lines to the subject."""
+    """The session of one execution, with `>` before lines to the subject. `stopped`: why it may not be minimal."""
 
     name: str
     session: tuple[str, ...]
+    stopped: str = ""
 
     def lines(self) -> Iterable[str]:
         return session_in_words(self.session)
@@ -148,7 +149,7 @@ class AdapterSubject(CommandSubject):
             yield peer, None
 
     def _told(self, child: OwnPeer, errors: str) -> str:
-        return child.failed("refused", errors).why if errors else ""
+        return child.failed("raises", errors).why if errors else ""
 
     def _begins_ns(self, plan: Plan, later: int = 0) -> int:
         return 0
@@ -219,7 +220,8 @@ def play(program: LongRun, under: CommandSubject) -> Judged:
         cut = failure is not None and failure.kind == "unfinished"
         ends = None if failure is None or cut else _failing(program, subject, path, failure)
         # The second trace of a deadlock is in a temporary folder, so its name is left out.
-        why = "" if failure is None or cut else re.sub(r"; its trace is [^;]+", "", str(failure))
+        told = "" if failure is None or cut else _told(subject, failure)
+        why = re.sub(r"; its trace is [^;]+", "", told)
         trace = b"" if subject.small else path.read_bytes()
     # Only the verdicts are kept: the rest has megabytes. A violation is shown by an execution of its own.
     whole = Judged(why, _kept_nowhere, result, EVENT_SCHEMA.empty_table())
@@ -234,11 +236,13 @@ def play(program: LongRun, under: CommandSubject) -> Judged:
 def _failing(
     program: LongRun, subject: CommandSubject, path: Path, failure: SubjectFailed
 ) -> PlayedSession | None:
-    """The calls that make the subject fail in this way: the order of threads, or a shortest script."""
-    order, account = subject.account.under_way, subject.account
+    """The calls that make the subject fail in this way: a small program, with its order of threads, or a shortest
+    script."""
+    account = subject.account
     if subject.small:
         session: list[str] = []
-        if failure.kind != "deadlock" or order is None:
+        order = account.under_way or account.in_turn
+        if order is None or (failure.kind not in _ENDS_AS and failure.kind != "refused"):
             return None
         subject.play_again(path.with_name("again.jsonl"), order, noted(session))
         operations = _OF_PLAY.findall(" ".join(session)) or [""]
@@ -246,7 +250,13 @@ def _failing(
     last = account.refused or (account.oldest or (0, None))[1] or Quiesce()
     kind = _ENDS_AS.get(failure.kind, failure.kind)
     found = shortest_failure(subject, path, last, kind, _SHORTENS_S)
-    return None if found is None else PlayedSession(program.name, _moves(found.session))
+    return None if found is None else PlayedSession(program.name, _moves(found.session), found.stopped)
+
+
+def _told(subject: CommandSubject, failure: SubjectFailed) -> str:
+    """The failure. An exception of an adapter in this process needs no name of the subject and its kind."""
+    plain = isinstance(subject, AdapterSubject) and failure.kind == "refused"
+    return failure.why if plain else str(failure)
 
 
 _ENDS_AS: Final[Mapping[FailureKind, FailureKind]] = {
@@ -275,7 +285,7 @@ def _narrowed(
             kept = judge_file(path, program.name, whole.broken_off)
             return replace(kept, write=partial(_written, trace)), program
     recording = replace(found.recording, header=replace(found.recording.header, run=program.name))
-    return judge(recording), PlayedSession(program.name, _moves(found.session))
+    return judge(recording), PlayedSession(program.name, _moves(found.session), found.stopped)
 
 
 def _moves(session: Sequence[str]) -> tuple[str, ...]:
