@@ -247,8 +247,9 @@ class ScriptSearch:
         few = fewest(asked, lambda some: self._broken(about(broken, *some)), lambda kept: self._over())
         script = broken if few == asked else about(broken, *few)
         script = self._first_broken((leaping(script), script))
-        while (fewer := self._fewer(script)) != script:
-            script = self._sampled(fewer)
+        script = self._fewer(script)
+        while (part := self._sampled(script)) != script:
+            script = self._fewer(part)
         ticks_earlier = _earlier(script, self._description.grain_ns)
         script = self._first_broken((_started_later(script), ticks_earlier, _from_zero(script), script))
         script = self._rounded(script)

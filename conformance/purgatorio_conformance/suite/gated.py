@@ -242,7 +242,7 @@ def _failing(
     if subject.small:
         session: list[str] = []
         order = account.under_way or account.in_turn
-        if order is None or (failure.kind not in _ENDS_AS and failure.kind != "refused"):
+        if order is None or failure.kind not in ("deadlock", "raises", "raced", "refused"):
             return None
         subject.play_again(path.with_name("again.jsonl"), order, noted(session))
         operations = _OF_PLAY.findall(" ".join(session)) or [""]
