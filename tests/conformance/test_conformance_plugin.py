@@ -469,7 +469,7 @@ def test_threads_that_wait_for_each_other_break_p3(
             "*cannot be judged: subject: deadlock: P3 is broken: silent for 0.3 s*; "
             "lane-0 is at Stuck.register (test_crossed.py:*); lane-1 is at Stuck.check (test_crossed.py:*); *",
             "program  lane 0: register(p*-op, *",
-            "*lane 0 stands in try_complete of p*-op*",
+            "*lane 0 is paused in try_complete of p*-op*",
             "*lane 1: check(p*); lane 0 continues",
             "FAILED *O1 cannot be judged: subject: deadlock*",
         ]
@@ -521,7 +521,7 @@ def test_a_thread_that_turns_for_ever_is_ended_with_its_race(
     before = set(threading.enumerate())
     result = pytester.runpytest_inprocess("-q", "-k", "O4 and gates")
     assert result.parseoutcomes()["failed"] == 1
-    result.stdout.fnmatch_lines(["*hang: said 300 lines in one execution: it loops*"])
+    result.stdout.fnmatch_lines(["*hang: sent 300 lines in one execution: it loops*"])
     for thread in set(threading.enumerate()) - before:
         thread.join(timeout=10.0)
         assert not thread.is_alive()

@@ -85,7 +85,7 @@ def test_a_loop_beyond_its_bound_is_no_pass_and_says_why(name: str) -> None:
     assert explored.exploration.beyond
     assert explored.verdict is Verdict.UNKNOWN
     assert any(line.startswith("only a part of all classes of") for line in lines_of(explored))
-    assert "went round 200 times" in explored.exploration.limit
+    assert "ran 200 times" in explored.exploration.limit
     assert "sleep longer than 0" in explored.exploration.limit
 
 
