@@ -604,7 +604,10 @@ class _OfTimer(_Words):
         ):
             if self.delays.least_ns <= delay_ns <= min(self._most_ns, _TICKS_MOST * tick_ns):
                 rests = (*range(delay_ns - turn_ns, 0, -turn_ns), tick_ns, -self.late_ns)
-                calls = (Add("x", delay_ns), *(Until("x", rest_ns) for rest_ns in rests))
+                calls: tuple[LaneCall, ...] = (
+                    Add("x", delay_ns),
+                    *(Until("x", rest_ns) for rest_ns in rests),
+                )
                 yield _Recipe(
                     start, ((by_ticks,),), _Inside(FIRE, "t", _Step(f"add x {name}", calls, adds="x"))
                 )
