@@ -359,7 +359,7 @@ def offset_held(s: Story, at: int) -> None:
 
 def consumer(
     s: Story, t: float, member: str, epoch: int, now: int, told: str | None = None, owned: str | None = None,
-    error: int = 0, instance: str | None = None,
+    error: int = 0, instance: str | None = None, api: str = "consumer_group_heartbeat",
 ) -> None:  # fmt: skip
     """A heartbeat of KIP-848; partitions are digits, and None where they have not changed."""
     body = {
@@ -369,7 +369,21 @@ def consumer(
     }  # fmt: skip
     given = None if told is None else {"topic_partitions": _of_topic(told)}
     got = {"error_code": error, "member_epoch": now, "heartbeat_interval_ms": 5000, "assignment": given}
-    s.ask(t, "consumer_group_heartbeat", body, t + 1, got, version=1)
+    s.ask(t, api, body, t + 1, got, version=1)
+
+
+def sharer(
+    s: Story, t: float, member: str, epoch: int, now: int, told: str | None = None, error: int = 0
+) -> None:
+    """A heartbeat of a share group."""
+    consumer(s, t, member, epoch, now, told, error=error, api="share_group_heartbeat")
+
+
+def looks(s: Story, t: float, member: str, epoch: int, error: int) -> None:
+    """An OffsetFetch of a member of a consumer group."""
+    asked = {"group_id": "g", "member_id": member, "member_epoch": epoch, "topics": []}
+    got = {"groups": [{"group_id": "g", "error_code": error, "topics": []}]}
+    s.ask(t, "offset_fetch", {"groups": [asked], "require_stable": False}, t + 1, got, version=9)
 
 
 def _of_topic(numbers: str | None) -> list[dict[str, object]] | None:

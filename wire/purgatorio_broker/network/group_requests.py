@@ -168,7 +168,7 @@ def offset_commit(node: Node, request: Request) -> None:
     offsets = named_offsets(node, asked)
     generation = fields.number("generation_id_or_member_epoch", -1)
     group_id, member = fields.text("group_id"), fields.text("member_id")
-    error = node.consumers.refuses_commit(group_id, member, generation)
+    error = node.consumers.refuses(group_id, member, generation)
     if error is not None:
         generation, member = -1, ""
     elif (error := _refuses(node, fields, makes=generation < 0)) is Error.UNKNOWN_MEMBER_ID:
@@ -234,6 +234,8 @@ def offset_fetch(node: Node, request: Request) -> None:
 def _committed(node: Node, asked: Fields, *, stable: bool) -> Values:
     group_id = asked.text("group_id")
     error = Error.NONE if node.leads else Error.NOT_COORDINATOR
+    if error is Error.NONE and (member := asked.text("member_id")):
+        error = node.consumers.refuses(group_id, member, asked.number("member_epoch")) or error
     group = node.groups.known(group_id)
     offsets: dict[TopicPartition, Committed] = {}
     if group is not None:

@@ -10,18 +10,19 @@ from purgatorio_broker.delayed_share_fetch import ShareResult
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.fetch_request import FetchParams
 from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.network.consumers import Beat
 from purgatorio_broker.network.fields import Asked, Fields, Values, code_of, grouped
 from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.record_batch import first_offset, stored
 from purgatorio_broker.network.reply import Request
-from purgatorio_broker.network.shares import MOST_ACKNOWLEDGED, OPENS, Acknowledged, Beat, Session
+from purgatorio_broker.network.shares import MOST_ACKNOWLEDGED, OPENS, Acknowledged, Session
 
 BEAT_MS: Final = 5000
 _END: Final = 1 << 62
 
 
 def share_group_heartbeat(node: Node, request: Request) -> None:
-    answer_beat(node, request, node.shares.beat)
+    answer_beat(node, request, node.shares.members.beat)
 
 
 def answer_beat(node: Node, request: Request, beat: Callable[..., Beat], *more: object) -> None:

@@ -135,6 +135,7 @@ LEAST_SESSION: Final = "group.min.session.timeout.ms"
 MOST_SESSION: Final = "group.max.session.timeout.ms"
 ASSIGNS: Final = "group.consumer.assignment.interval.ms"
 CONSUMER_SESSION: Final = "group.consumer.session.timeout.ms"
+SHARE_SESSION: Final = "group.share.session.timeout.ms"
 REPLICA_LAG: Final = "replica.lag.time.max.ms"
 MOST_NOTE: Final = "offset.metadata.max.bytes"
 MOST_DELIVERIES: Final = "group.share.delivery.count.limit"
@@ -147,7 +148,7 @@ SPARE_CONNECTIONS: Final = 8
 """Of a broker's bound, left to what is open next to the scenes."""
 SETTINGS: Final = (
     INITIAL_DELAY, *LINGERS, LEAST_SESSION, MOST_SESSION, MOST_NOTE, MOST_DELIVERIES, MOST_FETCHED, LONGEST_TRANSACTION,
-    OPEN_LOOKS, DELETES, CONSUMER_SESSION, REPLICA_LAG, ASSIGNS, OFFSETS_REPLICAS, *TRANSACTION_REPLICAS,
+    OPEN_LOOKS, DELETES, CONSUMER_SESSION, SHARE_SESSION, REPLICA_LAG, ASSIGNS, OFFSETS_REPLICAS, *TRANSACTION_REPLICAS,
     *SHARE_REPLICAS, *CONNECTIONS,
 )  # fmt: skip
 _DIGITS: Final = 20
@@ -196,6 +197,7 @@ def _heed(broker: Broker, said: Mapping[str, str]) -> None:
         note_most_bytes=number.get(MOST_NOTE),
         deliveries_most=number.get(MOST_DELIVERIES),
         consumer_session_ms=number.get(CONSUMER_SESSION),
+        share_session_ms=number.get(SHARE_SESSION),
         replica_lag_ms=number.get(REPLICA_LAG),
     )
     broker.session_ms = number.get(LEAST_SESSION, broker.session_ms)

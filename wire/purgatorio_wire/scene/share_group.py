@@ -9,7 +9,6 @@ record has come.
 from __future__ import annotations
 
 import asyncio
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,6 +18,7 @@ from purgatorio_wire.client.connection import Connection, Got, Sent
 from purgatorio_wire.history.history import EXCUSED, LOADING, integer, integers, items, text
 from purgatorio_wire.scene.asker import codes, settle
 from purgatorio_wire.scene.broker import POLL_SECONDS, SceneLost, SceneSkipped, must
+from purgatorio_wire.scene.consumer_group import own_id
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.spec import scene
 from purgatorio_wire.trace.record import Body
@@ -173,7 +173,7 @@ async def sharers(play: Play, count: int, partitions: int = 1, lock_ms: int | No
         raise SceneSkipped("share groups: the topic's id is unknown, because metadata does not return it")
     admin, name = await play.admin(), play.unique("s")
     members = [
-        Sharer(play, await play.open("member"), name, topic, partitions, _own_id(play)) for _ in range(count)
+        Sharer(play, await play.open("member"), name, topic, partitions, own_id(play)) for _ in range(count)
     ]
     for _ in shares.tries():
         error, others = await play.coordinator(admin, name)
@@ -218,11 +218,6 @@ async def _beat(play: Play, one: Sharer, conn: Connection) -> None:
             if text(topic, "topic_id") == play.broker.ids[one.topic]
             for number in integers(topic, "partitions")
         }
-
-
-def _own_id(play: Play) -> str:
-    """An id as clients choose it: a UUID in base64."""
-    return base64.urlsafe_b64encode(b"\x10" + play.rng.randbytes(15)).decode().rstrip("=")
 
 
 def _switched_off(play: Play, error: int) -> SceneLost | SceneSkipped:

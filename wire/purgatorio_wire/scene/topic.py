@@ -29,6 +29,7 @@ LEADS_MS: Final = 5000
 MOVES_MS: Final = 40_000
 ELECTION_MS: Final = 10_000
 ELECTIONS: Final = 20
+MOVED_MS: Final = 30_000
 QUOTA_BYTES: Final = 2000
 QUOTA_HEARD_MS: Final = 1000
 """A broker receives a quota from the controller."""
@@ -482,7 +483,8 @@ async def replica_stopped(play: Play) -> None:
             if play.offers("delete_topics", "F8") and await settle(
                 play.send(deleter, "delete_topics", asked), seconds=3
             ):
-                await settle(lost)
+                waits.append(lost)
+                await settle(lost, seconds=4)  # bounded for the same reason
             else:
                 play.cannot("no topic can be deleted while a replica is stopped", "F8")
         await settle(*waits)
@@ -571,10 +573,10 @@ async def min_insync(play: Play) -> None:
         await _acknowledged_end(play, writer, topic)
 
 
-@scene("replicas", "E1 not-elected, E1 not-in-effect", seconds=120, alone=True, takes=45)
+@scene("replicas", "E1 not-elected, E1 not-in-effect, F8 waits-for-moved", seconds=120, alone=True, takes=45)
 async def elected(play: Play) -> None:
     """Two brokers: the second is the leader of a topic, and is stopped until the first broker becomes the leader. When
-    the second is back and in sync, ElectLeaders elects it."""
+    the second is back and in sync, ElectLeaders elects it, which answers a fetch that waits at the first."""
     second, node, other = _two_brokers(play)
     play.need("elect_leaders", "metadata")
     topic = play.unique("t")
@@ -595,12 +597,17 @@ async def elected(play: Play) -> None:
         "topic_partitions": [{"topic": topic, "partitions": [0]}],
         "timeout_ms": ELECTION_MS,
     }
+    epoch = await play.epoch(topic)
+    if epoch < 0:
+        play.cannot("metadata does not return leader epochs", "F8")
+    waits = play.fetch(await play.open("reader"), [(topic, 0, 0)], max_wait_ms=MOVED_MS, epoch=epoch)
     async for _ in play.tries(500, ELECTIONS):
         got = await play.ask(await play.controller(), "elect_leaders", asked)
         told = first_of(first_of(got.body, "replica_election_results"), "partition_result")
         if codes(told) != NOT_PREFERRED:
             break
-    await _until_led(play, topic, other, LEADS_MS)
+    if await _until_led(play, topic, other, LEADS_MS):
+        await settle(waits)
 
 
 async def _until_part(play: Play, topic: str, within_s: float, right: Callable[[Body], object]) -> bool:
