@@ -114,7 +114,7 @@ def _never_or_early(b: Block) -> Truth:
 
 def _expired_by_itself(b: Block) -> Truth:
     completed = b.done_n.equals(1) & (b.done_ret < b.exp_call) & b.done_th.equals(b.exp_th)
-    if not b.run.records("timer_fire"):
+    if not b.run.tells_time_outs:
         return completed
     fired = b.fire_n.equals(1) & b.fire_th.equals(b.exp_th) & (b.fire_call < b.done_call)
     return completed & fired & (b.exp_ret <= b.fire_ret)
