@@ -32,7 +32,7 @@ Owned = frozenset[TopicPartition]
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """What a heartbeat is answered. `assigned`: None where that has not changed."""
+    """The answer to a heartbeat. `assigned`: None if the assignment has not changed."""
 
     error: ErrorCode = ErrorCode.none
     epoch: int = 0
@@ -41,7 +41,8 @@ class Beat:
 
 @dataclass(slots=True)
 class _Member:
-    """`revoking`: what it has and is to revoke, since when. `away`: a static one that may come back."""
+    """A member. `revoking`: the partitions that it must revoke, and since when. `away`: a static member that may
+    return."""
 
     subscribed: list[str]
     rebalance_ms: int
@@ -152,7 +153,7 @@ class Consumers:
             self._change(group)
 
     def _change(self, group: _Group) -> None:
-        """The next epoch: of each topic each subscriber keeps what it can, up to its equal part."""
+        """Begins the next epoch. Each subscriber of a topic keeps its partitions, up to an equal part."""
         group.epoch += 1
         targets: dict[str, set[TopicPartition]] = {member_id: set() for member_id in group.members}
         for name in sorted({topic for member in group.members.values() for topic in member.subscribed}):
