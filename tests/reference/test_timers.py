@@ -95,6 +95,20 @@ def test_boundary_delays(kind: str, start_ms: int) -> None:
     assert [name for name, _ in world.notes] == sorted(BOUNDARY_DELAYS_MS)
 
 
+@every_kind
+def test_an_exception_in_a_task_is_contained(kind: str) -> None:
+    """O8, by default: the task behind it in the same drain runs."""
+    world = World(kind)
+
+    def burst() -> None:
+        raise LookupError("the task's own bug")
+
+    world.timer.add(ActionTask(5, burst))
+    world.add(5, "sound")
+    world.advance(5)
+    assert world.notes == [("sound", 5)]
+
+
 def test_levels_grow_with_the_logarithm_of_the_delay() -> None:
     """2**63 - 1 ms at 20 buckets a level: 15 levels, not more."""
     timer = SystemTimer("t", clock=ManualClock(), executor=QueuedExecutor())
