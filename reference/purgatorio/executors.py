@@ -16,8 +16,8 @@ from purgatorio.threads import THREADS
 
 
 class DirectExecutor(Uncopied):
-    """`purgatorio.sync.Executor` that runs an action inside `submit`: no hand-over, and no thread next to the one that
-    drains the timer, which a slow action holds up.
+    """`purgatorio.sync.Executor` that runs an action inside `submit`, on the thread that drains the timer. A slow
+    action delays this thread.
 
     An exception of an action leaves the drain, and the reaper's fault policy receives it.
     """
@@ -99,7 +99,7 @@ class Loop(Protocol):
     """The methods of an event loop that `LoopExecutor` needs. `asyncio.AbstractEventLoop` has these methods."""
 
     def call_soon_threadsafe(self, callback: Callable[[], None], /) -> object:
-        """Let the loop run `callback` in one of its next turns. RuntimeError where the loop is closed."""
+        """Let the loop run `callback` in one of its next turns. Raises RuntimeError if the loop is closed."""
 
 
 class LoopExecutor(Uncopied):
@@ -127,7 +127,7 @@ class LoopExecutor(Uncopied):
             self._loop.call_soon_threadsafe(lambda: self._run(action))
         except RuntimeError as closed:
             self._pending.add(-1)
-            raise ExecutorClosed(f"the event loop takes nothing more: {closed}") from closed
+            raise ExecutorClosed(f"the event loop is closed: {closed}") from closed
 
     def _run(self, action: Callable[[], None]) -> None:
         try:

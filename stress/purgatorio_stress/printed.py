@@ -29,8 +29,8 @@ class Grade(StrEnum):
 
 
 class Outcome(Struct, frozen=True, omit_defaults=True):
-    """One line of a table. `overlapped`: in how many of these rounds two threads were at work at the same time, None
-    where there are no threads. `again`: the command that repeats a forbidden one."""
+    """One line of a table. `overlapped`: the number of these rounds in which two threads overlapped, None without
+    threads. `again`: the command that repeats a forbidden outcome."""
 
     outcome: str
     count: Count
@@ -57,7 +57,7 @@ class Raced(Struct):
 
 
 class HeldLock(Struct, frozen=True):
-    """A lock that somebody holds. `holder`: the thread, or "" where the lock does not tell."""
+    """A held lock. `holder`: the thread, or "" if the lock does not know it."""
 
     lock: str
     holder: str
@@ -74,7 +74,7 @@ class StuckThread(Struct, frozen=True):
     stack: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.name} {'goes round' if self.moved else 'stands still'}"
+        return f"{self.name} {'loops' if self.moved else 'is blocked'}"
 
 
 class Stuck(Struct, frozen=True):
@@ -98,7 +98,8 @@ class Stuck(Struct, frozen=True):
 
 
 class Stress(Struct, tag_field="kind", tag="stress"):
-    """Of `stress`. `problem`: why it ended before its time; `unwritten_rounds` were judged and are in no trace."""
+    """The result of `stress`. `problem`: why it ended early. `unwritten_rounds`: rounds that were judged, but are in
+    no trace."""
 
     verdict: Verdict
     scenarios: list[Raced]
@@ -128,7 +129,7 @@ class Shown(Struct):
 
 
 class _Searched(Struct, kw_only=True):
-    """How far a search came. `limit`: what ended it before all within `bound` was covered."""
+    """The extent of a search. `limit`: the limit that ended it before everything within `bound` was covered."""
 
     verdict: Verdict
     complete: bool = False
@@ -156,7 +157,7 @@ class Explored(_Searched, kw_only=True):
 
 
 class Race(Struct, frozen=True, order=True):
-    """A data race: what it is on, and the two places, file:line."""
+    """A data race: the variable, and the two places (file:line)."""
 
     location: str
     first: str
@@ -178,7 +179,8 @@ class ExplorePackage(Struct, tag_field="kind", tag="explore-package"):
 
 
 class Enumeration(Struct):
-    """Of programs: the stages that are done, the one that it is in, and how many of that were searched."""
+    """An enumeration of programs: the finished stages, the current stage, and the number of its programs that were
+    searched."""
 
     complete: tuple[str, ...]
     next: str
@@ -202,7 +204,7 @@ class DrawnSum(Struct):
 
 
 class Explore(Struct, tag_field="kind", tag="explore"):
-    """Of `explore`: what holds of all scenarios, and the list of them."""
+    """The result of `explore`: a summary of all scenarios, and the scenarios."""
 
     verdict: Verdict
     scenarios: list[Explored]
@@ -217,8 +219,8 @@ class Explore(Struct, tag_field="kind", tag="explore"):
 
 
 class Kill(Struct, frozen=True):
-    """The result of one layer for one known bug. `by` is the clause, the claim or the message; `effort` counts what
-    was run, in `unit`.
+    """The result of one layer for one known bug. `by` is the clause, the claim or the message; `effort`: the
+    amount of work, in `unit`.
 
     `preemptions`: of the counterexample. `hits`: in how many rounds it was found. `reason`: why the layer was not
     run, which differs from a search without a result.

@@ -56,7 +56,7 @@ def watch(spark: SparkSession, place: Path) -> list[News]:
 
 
 @pytest.mark.slow
-def test_messages_come_to_what_the_file_of_their_lines_comes_to(spark: SparkSession, place: Path) -> None:
+def test_messages_give_the_result_of_a_file_with_their_lines(spark: SparkSession, place: Path) -> None:
     """Two runs in one partition, interleaved and cut at batches, one with a line that is none in another partition; a
     message seen again in its batch and in a later one counts once, and so does a batch that is done again."""
     good = messages_of("good", lines_of(place, "good", broken=False), 40, 0)
@@ -112,8 +112,8 @@ def test_messages_come_to_what_the_file_of_their_lines_comes_to(spark: SparkSess
 
 
 def test_messages_that_are_no_run_s(spark: SparkSession, place: Path) -> None:
-    """No key, another key than the header's, no header, no value: invalid and told once, whatever comes after. An `i`
-    that is not above those of the batch before is a broken line, as in a file."""
+    """No key, another key than the header's, no header, no value: invalid, and reported once. An `i` that is not
+    above those of the previous batch is a broken line, as in a file."""
     lines = lines_of(place, "good", broken=False)
     some, repeated = b"\n".join(lines[:4]), b"\n".join(lines[2:6])
     batches = [
@@ -163,7 +163,7 @@ def test_without_the_connector_the_user_is_told_what_to_bring(spark: SparkSessio
         (["watch", "--kafka", "host:1"], "--kafka and --topic need each other"),
         (["watch", ".", "--topic", "t"], "--kafka and --topic need each other"),
         ([*WATCH, "--kafka-option", "name"], "'name' is not NAME=VALUE"),
-        ([*WATCH, "--kafka-option", "subscribe=t"], "subscribe is given by --kafka and --topic"),
+        ([*WATCH, "--kafka-option", "subscribe=t"], "subscribe is set by --kafka or --topic"),
     ],
 )
 def test_options_that_do_not_fit(arguments: list[str], why: str) -> None:
@@ -172,7 +172,7 @@ def test_options_that_do_not_fit(arguments: list[str], why: str) -> None:
 
 
 def test_jars_are_for_a_jvm_that_is_started_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are settings of the session; under spark-submit, and when Spark does not start, the user is told."""
+    """Jars are settings of the session. Under spark-submit, and if Spark does not start, the user gets a message."""
     given: list[object] = []
 
     def start(*_: object, brought: object, **__: object) -> None:
@@ -217,7 +217,7 @@ def test_the_command_from_options_to_verdict(
     again = [*arguments, "--once", "--out", str(place / "lake")]
     (place / "in" / "1.parquet").write_bytes((place / "in" / "0.parquet").read_bytes())
     done = run(*again, "--metrics", "/dev/full")
-    failed = "the stream failed; a restart continues from there: "
+    failed = "the stream failed; to continue, run the command again: "
     # What was found before is found, whatever fails after it.
     assert (done.exit_code, f"{failed}/dev/full: No space left on device\n" in done.output) == (1, True)
     (place / "in" / "2.parquet").write_bytes(b"no Parquet")

@@ -1,4 +1,4 @@
-"""What is refused at the door, in words; forks, copies and pickles; one way to end things."""
+"""Refused arguments, with explanations; forks, copies and pickles; one way to end things."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from reference.waiting import Never, Stepped
 
 
 def said(words: str) -> str:
-    """What a TypeError says; compiled, the wrong class of an argument is refused before our words are reached."""
+    """The text of a TypeError. In the compiled build, a wrong class of an argument is refused before our check."""
     return f"{words}|object expected; got" if compiled else words
 
 
@@ -188,7 +188,7 @@ def test_a_purgatory_refuses_at_the_door() -> None:
         for keys in empty:
             with pytest.raises(ValueError, match=said("needs a key")):
                 purgatory.try_complete_else_watch(Never(5), keys)
-        with pytest.raises(TypeError, match=said("a DelayedOperation, not 42")):
+        with pytest.raises(TypeError, match=said("DelayedOperation, not 42")):
             purgatory.try_complete_else_watch(42, ["k"])  # type: ignore[arg-type]  # what it refuses
         with pytest.raises(TypeError, match="unhashable"):
             purgatory.try_complete_else_watch(Never(5), ["good", ["k"]])  # type: ignore[list-item]  # what it refuses
@@ -214,7 +214,7 @@ def test_nothing_is_copied_or_pickled() -> None:
     """A copy would share locks and lists with its original."""
     for one in made():
         for act in (copy.copy, copy.deepcopy, pickle.dumps):
-            with pytest.raises(TypeError, match="neither copied nor pickled"):
+            with pytest.raises(TypeError, match="cannot be copied or pickled"):
                 act(one)
 
 
@@ -239,8 +239,9 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has
 @needs_fork
 @pytest.mark.filterwarnings("ignore:timer 't' ends")
 @every_timer
-def test_a_child_is_told_that_the_timer_is_its_parent_s(kind: str) -> None:
-    """Each call raises, and closing does nothing. What the child makes works, and so does the parent's."""
+def test_a_child_cannot_use_the_timer_of_its_parent(kind: str) -> None:
+    """Each call raises, and `close` does nothing. Objects that the child creates work, and so do the parent's
+    objects."""
 
     def child() -> None:
         calls: list[Callable[[], object]] = [
@@ -253,7 +254,7 @@ def test_a_child_is_told_that_the_timer_is_its_parent_s(kind: str) -> None:
         if kind in ("intrusive", "handles", "reaper"):
             calls += [timer.size, lambda: timer.call_later(5, print)]
         for call in calls:
-            with pytest.raises(MadeBeforeFork, match="make a new one after the fork"):
+            with pytest.raises(MadeBeforeFork, match="create a new one after the fork"):
                 call()
         timer.close()
         with ReaperTimer("new", IntrusiveTimer("new")) as own:
@@ -283,7 +284,7 @@ def test_a_child_answers_nothing_of_its_parent_s_purgatory() -> None:
             lambda: purgatory.cancel_for_key("k"),
             registry.openmetrics,
         ):
-            with pytest.raises(MadeBeforeFork, match="Purgatory 'p' was made before"):
+            with pytest.raises(MadeBeforeFork, match="Purgatory 'p' was created before"):
                 call()
         assert purgatory.close() == 0
         assert not waiting.is_completed()
@@ -344,7 +345,7 @@ def test_leaving_an_async_block_does_not_hold_up_the_loop() -> None:
     assert asyncio.run(main())
 
 
-def test_an_async_block_completes_what_waits_on_the_loop_s_thread() -> None:
+def test_an_async_block_completes_waiting_operations_on_the_loop_s_thread() -> None:
     """So `on_complete` may touch futures; with `with`, on the thread of the block as well."""
     seen: list[int] = []
 

@@ -71,7 +71,7 @@ def test_a_judge_that_fails_loses_its_own_clauses_alone(monkeypatch: pytest.Monk
     assert "ZeroDivisionError: for the test" in failed.reason
 
 
-def test_what_is_broken_is_told_beside_an_error_of_ours(
+def test_a_violation_is_reported_with_an_internal_error(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """On the command line, with the exit status of the verdicts."""
@@ -126,4 +126,4 @@ def test_what_there_is_no_time_for_is_said_before_it_is_left_out(tmp_path: Path)
     _, run = judge_file(path)
     assert run.clauses["M3"].verdict is Verdict.PASS
     assert run.clauses["F9"].verdict is Verdict.UNKNOWN
-    assert "give more --seconds" in run.clauses["F9"].reason
+    assert "increase --seconds" in run.clauses["F9"].reason

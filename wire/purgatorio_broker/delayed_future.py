@@ -39,14 +39,14 @@ class DelayedFuture(DelayedOperation):
         return all(future.is_done() for future in self._futures) and self.force_complete()  # [B751]
 
     def on_complete(self) -> None:
-        """Fail what is not done, and call back."""
+        """Fails the unfinished futures, and calls back."""
         for future in self._futures:
             future.fail(TimeoutError("the request timed out"))  # [B753]
         self._callback()
 
 
 class DelayedFuturePurgatory:
-    """`executor`: where operations are completed when their futures are done."""
+    """`executor`: completes operations when their futures are done."""
 
     def __init__(self, name: str, executor: Executor, runtime: Runtime) -> None:
         self._executor = executor
@@ -56,7 +56,7 @@ class DelayedFuturePurgatory:
     def try_complete_else_watch(
         self, timeout_ms: int, futures: Sequence[Deferred[object]], callback: Callable[[], None]
     ) -> DelayedFuture:
-        """Call back when all are done, at once where they are, or at the time-out; returns the operation."""
+        """Call back when all are done, at once if they are, or at the time-out; returns the operation."""
         operation = DelayedFuture(timeout_ms, futures, callback, self._runtime)
         done = self._purgatory.try_complete_else_watch(operation, [_FutureKey()])
         if not done and not operation.is_completed():
@@ -81,8 +81,8 @@ class DelayedFuturePurgatory:
                 try:
                     self._executor.submit(lambda: _complete(operation))  # [B752]
                 except ExecutorClosed:
-                    # No other thread will. And what is raised here comes out of the `on_complete` of another
-                    # operation that fails this future at a shutdown, before that one has called back.
+                    # No other thread completes it. An exception here leaves the `on_complete` of another operation that
+                    # fails this future at a shutdown, before that operation has called back.
                     _complete(operation)
 
         for future in left:

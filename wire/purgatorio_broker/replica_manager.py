@@ -76,11 +76,9 @@ class ReplicaManager:
         producer: str = "",
         marker: str = "",
     ) -> None:
-        """Append records, or sizes in bytes that stand for them; answer at once unless that has to wait for replicas.
-
-        It waits where acks is -1, there is data, and at least one append succeeded. acks outside of -1, 0 and 1:
-        INVALID_REQUIRED_ACKS for all, and nothing is appended.
-        """
+        """Appends records, or sizes in bytes. Answers at once unless the request must wait for replicas. It waits if
+        acks is -1, there is data, and at least one append succeeded. Other acks than -1, 0 and 1:
+        INVALID_REQUIRED_ACKS for all, and nothing is appended."""
         if acks not in (-1, 0, 1):
             callback({partition: ProduceResult(Error.INVALID_REQUIRED_ACKS) for partition in batches})
             return
@@ -97,7 +95,7 @@ class ReplicaManager:
     def await_replicas(
         self, timeout_ms: int, results: Mapping[TopicPartition, ProduceResult], callback: ProduceCallback
     ) -> None:
-        """Answer when the replicas have what these results, of appends or of what was there already, say."""
+        """Answers when the replicas have the records of these results (of new or repeated batches)."""
         operation = DelayedProduce(
             timeout_ms, results, self._enough_replicas, callback, self._runtime, self.produce_expirations
         )
@@ -109,9 +107,9 @@ class ReplicaManager:
         partitions: Mapping[TopicPartition, FetchPartition],
         callback: FetchCallback,
     ) -> None:
-        """Read, and answer at once unless that was too little and the fetcher is willing to wait.
+        """Reads, and answers at once unless there are too few bytes and the fetcher is willing to wait.
 
-        A follower's offsets say what it has: they may move the high watermark.
+        A follower's fetch offsets confirm its records, so they may move the high watermark.
         """
         results = self._read(params, partitions)
         if params.is_from_follower():
@@ -152,8 +150,8 @@ class ReplicaManager:
         *,
         segment_bytes: int | None = None,
     ) -> Partition:
-        """Lead `partition`, whose replica is made where it is not here yet, with segments of that size if it has one of
-        its own."""
+        """Makes this broker the leader of `partition`. Creates the replica if it does not exist, with segments of
+        this size if given."""
         replica = self._replica(partition, segment_bytes)
         replica.become_leader(epoch, replicas, isr)
         self._check_later(partition)
@@ -169,7 +167,7 @@ class ReplicaManager:
         return replica
 
     def stop_replica(self, partition: TopicPartition, *, deleted: bool = False) -> None:
-        """Hold it no more; a deleted one's meters go too."""
+        """Removes a replica. If the partition is deleted, its meters are removed too."""
         self.replicas.stop(partition, deleted=deleted)
         self._check_later(partition)
         if deleted:
@@ -201,7 +199,7 @@ class ReplicaManager:
             self._also_checked.set((*self._also_checked.get(), check))
 
     def run_actions(self) -> int:
-        """What the calls before have made ready; with no lock in hand. Returns how many actions ran."""
+        """Runs the queued actions of earlier calls. The caller holds no lock. Returns the number of actions."""
         ran = 0
         while turn := self.actions.run_all():
             self._runtime.sync.loop_head(self)
@@ -270,7 +268,7 @@ class ReplicaManager:
         return ProduceResult(Error.NONE, appended.first_offset, appended.end_offset)
 
     def _enough_replicas(self, partition: TopicPartition, result: ProduceResult) -> ProduceResult | None:
-        """What an append came to, once there is nothing to wait for."""
+        """The result of an append; None if it must still wait."""
         error: Error | None
         try:
             error = self.partition_or_raise(partition).enough_replicas(result.required_offset)

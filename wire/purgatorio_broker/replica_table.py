@@ -27,7 +27,7 @@ class ReplicaTable:
                 self._places.mutate()[partition] = Error.NOT_LEADER_OR_FOLLOWER
 
     def fail(self, partition: TopicPartition) -> None:
-        """Its directory is offline; what was there is lost to this broker."""
+        """Marks a replica as offline with its directory. This broker loses its records."""
         with self._lock:
             if isinstance(self._places.get().get(partition), Partition):
                 self._places.mutate()[partition] = Error.KAFKA_STORAGE_ERROR
@@ -38,7 +38,8 @@ class ReplicaTable:
         return place if isinstance(place, Partition) else None
 
     def get_or_raise(self, partition: TopicPartition) -> Partition:
-        """The replica. BrokerError with the reason where it is not here, UNKNOWN_TOPIC_OR_PARTITION without one."""
+        """The replica. Raises BrokerError with the reason if it is not here, UNKNOWN_TOPIC_OR_PARTITION without a
+        reason."""
         with self._lock:
             place = self._places.get().get(partition, Error.UNKNOWN_TOPIC_OR_PARTITION)
         if isinstance(place, Error):  # [B202] [B203] [B204]

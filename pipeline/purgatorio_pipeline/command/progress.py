@@ -64,19 +64,19 @@ class Progress:
         return (done if total is None else min(done, total)), total
 
     def tell(self, done: float, doing: str = "") -> None:
-        """So much is done by now; `doing`: what is worked on from here."""
+        """Reports the amount that is done. `doing`: the next step."""
         self._done = done
         self.doing = doing or self.doing
 
     def share(self, part: str, done: int, planned: int) -> None:
-        """The same of one of several parts that run concurrently: so much of what it plans is done."""
+        """Reports the progress of one of several concurrent parts: `done` of `planned`."""
         if part not in self._begun_s:
             self._begun_s[part] = self._clock_s()
         self._shares[part] = done / planned if planned else 1.0
         self._done = sum(self._shares.copy().values())  # another thread may bring a part of its own meanwhile
 
     def say(self, text: str) -> None:
-        """A line that stays, at once; nothing where a log gets nothing."""
+        """A line that stays, at once; nothing if a log gets nothing."""
         if self._console is not None:
             self._console.print(Text(text), highlight=False, soft_wrap=True)
 

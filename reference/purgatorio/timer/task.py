@@ -42,10 +42,10 @@ from purgatorio.threads import THREADS
 
 
 class TaskEntry(Protocol):
-    """What a timer keeps for a task."""
+    """The entry of a task in a timer."""
 
     def remove(self) -> None:
-        """Leave the timer; nothing where it is in none, or has left already."""
+        """Removes the task from its timer. Does nothing if the task is in no timer."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -63,7 +63,7 @@ class TimerTask(Uncopied, ABC):
         self._entry: AtomicRef[TaskEntry | None] = sync.atomic_ref(None, "task.entry")
 
     def __init_subclass__(cls) -> None:
-        """TypeError where a callback is a coroutine function."""
+        """TypeError if a callback is a coroutine function."""
         super().__init_subclass__()
         require_plain_methods(cls, ("run", "try_complete", "on_complete", "on_expiration"))
 

@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 Act = Callable[["PurgatoryModel"], None]
-"""What `on_complete` does, to the model."""
+"""The effect of `on_complete` on the model."""
 
 
 @dataclass(eq=False)
 class ModelOperation:
-    """One operation. `deadline` is None until the timer holds it, and again once it does not."""
+    """One operation. `deadline` is None if the timer does not contain it."""
 
     id: str
     act: Act
@@ -28,7 +28,8 @@ class ModelOperation:
     ready_on_first_try: bool = False
     """Its condition becomes true just after its first, vain, `try_complete` (the window of KAFKA-1952)."""
     completed_after: int | None = None
-    """Somebody else completes it when it is watched under so many of its keys (the window of KAFKA-18027)."""
+    """Another caller completes the operation when it is watched under this number of keys (the window of
+    KAFKA-18027)."""
     completed: bool = False
     expired: bool = False
     deadline: int | None = None
@@ -74,7 +75,7 @@ class PurgatoryModel:
         return True
 
     def check(self, key: str) -> int:
-        """What `check_and_complete` answers."""
+        """The result of `check_and_complete`."""
         completed = 0
         for entry in list(self.lists.get(key, ())):
             operation = entry.operation
@@ -104,7 +105,7 @@ class PurgatoryModel:
         return [operation.id for operation in due]
 
     def expire(self, operation_id: str) -> None:
-        """One that was handed over runs: `on_expiration` only if this completes it."""
+        """The expiry of an operation that was handed over: `on_expiration` only if this expiry completes it."""
         operation = self.operations[operation_id]
         operation.expired = self.complete(operation) or operation.expired
 

@@ -49,7 +49,7 @@ LOG_CLAUSES: Final[Mapping[str, str]] = {
     "T1": "not timed out too early",
     "T2": "not timed out, or answered, too late",
 }
-"""What a log can show, by clause."""
+"""The promises that a log can show, by clause."""
 
 _BATCH_ROWS: Final = 20_000
 _MEMORY: Final = "512MB"
@@ -59,14 +59,14 @@ _FIRST_ROWS: Final = 100
 _UNKNOWN_WORDS: Final = 1_000
 """The column may hold free text: so many different ones are counted."""
 _LINE_MOST: Final = 16 << 20
-"""So many characters of one line are looked at; a longer one is no row."""
+"""The largest length of a row, in characters. A longer line is not a row."""
 _DELIMITERS: Final = ",;\t|"
 _ROW_LINES: Final = 100
 """A row of a CSV with line ends in its texts has so many lines at most: a quote that is not closed costs no more."""
 _MEND: Final = ": mend the file, or leave such lines out with --keep-going"
 _LEFT_OUT_SHOWN: Final = 5
 _RANK: Final[Mapping[str, int]] = {"event": 0, "enqueued": 1, "completed": 2, "timed_out": 3}
-"""Of one time: an event does not count for what is enqueued then."""
+"""The order of rows with equal times: an event does not count for requests that are enqueued at the same time."""
 
 _TYPES: Final[dict[str, pa.DataType]] = {
     "t": pa.int64(), "rank": pa.int8(), "row": pa.int64(), "what": pa.string(), "id": pa.string(),
@@ -74,7 +74,7 @@ _TYPES: Final[dict[str, pa.DataType]] = {
 }  # fmt: skip
 _POINTS: Final = pa.schema(_TYPES)
 _LEFT_OUT: Final = "left out"
-"""What a row says whose request is to be left out."""
+"""Marks a request that must be left out."""
 
 Point = tuple[int, int, int, str, str | None, str | None, int | None]
 """t, rank, row, what, id, keys as JSON, time-out: a row of `_POINTS`."""
@@ -110,13 +110,14 @@ class _Read:
     backwards_row: int = 0
     left_out: int = 0
     why_left_out: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """By kind, the first in words, and how many."""
+    """By kind, the first bad row as a text, and the number of bad rows."""
     unknown: dict[str, int] = field(default_factory=dict)
     absent: list[tuple[str, str]] = field(default_factory=list)
     """Columns of an end that no request had, with that end."""
 
     def leave_out(self, why: str) -> None:
-        """Of a row or request that no trace can be made of. Refuses it, unless the user wants the others judged."""
+        """Leaves out a row or a request that cannot be converted. Raises CannotConvert unless the user wants to
+        leave out bad rows."""
         if not self.keep_going:
             raise CannotConvert(f"{why} (--keep-going leaves such rows out)")
         self.left_out += 1
@@ -168,7 +169,7 @@ def convert_log(
 
 
 def lacking(mapping: LogMapping) -> dict[str, list[str]]:
-    """By clause that a log could show: what this mapping does not name and the clause needs."""
+    """By clause, the entries that the clause needs and this mapping does not name."""
     names = {
         "completed": mapping.shows("completed"),
         "timed_out": mapping.shows("timed_out"),
@@ -291,7 +292,7 @@ def _required(source: Path, row: Row | str) -> Row | str:
 
 
 def _layout(source: Path) -> Literal["lines", "columns"] | None:
-    """JSON lines or CSV, by the name of the file; None for what is no text."""
+    """JSON lines or CSV, by the name of the file; None if the file is not a text file."""
     plain = source.name.lower().removesuffix(".gz").removesuffix(".zst")
     if plain.endswith((".jsonl", ".ndjson", ".json")):
         return "lines"
@@ -352,7 +353,7 @@ def _objects(source: Path) -> Iterator[Row | str]:
             yield line
         elif line.strip():
             row = _object(line)
-            yield f"line {number:,} is no JSON object" if row is None or not _is_utf8(line, row) else row
+            yield f"line {number:,} is not a JSON object" if row is None or not _is_utf8(line, row) else row
 
 
 def _object(line: str) -> Row | None:
@@ -415,7 +416,7 @@ def _csv_rows(lines: Iterator[str]) -> Iterator[list[str] | str]:
 
 
 def _printable(text: str) -> str:
-    """What a file says, without what a terminal would obey."""
+    """A text from a file, without control characters."""
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
@@ -449,7 +450,8 @@ def _points(fields: Mapping[str, str | None], mapping: LogMapping, read: _Read) 
         if text is None or not text.strip():
             if what == "enqueued" or mapping.by_event:
                 raise CannotConvert(
-                    f"row {read.rows:,}: {column!r} is empty: each request is enqueued at some time"
+                    f"row {read.rows:,}: {column!r} is empty: each request needs the time at which it was "
+                    "enqueued"
                 )
             continue
         try:
@@ -463,9 +465,7 @@ def _points(fields: Mapping[str, str | None], mapping: LogMapping, read: _Read) 
             continue
         request = _id(fields, mapping.id)
         if request is None:
-            raise CannotConvert(
-                f"row {read.rows:,}: {mapping.id[0]!r} is empty: it says which request this is"
-            )
+            raise CannotConvert(f"row {read.rows:,}: {mapping.id[0]!r} is empty: it identifies the request")
         delay_ns = _delay(fields, mapping, read.rows) if what == "enqueued" else None
         yield t, _RANK[what], read.rows, what, request, keys if what == "enqueued" else None, delay_ns
 
@@ -522,8 +522,8 @@ def _sound(database: Any, mapping: LogMapping, read: _Read) -> list[str]:
         notes.append(f"rows whose words the mapping does not know were left out: {said}; see [words]")
     if read.backwards:
         notes.append(
-            f"{read.backwards:,} rows are earlier than a row before them (first row {read.backwards_row:,}): put in "
-            "the order of their times"
+            f"{read.backwards:,} rows are earlier than a row before them (first row "
+            f"{read.backwards_row:,}): the rows were sorted by time"
         )
     _forget_left_out(database)
     _leave_out_reused(database, mapping, read)
@@ -535,7 +535,7 @@ def _sound(database: Any, mapping: LogMapping, read: _Read) -> list[str]:
     notes += _without_doubles(database, mapping)
     _leave_out_ended_first(database, read)
     if not mapping.shows("timed_out"):
-        # What has no end may have timed out before an event: no event of a key owes it an answer.
+        # A request without an end may have timed out before an event. So no event of a key must answer it.
         _rows(
             database,
             "UPDATE points SET keys = NULL WHERE what = 'enqueued'"
@@ -563,8 +563,9 @@ def _leave_out_reused(database: Any, mapping: LogMapping, read: _Read) -> None:
     ):
         columns = ", ".join(f'"{name}"' for name in mapping.id)
         read.leave_out(
-            f"the id {request!r} is enqueued in row {first:,} and again, at another time, in row {second:,}: an id "
-            f'that is used again names no request; add a column that tells them apart, as id = [{columns}, "host"]'
+            f"the id {request!r} is enqueued in row {first:,} and again, at another time, in row "
+            f"{second:,}: an id must identify one request; add a column that makes the id unique, "
+            f'such as id = [{columns}, "host"]'
         )
         _insert(database, [(0, 0, first, _LEFT_OUT, request, None, None)])
     _forget_left_out(database)
@@ -578,8 +579,9 @@ def _without_doubles(database: Any, mapping: LogMapping) -> list[str]:
     )
     for what, request, first, second in twice if mapping.duplicates == "refuse" else ():
         raise CannotConvert(
-            f"rows {first:,} and {second:,} say the same: {request!r} {what} at one time; "
-            'say duplicates = "drop" if the log holds lines twice, "keep" if it happened twice at that time'
+            f"rows {first:,} and {second:,} are equal: {request!r} {what} at one time; set duplicates "
+            f'= "drop" if the log repeats lines, or "keep" if the request {what} twice at that '
+            "time"
         )
     if not twice or mapping.duplicates == "keep":
         return []
@@ -588,7 +590,7 @@ def _without_doubles(database: Any, mapping: LogMapping) -> list[str]:
         "DELETE FROM points USING (SELECT what AS w, id AS same, t AS moment, min(row) AS first FROM points"
         " WHERE id IS NOT NULL GROUP BY 1, 2, 3) WHERE what = w AND id = same AND t = moment AND row > first",
     )
-    return [f"{dropped:,} rows say what another says, and were dropped"]
+    return [f"{dropped:,} rows that repeat another row were dropped"]
 
 
 def _leave_out_ended_first(database: Any, read: _Read) -> None:
@@ -612,7 +614,7 @@ def _without_strays(database: Any) -> list[str]:
     if not count:
         return []
     _rows(database, f"DELETE FROM points WHERE {condition}")
-    return [f"{count:,} requests end in this log and are not enqueued in it (as {one!r}): left out"]
+    return [(f"{count:,} requests end in this log, but are not enqueued in it (such as {one!r}): left out")]
 
 
 _ENDS: Final = """
@@ -629,7 +631,7 @@ FROM requests
 
 
 def _ends(database: Any, mapping: LogMapping) -> dict[str, int]:
-    """By words, in how many requests: also how many of those that have no end may still get one."""
+    """The number of requests for each kind of end, also the number of requests without an end that may still end."""
     ((answered, expired, endless, waiting, without),) = _rows(database, _ENDS)
     counts = {
         "answered": answered,
@@ -652,7 +654,7 @@ def _header(source: Path, mapping: LogMapping) -> Header:
     if "O4" in missing and "O5" in missing:
         recorded.remove("try_complete_else_watch")
     if "O4" not in missing:
-        # Evaluations are none of the log's: `answer_ms` stands for the one that an event brings.
+        # A log has no evaluations: `answer_ms` replaces the evaluation that an event causes.
         recorded += ["check_and_complete", "ready", "try_complete"]
     if mapping.shows("timed_out"):
         recorded += ["timer_fire"]
@@ -707,7 +709,7 @@ class _Maker:
         """Which row of the log says it: of the first event of a point (see `as_logged`)."""
 
     def events(self, point: Point) -> Iterator[Event]:
-        """What one point says."""
+        """The events of a point."""
         t, _, row, what, request, keys, delay_ns = point
         yield from self._answered(t)
         self._row = {"x_log_row": row}

@@ -73,7 +73,7 @@ class World:
         self.run_races: set[Race] = set()
         self.rows: list[Row] | None = None
         self.next_rows: dict[int, Row] = {}
-        """Of a replay: by task, the step that it is about to make."""
+        """In a replay: by task, its next step."""
         self.failure: Exception | None = None
         """An error of Purgatorio. See `fail`."""
         self.spins: set[str] = set()
@@ -283,7 +283,7 @@ class World:
             where = f"{_file(frame.f_code.co_filename)}:{frame.f_lineno}"
             self.spins.add(where)
             run.finish(
-                ExecutionEnd("turns", f"{run.current.name} went round the loop at {where} {MAX_TURNS} times")
+                ExecutionEnd("turns", (f"{run.current.name} repeated the loop at {where} {MAX_TURNS} times"))
             )
 
     def _record(self, number: int, kind: int, gate: Gate | None = None) -> None:

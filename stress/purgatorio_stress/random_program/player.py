@@ -61,7 +61,7 @@ class Player:
         self.planned: list[Planned] = []
         """The planned exceptions that callbacks raised."""
         self.told: list[BaseException | None] = []
-        """Those that a caller received."""
+        """The exits that a caller received."""
         self.tells_the_first = False
         """True if a caller receives only the first exception of several."""
 
@@ -176,7 +176,9 @@ class Player:
     def exits_lost(self) -> Iterator[Broken]:
         """A violation if callbacks exited and no call raised the exit."""
         if self.calls_back_on_callers and self.exits["raised"] and not self.exits["told"]:
-            yield Broken("O8", "exits", f"{self.exits['raised']} callbacks exited, and no caller was told")
+            yield Broken(
+                "O8", "exits", (f"{self.exits['raised']} callbacks exited, and no caller received the exit")
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -379,7 +379,9 @@ class ReaperPlayer(Player):
             exited = self.exits["raised"]
             self.reaper.raise_exit()
             if exited and not mine:
-                self.breaks("O8", "reaper", "a turn exited, and the caller that ended it was not told")
+                self.breaks(
+                    "O8", "reaper", ("a turn exited, and the caller that ended it did not receive the exit")
+                )
         took_ms = self._now_ms() - before_ms
         if took_ms > self.wait_ms:
             self.breaks("P3", "reaper", f"its end took {took_ms} ms, and a turn waits {self.wait_ms} ms")

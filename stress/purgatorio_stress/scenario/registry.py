@@ -14,13 +14,13 @@ from purgatorio_stress.scenario.player import play
 _PLAYED: Final = frozenset(
     "operations locks read_write_locks timer_tasks wheel_size reaper before tasks reach finally".split()
 )
-"""What `player` reads."""
+"""The entries that `player` reads."""
 
 
 def _scenario(name: str, said: dict[str, Any]) -> Scenario:
     known = {field.name: said[field.name] for field in fields(Scenario) if field.name in said}
     if unknown := said.keys() - known.keys() - _PLAYED:
-        raise ValueError(f"scenario {name}: nobody reads {', '.join(sorted(unknown))}")
+        raise ValueError(f"scenario {name}: unknown entries {', '.join(sorted(unknown))}")
     for several in ("clauses", "dialects"):
         if several in said:
             known[several] = tuple(said[several].split())

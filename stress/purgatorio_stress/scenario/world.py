@@ -33,7 +33,7 @@ FOREVER_MS: Final = 1 << 40
 
 
 class StageLog(Recording, Protocol):
-    """A recorder that can show what it has: nothing where it only pretends."""
+    """A recorder that can return its events. A dummy recorder has no events."""
 
     def now_ns(self) -> int:
         """The present time in the clock of the events."""
@@ -47,7 +47,7 @@ class StageLog(Recording, Protocol):
 
 
 class Timeline(Protocol):
-    """Who runs tasks, and how far the time has come."""
+    """Runs tasks, and knows the time."""
 
     @property
     def now_ms(self) -> int:
@@ -55,7 +55,7 @@ class Timeline(Protocol):
 
     @property
     def said(self) -> Mapping[str, object]:
-        """By task, what its body returned."""
+        """By task, the result of its body."""
 
     def spawn(self, name: str, body: Callable[[], object], /) -> object:
         """A task, to be started with the others."""
@@ -81,12 +81,12 @@ class Stage(Protocol):
 
     @property
     def clock(self) -> ReadingClock:
-        """What timers read."""
+        """The clock that timers read."""
 
 
 class ExplorerStage:
     """The explorer's stage. `step_clock`: tasks of the scenario move the time; `stepping`: see `ControlledSync`;
-    `races`: what is called with each data race, where they are searched for."""
+    `races`: called with each data race, if data races are searched for."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class _Contain:
 
 
 class Own(TypedDict, total=False):
-    """What a scenario gives an operation of its own: a lock, and callbacks."""
+    """The lock and the callbacks that a scenario gives to an operation."""
 
     lock: Lock
     completing: Callable[[], object]
@@ -207,7 +207,7 @@ class Task(TimerTask):
 
 
 class World:
-    """One run's parts, on a stage that is as fresh as the world. `asked_for`: the kinds of `parts` that it needed."""
+    """The parts of one run, on a new stage. `asked_for`: the kinds of `parts` that it needed."""
 
     def __init__(self, stage: Stage, dialect: str, *, start_ms: int = 0, parts: Parts = REFERENCE) -> None:
         self.parts = parts
@@ -229,7 +229,7 @@ class World:
 
     @property
     def said(self) -> Mapping[str, object]:
-        """What the bodies of the tasks that have ended returned."""
+        """The results of the tasks that have ended."""
         return self.run.said
 
     def cover(self, name: str, holds: bool = True) -> None:
@@ -252,7 +252,7 @@ class World:
         return make("timer", tick_ms=tick_ms, wheel_size=wheel_size, **self.timer_parts(executor))
 
     def timer_parts(self, executor: Executor | None = None) -> TimerParts:
-        """For a timer of another kind."""
+        """The parts for another kind of timer."""
         return {"clock": self.clock, "executor": executor, "faults": self.faults, "sync": self.sync}
 
     def purgatory(

@@ -24,7 +24,7 @@ class ActionQueueMachine(RuleBasedStateMachine):
 
     @rule(kind=st.sampled_from(("plain", "raises", "adds another")))
     def add(self, kind: str) -> None:
-        """As code does that holds locks: the action must not run here."""
+        """Adds an action like code that holds locks: the action must not run here."""
         self._add(kind)
         if self.ran:
             raise Disagreement(
@@ -47,13 +47,13 @@ class ActionQueueMachine(RuleBasedStateMachine):
 
     @rule()
     def run_all(self) -> None:
-        """Runs what was there when it began: no less, though one raises; no more, though one adds another."""
+        """Runs exactly the actions that wait at its begin, even if one raises, or one adds another."""
         due = list(self.waiting)
         count = self.queue.run_all()
         self.waiting = self.waiting[len(due) :]
         ran, self.ran = self.ran, []
         if ran != due or count != len(due):
-            raise Disagreement(f"O8: ran {ran} and said {count}, waiting were {due}")
+            raise Disagreement(f"O8: ran {ran} and returned {count}, waiting were {due}")
 
     @invariant()
     def agrees(self) -> None:

@@ -1,12 +1,12 @@
-"""Bugs that a client can feel, to be put into the broker behind the socket: what `purgatorio wire` must convict.
+"""Mutants of the project's own broker that clients can see. `purgatorio wire` must find each of them.
 
-Each is a diff, in the text file of its subject; `client_visible_mutant` says what is written below its name.
+Each mutant is a diff in the text file of its subject. `client_visible_mutant` explains the line below its name.
 """
 
 from collections.abc import Mapping
 from typing import Final
 
-from mutants.broker.client_visible_mutant import FeltMutant, told
+from mutants.broker.client_visible_mutant import VisibleMutant, mutants_of
 
 SUBJECTS: Final = (
     "connections", "waiting", "appends", "fetches", "fetch_sessions", "log_bounds", "topics", "group_joins",
@@ -14,7 +14,7 @@ SUBJECTS: Final = (
     "share_groups", "consumer_groups",
 )  # fmt: skip
 
-MUTANTS: Final[Mapping[str, FeltMutant]] = {
-    mutant.name: mutant for subject in SUBJECTS for mutant in told(subject)
+MUTANTS: Final[Mapping[str, VisibleMutant]] = {
+    mutant.name: mutant for subject in SUBJECTS for mutant in mutants_of(subject)
 }
-"""By name, subject by subject."""
+"""By name, in the order of the subjects."""

@@ -1,8 +1,8 @@
-"""A bug of the broker behind the socket that a client can feel.
+"""Mutants of the broker that clients can see.
 
-Each stands in a text file, see `mutants.diffs`: below its name the clauses of the wire, one of which must be the one to
-convict it, and how many brokers it takes (`R4, 2 brokers`). Its places are `[handle ]MODULE:[CLASS.]FUNCTION`. What a
-bug must remember it keeps on the object that it is in. `known 97` is the known bug of that number.
+The mutants are in text files, see `mutants.diffs`. The line below a name has the clauses, one of which must find the
+mutant, and the number of brokers that it needs (`R4, 2 brokers`). Its places are `[handle ]MODULE:[CLASS.]FUNCTION`. A
+mutant keeps its state in the object that it changes. `known 97` is the known bug with this number.
 """
 
 import sys
@@ -24,8 +24,8 @@ Handle = Callable[[Node, Request], None]
 
 
 @dataclass(frozen=True, slots=True)
-class FeltMutant:
-    """A bug. `clauses`: of the wire; one of them must convict it. `brokers`: how many it takes to feel it."""
+class VisibleMutant:
+    """A mutant. One of the `clauses` must find it. `brokers`: the number of brokers that it needs."""
 
     name: str
     what: str
@@ -34,9 +34,9 @@ class FeltMutant:
     brokers: int = 1
 
 
-def told(subject: str) -> list[FeltMutant]:
-    """Those of the file of this name."""
-    found: list[FeltMutant] = []
+def mutants_of(subject: str) -> list[VisibleMutant]:
+    """The mutants in the file of this name."""
+    found: list[VisibleMutant] = []
     for diff in diffs(Path(__file__).parent / f"{subject}.txt"):
         clauses, _, many = diff.says.partition(", ")
         name, what, patches = diff.name, diff.what, tuple(map(_patch, diff.changes))
@@ -44,12 +44,12 @@ def told(subject: str) -> list[FeltMutant]:
             bug = BROKER_MUTANTS[int(name.removeprefix("known "))]
             name, what, patches = bug.name, bug.what, bug.patches
         brokers = int(many.split()[0]) if many else 1
-        found.append(FeltMutant(name, what, (*clauses.split(),), patches, brokers))
+        found.append(VisibleMutant(name, what, (*clauses.split(),), patches, brokers))
     return found
 
 
 def _patch(change: Change) -> Patch:
-    """A request that is handled otherwise is also to be found so by its API."""
+    """The patch of a change. A changed handler is also entered into the table of APIs."""
     if not change.place.startswith("handle "):
         return change.patch("purgatorio_broker")
     owner, function = replace(change, place=change.place.removeprefix("handle ")).named("purgatorio_broker")
@@ -60,7 +60,7 @@ def _patch(change: Change) -> Patch:
 
 
 def later(delay_s: float, call: Callable[[], object]) -> None:
-    """Call it then; for diffs."""
+    """Calls the function after a delay, for diffs."""
     timer = threading.Timer(delay_s, call)
     timer.daemon = True
     timer.start()

@@ -1,14 +1,14 @@
 """`Consumers`: the consumer groups of KIP-848, and the members of share groups (KIP-932). The broker assigns the
 partitions, which the members of a share group have in common.
 
-    change      a member comes, goes, or subscribes to other topics: the group has its next epoch, and targets
-    reconciled  a member whose target lacks what it has is to revoke that first, in its old epoch; when it has, it gets
-                the epoch of the group, and of its target what no other member has
+    change      a member joins, leaves, or subscribes to other topics: the group gets its next epoch, and new targets
+    reconciled  a member with partitions outside of its target revokes them first, in its old epoch; then it gets the
+                epoch of the group, and the partitions of its target that no other member has
 
-A member that is silent for its session time-out, or has not revoked by its rebalance time-out, is removed at the next
+A member that is silent for its session timeout, or has not revoked by its rebalance timeout, is removed at the next
 heartbeat of its group.
 
-Not here: regular expressions, assignors of a name.
+Not implemented: regular expressions, named assignors.
 """
 
 import threading
@@ -32,7 +32,7 @@ Owned = frozenset[TopicPartition]
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """What a heartbeat is answered. `assigned`: None where that has not changed."""
+    """The answer to a heartbeat. `assigned`: None if the assignment has not changed."""
 
     error: ErrorCode = ErrorCode.none
     epoch: int = 0
@@ -41,7 +41,8 @@ class Beat:
 
 @dataclass(slots=True)
 class _Member:
-    """`revoking`: what it has and is to revoke, since when. `away`: a static one that may come back."""
+    """A member. `revoking`: the partitions that it must revoke, and since when. `away`: a static member that may
+    return."""
 
     subscribed: list[str]
     rebalance_ms: int
@@ -71,7 +72,7 @@ class _Group:
 
 
 class Consumers:
-    """For any number of threads. `shares`: the members of a group have all partitions in common."""
+    """Any number of threads may use it. `shares`: the members of a group have all partitions in common."""
 
     def __init__(self, cluster: Cluster, *, shares: bool = False) -> None:
         self._shares = shares
@@ -83,7 +84,7 @@ class Consumers:
         self, name: str, member_id: str, epoch: int, subscribed: Sequence[str] | None,
         owned: Owned | None = None, rebalance_ms: int = 0, instance: str = "",
     ) -> Beat:  # fmt: skip
-        """A member joins (epoch 0), is there, or leaves (-1), a static one for a while (-2). `owned`: None where that
+        """A member joins (epoch 0), is there, or leaves (-1), a static one for a while (-2). `owned`: None if that
         has not changed."""
         now_s = monotonic()
         with self._lock:
@@ -152,7 +153,7 @@ class Consumers:
             self._change(group)
 
     def _change(self, group: _Group) -> None:
-        """The next epoch: of each topic each subscriber keeps what it can, up to its equal part."""
+        """Begins the next epoch. Each subscriber of a topic keeps its partitions, up to an equal part."""
         group.epoch += 1
         targets: dict[str, set[TopicPartition]] = {member_id: set() for member_id in group.members}
         for name in sorted({topic for member in group.members.values() for topic in member.subscribed}):

@@ -25,7 +25,7 @@ _PARTITIONS: Final = (
     "results_by_partition",
 )  # fmt: skip
 _NUMBER: Final = "partition_index", "partition", "index", "partition_id"
-"""What requests and answers call a topic's name, its partitions, and the number of one."""
+"""The names of the fields for a topic's name, its partitions, and the number of a partition."""
 
 
 class Fields:
@@ -59,7 +59,7 @@ class Fields:
         return found if isinstance(found, bytes) else b""
 
     def uuid(self, name: str) -> UUID | None:
-        """An id; None also where it is the id of nothing."""
+        """An id; None also for the zero id."""
         found = self._get(name)
         return found if isinstance(found, UUID) else None
 
@@ -105,7 +105,7 @@ NOTHING: Final = Fields(None)
 
 
 class Asked(NamedTuple):
-    """A partition that a request names. `topic`: None where it gives an id that is unknown."""
+    """A partition that a request names. `topic`: None if it gives an id that is unknown."""
 
     topic: str | None
     partition: int
@@ -123,7 +123,7 @@ def code_of(error: Error) -> int:
 
 
 def grouped(told: Iterable[tuple[Asked | TopicPartition, Values]]) -> list[Values]:
-    """What an answer says of partitions, under their topics, by all the names that it may have for them."""
+    """The partitions of an answer, grouped by topic. A topic has its name and its id, if they are known."""
     topics: dict[tuple[str | None, UUID | None], list[Values]] = {}
     for one, values in told:
         topic_id = one.topic_id if isinstance(one, Asked) else None

@@ -14,7 +14,7 @@ from purgatorio_broker.network.reply import Request
 from purgatorio_broker.network.share_requests import answer_beat
 
 _KINDS: Final = (0, 1)
-"""Of what has a coordinator: groups and transactional ids."""
+"""The kinds of keys that have a coordinator: groups and transactional ids."""
 
 
 def find_coordinator(node: Node, request: Request) -> None:
@@ -162,7 +162,7 @@ def _leave(node: Node, fields: Fields, member: str, instance: str, refused: Erro
 
 
 def offset_commit(node: Node, request: Request) -> None:
-    """Kafka's OffsetCommit, 2 to 9. A partition that is not there has its own error, the others are committed."""
+    """Kafka's OffsetCommit, 2 to 9. An unknown partition gets an error, and the others are committed."""
     fields = request.fields
     asked = fields.asked("topics")
     offsets = named_offsets(node, asked)
@@ -181,7 +181,7 @@ def offset_commit(node: Node, request: Request) -> None:
 
 
 def named_offsets(node: Node, asked: Iterable[Asked]) -> dict[TopicPartition, Committed]:
-    """What a commit says of the partitions that are there."""
+    """The committed offsets of the existing partitions in a request."""
     place = node.next_commit()
     return {
         one.place: Committed(
@@ -202,8 +202,8 @@ def answer_commit(
 
 
 def refuses_held(node: Node, fields: Fields) -> Error:
-    """Why offsets are refused that a transaction is to commit: its producer is none of the group's members, or is in
-    another generation (KIP-447). Who says nothing of that is not asked; nor is the group's state."""
+    """The error for offsets that a transaction commits, if the producer is not a member of the group, or is in another
+    generation (KIP-447). There is no check if the request names no member, and no check of the group's state."""
     generation, member = fields.number("generation_id", -1), fields.text("member_id")
     instance = fields.text("group_instance_id")
     error = _refuses(node, fields, makes=generation < 0)
@@ -255,7 +255,7 @@ def _committed(node: Node, asked: Fields, *, stable: bool) -> Values:
 
 
 def describe_groups(node: Node, request: Request) -> None:
-    """Kafka's DescribeGroups, 0 to 6; a group that is not there is Dead."""
+    """Kafka's DescribeGroups, 0 to 6. The state of an unknown group is Dead."""
     described = [_described(node, name, request.version) for name in request.fields.texts("groups")]
     request.answer(groups=described)
 
@@ -303,8 +303,8 @@ def delete_groups(node: Node, request: Request) -> None:
 
 
 def _refuses(node: Node, fields: Fields, *, makes: bool = False) -> Error:
-    """Why a call about a group is refused before the coordinator sees it: a group is made by joins and commits only,
-    and there are so many at most."""
+    """The reason to refuse a request before the coordinator handles it: only joins and commits create a group, and
+    the number of groups is limited."""
     if not node.leads:
         return Error.NOT_COORDINATOR
     group_id = fields.text("group_id")

@@ -8,7 +8,7 @@ from typing import Final
 
 PRODUCER, CONSUMER = "producer_byte_rate", "consumer_byte_rate"
 WINDOW_S: Final = 10.0
-"""What was not used is kept for so long, as Kafka's eleven samples of a second are."""
+"""The time for which an unused part of a quota is kept, like Kafka's eleven samples of one second."""
 
 
 class Quotas:
@@ -21,7 +21,7 @@ class Quotas:
         self._paid_s: dict[tuple[str, str], float] = {}
 
     def alter(self, client: str, kind: str, bytes_per_s: float | None) -> None:
-        """Let it have so many, or, by None, any number."""
+        """Sets the quota, or removes it (None)."""
         with self._lock:
             self._paid_s.pop((client, kind), None)
             if bytes_per_s is None:
@@ -30,7 +30,7 @@ class Quotas:
                 self._rates[client, kind] = bytes_per_s
 
     def throttle_ms(self, client: str, kind: str, size_bytes: int) -> int:
-        """How long who has had so much more is to be held up; 0 while it keeps its quota."""
+        """Counts these bytes of a client. Returns the throttle time; 0 if the client is within its quota."""
         with self._lock:
             rate = self._rates.get((client, kind))
             if rate is None:

@@ -35,13 +35,13 @@ _CODECS: Final = 4
 _MARKER_TYPE_AT: Final = 68
 """In a batch of one marker: after the headers of the batch and of the record, and the version of its key."""
 COMMIT, ABORT = "commit", "abort"
-"""How a transaction ends."""
+"""The two kinds of markers."""
 _MARKERS: Final = (ABORT, COMMIT)
 """By their numbers in a marker's key."""
 
 
 class Corrupt(Exception):
-    """The bytes are no batch, or not those that were sent: CORRUPT_MESSAGE."""
+    """The bytes are not a batch, or not those that were sent: CORRUPT_MESSAGE."""
 
 
 class Invalid(Exception):
@@ -50,8 +50,8 @@ class Invalid(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BatchHeader:
-    """`records`: how many offsets the batch takes. `written`: by whom. `producer`: in the words of the reference's log,
-    the one whose transaction it is part of; `marker`: how it ends that."""
+    """The header of a batch. `records`: the number of offsets. `written`: the producer and sequence number. `producer`:
+    the producer whose transaction contains the batch, as a name in the log. `marker`: how the batch ends it."""
 
     base_offset: int
     size_bytes: int
@@ -65,7 +65,7 @@ class BatchHeader:
 def read_header(batch: bytes | memoryview) -> BatchHeader:
     """The header of the batch at the beginning of these bytes. `Corrupt`, `Invalid`."""
     if len(batch) < _HEADER.size:
-        raise Corrupt(f"{len(batch)} bytes are no batch")
+        raise Corrupt(f"{len(batch)} bytes are not a batch")
     (base, length, epoch, magic, crc, attributes, last_delta, _, _, *written, count) = _HEADER.unpack_from(
         batch
     )
@@ -108,7 +108,7 @@ def batches_of(records: bytes) -> Iterator[tuple[BatchHeader, bytes]]:
 
 
 def new_records(header: BatchHeader, batch: bytes) -> list[NewRecord]:
-    """What is appended to the log: the last record has all the bytes."""
+    """The records to append to the log. The last record has all the bytes."""
     return [*[b""] * (header.records - 1), batch]
 
 
@@ -118,7 +118,7 @@ def stored(records: Sequence[Record]) -> bytes:
 
 
 def first_offset(record: Record) -> int:
-    """Where the batch that ends in this record of a log begins."""
+    """The first offset of the batch that ends in this record of a log."""
     return record.offset - int.from_bytes((record.contents or b"")[_LAST_DELTA], "big")
 
 

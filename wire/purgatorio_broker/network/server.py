@@ -37,13 +37,13 @@ from purgatorio_wire.client.message import (
 _log = logging.getLogger("purgatorio.broker")
 
 _QUOTAS: Final = {0: PRODUCER, 1: CONSUMER}
-"""Of Produce by what is sent, of Fetch by what is answered."""
+"""The APIs with a quota: Produce counts the request, Fetch counts the response."""
 _PIECE_BYTES: Final = 1 << 16
 _BACKLOG: Final = 1024
 
 
 class Server:
-    """Listens from the beginning; `serve` accepts until `close`. OSError where the address cannot be had."""
+    """Listens from the beginning; `serve` accepts until `close`. Raises OSError if the address cannot be had."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -99,7 +99,7 @@ class Server:
             refused = self._closing or len(self._open) >= self._node.settings.max_connections
             if not refused:
                 self._open[connection] = thread
-                thread.start()  # within the lock: `close` joins what is open
+                thread.start()  # within the lock, because `close` joins the threads of open connections
         if refused:
             connection.close()
 
@@ -128,7 +128,7 @@ class Server:
         connection.close()
 
     def _answer(self, connection: socket.socket, frame: bytes) -> bool:
-        """Handle one request and send its answer; False where the connection ends."""
+        """Handle one request and send its answer; False if the connection ends."""
         head = read_request_head(frame)
         api = APIS.get(head.api)
         if head.api == API_VERSIONS and api is not None and head.version > api.newest:

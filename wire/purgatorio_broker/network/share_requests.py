@@ -26,7 +26,7 @@ def share_group_heartbeat(node: Node, request: Request) -> None:
 
 
 def answer_beat(node: Node, request: Request, beat: Callable[..., Beat], *more: object) -> None:
-    """To a member of a group to which the broker assigns partitions. `more`: what the kind of group is told besides."""
+    """Answers a heartbeat of a group to which the broker assigns partitions. `more`: further arguments of this kind."""
     fields = request.fields
     if not node.leads:
         request.answer(error_code=ErrorCode.not_coordinator.value, heartbeat_interval_ms=BEAT_MS)
@@ -51,14 +51,14 @@ def answer_beat(node: Node, request: Request, beat: Callable[..., Beat], *more: 
 
 
 def share_fetch(node: Node, request: Request) -> None:
-    """Kafka's ShareFetch, 1 to 2: what it acknowledges comes first."""
+    """Kafka's ShareFetch, 1 to 2. Its acknowledgements are handled first."""
     fields = request.fields
     taken = _taken(node, request, opens=True)
     if taken is None:
         return
     group, member, asked, session = taken
     errors = _acknowledge(node, group, member, asked)
-    node.manager.run_actions()  # others who wait come first
+    node.manager.run_actions()  # other waiting requests come first
     if session is None:
         node.shares.close(group, member)
         request.answer(error_code=0, responses=_responses(node, asked, {}, errors))
@@ -131,7 +131,7 @@ def _taken(
 
 
 def _of_session(node: Node, session: Session, asked: Iterable[Asked], fields: Fields) -> list[TopicPartition]:
-    """All that the session has, with what is new in it and without what it forgets."""
+    """The partitions of the session, after the additions and removals of the request."""
     session.partitions |= {one.place: None for one in asked if one.topic is not None}
     for one in fields.asked("forgotten_topics_data", node.cluster.named):
         session.partitions.pop(one.place, None)
@@ -168,7 +168,7 @@ def _responses(
     node: Node, asked: Iterable[Asked], results: Mapping[TopicPartition, ShareResult],
     errors: Mapping[TopicPartition, int],
 ) -> list[Values]:  # fmt: skip
-    """Of what was acquired, what went wrong, and what was acknowledged."""
+    """The responses of partitions: acquired records, errors, and results of acknowledgements."""
     unknown: Values = {
         "error_code": ErrorCode.unknown_topic_id.value, "records": b"", "current_leader": {},
     }  # fmt: skip

@@ -46,7 +46,7 @@ Acknowledged = Mapping[int, int]
 
 
 class _WholeBatches(ShareLog):
-    """Of a batch the last record has the bytes: what is read ends with one."""
+    """A log in which the last record of a batch has all its bytes, so a read ends with a whole batch."""
 
     def read_now(
         self, partition: TopicPartition, offset: int, max_bytes: int, isolation: Isolation
@@ -91,7 +91,8 @@ class Shares:
     def session(
         self, name: str, member_id: str, epoch: int, connection: int, *, opens: bool
     ) -> Session | ErrorCode | None:
-        """That of a request, which is its next one; None of the last. `opens`: whether the request may begin one."""
+        """The session of a request with the next epoch; None for the last request of the session. `opens`: whether the
+        request may begin a session."""
         with self._lock:
             group = self._groups.setdefault(name, _Group())
             if epoch == OPENS:
@@ -110,7 +111,7 @@ class Shares:
             return session
 
     def close(self, name: str, member_id: str) -> None:
-        """Its session has ended: what it has acquired is free. Run the manager's actions."""
+        """Releases the acquired records of a session that has ended. The caller must run the manager's actions."""
         with self._lock:
             group = self._groups.get(name)
             ended = group is not None and group.sessions.pop(member_id, None) is not None
@@ -133,7 +134,7 @@ class Shares:
             self._manager.run_actions()
 
     def fetches(self, name: str) -> ShareFetches:
-        """What waits in a group and what it has acquired."""
+        """The waiting fetches and the acquired records of a group."""
         with self._lock:
             group = self._groups.setdefault(name, _Group())
             if group.fetches is None:
@@ -164,7 +165,7 @@ class Shares:
         return next((error for error in errors if error is not Error.NONE), Error.NONE)
 
     def delete(self, name: str) -> Error | None:
-        """Forget a group; NON_EMPTY_GROUP where it has members, None where there is none of the name."""
+        """Deletes a group. Returns NON_EMPTY_GROUP if it has members, and None if there is no such group."""
         with self._lock:
             if self.members.subscribed(name):
                 return Error.NON_EMPTY_GROUP

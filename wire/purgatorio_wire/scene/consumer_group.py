@@ -43,8 +43,8 @@ MOST_SESSION_MS: Final = 50_000
 
 @dataclass(slots=True)
 class Consumer:
-    """A member. `api`: that of its heartbeats. `said`: what it last reported to own. `revokes`: whether it gives up
-    what is taken from it."""
+    """A member. `api`: the API of its heartbeats. `said`: the partitions that it last reported to own. `revokes`:
+    whether it revokes partitions on request."""
 
     play: Play
     conn: Connection
@@ -300,7 +300,7 @@ async def share_members(play: Play) -> None:
 
 def _judged_session(session_ms: int | None) -> int:
     if session_ms is None or session_ms > MOST_SESSION_MS:
-        raise SceneSkipped(f"the session time-out is {session_ms}: longer than a scene")
+        raise SceneSkipped(f"the session timeout is {session_ms} ms: longer than this scene waits")
     return session_ms
 
 

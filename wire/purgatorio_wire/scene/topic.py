@@ -38,7 +38,7 @@ QUOTA_ROUNDS: Final = 4
 QUOTA_SECONDS: Final = 15
 CUTS: Final = 100
 HALF_OF: Final = 10
-"""Of this number of connections, one is closed in the middle of a request."""
+"""One in this number of connections is closed in the middle of a request."""
 COUNTS: Final = 12
 UNREAD: Final = 24
 """More than the socket buffers of two machines hold."""
@@ -55,7 +55,7 @@ fetch that waits at a follower."""
 FOLLOWED_MS: Final = 10_000
 FOLLOWS_TRIES: Final = 20
 GROWN_MS: Final = 10_000
-"""By this time the new partitions exist."""
+"""The time after which the new partitions exist."""
 _SHARER: Final = {"group_id": "purgatorio-nobody", "member_id": "EAAAAAAAAAAAAAAAAAAAAA"}
 HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
     "produce": {"acks": 1, "timeout_ms": 1000},
@@ -275,7 +275,7 @@ async def delete_records(play: Play) -> None:
 async def _delete_at(
     play: Play, topic: str, offset: int, timeout_ms: int, *beside: tuple[str, int, int]
 ) -> Sent:
-    """A deletion of partition 0's records below this offset, on a connection of its own, and those of `beside`."""
+    """Deletes the records of partition 0 below this offset, and those of `beside`, on a connection of its own."""
     return play.delete_records(await play.open("deleter"), [*beside, (topic, 0, offset)], timeout_ms)
 
 
@@ -561,7 +561,7 @@ async def min_insync(play: Play) -> None:
             for each in (topic, one_is_enough):
                 await _until_in_sync(play, each, 1)
         except SceneLost as why:
-            raise SceneSkipped(f"the cluster does not notice: {why}") from None
+            raise SceneSkipped(f"the in-sync set did not shrink: {why}") from None
         await settle(*done, seconds=play.broker.declared.late_topics_ms * TOPIC_TIMES / 1000)
         # In Kafka 4 (KIP-966), the high watermark stays below the record, and the Produce continues to wait.
         await settle(waits, seconds=2)
@@ -584,12 +584,12 @@ async def elected(play: Play) -> None:
     await play.until_told(topic, 0)
     await _until_in_sync(play, topic, 2)
     if not await _until_led(play, topic, other, LEADS_MS):
-        play.cannot("the second broker does not lead what it is asked to", "E1")
+        play.cannot("the second broker did not become the leader", "E1")
         return
     async with _stopped(play, second):
         moved = await _until_led(play, topic, node, MOVES_MS)
     if not moved:
-        play.cannot("no other broker leads while the second one is stopped", "E1")
+        play.cannot("no other broker became the leader while the second broker was stopped", "E1")
         return
     await _until_in_sync(play, topic, 2)
     asked = {
@@ -628,7 +628,7 @@ async def _until_in_sync(play: Play, topic: str, wanted: int) -> None:
     if not await _until_part(
         play, topic, SHRINKS_SECONDS, lambda part: len([*integers(part, "isr_nodes")]) == wanted
     ):
-        raise SceneLost(f"{wanted} replica(s) in sync were not seen within {SHRINKS_SECONDS:g} s")
+        raise SceneLost(f"Metadata did not list {wanted} replica(s) in sync within {SHRINKS_SECONDS:g} s")
 
 
 @contextlib.asynccontextmanager

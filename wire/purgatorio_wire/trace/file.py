@@ -50,7 +50,7 @@ WIRE_SCHEMA: Final = pa.schema(_COLUMNS)
 
 @dataclass(slots=True)
 class WireTrace:
-    """One file, read. `cut`: why it has no end, where it ends before its end record."""
+    """The contents of one file. `cut`: the reason, if the file ends before its end record."""
 
     name: str
     header: WireHeader | None = None
@@ -144,7 +144,7 @@ def is_wire_trace(path: Path) -> bool:
 
 
 def read_trace(path: Path) -> WireTrace:
-    """A whole file. OSError where it cannot be opened; all else that is wrong with it is data."""
+    """A whole file. Raises OSError if it cannot be opened; all else that is wrong with it is data."""
     trace = WireTrace(str(path))
     with path.open("rb") as file:
         parquet = file.read(4) == b"PAR1"
@@ -337,7 +337,7 @@ def _header(given: Mapping[str, object]) -> WireHeader:
             case [int(first), int(last)]:
                 versions[name] = (first, last)
             case _:
-                raise Refusal("versions", f"{shown(pair)} is no pair", "write [first, last] for each API")
+                raise Refusal("versions", f"{shown(pair)} is not a pair", "write [first, last] for each API")
     declared = object_field(given, "declared") or {}
     known = {one.name for one in fields(Declared)}
     constants = {name: value for name in known if (value := integer_field(declared, name, 0)) is not None}

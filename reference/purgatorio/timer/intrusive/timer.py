@@ -59,7 +59,7 @@ class TaskNode(Node):
         self._timer = timer
 
     def remove(self) -> None:
-        """Leave the timer; nothing where a drain was here first."""
+        """Leave the timer; nothing if a drain was here first."""
         timer = self._timer
         lock = timer._lock
         lock.acquire()
@@ -103,7 +103,7 @@ class CallNode(Node):
         self._timer = timer
 
     def cancel(self) -> None:
-        """The function does not run; nothing where a drain was here first."""
+        """The function does not run; nothing if a drain was here first."""
         timer = self._timer
         lock = timer._lock
         lock.acquire()
@@ -111,7 +111,7 @@ class CallNode(Node):
             was_linked = timer._wheel.unlink(self)
         finally:
             lock.release()
-        # What was handed over runs: its function is the drain's by now. And not under the lock: a finalizer may run.
+        # A task that was handed over runs, because the drain has its function. Not under the lock: a finalizer may run.
         if was_linked:
             self._callback = None
 
@@ -132,8 +132,8 @@ class CallNode(Node):
 
 
 Handle = NewType("Handle", object)
-"""What `call_at` and `call_later` return, for `IntrusiveTimer.cancel` and nothing else: one type in both builds,
-whatever it is inside."""
+"""The result of `call_at` and `call_later`. Pass it only to `IntrusiveTimer.cancel`. The type is the same in both
+builds."""
 
 
 class IntrusiveTimer(Owned):
@@ -292,10 +292,10 @@ class IntrusiveTimer(Owned):
         return task
 
     def cancel(self, waiting: Handle | TimerTask) -> None:
-        """Of a task the same as `task.cancel()`. Of a handle: the function does not run, unless a drain has taken it
-        out; nothing happens where one has, or where it was cancelled before.
+        """For a task, the same as `task.cancel()`. For a handle: the function does not run, unless a drain has taken it
+        out before. A second cancel does nothing.
 
-        A handle means something to its own timer only: to another it may stand for one of that one's functions."""
+        Use a handle only with its own timer. In another timer, the number may be the handle of another function."""
         if not isinstance(waiting, int):
             node: object = waiting
             if isinstance(node, CallNode):
@@ -324,8 +324,8 @@ class IntrusiveTimer(Owned):
             return
 
     def advance_clock(self, timeout_ms: int) -> bool:
-        """See `Timer.advance_clock`; a bucket in which all was cancelled counts as something due. What the executor
-        raises instead of taking the tasks goes to the caller, and they wait again."""
+        """See `Timer.advance_clock`; a bucket in which all tasks are cancelled counts as due. If the executor raises an
+        exception, the caller gets it, and the tasks wait again."""
         self._require_made_here()
         if self._drain():
             return True
@@ -334,16 +334,14 @@ class IntrusiveTimer(Owned):
         return self._wait_and_drain(self._now_ms() + timeout_ms)
 
     def size(self) -> int:
-        """How many tasks and functions wait; checks each bucket where functions do."""
+        """The number of waiting tasks and functions. Checks each bucket with functions."""
         self._require_made_here()
         with self._lock:
             return self._wheel.size()
 
     def next_due_ms(self) -> int | None:
-        """When the next drain can find something, in ms of the timer's clock; None where nothing waits.
-
-        It may find only tasks to move nearer, or, where all of a bucket's tasks were cancelled, nothing.
-        """
+        """The next time at which a drain can find something, in ms of the timer's clock. None if nothing waits. The
+        drain may only move tasks to a lower level, or find a bucket whose tasks were all cancelled."""
         self._require_made_here()
         with self._lock:
             tick = self._wheel.next_due_tick()
@@ -371,7 +369,7 @@ class IntrusiveTimer(Owned):
         self._wheel.check()
 
     def _drain(self) -> bool:
-        """Take out and hand over what is due; False where no bucket was."""
+        """Removes the due tasks and passes them to the executor. Returns False if no bucket was due."""
         if self.undriven is not None:
             self.undriven.driven.set(True)
         now_tick = self._now_ms() // self.tick_ms
@@ -417,7 +415,8 @@ class IntrusiveTimer(Owned):
                 wake_ms = end_ms if due_tick is None else min(due_tick * self.tick_ms, end_ms)
                 if self._closed:
                     return False
-                # Who adds what is due before this tick rings. Of several sleepers the last to wake up counts.
+                # An add of a task that is due before this tick rings. With several sleepers, the last wake-up time
+                # counts.
                 wake_tick = -(-wake_ms // self.tick_ms)
                 if self._wake_tick is None or self._wake_tick < wake_tick:
                     self._wake_tick = wake_tick
@@ -437,12 +436,11 @@ class IntrusiveTimer(Owned):
 
 
 class Batch:
-    """What one drain hands over, in the order of its ticks: one action for the executor, whatever the number of tasks.
+    """The due tasks of one drain, in the order of their ticks: one action for the executor, with any number of tasks.
 
-    [T3] Each runs once, and what one raises loses none after it: an exception goes to the timer's fault policy. What
-    the policy raises, and an exit (see `purgatorio.faults`), is raised at the end; of several the first. Not promised:
-    that `Executor.shutdown_now` counts tasks; a batch that has not started counts as one.
-    """
+    [T3] Each task runs once. An exception of a task goes to the timer's fault policy, and the next tasks run. An
+    exception of the policy, and an exit (see `purgatorio.faults`), is raised at the end (the first of several). Not
+    promised: that `Executor.shutdown_now` counts tasks; a batch that has not started counts as one."""
 
     __slots__ = ("_dues", "_timer", "started")
 
@@ -479,9 +477,9 @@ class Alarm:
     """A sleep that another thread may end, for a timer whose own lock has no condition to wait on.
 
     [T2] A `ring` that comes after `ticket()` ends the sleep that is given this ticket, however the two threads
-    meet. Its story: (1) A, under the timer's lock, sees that nothing is due, and takes a ticket; (2) B adds what is due
-    earlier, and rings, while A is not asleep yet; (3) A checks the number of rings under the alarm's lock: it is not
-    its ticket, and it does not sleep. (Without the ticket A sleeps through: Go timingwheel #5, tokio #6682.)
+    meet. Its story: (1) A, under the timer's lock, sees that nothing is due, and takes a ticket; (2) B adds a task
+    that is due earlier, and rings, before A sleeps; (3) A checks the number of rings under the alarm's lock: it differs
+    from the ticket, so A does not sleep. (Without the ticket A sleeps through: Go timingwheel #5, tokio #6682.)
 
     Lock order: the timer's lock may be held when `ticket` is called; the alarm's is taken alone.
     """
@@ -504,6 +502,6 @@ class Alarm:
             self._rung.notify_all()
 
     def sleep(self, wait_ms: int, ticket: int) -> bool:
-        """Sleep until a ring after `ticket`; False where the time ended first. Spurious ends are possible."""
+        """Sleep until a ring after `ticket`; False if the time ended first. Spurious ends are possible."""
         with self._lock:
             return self._rings.get() != ticket or self._rung.wait(wait_ms)
