@@ -49,7 +49,9 @@ class Judged:
     narrowed: Callable[[str], tuple[Judged, tuple[str, ...]]] | None = None
     """For a clause that was violated: a short run that shows it, and its calls; none if it is the whole run."""
     hung: tuple[str, ...] = ()
-    """The calls of the part of the run that is a deadlock."""
+    """The calls of the part of the run that is a deadlock, or that ends with an exception."""
+    stopped: str = ""
+    """Why those calls, or those of this short run, may not be minimal."""
     unfinished: str = ""
     """The part that was left out at the time limit. If there is one, no kept clause is PASS."""
 

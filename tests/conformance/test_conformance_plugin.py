@@ -14,7 +14,7 @@ import pytest
 
 import purgatorio_conformance.suite.items  # noqa: F401 - numpy cannot be loaded twice, as pytester would have it
 from conformance.program_text import program
-from purgatorio_conformance.protocol import gate_play
+from purgatorio_conformance.protocol import gate_play, shortest
 from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.subject.child import ChildLimits, Quiet
 from purgatorio_conformance.suite import gated
@@ -211,13 +211,93 @@ def test_a_timer_that_raises_is_a_failure_that_says_so(toy: pytest.Pytester) -> 
     result = toy.runpytest_inprocess("-q", "-k", "T3 and plan and Mended")
     result.stdout.fnmatch_lines(
         [
-            "T3  cannot be judged: toy-wheel: raises: P3 is broken: *; it raised OSError: no clock at "
-            "*advance (test_toy_wheel.py:*); the same error comes in a new process*",
+            "T3  cannot be judged: toy-wheel: raises: P3 is broken: *your adapter's advance() raised OSError: no "
+            "clock at *advance (test_toy_wheel.py:*); the same error comes in a new process*",
             "program  advance(*",
             "again    pytest *",
         ]
     )
     assert result.parseoutcomes()["failed"] == 1
+
+
+MISCOUNTS = """
+    import pytest
+    from purgatorio_conformance.suite.contract import Promise
+
+    class Adapter:
+        def __init__(self):
+            self.now_ns, self.tasks, self.count = 0, [], 0
+
+        def add(self, delay_ns, task):
+            self.count += 1
+            self.tasks.append([self.now_ns + max(0, delay_ns), len(self.tasks), task])
+            return self.tasks[-1]
+
+        def cancel(self, handle):
+            self.count -= 1
+            found = handle in self.tasks
+            if found:
+                self.tasks.remove(handle)
+            return found
+
+        def size(self):
+            return {size}
+
+        def advance(self, by_ns):
+            self.now_ns += by_ns
+            while self.tasks and min(self.tasks)[0] <= self.now_ns:
+                self.count -= 1
+                due = min(self.tasks)
+                self.tasks.remove(due)
+                due[2]()
+
+    @pytest.fixture
+    def purgatorio_timer():
+        return lambda promise: Adapter()
+
+    PROMISE = Promise(
+        "timer-cancel-barrier", tick_ns=1_000_000, early_ns=0, late_ns=0, lacks={{"raising": "advance lets it through"}}
+    )
+
+    @pytest.mark.purgatorio(promises=[PROMISE])
+    def test_it(purgatorio_case):
+        purgatorio_case.check()
+"""
+
+
+def test_a_size_that_raises_is_told_first_by_its_clause(pytester: pytest.Pytester, short_runs: None) -> None:
+    """With the program in which it raised, and in words of the adapter. The other tests of this run refer to it."""
+    pytester.makepyfile(MISCOUNTS.format(size="len(range(self.count)) if self.count >= 0 else [].pop()"))
+    result = pytester.runpytest_inprocess("-q", "-k", "scope")
+    told = [line for line in result.outlines if "cannot be judged" in line and "FAILED" not in line]
+    assert len(told) == 1
+    result.stdout.fnmatch_lines(
+        [
+            "T5  cannot be judged: your adapter's size() raised IndexError: pop from empty list at Adapter.size (*",
+            "program  add(p*",
+            "again    pytest *T5-scope*",
+            "T1  as test_it*T5-scope* above: add(p*",
+        ]
+    )
+    assert not any(word in line for line in result.outlines for word in ("quiesce", "refused", "whole run"))
+
+
+def test_a_negative_size_breaks_its_clause(pytester: pytest.Pytester, short_runs: None) -> None:
+    """Where the adapter returns it; the other clauses are judged."""
+    pytester.makepyfile(MISCOUNTS.format(size="self.count"))
+    result = pytester.runpytest_inprocess("-q", "-k", "scope and (T3 or T5)")
+    assert outcomes(result) | {"deselected": 0} == {"passed": 1, "failed": 1, "deselected": 0}
+    result.stdout.fnmatch_lines(["T5  *", "seen     size() = -*"])
+
+
+def test_a_program_that_may_not_be_minimal_says_so(
+    toy: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shortest, "MAX_PLAYS", 1)
+    result = toy.runpytest_inprocess("-q", "-k", "T1 and plan and Toy")
+    result.stdout.fnmatch_lines(
+        ["program  *", " *not minimal: the search stopped after 1 program", "again  *"]
+    )
 
 
 def test_junit_knows_clause_and_occasions(toy: pytest.Pytester) -> None:
@@ -389,7 +469,7 @@ def test_threads_that_wait_for_each_other_break_p3(
             "*cannot be judged: subject: deadlock: P3 is broken: silent for 0.3 s*; "
             "lane-0 is at Stuck.register (test_crossed.py:*); lane-1 is at Stuck.check (test_crossed.py:*); *",
             "program  lane 0: register(p*-op, *",
-            "*lane 0 stands in try_complete of p*-op*",
+            "*lane 0 is paused in try_complete of p*-op*",
             "*lane 1: check(p*); lane 0 continues",
             "FAILED *O1 cannot be judged: subject: deadlock*",
         ]
@@ -441,7 +521,7 @@ def test_a_thread_that_turns_for_ever_is_ended_with_its_race(
     before = set(threading.enumerate())
     result = pytester.runpytest_inprocess("-q", "-k", "O4 and gates")
     assert result.parseoutcomes()["failed"] == 1
-    result.stdout.fnmatch_lines(["*hang: said 300 lines in one execution: it loops*"])
+    result.stdout.fnmatch_lines(["*hang: sent 300 lines in one execution: it loops*"])
     for thread in set(threading.enumerate()) - before:
         thread.join(timeout=10.0)
         assert not thread.is_alive()

@@ -5,8 +5,11 @@ All in virtual time, so nothing here waits; real time is shown on one small run.
 
 from __future__ import annotations
 
+import heapq
+import random
 import shutil
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -17,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from conformance.program_text import program
+from purgatorio_conformance.protocol import shortest as shortest_module
 from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects, describe_command
 from purgatorio_conformance.protocol.message import (
     MAX_TIME_NS,
@@ -32,9 +36,9 @@ from purgatorio_conformance.protocol.message import (
 )
 from purgatorio_conformance.protocol.recorded_calls import script_of
 from purgatorio_conformance.protocol.script import Script, ScriptPlayer, late_bound_ns
-from purgatorio_conformance.protocol.shortest import shortest, shortest_of_run
+from purgatorio_conformance.protocol.shortest import Budget, ScriptSearch, shortest, shortest_of_run
 from purgatorio_conformance.protocol.timeline import fitted, shape_of, timeline
-from purgatorio_conformance.subject.child import ChildLimits
+from purgatorio_conformance.subject.child import ChildLimits, LineChild
 from purgatorio_conformance.subject.contract import SubjectFailed
 from purgatorio_conformance.subject.plan import HUGE_NS, MS, make_plan
 from purgatorio_conformance.subjects import record_runs
@@ -154,6 +158,84 @@ def test_a_script_is_read_back_from_its_trace(tmp_path: Path) -> None:
     assert script_of(path, "purgatory") == Script("purgatory", 3, calls)
     checked = next(event.i for event in played.events if event.f == "check_and_complete")
     assert script_of(path, "purgatory", checked) == Script("purgatory", 3, calls[:3])
+
+
+def _stays_below(script: Script) -> bool:
+    """Whether a heap keeps a due task below one that is not due, because a cancel moves the last entry to the hole, and
+    to no other place."""
+    heap: list[tuple[int, str]] = []
+    now_ns = script.start_ns
+    for call in script.calls:
+        if isinstance(call, Add):
+            heapq.heappush(heap, (now_ns + call.delay_ns, call.id))
+        elif isinstance(call, Cancel):
+            hole = next((at for at, (_, name) in enumerate(heap) if name == call.id), None)
+            last = heap.pop() if hole is not None else None
+            if last is not None and hole is not None and hole < len(heap):
+                heap[hole] = last
+        elif isinstance(call, Advance):
+            now_ns = call.now_ns
+            while heap and heap[0][0] <= now_ns:
+                heapq.heappop(heap)
+            if any(due_ns <= now_ns for due_ns, _ in heap):
+                return True
+    return False
+
+
+def _long_script() -> Script:
+    rng = random.Random(4)
+    delays_ms = [rng.choice((1, 2, 3, 5, 8, 20, 50, 100, 150)) for _ in range(60)]
+    adds = (Add(f"t{number}", delay_ms * MS) for number, delay_ms in enumerate(delays_ms))
+    cancels = (Cancel(f"t{number}") for number in rng.sample(range(60), 3))
+    advances = (Advance(at_ms * MS) for at_ms in range(1, 200))
+    return Script("timer", 0, (*adds, *cancels, *advances))
+
+
+def test_a_long_script_becomes_small_although_every_call_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The arrangement of a heap needs all its tasks, and still a few tasks show the violation in another way. Without
+    the random parts, the search ends with more calls. If a limit ends the search, this is told."""
+    description = describe_command(WHEEL)
+
+    def found() -> tuple[int, str]:
+        search = ScriptSearch(_stays_below, description, Budget())
+        script = search.reduced(_long_script(), "t0")
+        assert script is not None
+        assert _stays_below(script)
+        return len(script.calls), search.stopped
+
+    whole, stopped = found()
+    monkeypatch.setattr(shortest_module, "_SHARES", ())
+    greedy, _ = found()
+    assert whole < 10 < 20 < greedy
+    assert not stopped
+    monkeypatch.setattr(shortest_module, "MAX_PLAYS", 20)
+    cut, stopped = found()
+    assert cut > greedy
+    assert stopped == "not minimal: the search stopped after 20 programs"
+
+
+def test_the_budget_counts_work_and_not_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine takes nothing from it. The work and the silence of driven programs count."""
+    budget = Budget(5.0)
+    monkeypatch.setattr(time, "process_time", lambda: budget.began_s + 3.0)
+    monkeypatch.setattr(time, "monotonic", lambda: 1e9)
+    assert not budget.over()
+    budget.driven_s = 3.0
+    assert budget.over()
+    search = ScriptSearch(lambda script: True, describe_command(WHEEL), budget)
+    assert search.reduced(Script("timer", 0, (Add("t", 5),)), "t") is None
+    assert search.stopped == "not minimal: the search stopped after 5 s of CPU time"
+
+
+def test_what_programs_work_is_counted_after_their_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every program of the player counts once: here each works 2 s."""
+    monkeypatch.setattr(LineChild, "driven_s", lambda child: 2.0)
+    player = ScriptPlayer(WHEEL)
+    for so_far_s in (2.0, 4.0):
+        player.play(Script("timer", 0, (Add("t", 5),)))
+        assert player.driven_s() == so_far_s
+        player.close()
+        assert player.driven_s() == so_far_s
 
 
 def test_a_violation_that_is_not_there_is_not_made_short() -> None:

@@ -47,8 +47,10 @@ def test_a_planted_fault_is_found_and_repeats(name: str, seen: str, strategy: st
     assert explored.counterexample is not None
     assert any(seen in one.seen for one in explored.counterexample.broken)
     assert explored.token is not None
-    _, broken = replay_foreign(explored.token, [str(HERE)])
+    again, broken = replay_foreign(explored.token, [str(HERE)])
     assert broken == explored.counterexample.broken
+    assert again.counterexample is not None
+    assert again.counterexample.preemptions == explored.counterexample.preemptions
 
 
 @pytest.mark.parametrize("name", ["KeptUpdate", "GivesUpInTime", "SleepsLong", "AsksAsyncio"])
@@ -83,7 +85,7 @@ def test_a_loop_beyond_its_bound_is_no_pass_and_says_why(name: str) -> None:
     assert explored.exploration.beyond
     assert explored.verdict is Verdict.UNKNOWN
     assert any(line.startswith("only a part of all classes of") for line in lines_of(explored))
-    assert "went round 200 times" in explored.exploration.limit
+    assert "ran 200 times" in explored.exploration.limit
     assert "sleep longer than 0" in explored.exploration.limit
 
 
@@ -284,6 +286,25 @@ def test_no_line_of_a_table_is_wider_than_80_columns() -> None:
     text = table(_explored("planted:ManyLose"))
     assert max(len(line) for line in text.splitlines() if "--replay" not in line) <= 80
     assert "    thread" in text.splitlines()
+
+
+def test_a_wide_terminal_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Up to the width that the columns need."""
+    monkeypatch.setenv("COLUMNS", "170")
+    text = table(_explored("planted:ManyLose"))
+    assert 80 < max(len(line) for line in text.splitlines() if "--replay" not in line) <= 170
+    assert "    thread" not in text.splitlines()
+
+
+def test_first_steps_that_only_prepare_are_one_line() -> None:
+    """Only `--verbose` shows them. Never folded: a value that is read, and then changed by the other thread."""
+    explored = _explored("planted:PreparesAlone")
+    text, whole = (table(explored, verbose=verbose) for verbose in (False, True))
+    assert "-- steps 1 to 5: first alone; --verbose shows them --" in text
+    assert "alone" not in whole
+    assert text.splitlines()[-16:] == whole.splitlines()[-16:]
+    assert [one.count("write PreparesAlone.fields") for one in (text, whole)] == [3, 8]
+    assert "alone" not in table(_explored("planted:LostUpdate"))
 
 
 def test_the_command(monkeypatch: pytest.MonkeyPatch) -> None:

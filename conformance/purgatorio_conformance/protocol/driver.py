@@ -465,6 +465,7 @@ class CommandSubject:
             run.drive(self._ways(), self.account.only, self.leaves_out)
         except SubjectFailed:
             self.account.under_way, self.account.broke_off = plays.under_way, True
+            self.account.in_turn = plays.in_turn_now
             since_rest = [*plays.played[plays.rested :], *filter(None, [plays.under_way])]
             self.account.suspects = tuple(dict.fromkeys(reversed(since_rest)))
             raise

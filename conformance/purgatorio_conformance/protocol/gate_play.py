@@ -118,6 +118,8 @@ class Plays:
         """The number of executions when everything was last at rest."""
         self.under_way: PlayedOrder | None = None
         """The execution that has not ended. None for a barrier release, which no second run repeats."""
+        self.in_turn_now: PlayedOrder | None = None
+        """The execution of `in_turn` that has not ended."""
         self.erred: PlayedOrder | None = None
         """The first execution in which a call ended with an unrequested error."""
         self.broken = False
@@ -186,7 +188,7 @@ class Plays:
         assert self.clock is not None, "it is for virtual time"
         self.start(program.places)
         play = self.begun(program)
-        order = PlayedOrder(program.name, ())
+        order = self.in_turn_now = PlayedOrder(program.name, ())
         self.play_to_the_end(play.before, play)
         before_ns = self.clock.now_ns
         # After a loss, the execution makes no more calls: a late event would hide the loss.
@@ -205,6 +207,7 @@ class Plays:
         self.leap(self.delays.far_ns + self.late_ns)
         self._past_overdue(leap_ns)
         self.play_to_the_end([Quiesce()])
+        self.in_turn_now = None
         self.played.append(order)
         if self.session.conversation.erred:
             self.erred = self.erred or order

@@ -106,13 +106,14 @@ def concerned(script: Script, call: ScriptStep) -> list[str]:
 
 def about(script: Script, *operations: str) -> Script:
     """The script with only the advances and the calls about these operations."""
-    registered = [call for call in script.calls if isinstance(call, Register) and call.id in operations]
+    wanted = frozenset(operations)
+    registered = [call for call in script.calls if isinstance(call, Register) and call.id in wanted]
     keys = {key for call in registered for key in call.keys}
     kept = (
         call
         for call in script.calls
         if isinstance(call, Advance)
-        or (isinstance(call, _OF_ONE) and call.id in operations)
+        or (isinstance(call, _OF_ONE) and call.id in wanted)
         or (isinstance(call, Check | CancelKey) and call.key in keys)
     )
     return replace(script, calls=tuple(kept))

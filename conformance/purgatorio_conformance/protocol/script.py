@@ -216,6 +216,7 @@ class ScriptPlayer:
         self._made = made
         self._limits = limits or _LIMITS
         self._child: OwnPeer | None = None
+        self._driven_s = 0.0
         self._begin()
 
     def _begin(self) -> OwnPeer:
@@ -250,8 +251,13 @@ class ScriptPlayer:
             child, script, self.description, self._limits, first=self._conversation.calls
         )
         if played.failure is not None:
+            self._driven_s += self._limits.silence_s * (played.failure.kind == "hang")
             self.close()
         return played
+
+    def driven_s(self) -> float:
+        """The CPU time of all programs so far, and the seconds of silence of those that hung."""
+        return self._driven_s + (0.0 if self._child is None else self._child.driven_s())
 
     def finish(self) -> tuple[str, ...]:
         """Stop the subject and wait for its end. Returns the lines of this exchange."""
@@ -264,4 +270,5 @@ class ScriptPlayer:
         """End the subject."""
         child, self._child = self._child, None
         if child is not None:
+            self._driven_s += child.driven_s()
             child.close()

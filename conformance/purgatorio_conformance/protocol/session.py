@@ -60,6 +60,9 @@ class OwnPeer(Peer, Protocol):
     def asleep(self) -> Callable[[], bool]:
         """Returns a function that tests whether all its threads wait."""
 
+    def driven_s(self) -> float:
+        """Its CPU time so far, in seconds, beyond that of this process."""
+
     def close(self) -> None:
         """End the peer."""
 

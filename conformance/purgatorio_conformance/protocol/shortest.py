@@ -7,10 +7,11 @@ is a trace, and a list of messages that a person can type into the program.
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise, product
 from pathlib import Path
@@ -26,7 +27,7 @@ from purgatorio_conformance.protocol.message import (
     Register,
 )
 from purgatorio_conformance.protocol.played_order import from_its_start, to_play_again
-from purgatorio_conformance.protocol.recorded_calls import about, leaping, script_of
+from purgatorio_conformance.protocol.recorded_calls import about, concerned, leaping, script_of
 from purgatorio_conformance.protocol.run_record import Account
 from purgatorio_conformance.protocol.script import Played, Script, ScriptPlayer, ScriptStep
 from purgatorio_conformance.protocol.session import noted
@@ -35,6 +36,7 @@ from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed, 
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.recording import Recording, judge
+from purgatorio_spec.show.visible import counted
 
 _FEWER: Final = (20, 100)
 
@@ -42,23 +44,41 @@ _HASTY_S: Final = 1.0
 _PATIENT_S: Final = 5.0
 """How long, in seconds, a script must be silent to count as the same hang: during the search, and at the end."""
 
+_SAMPLED_FROM: Final = 6
+_SHARES: Final = (0.25,) * 40 + (0.5,) * 40 + (0.75,) * 20
+"""From so many calls on, random parts of a script are tried: the share of the calls of each part."""
+
 _ROUND_NS: Final = tuple(10**digits for digits in range(12, -1, -1))
 
-MAX_PLAYS: Final = 400
+MAX_PLAYS: Final = 1_000
 MAX_SECONDS: Final = 30.0
-"""The limits for the scripts of all causes in a trace: their number, and the time in seconds. A script that is found by
-then is short, but perhaps not the shortest."""
+"""The limits for the scripts of all causes in a trace: their number, and the seconds, see `Budget`. A script that is
+found by then is short, but perhaps not the shortest."""
+
+
+@dataclass
+class Budget:
+    """Seconds of CPU time, of this process and of the programs that it drives: a busy machine must not make a program
+    longer. Silence of a program that hangs counts, too."""
+
+    seconds: float = MAX_SECONDS
+    driven_s: float = 0.0
+    began_s: float = field(default_factory=time.process_time)
+
+    def over(self) -> bool:
+        return time.process_time() - self.began_s + self.driven_s > self.seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Shortest:
-    """A script that breaks `clause`: its recorded run and its session, from `start` on. `plays`: the scripts tried."""
+    """A script that breaks `clause`: its recorded run and its session, from `start` on. `stopped`: why it may not be
+    minimal; empty if the search came to its end."""
 
     clause: str
     script: Script
     recording: Recording
     session: tuple[str, ...]
-    plays: int
+    stopped: str
 
 
 def shortest(
@@ -67,17 +87,16 @@ def shortest(
     clause: str,
     operation: str,
     *,
-    until_s: float | None = None,
+    budget: Budget | None = None,
 ) -> Shortest | None:
     """The shortest script found, from a script that broke `clause` for `operation` (or for a call or reading).
-    `player`: starts the program. No execution begins after `until_s` (as `time.monotonic` counts), by default
-    MAX_SECONDS from now.
+    `player`: starts the program. No execution begins after the `budget`.
 
     None if the violation does not repeat, as with a program that behaves differently each time, or if the program
     misbehaves during the search.
     """
     return _shortest(
-        player, player, script, clause, operation, lambda played: breaks(played, clause), until_s
+        player, player, script, clause, operation, lambda played: breaks(played, clause), budget or Budget()
     )
 
 
@@ -88,19 +107,26 @@ def _shortest(
     clause: str,
     operation: str,
     shows: Callable[[Played], bool],
-    until_s: float | None,
+    budget: Budget,
 ) -> Shortest | None:
     """A script that `shows` the failure, also with a program that `last` starts."""
     with suppress(SubjectFailed):
         with closing(player()) as tries:
-            search = ScriptSearch(lambda tried: shows(tries.tried(tried)), tries.description, until_s)
+            before_s = budget.driven_s
+
+            def is_shown(tried: Script) -> bool:
+                played = tries.tried(tried)
+                budget.driven_s = before_s + tries.driven_s()
+                return shows(played)
+
+            search = ScriptSearch(is_shown, tries.description, budget)
             found = search.reduced(script, operation)
         if found is not None:
             with closing(last()) as fresh:
                 played = fresh.tried(found)
             if shows(played):
                 recording = Recording(played.header, played.events)
-                return Shortest(clause, found, recording, played.session, search.plays)
+                return Shortest(clause, found, recording, played.session, search.stopped)
     return None
 
 
@@ -121,13 +147,13 @@ def shortest_of_trace(
     subject: CommandSubject, trace: Path, clause: str, seconds: float = MAX_SECONDS
 ) -> Shortest | None:
     """As `shortest_of_run`, from this trace alone."""
-    until_s = time.monotonic() + seconds
+    budget = Budget(seconds)
     run = check_files([trace]).runs[0]
     causes = run.clauses[clause].causes.values() if clause in run.clauses else ()
     # Calls after the violation are not needed, unless the violation is a missing event.
     for until, first in product((True, False), [cause.examples[0] for cause in causes]):
         script = script_of(trace, subject.part, max(first.events) if until else None)
-        found = shortest(subject.player, script, clause, first.subject, until_s=until_s)
+        found = shortest(subject.player, script, clause, first.subject, budget=budget)
         if found is not None:
             return found
     return None
@@ -159,7 +185,7 @@ def shortest_failure(
     )
     script = script_of(trace, subject.part, last=last)
     whose = last.id if isinstance(last, Add | Register) else ""
-    return _shortest(hasty, patient, script, kind, whose, shows, time.monotonic() + seconds)
+    return _shortest(hasty, patient, script, kind, whose, shows, Budget(seconds))
 
 
 def _shorter(
@@ -199,15 +225,14 @@ def breaks(played: Played, clause: str) -> bool:
 
 
 class ScriptSearch:
-    """Searches for a shorter script that `shows` the same. `until_s`: as `time.monotonic` counts."""
+    """Searches for a shorter script that `shows` the same. `stopped`: the limit that ended the search, if any."""
 
-    def __init__(
-        self, shows: Callable[[Script], bool], description: Description, until_s: float | None = None
-    ) -> None:
-        self.plays = 0
+    def __init__(self, shows: Callable[[Script], bool], description: Description, budget: Budget) -> None:
+        self.stopped = ""
+        self._plays = 0
         self._shows = shows
         self._description = description
-        self._until_s = time.monotonic() + MAX_SECONDS if until_s is None else until_s
+        self._budget = budget
 
     def reduced(self, script: Script, operation: str) -> Script | None:
         """The script without unneeded calls; None if the script does not break the clause (any more)."""
@@ -217,30 +242,54 @@ class ScriptSearch:
         broken = next((one for one in tried if self._broken(one)), None)
         if broken is None:
             return None
-        script = replace(
-            broken,
-            calls=fewest(
-                broken.calls,
-                lambda fewer: self._broken(replace(broken, calls=fewer)),
-                lambda kept: self._over(),
-            ),
-        )
+        # Large parts first: whole tasks, then all moments of the clock between calls, then single calls.
+        asked = tuple(dict.fromkeys(one for call in broken.calls for one in concerned(broken, call)))
+        few = fewest(asked, lambda some: self._broken(about(broken, *some)), lambda kept: self._over())
+        script = broken if few == asked else about(broken, *few)
+        script = self._first_broken((leaping(script), script))
+        script = self._fewer(script)
+        while (part := self._sampled(script)) != script:
+            script = self._fewer(part)
         ticks_earlier = _earlier(script, self._description.grain_ns)
         script = self._first_broken((_started_later(script), ticks_earlier, _from_zero(script), script))
         script = self._rounded(script)
         return self._first_broken((_started_later(script), script))
+
+    def _fewer(self, script: Script) -> Script:
+        """The script without the calls that it does not need, if the others stay."""
+
+        def shows(fewer: tuple[ScriptStep, ...]) -> bool:
+            return self._broken(replace(script, calls=fewer))
+
+        return replace(script, calls=fewest(script.calls, shows, lambda kept: self._over()))
+
+    def _sampled(self, script: Script) -> Script:
+        """A random part of the script; or the script, if no part shows the violation. Of some scripts every single call
+        is needed, as in the arrangement of a heap, and still a few of the calls show the violation in another way."""
+        rng = random.Random(len(script.calls))
+        others = [at for at, call in enumerate(script.calls) if not isinstance(call, Advance)]
+        for share in _SHARES if len(others) > _SAMPLED_FROM else ():
+            left_out = {*rng.sample(others, int(len(others) * (1 - share)))}
+            kept = tuple(call for at, call in enumerate(script.calls) if at not in left_out)
+            if self._broken(part := replace(script, calls=kept)):
+                return part
+        return script
 
     def _first_broken(self, scripts: Sequence[Script]) -> Script:
         """The first script that breaks the clause; the last script is known to break it."""
         return next((script for script in scripts[:-1] if self._broken(script)), scripts[-1])
 
     def _over(self) -> bool:
-        return self.plays >= MAX_PLAYS or time.monotonic() > self._until_s
+        if self._plays >= MAX_PLAYS:
+            self.stopped = f"not minimal: the search stopped after {counted(MAX_PLAYS, 'program')}"
+        elif self._budget.over():
+            self.stopped = f"not minimal: the search stopped after {self._budget.seconds:g} s of CPU time"
+        return bool(self.stopped)
 
     def _broken(self, script: Script) -> bool:
         if self._over():
             return False
-        self.plays += 1
+        self._plays += 1
         return self._shows(script)
 
     def _rounded(self, script: Script) -> Script:

@@ -123,7 +123,7 @@ class LineChild(AbstractContextManager["LineChild"]):
         self._lines_said: deque[bytes] = deque()
         self._rest = b""
         self._errors = b""
-        self._at_work = AtWork(self._processor_s, self._looks)
+        self._at_work = AtWork(self.driven_s, self._looks)
         self._mark = secrets.token_hex(16)
         self._writers: list[threading.Thread] = []
         self.renew()
@@ -386,7 +386,7 @@ class LineChild(AbstractContextManager["LineChild"]):
         family = list(_marked(self._mark))
         return lambda: all_wait(thread for process in family for thread in _threads(process))
 
-    def _processor_s(self) -> float:
+    def driven_s(self) -> float:
         """The CPU time that it and its descendants have used so far; 0 if the system does not report it."""
         return used_s(Path(f"/proc/{process}/stat") for process in _marked(self._mark))
 

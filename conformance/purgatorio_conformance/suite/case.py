@@ -14,6 +14,7 @@ from purgatorio_conformance.subject.contract import Subject as RealSubject
 from purgatorio_conformance.subjects import record_runs
 from purgatorio_conformance.suite.contract import BadPromise, Promise, PurgatoryFactory, TimerFactory
 from purgatorio_conformance.suite.gated import PLAN, Scenario, of_purgatory, of_timer, play, scenarios_of
+from purgatorio_conformance.suite.in_process import raised_by
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.recording import Judged, judge_file
@@ -106,6 +107,10 @@ class CaseResult:
         found = self.judged.result.clauses.items()
         return tuple(clause for clause, one in found if one.verdict is Verdict.VIOLATED)
 
+    def leads(self, case: Case) -> bool:
+        """Whether its clause is about the method of the adapter that raised, so that it is shown before others."""
+        return raised_by(CLAUSE_NEEDS[case.kind].get(case.clause, "?")) in self.text
+
     @property
     def steps(self) -> tuple[str, ...]:
         """The calls in order, or the run."""
@@ -124,6 +129,7 @@ class CaseResult:
         whole = bool(self.calls)
         lines = [self.text or render(self.judged.example(clause, str(file), whole=whole)).rstrip("\n")]
         lines += _folded("program", self.steps)
+        lines += [" " * 9 + self.judged.stopped] if self.judged.stopped else []
         lines.append(f"again    {again}")
         return "\n".join(lines)
 

@@ -65,7 +65,7 @@ _SCOPE: Final = 800
 """The most programs of the scope that are executed, the smallest first."""
 
 _SHORTENS_S: Final = 20.0
-"""The time limit, in seconds, for minimizing a violation."""
+"""The limit for minimizing a violation, in seconds of CPU time."""
 
 _OPERATIONS: Final = 500
 """The approximate number of tasks or operations of a plan, or of periodic tasks."""
@@ -150,7 +150,7 @@ class AdapterSubject(CommandSubject):
             yield peer, None
 
     def _told(self, child: OwnPeer, errors: str) -> str:
-        return child.failed("refused", errors).why if errors else ""
+        return child.failed("raises", errors).why if errors else ""
 
     def _begins_ns(self, plan: Plan, later: int = 0) -> int:
         return 0
@@ -219,9 +219,10 @@ def play(run: str, under: CommandSubject) -> Judged:
             return judge_file(None, run, str(failure))
         result = check_files([path]).runs[0]
         cut = failure is not None and failure.kind == "unfinished"
-        hung = () if failure is None or cut else _failing(subject, path, failure)
+        hung, stopped = ((), "") if failure is None or cut else _failing(subject, path, failure)
         # The second trace of a deadlock is in a temporary folder, so its name is left out.
-        why = "" if failure is None or cut else re.sub(r"; its trace is [^;]+", "", str(failure))
+        told = "" if failure is None or cut else _told(subject, failure)
+        why = re.sub(r"; its trace is [^;]+", "", told)
         trace = b"" if subject.small else path.read_bytes()
     # Only the verdicts are kept: the rest has megabytes. A violation is shown by an execution of its own.
     whole = Judged(why, _kept_nowhere, result, EVENT_SCHEMA.empty_table())
@@ -229,24 +230,33 @@ def play(run: str, under: CommandSubject) -> Judged:
         whole,
         narrowed=partial(_narrowed, run, subject, whole, trace),
         hung=hung,
+        stopped=stopped,
         unfinished=failure.why if failure is not None and cut else "",
     )
 
 
-def _failing(subject: CommandSubject, path: Path, failure: SubjectFailed) -> tuple[str, ...]:
-    """The calls that make the subject fail in this way: the order of threads, or a shortest script."""
-    order, account = subject.account.under_way, subject.account
+def _failing(subject: CommandSubject, path: Path, failure: SubjectFailed) -> tuple[tuple[str, ...], str]:
+    """The calls that make the subject fail in this way: a small program, with its order of threads, or a shortest
+    script; and why they may not be minimal."""
+    account = subject.account
     if subject.small:
         session: list[str] = []
-        if failure.kind != "deadlock" or order is None:
-            return ()
+        order = account.under_way or account.in_turn
+        if order is None or failure.kind not in ("deadlock", "raises", "raced", "refused"):
+            return (), ""
         subject.play_again(path.with_name("again.jsonl"), order, noted(session))
         operations = _OF_PLAY.findall(" ".join(session)) or [""]
-        return _moves(from_its_start(session, operations[-1]))
+        return _moves(from_its_start(session, operations[-1])), ""
     last = account.refused or (account.oldest or (0, None))[1] or Quiesce()
     kind = _ENDS_AS.get(failure.kind, failure.kind)
     found = shortest_failure(subject, path, last, kind, _SHORTENS_S)
-    return () if found is None else _moves(found.session)
+    return ((), "") if found is None else (_moves(found.session), found.stopped)
+
+
+def _told(subject: CommandSubject, failure: SubjectFailed) -> str:
+    """The failure. An exception of an adapter in this process needs no name of the subject and its kind."""
+    plain = isinstance(subject, AdapterSubject) and failure.kind == "refused"
+    return failure.why if plain else str(failure)
 
 
 _ENDS_AS: Final[Mapping[FailureKind, FailureKind]] = {
@@ -273,7 +283,7 @@ def _narrowed(
             # A shorter script may fail where the whole run continued.
             return replace(judge_file(path, run, whole.broken_off), write=partial(_written, trace)), ()
     recording = replace(found.recording, header=replace(found.recording.header, run=run))
-    return judge(recording), _moves(found.session)
+    return replace(judge(recording), stopped=found.stopped), _moves(found.session)
 
 
 def _moves(session: Sequence[str]) -> tuple[str, ...]:

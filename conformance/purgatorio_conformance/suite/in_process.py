@@ -201,9 +201,17 @@ class InProcess:
             except (
                 BaseException
             ) as error:  # a thread that ended by SystemExit would leave its call unanswered
-                self._error = "".join(traceback.format_exception_only(error)).strip() + _raised_at(error)
+                said = "".join(traceback.format_exception_only(error)).strip() + _raised_at(error)
+                self._error = f"{raised_by(self._method(call))} {said}"
                 result = {"err": type(error).__name__}
             stage.say("answer", n=call["n"], **result)
+
+    def _method(self, call: Call) -> str:
+        """The method of the adapter that a call of the driver makes."""
+        name = str(call["kind"] if call["m"] == "repeat" else call["m"])
+        sizes = "gauges" if "purgatory" in self._description.capabilities else "size"
+        asked = {"gauge": sizes, "quiesce": sizes, "cancel_key": "cancel_for_key"}
+        return asked.get(name, name).replace("-", "_")
 
     def hear(self, within_s: float) -> bytes | Quiet:
         """The next line of the subject."""
@@ -218,13 +226,13 @@ class InProcess:
         return said
 
     def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
-        """The failure, with the last exception of the subject."""
-        raised = f"; it raised {self._error}" if self._error else ""
-        if MEANT in raised:
-            raised += (
-                '. If an exception of a callback may leave the call, declare it: lacks={{"raising": "..."}}'
-            )
-        return SubjectFailed(self._description.name, kind, f"{why}{raised}")
+        """The failure, with the last exception of the subject. An exception that ends the run is told by itself: the
+        name of the driver's call would say nothing to the author of an adapter."""
+        said = self._error
+        if MEANT in said:
+            said += '. If an exception of a callback may leave the call, declare it: lacks={"raising": "..."}'
+        told = said if kind == "refused" and said else "; ".join(filter(None, (why, said)))
+        return SubjectFailed(self._description.name, kind, told)
 
     def works(self, most_s: float) -> bool:
         """Whether the subject may only be slow, see `AtWork.works`."""
@@ -269,6 +277,10 @@ class InProcess:
         """Empty: the subject has no standard error of its own."""
         return b""
 
+    def driven_s(self) -> float:
+        """Zero: its CPU time is that of this process."""
+        return 0.0
+
     on_one_processor = nullcontext[None]
 
     def asleep(self) -> Callable[[], bool]:
@@ -299,6 +311,11 @@ class InProcess:
             taking_note.start()
             taking_note.join()
         self._threads = []
+
+
+def raised_by(method: str) -> str:
+    """The beginning of the text about an exception of the adapter."""
+    return f"your adapter's {method}() raised"
 
 
 def _end(thread: int | None) -> None:

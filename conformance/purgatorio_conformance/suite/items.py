@@ -155,6 +155,7 @@ class BoundCase:
         node.user_properties += [
             ("breaks", "; ".join(outcome.breaks)),
             ("steps", outcome.length),
+            ("leads", outcome.leads(self.case)),
             ("program", visible("; ".join(outcome.steps), _PROGRAM_LIMIT)),
         ]
         text = outcome.shown(self.case.clause, self._file(), f"pytest {shlex.quote(self._nodeid())}")

@@ -129,7 +129,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     failed: list[pytest.TestReport] = [] if reporter is None else reporter.stats.get("failed", [])
     of_ours = [report for report in failed if "breaks" in dict(report.user_properties)]
-    of_ours.sort(key=lambda report: _program_of(report)[1])
+    of_ours.sort(key=lambda report: (_program_of(report)[1], not dict(report.user_properties)["leads"]))
     groups: list[tuple[str, set[str], list[pytest.TestReport]]] = []
     for report in of_ours:
         subject, broken = report.nodeid.partition("[")[0], set(_program_of(report)[0])

@@ -111,13 +111,15 @@ def _run(record: RunRecord, by_path: dict[Path, RunResult], path: Path | None) -
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The minimized calls, or the schedule of threads, that violate a clause of a run, and the path of their trace."""
+    """The minimized calls, or the schedule of threads, that violate a clause of a run, and the path of their trace.
+    `stopped`: why the calls may not be minimal."""
 
     run: str
     clause: str
     path: Path
     calls: int
     session: tuple[str, ...]
+    stopped: str = ""
 
     def printed(self) -> Shortest:
         """The record for `verify --json`: the session, cut to its beginning if it could not be minimized."""
@@ -130,6 +132,8 @@ def print_shortest(shown: Sequence[Shown]) -> None:
         first, *more = of_path
         clauses = ", ".join(one.clause for one in (first, *more))
         click.echo(f"\n{clauses} in {counted(first.calls, 'call')}: {path}")
+        if first.stopped:
+            click.echo(first.stopped)
         for line in first.session[:SESSION_SHOWN]:
             click.echo(visible(line, TEXT_LIMIT))
         if len(first.session) > SESSION_SHOWN:
@@ -172,7 +176,7 @@ class ToShow:
             return None
         header = replace(found.recording.header, run=path.stem)
         replace(found.recording, header=header).write(path)
-        return Shown(self.run.run, self.clause, path, len(found.script.calls), found.session)
+        return Shown(self.run.run, self.clause, path, len(found.script.calls), found.session, found.stopped)
 
 
 def to_show(result: CheckResult, driven: Sequence[CommandSubject], seed: int) -> list[ToShow]:
@@ -226,7 +230,7 @@ def shortest_sessions(
             for other in shorter:
                 if not one.hung and other.path.exists() and _breaks(other.path, one.clause):
                     mine.path.unlink(missing_ok=True)
-                    shown[at] = one, replace(mine, path=other.path, calls=other.calls, session=other.session)
+                    shown[at] = one, replace(other, run=mine.run, clause=mine.clause)
                     break
     return sorted((each for _, each in shown), key=lambda each: (each.calls, str(each.path)))
 

@@ -19,7 +19,6 @@ from purgatorio_spec.verdict import EXIT_STATUS, Verdict, worst
 from purgatorio_stress import printed
 from purgatorio_stress.explorer.replay import BadToken, Replay, Token
 from purgatorio_stress.explorer.result import Limits
-from purgatorio_stress.explorer.schedule import interruptions_of
 from purgatorio_stress.explorer.table import table
 from purgatorio_stress.exploring import STRATEGIES, ScenarioResult, explore, replay_token
 from purgatorio_stress.foreign.explored import FOREIGN
@@ -186,15 +185,7 @@ def _draw(subjects: tuple[str, ...], seconds: float, seed: int, bug: Bug, races:
         found_one = done.found
         if found_one is not None and found_one.run is not None:
             click.echo("")
-            click.echo(
-                table(
-                    found_one.run,
-                    found_one.found.broken,
-                    str(found_one.token),
-                    found_one.found.preemptions,
-                    bug.option,
-                )
-            )
+            click.echo(table(found_one.run, found_one.found.broken, str(found_one.token), bug.option))
     sys.exit(EXIT_STATUS[done.verdict])
 
 
@@ -224,7 +215,7 @@ def _show(one: ScenarioResult) -> None:
     found = one.counterexample
     if found is not None and one.run is not None:
         click.echo("")
-        click.echo(table(one.run, found.broken, str(one.token), found.preemptions, one.bug.option))
+        click.echo(table(one.run, found.broken, str(one.token), one.bug.option))
         click.echo("")
     elif found is not None:
         echo_line(" " * _INDENT + f"{found.broken[0].clause}: {found.broken[0].seen}", _INDENT)
@@ -242,7 +233,7 @@ def _replay(text: str, bug: Bug, races: bool, as_json: bool, verbose: bool) -> N
     if as_json:
         _echo_json(verdict, [_replayed(token, run, verdict)])
     else:
-        click.echo(table(run, run.broken, str(token), interruptions_of(token.schedule), bug.option))
+        click.echo(table(run, run.broken, str(token), bug.option))
     sys.exit(EXIT_STATUS[verdict])
 
 

@@ -13,6 +13,7 @@ from itertools import groupby
 
 from purgatorio_stress.explorer.program import Broken, Program, carry_out
 from purgatorio_stress.explorer.run import CUT, Execution
+from purgatorio_stress.explorer.schedule import preemptions_of
 from purgatorio_stress.explorer.step import KIND_NAMES, READ, RELEASE, TIME
 from purgatorio_stress.explorer.task import Place
 
@@ -66,9 +67,21 @@ class _Follower:
     def __init__(self, schedule: Sequence[int]) -> None:
         self._schedule = schedule
         self.diverged_at = -1
+        self._chosen: list[int] = []
+        self._enabled: list[int] = []
+
+    def preemptions(self) -> int:
+        """See `Search.preemptions`."""
+        return preemptions_of(self._chosen, self._enabled)
 
     def choose(self, run: Execution, /) -> int:
         able = [task.index for task in run.tasks if run.is_enabled(task)]
+        index = self._index(run, able)
+        self._chosen.append(index)
+        self._enabled.append(sum(1 << one for one in able))
+        return index
+
+    def _index(self, run: Execution, able: Sequence[int]) -> int:
         if run.depth >= len(self._schedule):
             if not able:
                 return TIME
@@ -82,12 +95,14 @@ class _Follower:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A repeated run: the place of each scheduling point, the names of objects and tasks, and the violations."""
+    """A repeated run: the place of each scheduling point, the names of objects and tasks, the violations, and the
+    number of preemptions."""
 
     places: tuple[Place, ...]
     names: dict[int, str]
     tasks: tuple[str, ...]
     broken: tuple[Broken, ...]
+    preemptions: int
 
     def words(self, place: Place) -> str:
         """The kind and the object of a scheduling point, such as `try operation`."""
@@ -112,4 +127,6 @@ def replay(program: Program, schedule: Sequence[int]) -> Replay:
             f"the token does not fit this version: its step {follower.diverged_at} is not possible"
         )
     tasks = tuple(task.name for task in run.tasks[1:])
-    return Replay(tuple(run.places or ()), dict(run.names or {}), tasks, tuple(broken))
+    return Replay(
+        tuple(run.places or ()), dict(run.names or {}), tasks, tuple(broken), follower.preemptions()
+    )

@@ -16,12 +16,3 @@ def preemptions_of(schedule: Sequence[int], enabled: Sequence[int]) -> int:
 def switches_of(schedule: Sequence[int]) -> int:
     """The number of switches to another task."""
     return sum(1 for at in range(1, len(schedule)) if schedule[at] != schedule[at - 1])
-
-
-def interruptions_of(schedule: Sequence[int]) -> int:
-    """An estimate of the preemptions, if the runnable tasks are unknown: switches from a task that continues later."""
-    return sum(
-        1
-        for at in range(1, len(schedule))
-        if schedule[at - 1] >= 0 and schedule[at] != schedule[at - 1] and schedule[at - 1] in schedule[at:]
-    )

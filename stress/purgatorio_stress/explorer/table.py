@@ -1,5 +1,6 @@
 """A run as a table: one column for each task, with file and line of each scheduling point."""
 
+import shutil
 import textwrap
 from collections.abc import Sequence
 
@@ -8,10 +9,13 @@ from purgatorio_spec.show.visible import counted
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.replay import Replay
 
-WIDTH = 80
+
+def width() -> int:
+    """The number of columns of the terminal, or of the variable COLUMNS. Without both, and at least, 80."""
+    return max(80, shutil.get_terminal_size((80, 24)).columns)
 
 
-def table(replay: Replay, broken: Sequence[Broken], token: str, preemptions: int, options: str = "") -> str:
+def table(replay: Replay, broken: Sequence[Broken], token: str, options: str = "") -> str:
     """The text of a counterexample. `options`: options of the replay command that the token does not contain."""
     lines = [line for one in broken for line in wrapped(f"{one.clause} broken: {one.subject}: {one.seen}")]
     texts: dict[str, list[str]] = {
@@ -22,14 +26,14 @@ def table(replay: Replay, broken: Sequence[Broken], token: str, preemptions: int
         if place.task:
             texts[place.task].append(text)
     number = len(str(len(replay.places)))
-    lanes = Lanes.of(texts, WIDTH - number - 2)
+    lanes = Lanes.of(texts, width() - number - 2)
     lines += ["", f"{'':>{number}}  {lanes.heads()}".rstrip()]
     for at, (place, text) in enumerate(zip(replay.places, said, strict=True), 1):
         left = f"{at:>{number}}  "
         for part in lanes.cells(place.task, text) if place.task else [f"-- {place.function} --"]:
             lines.append((left + part).rstrip())
             left = " " * len(left)
-    most = counted(preemptions, "preemption")
+    most = counted(replay.preemptions, "preemption")
     lines += ["", f"{len(replay.places)} steps, {most}. Replay it, in a debugger too:"]
     lines.append(f"  purgatorio explore --replay {token}{options}")
     return "\n".join(lines)
@@ -37,4 +41,4 @@ def table(replay: Replay, broken: Sequence[Broken], token: str, preemptions: int
 
 def wrapped(text: str) -> list[str]:
     """A sentence in lines of this width, the later ones further in."""
-    return textwrap.wrap(text, WIDTH, subsequent_indent="    ", break_on_hyphens=False)
+    return textwrap.wrap(text, width(), subsequent_indent="    ", break_on_hyphens=False)

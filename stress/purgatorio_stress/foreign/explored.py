@@ -20,13 +20,12 @@ from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu, ends_the_run, process_kept
 from purgatorio_stress.explorer.minimise import minimise
 from purgatorio_stress.explorer.program import PROGRESS, Broken
-from purgatorio_stress.explorer.replay import BadToken, Token, replay
+from purgatorio_stress.explorer.replay import BadToken, Replay, Token, replay
 from purgatorio_stress.explorer.result import BrokenExecution, Exploration, Limits
 from purgatorio_stress.explorer.run import MAX_STEPS, Execution
 from purgatorio_stress.explorer.sampling import explore_pct, explore_random
-from purgatorio_stress.explorer.schedule import interruptions_of
 from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE
-from purgatorio_stress.explorer.table import WIDTH, wrapped
+from purgatorio_stress.explorer.table import width, wrapped
 from purgatorio_stress.foreign.load import CannotLoad, Loader
 from purgatorio_stress.foreign.threads import text_of
 from purgatorio_stress.foreign.world import MAX_TURNS, Row, World
@@ -283,14 +282,15 @@ def _explored(
         small = minimise(program, done.found[0])
     token = Token(FOREIGN, names, early, small.schedule)
     try:
-        rows, tasks, _ = _replayed(program, small.schedule)
+        rows, run = _replayed(program, small.schedule)
     except BadToken:
         done.limit = (
             "a violation was found, but the same schedule did not repeat: the code is not deterministic"
         )
         done.found.clear()
         return explored
-    return replace(explored, counterexample=small, token=token, rows=rows, names=tasks)
+    small = replace(small, preemptions=run.preemptions)
+    return replace(explored, counterexample=small, token=token, rows=rows, names=run.tasks)
 
 
 def _spinning(places: set[str]) -> str:
@@ -324,19 +324,17 @@ def replay_foreign(token: Token, path: Sequence[str] = ("",)) -> tuple[AdapterRe
     world = World(token.early)
     with process_kept(world.ends_the_process):
         program = _Program(world, packages, adapter, path, False)
-        rows, names, broken = _replayed(program, token.schedule)
-    found = BrokenExecution(broken, token.schedule, interruptions_of(token.schedule))
+        rows, run = _replayed(program, token.schedule)
+    found = BrokenExecution(run.broken, token.schedule, run.preemptions)
     done = Exploration("replay", "one run")
     explored = AdapterResult(
         program.name, done, tuple(sorted(program.world.races)), tuple(sorted(program.world.uncontrolled)), {},
-        "", found, token, rows, names,
+        "", found, token, rows, run.tasks,
     )  # fmt: skip
-    return explored, broken
+    return explored, run.broken
 
 
-def _replayed(
-    program: _Program, schedule: Sequence[int]
-) -> tuple[tuple[Row, ...], tuple[str, ...], tuple[Broken, ...]]:
+def _replayed(program: _Program, schedule: Sequence[int]) -> tuple[tuple[Row, ...], Replay]:
     world = program.world
     world.rows = []
     world.next_rows.clear()
@@ -345,7 +343,7 @@ def _replayed(
             run = replay(program, schedule)
         stuck = any(one.clause == PROGRESS for one in run.broken)
         waiting = [replace(row, outcome=_FOR_EVER) for row in world.next_rows.values()] if stuck else []
-        return (*world.rows, *waiting), run.tasks, run.broken
+        return (*world.rows, *waiting), run
     finally:
         world.rows = None
 
@@ -385,8 +383,11 @@ def table(explored: AdapterResult, *, verbose: bool = False) -> str:
     cells: list[tuple[int, str, str]] = []
     last: dict[int, str] = {}
     before = 0
-    number = 0
-    for row in rows:
+    number = alone = 0 if verbose else _alone(rows)
+    if alone:
+        of = explored.names[rows[0].task - 1]
+        cells.append((0, "", f"-- steps 1 to {alone}: {of} alone; --verbose shows them --"))
+    for row in rows[alone:]:
         if not row.task:
             cells.append((0, "", f"-- {row.what} --"))
             continue
@@ -406,7 +407,7 @@ def table(explored: AdapterResult, *, verbose: bool = False) -> str:
         if task in tasks
     }
     texts = {name: [text for one, _, text in cells if one == task] for task, name in named.items()}
-    lanes = Lanes.of(texts, WIDTH - 4)
+    lanes = Lanes.of(texts, width() - 4)
     lines += ["", f"    {lanes.heads()}".rstrip()]
     for task, label, text in cells:
         inset = len(text) - len(text.lstrip())
@@ -427,6 +428,21 @@ def table(explored: AdapterResult, *, verbose: bool = False) -> str:
 
 
 _FOR_EVER: Final = "waits for ever"
+
+_FOLDED_LEAST: Final = 5
+_KEPT: Final = 3
+"""The fewest steps that are folded, and the steps of the first thread that are shown in any case."""
+
+
+def _alone(rows: Sequence[Row]) -> int:
+    """The number of first rows that only prepare: the steps of one thread before any other thread runs, without the
+    last of them, up to its first reading of an object that another thread changes."""
+    task = rows[0].task if rows else 0
+    other = next((at for at, row in enumerate(rows) if row.task != task), len(rows))
+    changed = {row.number for row in rows if row.task != task and row.kind != READ}
+    read = next((at for at, row in enumerate(rows) if row.kind == READ and row.number in changed), other)
+    alone = min(read, other - _KEPT)
+    return alone if task and alone >= _FOLDED_LEAST else 0
 
 
 def _to_the_end(explored: AdapterResult, broken: Sequence[Broken]) -> Sequence[Row]:

@@ -44,6 +44,33 @@ class ManyLose(LostUpdate):
         return [self.pay] * 5
 
 
+class PreparesAlone:
+    """One thread prepares the fields, and later both test and set."""
+
+    def __init__(self) -> None:
+        self.fields: dict[int, int] = {}
+        self.taken = False
+        self.takers = 0
+
+    def thread_first(self) -> None:
+        for number in range(8):
+            self.fields[number] = 0
+        time.sleep(1)
+        self.take()
+
+    def thread_second(self) -> None:
+        time.sleep(1)
+        self.take()
+
+    def take(self) -> None:
+        if not self.taken:
+            self.taken = True
+            self.takers += len(self.fields) > 0
+
+    def check(self) -> None:
+        assert self.takers < 2
+
+
 class KeptUpdate(LostUpdate):
     """The same with a lock."""
 
