@@ -154,6 +154,8 @@ class _Group:
             return  # the member joined without this instance id, and Kafka does not know it by it
         if member is not None and 0 < epoch < member.epoch and member.retold and error == FENCED_EPOCH:
             return
+        if member is not None and member.away and epoch > 0 and error == FENCED_EPOCH:
+            return  # a member that is away has no epoch
         if member is None and epoch != JOINS:
             right = error == UNKNOWN_MEMBER or (error == NO_GROUP and not self.members)
             yield checked(
