@@ -322,7 +322,7 @@ def test_no_longer_session_or_transaction_is_asked_for_than_a_broker_takes(
     assert not broken(result)
     assert result.clauses["R5"].occasions
     assert result.clauses["G4"].verdict is Verdict.SKIPPED
-    assert result.clauses["G4"].reason == "a session of 18000 ms: the broker takes 10000 ms at most"
+    assert result.clauses["G4"].reason == "a session timeout of 18000 ms: the broker accepts at most 10000 ms"
     asked = re.findall(
         r'"transaction_timeout_ms":(\d+)', (tmp_path / "wire.jsonl").read_text(encoding="utf-8")
     )
