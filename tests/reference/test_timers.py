@@ -17,7 +17,6 @@ from purgatorio import (
     SystemTimer,
     TimerClosed,
 )
-from purgatorio.arithmetic import floor_to_tick
 from reference.waiting import BOUNDARY_DELAYS_MS, TIMERS, Note, Stepped
 
 KINDS: dict[str, Callable[..., Stepped]] = {
@@ -78,23 +77,6 @@ def test_tasks_run_in_the_order_of_their_deadlines(kind: str) -> None:
 
 
 @every_kind
-@pytest.mark.parametrize("tick_ms", [1, 3, 10])
-@pytest.mark.parametrize("start_ms", [0, 7, -13, 2**63])
-def test_not_early_and_not_late(kind: str, tick_ms: int, start_ms: int) -> None:
-    """T1, T2: stepped by 1 ms, each task runs at the start of its deadline's tick, or at once if that is past."""
-    world = World(kind, tick_ms, start_ms)
-    for delay_ms in range(-15, 70):
-        world.add(delay_ms, start_ms + delay_ms)
-    world.advance(0)
-    for _ in range(80):
-        world.advance(1)
-    assert len(world.notes) == 85
-    for deadline_ms, ran_at_ms in world.notes:
-        assert isinstance(deadline_ms, int)
-        assert ran_at_ms == max(start_ms, floor_to_tick(deadline_ms, tick_ms))
-
-
-@every_kind
 @pytest.mark.parametrize("start_ms", [0, 12_345])
 def test_boundary_delays(kind: str, start_ms: int) -> None:
     """Delays around zero, the levels, and 64 bits: Python's integers do not overflow, so the hugest simply waits."""
@@ -115,7 +97,7 @@ def test_boundary_delays(kind: str, start_ms: int) -> None:
 
 @every_kind
 def test_an_exception_in_a_task_is_contained(kind: str) -> None:
-    """O8: the task behind it in the same drain runs."""
+    """O8, by default: the task behind it in the same drain runs."""
     world = World(kind)
 
     def burst() -> None:

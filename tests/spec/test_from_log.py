@@ -214,17 +214,24 @@ def test_ids_of_two_columns_are_never_mixed_up(tmp_path: Path) -> None:
     assert broken(judged(tmp_path, rows, ["id=r,host", *WIDE[1:]])) == {}
 
 
-def test_requests_of_two_columns_and_two_keys(tmp_path: Path) -> None:
-    """An id of several columns; an event of either key."""
+@pytest.mark.parametrize(("key", "left"), [("k,k2", {}), ("k;k2", {"O4": ["1/x"]})])
+def test_several_columns_are_one_key_and_several_lists_several_keys(
+    key: str, left: dict[str, list[str]], tmp_path: Path
+) -> None:
+    """As the columns of an id. An event of one key of two answers; one that shares a part of its key owes nothing."""
     rows = [
         {**long("in", 0, "1"), "host": "x", "k": "p", "k2": "q"},
         {**long("in", 0, "1"), "host": "y", "k": "p2", "k2": "q2"},
-        {**long("ev", 300), "k": "q", "k2": "other"},
+        {**long("in", 0, "1"), "host": "z", "k": "other", "k2": "q3"},
+        {**long("ev", 300), "k": "q", "k2": "q"},
+        {**long("ev", 300), "k": "other", "k2": "q3"},
+        {**long("out", 310, "1"), "host": "z"},
         {**long("late", 1_003, "1"), "host": "x"},
         {**long("late", 1_003, "1"), "host": "y"},
     ]
-    mapping = ["id=r,host", "key=k,k2", *LONG[2:]]
-    assert broken(judged(tmp_path, rows, mapping)) == {"O4": ["1/x"]}
+    run = judged(tmp_path, rows, ["id=r,host", f"key={key}", *LONG[2:]])
+    assert run.clauses["O4"].occasions
+    assert broken(run) == left
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,9 @@ PLACES: Final = (TRY, FORCE, DONE, EXPIRED, ARM, DISARM)
 _TURN_MOST: Final = 64
 """A wheel with more buckets does not make another revolution in so many programs."""
 
+_TICKS_MOST: Final = 4_096
+"""The longest delay of a task that a task adds, in ticks."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Step:
@@ -88,6 +91,7 @@ class _Step:
 
     name: str
     calls: tuple[LaneCall, ...] = ()
+    """If a callback makes the step, time advances by its moves only after the other calls of the program."""
     needs: frozenset[str] = frozenset()
     adds: str = ""
     rank: int = 0
@@ -337,6 +341,10 @@ class _Words:
                 for step in self._fails(place):
                     yield _Inside(place, whose, step)
 
+    def far_ones(self, start: _Start) -> Iterator[_Recipe]:
+        """Recipes that need so much time that no other step is combined with them."""
+        yield from ()
+
     def _fails(self, place: str) -> Iterator[_Step]:
         if "failing" in self.knows:
             yield _Step("raises", fails=True)
@@ -354,6 +362,8 @@ class _Words:
         for start in (*self.starts, *self.later):
             for steps in self._sequences(start, size):
                 yield _Recipe(start, (steps,))
+            if size == 1:
+                yield from self.far_ones(start)
             for inside in self.insides(start):
                 if inside.step.needs.issubset(start.there):
                     for steps in self._sequences(start, size - 1):
@@ -380,6 +390,7 @@ class _Words:
         soon = ["op"] if comes else []
         soon += [step.adds for step in recipe.steps() if step.adds and step.name.endswith(" soon")]
         (first, *of_callback), last = program.lanes, self.at_last(there, soon)
+        last += tuple(call for call in (inside.step.calls if inside else ()) if isinstance(call, Until))
         pauses = ((inside.place, inside.whose),) if inside else ()
         return replace(program, lanes=((*first, *last), *of_callback), pauses=pauses, schedule=InTurn())
 
@@ -505,6 +516,7 @@ class _OfTimer(_Words):
         super().__init__(delays, description)
         self._tick_ns = delays.before_ns
         self._most_ns = description.most_delay_ns
+        self._buckets = description.buckets
         self._turns = self.turn_ns <= _TURN_MOST * self._tick_ns
         self._ns: Mapping[str, int] = {
             "at once": delays.least_ns,
@@ -575,6 +587,30 @@ class _OfTimer(_Words):
             live.append(_Step(f"add x soon in place of {whose}", moved, adds="x"))
         sizes = [_Step("gauge", self.gauge())] if self.gauge() else []
         return (*self._cancels(), *live, *self._again_steps(start), *self._adds("x"), *sizes)
+
+    def far_ones(self, start: _Start) -> Iterator[_Recipe]:
+        """A task adds another, with a delay on or beside whole revolutions of a level, at the tick of the task itself.
+        If the bucket that is being emptied counts as the first of the next revolution, the new task falls into it."""
+        if FIRE not in self.gates or start.inside != ((FIRE, "t"),):
+            return
+        turn_ns, tick_ns = self.turn_ns, self._tick_ns
+        by_ticks = _Step("time by ticks", tuple(Until("t", -ticks * tick_ns) for ticks in range(2)))
+        for name, delay_ns in (
+            ("a tick before a revolution", turn_ns - tick_ns),
+            ("a revolution later", turn_ns),
+            ("a tick after a revolution", turn_ns + tick_ns),
+            ("two revolutions later", 2 * turn_ns),
+            ("a revolution of the next level later", turn_ns * self._buckets),
+        ):
+            if self.delays.least_ns <= delay_ns <= min(self._most_ns, _TICKS_MOST * tick_ns):
+                rests = (*range(delay_ns - turn_ns, 0, -turn_ns), tick_ns, -self.late_ns)
+                calls: tuple[LaneCall, ...] = (
+                    Add("x", delay_ns),
+                    *(Until("x", rest_ns) for rest_ns in rests),
+                )
+                yield _Recipe(
+                    start, ((by_ticks,),), _Inside(FIRE, "t", _Step(f"add x {name}", calls, adds="x"))
+                )
 
     def comes_to(self, place: str, whose: str, start: _Start, steps: Sequence[_Step]) -> bool:
         return True

@@ -131,6 +131,11 @@ def _from_log(
             else f"cannot be judged: the mapping does not name {', '.join(lack)}"
         )
         echo_line(f"  {clause}  {promise}: {why}", 6)
+    if "timed_out" in made.lacking.get("O5", ()):
+        echo_line(
+            "  If no request can time out, let timed_out name a word that does not occur, or an empty column.",
+            2,
+        )
 
 
 def _json(result: Conversion, trace: Path, out: Path) -> dict[str, object]:

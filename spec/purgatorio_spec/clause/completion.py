@@ -276,8 +276,8 @@ O3 = Clause("O3")
 @O3.of_operation
 def expiration_after_completion(run: Run, history: OperationHistory) -> Finding:
     """An occasion is an operation with an `on_expiration`. Another occasion is an operation whose expiry completed the
-    operation and returned without an exception. If fires are not recorded, the completion and the `on_expiration` must
-    be on one thread, instead of in one fire."""
+    operation and returned without an exception. If the trace records no add and no fire, the completion and the
+    `on_expiration` must be on one thread, instead of in one fire."""
     expirations = history.expirations
     if not expirations:
         return _ran_its_callback(history)
@@ -315,7 +315,7 @@ def _ran_its_callback(history: OperationHistory) -> Finding:
 
 
 def _same_expiry(run: Run, history: OperationHistory, done: Call, expired: Call) -> bool:
-    if not run.records("timer_fire"):
+    if not run.tells_time_outs:
         return done.th == expired.th
     return any(fire.contains(done) and fire.contains(expired) for fire in history.fires)
 

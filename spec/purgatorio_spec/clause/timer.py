@@ -13,7 +13,8 @@ In the formulas, d is the deadline of an add, and `early` and `late` are the bou
 With the profile `request-log`, T2 also bounds the time of the answer to a request. A *stop* in T4 is a cancel, a
 completion of the operation by a call other than its expiry, or a `cancel_for_key` that returned the operation. A cancel
 is a *barrier* in some profiles, and in every run of one thread if it returned 1: after a barrier, the task never runs.
-In every profile, if a cancel reports success, the thread of this cancel must not have run the task before.
+In every profile, if a cancel reports success, the thread of this cancel must not have run the task before. If a cancel
+in time reports failure, the task must not have waited.
 
 An add of a pending task moves the task. But a task that was due before the move may have been passed to the executor
 already. The timer cannot stop such a task, so the first add can still be the cause of this fire.
@@ -206,7 +207,10 @@ def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
     `jdk-scheduled-executor`, `jetty-executor-scheduler` and `threading-timer`.) If all events of the trace are on one
     thread, a cancel that returned 1 is a barrier in every profile. In this case, no other thread can have been starting
     the task. Every barrier is an occasion. In every profile, a cancel is an occasion if it returned 1 after a run of
-    the task on the same thread. If an operation is completed before its task is in the timer, the task counts as
+    the task on the same thread. A cancel that returned 0 is no stop. But if it returned in time and the task fired
+    later, the task had waited, so the cancel should have returned 1. This is judged only if all adds of the task had
+    returned before the cancel, and no run and no other cancel had begun before the cancel ended. The time-outs of
+    operations are not judged so. If an operation is completed before its task is in the timer, the task counts as
     cancelled when the registration returns. If `cancel_for_key` returned the operation during its registration, the
     clause is not judged."""
     stops = [*_cancel_stops(run, history), *_completion_stops(run, history), *_key_stops(run, history)]
@@ -214,7 +218,35 @@ def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
         wrong = next((fire for fire in history.fires if _ruled_out(history, stop, fire)), None)
         if wrong is not None:
             return _fired_all_the_same(run, stop, wrong)
-    return KEPT if stops else NO_OCCASION
+    refused = _refused_though_it_waited(run, history)
+    return refused or (KEPT if stops else NO_OCCASION)
+
+
+def _refused_though_it_waited(run: Run, history: OperationHistory) -> Broken | None:
+    """A cancel that returned 0 in time, although the task waited: the task had been added before, no other call may
+    have taken it back, and it fired later. The cancels of an operation are left to its completion."""
+    if run.dropped or history.forces or history.registrations or history.cancelled:
+        return None
+    for cancel in history.cancels:
+        if cancel.out != 0 or cancel.err is not None or cancel.ret_t is None:
+            continue
+        adds = [add for add in history.adds if add.call_i < cancel.end_i]
+        beside = any(add.end_i > cancel.call_i or add.err is not None for add in adds)
+        ended = any(call.call_i < cancel.end_i for call in (*_cancels(history), *history.fires))
+        deadline_t = _earliest_deadline_t(adds)
+        if beside or ended or deadline_t is None or not _in_time(run, cancel.ret_t, deadline_t):
+            continue
+        again_i = min((add.call_i for add in history.adds if add not in adds), default=NEVER)
+        fire = next((fire for fire in history.fires if fire.call_i < again_i), None)
+        if fire is not None:
+            return Broken(
+                "not-cancelled-though-it-waited",
+                [adds[-1].call_i, cancel.call_i, cancel.end_i, fire.call_i],
+                f"{cancel.f} returns 1 for a task that waits: at t = {cancel.ret_t}, "
+                f"{exact(deadline_t - cancel.ret_t)} before the deadline, no other call had cancelled it",
+                f"{cancel.f} returned 0, and the task waited until it fired at t = {fire.call_t}",
+            )
+    return None
 
 
 def _fired_all_the_same(run: Run, stop: _Stop, fire: Call) -> Broken:

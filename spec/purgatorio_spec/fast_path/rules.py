@@ -114,7 +114,7 @@ def _never_or_early(b: Block) -> Truth:
 
 def _expired_by_itself(b: Block) -> Truth:
     completed = b.done_n.equals(1) & (b.done_ret < b.exp_call) & b.done_th.equals(b.exp_th)
-    if not b.run.records("timer_fire"):
+    if not b.run.tells_time_outs:
         return completed
     fired = b.fire_n.equals(1) & b.fire_th.equals(b.exp_th) & (b.fire_call < b.done_call)
     return completed & fired & (b.exp_ret <= b.fire_ret)
@@ -204,7 +204,8 @@ def _fired_all_the_same(b: Block) -> Truth:
     fired = _some(b.fire_n) & (_some(b.stopped_n) | _some(b.win_n)) & ~excused.surely()
     # No column has the result of a cancel. It matters if only a successful cancel is final.
     final = b.always(b.run.cancel_is_final(1) and not b.run.cancel_is_final(None))
-    return fired | (final & _some(b.stopped_n))
+    refused = _some(b.cancel_n) & b.stopped_n.equals(0) & _some(b.fire_n) & (b.fire_call > b.cancel_ret)
+    return fired | (final & _some(b.stopped_n)) | refused
 
 
 RULES: Final[Mapping[str, Rule]] = {

@@ -143,6 +143,11 @@ class Run:
         alone = self.whole and self.facts.threads == 1
         return self.profile.cancel_is_barrier or (alone and out == 1)
 
+    @property
+    def tells_time_outs(self) -> bool:
+        """Whether the time-outs of operations are recorded. An adapter may declare them, and report none."""
+        return self.records("timer_fire") and not {"timer_add", "timer_fire"}.isdisjoint(self.facts.called)
+
     def in_local_time(self, text: str) -> str:
         """The text, with the times of the log (`t = 1792480501000000000`) in the time zone of its owner."""
         zone = self.time_zone

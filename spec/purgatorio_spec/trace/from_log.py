@@ -460,7 +460,7 @@ def _points(fields: Mapping[str, str | None], mapping: LogMapping, read: _Read) 
             raise CannotConvert(f"row {read.rows:,}, {column!r}: {bad}") from None
         if what == "event":
             if keys is None:
-                raise CannotConvert(f"row {read.rows:,}: an event without its key, {mapping.key[0]!r}")
+                raise CannotConvert(f"row {read.rows:,}: an event without its key, {mapping.key[0][0]!r}")
             yield t, _RANK[what], read.rows, what, None, keys, None
             continue
         request = _id(fields, mapping.id)
@@ -478,9 +478,9 @@ def _id(fields: Mapping[str, str | None], names: tuple[str, ...]) -> str | None:
     return "/".join(text.replace("%", "%25").replace("/", "%2F") for text in texts) if all(texts) else None
 
 
-def _keys(fields: Mapping[str, str | None], names: tuple[str, ...]) -> str | None:
-    """The texts of these columns as a JSON list; None if one is empty."""
-    texts = [fields[name] for name in names]
+def _keys(fields: Mapping[str, str | None], keys: tuple[tuple[str, ...], ...]) -> str | None:
+    """The keys as a JSON list; None if a column is empty."""
+    texts = [_id(fields, names) for names in keys]
     return orjson.dumps(texts).decode() if all(texts) else None
 
 

@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
+from itertools import chain
 from pathlib import Path
 from typing import Final, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -26,19 +27,19 @@ WHATS: Final[tuple[What, ...]] = ("enqueued", "completed", "timed_out", "event")
 class LogMapping:
     """The names of columns, and the promises of the log's owner.
 
-    `id`: the columns that together identify a request. `key`: the columns with a key each. In a log with one row for
-    each request, `enqueued`, `completed` and `timed_out` name the columns with times. In a log with one row for each
-    event, `time` and `what` name the columns, and `words` gives the meaning of each text in the column `what`.
-    `timeout`: a column, or one number for all requests. `unit`: the unit of times that are numbers. `timeout_unit`: the
-    unit of time-outs. `time_format`: the form of other times, for `strptime`. `time_zone`: the zone of times without a
-    zone. `duplicates`: whether equal rows are refused, dropped or kept.
+    `id`: the columns that together identify a request. `key`: for each key of a request, the columns that together are
+    this key. In a log with one row for each request, `enqueued`, `completed` and `timed_out` name the columns with
+    times. In a log with one row for each event, `time` and `what` name the columns, and `words` gives the meaning of
+    each text in the column `what`. `timeout`: a column, or one number for all requests. `unit`: the unit of times that
+    are numbers. `timeout_unit`: the unit of time-outs. `time_format`: the form of other times, for `strptime`.
+    `time_zone`: the zone of times without a zone. `duplicates`: whether equal rows are refused, dropped or kept.
 
     Promises, in nanoseconds: a request times out at most `early_ns` before and at most `late_ns` after its time-out. A
     request is answered at most `answer_ns` after an event of its key.
     """
 
     id: tuple[str, ...]
-    key: tuple[str, ...] = ()
+    key: tuple[tuple[str, ...], ...] = ()
     enqueued: str | None = None
     completed: str | None = None
     timed_out: str | None = None
@@ -63,7 +64,9 @@ class LogMapping:
     def columns(self) -> tuple[str, ...]:
         timeout = self.timeout if isinstance(self.timeout, str) else None
         single = (self.enqueued, self.completed, self.timed_out, self.time, self.what, timeout)
-        return tuple(dict.fromkeys((*self.id, *self.key, *(name for name in single if name is not None))))
+        return tuple(
+            dict.fromkeys((*self.id, *chain(*self.key), *(name for name in single if name is not None)))
+        )
 
     def shows(self, what: What) -> bool:
         return what in self.words.values() if self.by_event else getattr(self, what, None) is not None
@@ -96,6 +99,8 @@ def read_mapping(path: Path | None, assigned: Sequence[str]) -> LogMapping:
         # Only these may be several; a `time_format` may have a comma of its own.
         several = name in ("id", "key") or name.startswith("words.")
         values[name] = [part.strip() for part in value.split(",")] if several and "," in value else value
+        if name == "key" and ";" in value:
+            values[name] = [[part.strip() for part in key.split(",")] for key in value.split(";")]
     return _mapping(values)
 
 
@@ -120,7 +125,7 @@ def _mapping(values: dict[str, object]) -> LogMapping:
     unit = _choice(values, "unit", tuple(UNIT_NS))
     made = LogMapping(
         id=_names(values, "id"),
-        key=_names(values, "key"),
+        key=_keys(values),
         enqueued=_name(values, "enqueued"),
         completed=_name(values, "completed"),
         timed_out=_name(values, "timed_out"),
@@ -183,6 +188,14 @@ def _names(values: Mapping[str, object], name: str) -> tuple[str, ...]:
     if not isinstance(found, list) or not all(isinstance(each, str) and each for each in found):
         raise CannotConvert(f"{name} = {value!r}: a name, or a list of names")
     return tuple(found)
+
+
+def _keys(values: Mapping[str, object]) -> tuple[tuple[str, ...], ...]:
+    """A list of lists has several keys; anything else has the columns of one key."""
+    value = values.get("key", [])
+    several = isinstance(value, list) and all(isinstance(each, list) for each in value)
+    keys = value if several and isinstance(value, list) else [value]
+    return tuple(_names({"key": key}, "key") for key in keys)
 
 
 def _name(values: Mapping[str, object], name: str) -> str | None:
