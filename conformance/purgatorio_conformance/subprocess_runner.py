@@ -30,8 +30,8 @@ _under_way: Final[WeakSet[subprocess.Popen[bytes]]] = WeakSet()
 
 
 def run_apart(subject: CommandSubject, seed: int, ops: int, path: Path, progress: Progress) -> None:
-    """`subject.run_seeded` in an interpreter of its own. What it raises there is raised here; where it is killed,
-    the run is unfinished."""
+    """Runs `subject.run_seeded` in a new interpreter. Its exceptions are raised here. If it is killed, the run is
+    unfinished."""
     # In a session of its own: Ctrl-C is ours to pass on.
     with subprocess.Popen(
         [sys.executable, "-P", "-m", __name__],
@@ -65,8 +65,8 @@ def end_all() -> None:
 
 @contextmanager
 def few_full_collections() -> Iterator[None]:
-    """A plan of 200,000 timers is a million objects, none of them in a cycle: to walk them again and again takes a
-    quarter of the whole run."""
+    """Reduces the number of full garbage collections. A plan of 200,000 timers has a million objects without cycles.
+    Full collections would take a quarter of the run."""
     young, middle, full = gc.get_threshold()
     gc.set_threshold(young, middle, _FULL_COLLECTION_EVERY)
     try:

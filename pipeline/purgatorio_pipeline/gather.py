@@ -96,7 +96,7 @@ class _Named:
     def _results(self, file: Path) -> None:
         size = file.stat().st_size
         if size > MAX_BYTES:
-            raise Unreadable(f"{size:,} bytes are too many for a file of results; {MAX_BYTES:,} are read")
+            raise Unreadable(f"{size:,} bytes: a file of results has at most {MAX_BYTES:,} bytes")
         lines = file.read_bytes().splitlines()
         # One document, or one document in each line, as in the files of `mutants --kept`.
         several = len(lines) > 1 and lines[0].endswith(b"}")

@@ -60,7 +60,7 @@ class Lake:
         if (held is None and self.names(".")) or (held and held != kind.encode()):
             raise OSError(
                 errno.ENOTEMPTY,
-                f"holds files that are not of {whose}, and would be in danger; name an empty folder",
+                f"has files that do not belong to {whose}; choose an empty folder",
                 str(self.root),
             )
         if isinstance(self.root, HadoopPath):

@@ -131,7 +131,7 @@ def _run(run: Run) -> RunResult:
     for name in run.clauses:
         if name not in CLAUSES and name not in WIRE_CLAUSES:
             raise Unreadable(
-                f"{visible(name)!r} is no clause: another version wrote this; see `purgatorio check --clauses`"
+                f"{visible(name)!r} is not a clause: another version wrote this; see `purgatorio check --clauses`"
             )
     clauses = {name: _clause(name, one) for name, one in run.clauses.items()}
     return RunResult(

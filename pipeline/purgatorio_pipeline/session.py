@@ -124,6 +124,10 @@ def tasks_so_far() -> tuple[int, int | None]:
 
 def _end_machine() -> None:
     """End the JVM that this process started and remove its scratch folders, while this process still exists."""
+    accumulators = getattr(_started, "_accumulatorServer", None)
+    if accumulators is not None:
+        # The JVM closes its connection to this server of PySpark when it ends. The server would print a traceback.
+        accumulators.handle_error = lambda *_: None
     machine: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
     if machine is not None and machine.stdin is not None:
         with suppress(OSError, KeyboardInterrupt, subprocess.TimeoutExpired):

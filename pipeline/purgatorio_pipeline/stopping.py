@@ -174,7 +174,7 @@ def begin_worker() -> None:
 def guarded_group() -> int:
     """A process group for a program. All its processes are killed when this process has ended in any way."""
     guard = [sys.executable, "-I", "-S", "-c", _GUARD]
-    # The guard has none of our outputs, because a reader of an output waits until all its writers have ended.
+    # The guard inherits none of our outputs, because a reader of an output waits until all its writers have ended.
     nowhere = subprocess.DEVNULL
     started = subprocess.Popen(guard, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, process_group=0)
     _guards.append(started)

@@ -84,7 +84,8 @@ def is_within_level(deadline: int, clock: int, interval: int) -> bool:
 def level_of(deadline: int, clock: int, tick: int, size: int) -> tuple[int, int]:
     """The level that a new task goes to when the lowest level's clock reads `clock`, and that level's tick.
 
-    (-1, tick) where it fires at once. Each level's own clock is the lowest one's, floored to the level's tick.
+    (-1, tick) if the task fires at once. The clock of a level is the clock of the lowest level, rounded down to the
+    tick of the level.
     The number of levels grows with the logarithm of the delay. `size` must be above 1: a wheel of one bucket has
     an interval of one tick, so no further level would ever reach further.
 
@@ -103,7 +104,7 @@ def level_of(deadline: int, clock: int, tick: int, size: int) -> tuple[int, int]
 
 
 def rounds_left(deadline_tick: int, cursor_tick: int, size: int) -> int:
-    """Single hashed wheel: how many visits of its slot a task lets pass before the one that fires it.
+    """Single hashed wheel: the number of visits of its slot that do not fire the task yet.
 
     `cursor_tick` is the last tick that was visited. Counted from the cursor, not from zero: a task must wait the
     same number of ticks whenever it is added (netty #1959).

@@ -16,8 +16,8 @@ from purgatorio.threads import THREADS
 
 
 class DirectExecutor(Uncopied):
-    """`purgatorio.sync.Executor` that runs an action inside `submit`: no hand-over, and no thread next to the one that
-    drains the timer, which a slow action holds up.
+    """`purgatorio.sync.Executor` that runs an action inside `submit`, on the thread that drains the timer. A slow
+    action delays this thread.
 
     An exception of an action leaves the drain, and the reaper's fault policy receives it.
     """
@@ -127,7 +127,7 @@ class LoopExecutor(Uncopied):
             self._loop.call_soon_threadsafe(lambda: self._run(action))
         except RuntimeError as closed:
             self._pending.add(-1)
-            raise ExecutorClosed(f"the event loop takes nothing more: {closed}") from closed
+            raise ExecutorClosed(f"the event loop is closed: {closed}") from closed
 
     def _run(self, action: Callable[[], None]) -> None:
         try:

@@ -1,8 +1,7 @@
-"""What a program gives to this package, checked by the call that takes it: a TypeError in words.
+"""Checks of arguments: a call raises a TypeError with an explanation if an argument is wrong.
 
-A wrong part would fail later, on another thread, or not at all: a coroutine function never runs as a callback, because
-nothing awaits it.
-"""
+Without these checks, a wrong argument would fail later, on another thread, or not at all: a coroutine function never
+runs as a callback, because nothing awaits it."""
 
 import operator
 from functools import partial
@@ -23,7 +22,7 @@ _METHODS: Final = MappingProxyType(
         "an event loop": ("call_soon_threadsafe",),
     }
 )
-"""What a part is asked to do."""
+"""The methods that each kind of argument must have."""
 
 FUNCTIONS: Final = (FunctionType, MethodType)
 CO_COROUTINE: Final = 0x80
@@ -39,7 +38,7 @@ def given(what: str, part: Given) -> Given:
 
 
 def require_function(function: object) -> None:
-    """TypeError for what is no function, or is a coroutine function."""
+    """Raises TypeError if the argument is not a function, or is a coroutine function."""
     if not callable(function):
         raise TypeError(f"a timer calls a function, not {function!r}")
     inner: object = function
@@ -76,4 +75,4 @@ def whole_ms(delay: object) -> int:
 
 def no_task(task: object) -> TypeError:
     """For what `add` and `cancel` do not take."""
-    return TypeError(f"a timer takes a TimerTask, or what call_later returned; {task!r} is neither")
+    return TypeError(f"a timer takes a TimerTask or a result of call_later, not {task!r}")

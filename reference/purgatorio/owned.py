@@ -24,8 +24,7 @@ class Uncopied:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(
-            f"{type(self).__name__} has locks and is part of what runs: it is neither copied nor pickled. "
-            "Make a new one where it is needed"
+            f"{type(self).__name__} has locks and cannot be copied or pickled: create a new one instead"
         )
 
 

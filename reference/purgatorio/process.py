@@ -32,6 +32,6 @@ if hasattr(os, "register_at_fork"):
 def made_before_fork(what: object) -> NoReturn:
     name = getattr(what, "name", "")
     raise MadeBeforeFork(
-        f"{type(what).__name__}{f' {name!r}' if name else ''} was made before this process was forked, and its threads "
-        "are in the parent: make a new one after the fork"
+        f"{type(what).__name__}{(f' {name!r}' if name else '')} was created before this process "
+        "was forked, and its threads are in the parent: create a new one after the fork"
     )

@@ -74,7 +74,7 @@ class Reaper:
                 self._sync.loop_head(self)
                 self._turn()
         except Exception:
-            _log.exception("%s ends: nothing expires from here on", self._name)
+            _log.exception("%s ends: nothing expires from now on", self._name)
 
     def _turn(self) -> None:
         try:

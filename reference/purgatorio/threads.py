@@ -51,8 +51,8 @@ _LOCKS: Final = (type(threading.Lock()), type(threading.RLock()))
 """The types that the factory functions `threading.Lock` and `threading.RLock` return."""
 
 _GIL: Final[bool] = not sysconfig.get_config_var("Py_GIL_DISABLED")
-"""What the interpreter was built for, not what is on just now: the import of an extension that does not declare itself
-holds the lock for a while, and a check at that moment would take the wrong half."""
+"""Whether the interpreter was built without the GIL. The GIL may be on for a while nevertheless, during the import of
+an extension. A check at that moment would choose the wrong classes."""
 
 
 def _native_lock() -> Callable[[], Mutex] | None:
@@ -166,9 +166,9 @@ _exchange: Final = cast("Callable[[list[T], T], T]", heapreplace)
 
 @mypyc_attr(native_class=False)
 class _HeapOfOne(list[T]):
-    """An atomic reference in bytecode under the GIL: `heapreplace` gives what was there and puts the new value in its
-    place in one call into C, for a quarter of what a lock costs, and 32 bytes more than an object with one slot.
-    (Machine code takes its own lock for less than it calls C.)"""
+    """An atomic reference in bytecode under the GIL: `heapreplace` returns the old value and stores the new
+    value in one call into C. It costs a quarter of a lock, and 32 bytes more than an object with one slot. (In compiled
+    code, a lock costs less than a call into C.)"""
 
     __slots__ = ()
 
@@ -184,7 +184,8 @@ class _HeapOfOne(list[T]):
 
 @mypyc_attr(acyclic=True)
 class _FencedFlag(_Flag):
-    """For builds without the GIL: a read or write is ordered with all others of this flag, and with what is around."""
+    """For builds without the GIL: a flag whose reads and writes are ordered with all other reads and writes around
+    them."""
 
     __slots__ = ()
 
@@ -211,7 +212,7 @@ class _FencedInt(_Int):
 
 
 class _FencedBox(_Box[T]):
-    """The same of a reference. (A cell needs none of this: a lock of its users orders all its uses.)"""
+    """The same for a reference. (A cell needs no fence, because a lock of its users orders all its uses.)"""
 
     __slots__ = ()
 
@@ -223,8 +224,8 @@ class _FencedBox(_Box[T]):
         with _stripe(self):
             before = self._value
             self._value = value
-        # What was there is dropped after the stripe was given back: its finalizer may come back to this very atomic.
-        # (Machine code drops a local after its last use: this is one.)
+        # The old value is dropped after the stripe is released, because its finalizer may use this atomic. (Compiled
+        # code drops a local variable after its last use. This is a use.)
         if before is None:
             return
 
@@ -354,7 +355,7 @@ def off_the_loop(act: Callable[[], object]) -> Awaitable[object]:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ThreadingSync:
-    """The binding to `threading`; it has no state, so one object (`THREADS`) serves everybody."""
+    """The binding to `threading`; it has no state, so one object (`THREADS`) is enough."""
 
     __slots__ = ()
 

@@ -21,7 +21,7 @@ __all__ = ["CLAUSES", "PROFILES", "CheckResult", "RunResult", "Verdict", "Violat
 
 
 def __getattr__(name: str) -> object:
-    """On first use: who writes a trace need not wait for what judges it."""
+    """Imports a name at its first use, so that a program that only writes traces does not import the judges."""
     places = {
         "CLAUSES": "clause.registry",
         "PROFILES": "profile",

@@ -111,8 +111,8 @@ def _folded(reader: TraceReader, tally: RunTally | None, *, full: bool, only: st
 
 
 def begin(reader: TraceReader, *, held: bool = False) -> Fold | None:
-    """The fold of a reader's run, once its header has been read; None if that is unusable. `held`: all its events are
-    held to the end, as they are where somebody else reads the lines, which come once."""
+    """The fold of a reader's run, after its header has been read. None if the header is unusable. `held`: keep all
+    events until the end, because the lines can be read only once."""
     header = reader.header
     if not _is_usable(header):
         return None

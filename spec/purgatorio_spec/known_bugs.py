@@ -22,7 +22,7 @@ class KnownBug:
 
 
 def bug_name(twin: int | str) -> str:
-    """The name of a known bug by its number; a negative control that is none of them says its own."""
+    """The name of a known bug, by its number. Another negative control is named by its own text."""
     return twin if isinstance(twin, str) else KNOWN_BUGS[twin].name
 
 

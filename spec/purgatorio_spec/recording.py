@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import pyarrow as pa
 
@@ -39,16 +38,6 @@ class Recording:
         partial.replace(path)
 
 
-class Narrow(Protocol):
-    """What was done in a part of a run."""
-
-    @property
-    def name(self) -> str:
-        """Of what was done."""
-
-    def lines(self) -> Iterable[str]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Judged:
     """A run, and what the specification says of it. `write` leaves its trace in a file."""
@@ -57,12 +46,12 @@ class Judged:
     write: Callable[[Path], None]
     result: RunResult
     table: pa.Table
-    narrowed: Callable[[str], tuple[Judged, Narrow]] | None = None
-    """For a clause that was violated: the part of the run that shows it."""
-    hung: Narrow | None = None
-    """The part of the run that is a deadlock."""
+    narrowed: Callable[[str], tuple[Judged, tuple[str, ...]]] | None = None
+    """For a clause that was violated: a short run that shows it, and its calls; none if it is the whole run."""
+    hung: tuple[str, ...] = ()
+    """The calls of the part of the run that is a deadlock."""
     unfinished: str = ""
-    """What was not done for want of time: nothing that was kept is a PASS."""
+    """The part that was left out at the time limit. If there is one, no kept clause is PASS."""
 
     def example(self, clause: str, file: str, *, whole: bool = False) -> Counterexample:
         """The earliest violation of a clause that was violated, as it reads once the trace is in `file`. `whole`: with

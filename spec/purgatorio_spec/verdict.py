@@ -67,10 +67,12 @@ class Judgement:
 
 NO_OCCASION: Final = Judgement()
 KEPT: Final = Judgement(1)
-WANT_OF_RECORDS: Final = Judgement(1, undecided="for want of records")
+WANT_OF_RECORDS: Final = Judgement(1, undecided="because records are missing")
 STILL_OPEN: Final = Judgement(1, undecided="because a call that may have done it had not returned")
 NO_BOUND: Final = Judgement(
     1,
-    undecided="because they were due before the end and nothing says by when they must be done: "
-    "give timer.late_ns in the header, or record quiesce",
+    undecided=(
+        "because they were due before the end, and no late bound is known: write timer.late_ns "
+        "into the header, or record quiesce"
+    ),
 )

@@ -12,7 +12,7 @@ def write_whole(path: Path, text: str | bytes, mode: int = 0o644) -> None:
     try:
         _write(path, text.encode() if isinstance(text, str) else text, mode)
     except OSError as refused:
-        # The user named this file, and not the one that is written next to it; a full disk names none.
+        # Name the file of the user, not the temporary file. (The error of a full disk names no file.)
         raise OSError(refused.errno, refused.strerror, str(path)) from None
 
 

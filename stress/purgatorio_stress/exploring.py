@@ -21,9 +21,7 @@ from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.lock_order import out_of_order
 from purgatorio_stress.scenario.outcome import outcomes_of, serial_outcomes
 
-_PLAIN = (
-    "its code keeps state in plain attributes, which this strategy does not compare; take dpor or bounded"
-)
+_PLAIN = "the code keeps state in plain attributes, which this strategy does not compare; use dpor or bounded"
 
 _NO_END_S = 30.0
 """So much longer than its limit no exploration takes: it checks the time between two runs."""
@@ -102,7 +100,7 @@ def explore(
             bug=bug,
         )
     program = ScenarioProgram(scenario, dialect, memory=bug.memory, races=races)
-    # What is acceptable is what the sound code does.
+    # The outcomes of the code without the bug are acceptable.
     serial = serial_outcomes(scenario, dialect)
     with bug.applied():
         if strategy is None:
@@ -160,8 +158,8 @@ def _lock_order(done: Exploration) -> list[BrokenExecution]:
 
 @process_kept()
 def replay_token(token: Token, bug: Bug = SOUND, *, races: bool = False) -> Replay:
-    """Repeat the run of a token; where nothing is broken, look for data races too, for a token does not say that they
-    were looked for. BadToken where it names what is not there, or does not fit."""
+    """Repeats the run of a token. If no clause is broken, it also looks for data races, because a token does not
+    contain this option. Raises BadToken if the token names something unknown, or does not fit."""
     try:
         scenario = scenario_named(token.scenario)
     except BadProgram as error:

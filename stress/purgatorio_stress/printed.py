@@ -57,7 +57,7 @@ class Raced(Struct):
 
 
 class HeldLock(Struct, frozen=True):
-    """A lock that somebody holds. `holder`: the thread, or "" where the lock does not tell."""
+    """A held lock. `holder`: the thread, or "" if the lock does not know it."""
 
     lock: str
     holder: str
@@ -74,7 +74,7 @@ class StuckThread(Struct, frozen=True):
     stack: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.name} {'goes round' if self.moved else 'stands still'}"
+        return f"{self.name} {'loops' if self.moved else 'is blocked'}"
 
 
 class Stuck(Struct, frozen=True):
@@ -156,7 +156,7 @@ class Explored(_Searched, kw_only=True):
 
 
 class Race(Struct, frozen=True, order=True):
-    """A data race: what it is on, and the two places, file:line."""
+    """A data race: the variable, and the two places (file:line)."""
 
     location: str
     first: str
@@ -178,7 +178,8 @@ class ExplorePackage(Struct, tag_field="kind", tag="explore-package"):
 
 
 class Enumeration(Struct):
-    """Of programs: the stages that are done, the one that it is in, and how many of that were searched."""
+    """An enumeration of programs: the finished stages, the current stage, and the number of its programs that were
+    searched."""
 
     complete: tuple[str, ...]
     next: str
@@ -217,8 +218,8 @@ class Explore(Struct, tag_field="kind", tag="explore"):
 
 
 class Kill(Struct, frozen=True):
-    """The result of one layer for one known bug. `by` is the clause, the claim or the message; `effort` counts what
-    was run, in `unit`.
+    """The result of one layer for one known bug. `by` is the clause, the claim or the message; `effort`: the
+    amount of work, in `unit`.
 
     `preemptions`: of the counterexample. `hits`: in how many rounds it was found. `reason`: why the layer was not
     run, which differs from a search without a result.

@@ -55,7 +55,7 @@ class _Readings(threading.local):
 
 
 class RecordingClock:
-    """A clock that remembers, for each thread, what it last answered."""
+    """A clock that remembers the last time that it returned to each thread."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -130,7 +130,7 @@ class RecordedOperation(DelayedOperation):
 
 
 class RecordedTimer:
-    """A timer that records the adding of recorded operations; `clock` is the one that the inner timer reads."""
+    """A timer that records the adding of recorded operations; `clock` is the clock of the inner timer."""
 
     def __init__(self, timer: Timer, clock: ReadingClock, recording: Recording) -> None:
         self._timer = timer

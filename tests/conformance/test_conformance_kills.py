@@ -26,10 +26,9 @@ from conformance.reference_adapters import (
 )
 from mutants.reference import MUTANTS
 from purgatorio_conformance.suite import gated
-from purgatorio_conformance.suite.case import Outcome, Subject, cases, purgatory_subject, timer_subject
+from purgatorio_conformance.suite.case import CaseResult, Subject, cases, purgatory_subject, timer_subject
 from purgatorio_conformance.suite.contract import Promise
-from purgatorio_conformance.suite.gated import JUMPS, PLAN, SCOPE, PlayedSession
-from purgatorio_conformance.suite.program import LongRun
+from purgatorio_conformance.suite.gated import JUMPS, PLAN, SCOPE
 from purgatorio_spec.verdict import Verdict
 
 FINE_WHEEL: Final = replace(WHEEL, tick_ns=NS_PER_MS, early_ns=0)
@@ -55,7 +54,7 @@ def subject(name: str) -> tuple[str, Subject]:
 RACES: Final = ("gates", "steps")
 
 
-def outcomes(name: str, clauses: tuple[str, ...] = (), races: tuple[str, ...] = ()) -> dict[str, Outcome]:
+def outcomes(name: str, clauses: tuple[str, ...] = (), races: tuple[str, ...] = ()) -> dict[str, CaseResult]:
     """Of every case of these clauses (all, where none is named), by clause/scenario. `races`: only these scenarios."""
     kind, under_test = subject(name)
     return {
@@ -109,7 +108,7 @@ def test_a_known_bug_fails_its_clause(
     monkeypatch.setattr(gated, "_SCOPE", size)
     with MUTANTS[number].applied():
         _, under_test = subject(name)
-        assert under_test.run(LongRun(run)).result.breaks(clause)
+        assert under_test.run(run).result.breaks(clause)
 
 
 @pytest.mark.slow
@@ -136,9 +135,8 @@ def test_a_known_race_fails_its_clause(number: int, clause: str, by: str) -> Non
     with mutant.applied():
         (outcome,) = outcomes(mutant.dialect, (clause,), races=(by,)).values()
     assert outcome.verdict is Verdict.VIOLATED
-    assert outcome.program is not None
     # What 3 leaves behind breaks a play that comes later, so all plays are shown.
-    assert number == 3 or isinstance(outcome.program, PlayedSession)
+    assert number == 3 or outcome.calls
 
 
 class Lazy:
@@ -171,7 +169,7 @@ def test_late_counts_from_the_first_chance(wakes: Callable[[int], bool], verdict
     """A delay of zero, added when time has passed, may wait for the next `advance`; not for the one after it."""
     lacks = {"cancel": "none", "size": "none"}
     promise = Promise("timer", tick_ns=NS_PER_MS, early_ns=0, late_ns=0, lacks=lacks)
-    judged = timer_subject(promise, lambda promise: Lazy(wakes)).run(LongRun(PLAN))
+    judged = timer_subject(promise, lambda promise: Lazy(wakes)).run(PLAN)
     assert judged.result.clauses["T2"].verdict is verdict
 
 
@@ -222,5 +220,5 @@ def test_a_task_that_is_replaced_from_inside_is_played(frees_again: bool, verdic
     (case,) = [one for one in cases("timer", promise) if (one.clause, one.scenario.name) == ("T3", SCOPE)]
     outcome = case.judge(subject)
     assert outcome.verdict is verdict
-    if outcome.program is not None:
-        assert any("in timer_fire of" in line and "cancel(" in line for line in outcome.program.lines())
+    if outcome.calls:
+        assert any("in timer_fire of" in line and "cancel(" in line for line in outcome.calls)

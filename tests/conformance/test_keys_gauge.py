@@ -9,7 +9,6 @@ from purgatorio.delayed.watchers import WatcherList
 from purgatorio_conformance.suite import gated
 from purgatorio_conformance.suite.contract import Promise
 from purgatorio_conformance.suite.gated import PLAN, of_purgatory, play
-from purgatorio_conformance.suite.program import LongRun
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
 
@@ -23,7 +22,7 @@ class Telling(AnyPurgatory):
 
 
 def judged(made: type[AnyPurgatory]) -> RunResult:
-    return play(LongRun(PLAN), of_purgatory(PROMISE, made)).result
+    return play(PLAN, of_purgatory(PROMISE, made)).result
 
 
 def test_a_list_of_a_key_that_is_never_dropped_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

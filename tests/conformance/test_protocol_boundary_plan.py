@@ -96,8 +96,12 @@ class SlowTime:
     [
         (0.0, 0.0, ""),
         (0.0, 0.1, ""),
-        (4.8e-9, 0.0, "a task that waits for weeks: time passes too slowly"),
-        (1e-6, 0.0, "levels of 3,200,000,000,000 ns a bucket and more: time passes too slowly there"),
+        (4.8e-9, 0.0, "a task that waits for weeks: the clock advances too slowly to reach it"),
+        (
+            1e-6,
+            0.0,
+            "levels with buckets of 3,200,000,000,000 ns or more: the clock advances too slowly to reach them",
+        ),
     ],
 )
 def test_what_is_left_out_is_said_and_hangs_on_the_subject_alone(

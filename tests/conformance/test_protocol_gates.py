@@ -43,7 +43,6 @@ from purgatorio_conformance.subjects import record_runs
 from purgatorio_conformance.suite import gated as gated_conformance
 from purgatorio_conformance.suite.contract import Promise
 from purgatorio_conformance.suite.gated import of_purgatory, of_timer, play
-from purgatorio_conformance.suite.program import LongRun
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult, broken_off
 from purgatorio_spec.trace.recorder import Recorder
@@ -462,7 +461,7 @@ def test_a_timer_that_does_not_look_again_is_found_step_by_step(
     """The twin that looks passes."""
     if program:
         _only(monkeypatch, program)
-    judged = play(LongRun("steps"), of_timer(promise, lambda _: timer(looks=looks)))
+    judged = play("steps", of_timer(promise, lambda _: timer(looks=looks)))
     assert not judged.broken_off
     assert not judged.unfinished
     broken = {name for name, one in judged.result.clauses.items() if one.violations}
@@ -481,7 +480,7 @@ def test_time_goes_by_whole_units_whatever_bound_is_declared() -> None:
     """A late bound need not be a multiple of the unit; every moment that is asked for is."""
     lacks = dict.fromkeys(("between-ticks", "raising", "size"), "it is a stub")
     promise = Promise("timer", MS, early_ns=0, late_ns=MS + 1, threads=True, lacks=lacks)
-    judged = play(LongRun("gates"), of_timer(promise, lambda _: _Whole(looks=True)))
+    judged = play("gates", of_timer(promise, lambda _: _Whole(looks=True)))
     assert not judged.broken_off
     assert not any(clause.violations for clause in judged.result.clauses.values())
 
@@ -657,7 +656,7 @@ def test_what_is_left_out_for_a_promise_that_is_kept_is_unknown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the part said, the whole is judged."""
-    monkeypatch.setattr(driver._SoFar, "breaks", lambda recording: True)
+    monkeypatch.setattr(driver, "_breaks_so_far", lambda recording: True)
     subjects = [one for one in command_subjects(PURGATORY) if one.mode.endswith("-gates")]
     (record,) = record_runs(subjects, tmp_path, suffix=".jsonl")
     assert record.failure is not None
@@ -714,7 +713,7 @@ def test_a_slip_is_found_by_its_program(
     for made, broken in ((slip, {clause}), (twin, set())):
         found: set[str] = set()
         for way in ("gates", "steps"):
-            judged = play(LongRun(way), of_purgatory(promise, partial(small, made)))
+            judged = play(way, of_purgatory(promise, partial(small, made)))
             assert not judged.broken_off
             found |= {name for name, one in judged.result.clauses.items() if one.violations}
             if broken and found >= broken:
@@ -740,7 +739,7 @@ def test_a_slip_is_found_by_what_is_drawn(slip: str, clause: str, monkeypatch: p
     promise = Promise(
         "locked", MS, early_ns=0, late_ns=0, purge_interval=0, lacks={"cancel-for-key": "it is small"}
     )
-    judged = play(LongRun("steps"), of_purgatory(promise, partial(small, slip)))
+    judged = play("steps", of_purgatory(promise, partial(small, slip)))
     assert not judged.broken_off
     found = {name for name, one in judged.result.clauses.items() if one.violations}
     assert clause in found if clause else not found
@@ -788,28 +787,31 @@ def test_a_slip_of_a_timer_is_found_by_what_is_drawn(locked: bool, monkeypatch: 
     """With no program that was written for it."""
     _only(monkeypatch)
     monkeypatch.setattr(gated_conformance, "_DRAWN", 600)
-    judged = play(LongRun("steps"), of_timer(_COUNTED, lambda _: Counts(locked=locked)))
+    judged = play("steps", of_timer(_COUNTED, lambda _: Counts(locked=locked)))
     assert not judged.broken_off
     found = {name for name, one in judged.result.clauses.items() if one.violations}
     assert found == (set() if locked else {"T5"})
 
 
-class _HoldsItsOutput:
-    """A peer that answers a `go` only when the thread at a line, the hold 1, has gone on: it has the lock of the
-    output."""
+def _said(m: str, **fields: object) -> bytes:
+    return orjson.dumps({"m": m, **fields})
 
-    def __init__(self) -> None:
-        self.said: list[bytes] = []
+
+class _Peer:
+    """A peer that says to each call what `answers` makes of it; and the pauses that each call names."""
+
+    def __init__(self, answers: Callable[[Mapping[str, Any]], list[bytes]]) -> None:
+        self._answers = answers
+        self._told: list[bytes] = []
         self.asked: list[object] = []
 
     def say(self, line: bytes) -> None:
         call = orjson.loads(line)
-        self.asked.append(call["holds"])
-        if call["holds"] == [1]:
-            self.said += [b'{"m":"answer","n":%d}' % number for number in (call["n"], call["n"] - 1)]
+        self.asked.append(call.get("holds"))
+        self._told += self._answers(call)
 
     def hear(self, within_s: float) -> bytes | Quiet:
-        return self.said.pop(0) if self.said else Quiet.SILENT
+        return self._told.pop(0) if self._told else Quiet.SILENT
 
 
 def _plays(
@@ -830,24 +832,14 @@ def test_a_thread_at_a_line_of_the_adapter_goes_on_when_nothing_is_answered() ->
     scene.hear("held", f'"hold":1,"f":"step","during":{called}')
     scene.hear("enter", '"f":"timer_fire","id":"op","th":"reaper"')
     scene.hear("held", '"hold":2,"f":"timer_fire","id":"op","th":"reaper"')
-    peer = _HoldsItsOutput()
+    # It answers a `go` only when the thread at a line, the hold 1, has gone on: that has the lock of the output.
+    peer = _Peer(
+        lambda call: [_said("answer", n=call["n"] - back) for back in (0, 1) if call["holds"] == [1]]
+    )
     run = _plays(peer, scene, lines=cast(Lines, object()))
     run.go([hold for hold in scene.conversation.standing() if hold.number == 2])
     assert peer.asked == [[2], [1]]
     assert scene.conversation.standing() == []
-
-
-class _Goes(_HoldsItsOutput):
-    """A peer that takes note of each `go`; the thread that goes on answers what waits for it."""
-
-    def say(self, line: bytes) -> None:
-        call = orjson.loads(line)
-        self.asked.append(call["holds"])
-        self.said += [
-            b'{"m":"answer","n":%d}' % call["n"],
-            b'{"m":"leave","f":"timer_fire","id":"p1-op","th":"reaper"}',
-            b'{"m":"answer","n":%d,"out":0}' % (call["n"] - 1),
-        ]
 
 
 @pytest.mark.parametrize("waited_for", [True, False])
@@ -860,27 +852,30 @@ def test_an_expiry_that_comes_before_its_play_begins_is_held(waited_for: bool) -
     scene.hear("held", '"hold":1,"f":"timer_fire","id":"p1-op","th":"reaper"')
     if waited_for:
         scene.conversation.ask(Register("p1-other", ("k",), 50))
-    peer = _Goes()
+    # The thread that goes on answers what waits for it.
+    peer = _Peer(
+        lambda call: [
+            _said("answer", n=call["n"]),
+            _said("leave", f="timer_fire", id="p1-op", th="reaper"),
+            _said("answer", n=call["n"] - 1, out=0),
+        ]
+    )
     run = _plays(peer, scene)
     program = SmallProgram("expiry", "", ((Expiry("op"),),), ("timer_fire",))
     run.let_go(Play(run, program, 1))
     assert peer.asked == ([[1]] if waited_for else [])
 
 
-class _Slow(_HoldsItsOutput):
+class _Slow(_Peer):
     """A peer that answers the newest call when it is waited for, and not before."""
 
     waits = 0
-
-    def __init__(self, scene: Scene) -> None:
-        super().__init__()
-        self._scene = scene
 
     def hear(self, within_s: float) -> bytes | Quiet:
         if within_s < 0.4:
             return Quiet.SILENT
         self.waits += 1
-        return b'{"m":"answer","n":%d}' % (self._scene.conversation.calls - 1)
+        return self._answers({})[0]
 
 
 def test_who_waits_for_one_that_is_held_is_waited_for_again_where_something_came() -> None:
@@ -889,7 +884,7 @@ def test_who_waits_for_one_that_is_held_is_waited_for_again_where_something_came
     called = scene.conversation.calls
     scene.conversation.ask(Add("t", 50), steps=(1,))
     scene.hear("held", f'"hold":1,"f":"step","during":{called}')
-    peer = _Slow(scene)
+    peer = _Slow(lambda _: [_said("answer", n=scene.conversation.calls - 1)])
     run = _plays(peer, scene, VirtualClock())
     play_of_it = Play(run, SmallProgram("adds", "", (), ()), 1)
     for name in ("u", "v"):
@@ -897,30 +892,6 @@ def test_who_waits_for_one_that_is_held_is_waited_for_again_where_something_came
         run.settle(play_of_it)
     assert peer.waits == 2
     assert not scene.conversation.loose()
-
-
-class _OneByOne(_HoldsItsOutput):
-    """A peer whose tasks are all due: its one thread comes to its gate with one of them in every advance, which is
-    answered then."""
-
-    def __init__(self, tasks: list[str]) -> None:
-        super().__init__()
-        self._tasks = iter(tasks)
-        self._task = ""
-
-    def say(self, line: bytes) -> None:
-        call = orjson.loads(line)
-        of_task: list[bytes] = []
-        if call["m"] == "go":
-            of_task = [b'{"m":"leave","f":"timer_fire","id":"%s","th":"executor"}' % self._task.encode()]
-        elif call["m"] == "advance" and (task := next(self._tasks, None)) is not None:
-            self._task = task
-            self.said += [
-                b'{"m":"enter","f":"timer_fire","id":"%s","th":"executor"}' % task.encode(),
-                b'{"m":"held","hold":%d,"f":"timer_fire","id":"%s","th":"executor"}'
-                % (call["n"], task.encode()),
-            ]
-        self.said += [b'{"m":"answer","n":%d}' % call["n"], *of_task]
 
 
 @pytest.mark.parametrize("lost", [[], ["t-9"]])
@@ -932,6 +903,18 @@ def test_a_run_is_at_rest_when_a_thread_has_gone_from_gate_to_gate(lost: list[st
         Start("timer", "virtual", now_ns=0, gates=("timer_fire",)), *(Add(one, 50) for one in tasks)
     )
     scene.now += 50
-    peer = _OneByOne([one for one in sorted([*tasks, "t-5"]) if one not in lost])
-    _plays(peer, scene, VirtualClock()).come_to_rest()
+    due = iter([one for one in sorted([*tasks, "t-5"]) if one not in lost])
+    of_thread: dict[str, object] = {"f": "timer_fire", "th": "executor"}
+
+    def answers(call: Mapping[str, Any]) -> list[bytes]:
+        """Its one thread comes to its gate with one of them in every advance, which is answered then."""
+        answer = _said("answer", n=call["n"])
+        if call["m"] == "go":
+            return [answer, _said("leave", **of_thread)]
+        if call["m"] != "advance" or (task := next(due, None)) is None:
+            return [answer]
+        of_thread["id"] = task
+        return [_said("enter", **of_thread), _said("held", hold=call["n"], **of_thread), answer]
+
+    _plays(_Peer(answers), scene, VirtualClock()).come_to_rest()
     assert scene.conversation.settled.pending == {*lost}

@@ -27,7 +27,6 @@ from purgatorio_conformance.subject.plan import MS, make_plan
 from purgatorio_conformance.subjects import RunRecord, record_runs
 from purgatorio_conformance.suite.command import command_promise
 from purgatorio_conformance.suite.gated import of_command, play
-from purgatorio_conformance.suite.program import LongRun
 from purgatorio_pipeline.command.driving import judge_records
 from purgatorio_pipeline.judging import judge_in_process
 from purgatorio_spec.check import check_files
@@ -144,9 +143,7 @@ def test_who_works_on_by_an_order_of_threads_is_endless(
 def test_in_the_suite_what_was_broken_before_a_program_died_is_told(how: str, violations: int) -> None:
     """A task that starts a second too early, and then no more; the twin only dies."""
     description = describe_command(command(how))
-    judged = play(
-        LongRun("plan"), of_command(command_promise(description), "timer", description, command(how))
-    )
+    judged = play("plan", of_command(command_promise(description), "timer", description, command(how)))
     assert "ended with exit status 7" in judged.broken_off
     assert judged.result.clauses["T1"].violations == violations
 
@@ -155,9 +152,9 @@ def test_in_the_suite_what_was_broken_before_a_program_died_is_told(how: str, vi
     ("how", "kind", "why"),
     [
         ("hang", "deadlock", "P3 is broken: silent for 1.5 s, with call 4 (advance) not answered"),
-        ("close-output", "closed-output", "closed its output and does not end"),
-        ("close-input", "closed-input", "closed its standard input and lives on"),
-        ("live-on", "hang", "lives on 1.5 s after it was stopped"),
+        ("close-output", "closed-output", "closed its output, but did not exit"),
+        ("close-input", "closed-input", "closed its standard input, but did not exit"),
+        ("live-on", "hang", "is still alive 1.5 s after it was stopped"),
     ],
 )
 def test_falling_silent_is_told_apart(how: str, kind: FailureKind, why: str, tmp_path: Path) -> None:
@@ -190,7 +187,7 @@ def test_falling_silent_is_told_apart(how: str, kind: FailureKind, why: str, tmp
         (
             "answer-early",
             "rubbish",
-            "while no call was under way, in virtual time: a call is answered only when",
+            "while no call was under way, in virtual time: answer a call only when",
         ),
         ("refuse", "raises", "P3 is broken: advance ended with 'OutOfMemory'; the same error comes"),
         ("refuse-crowd", "raises", "with only the 2 tasks or operations that waited"),
@@ -237,7 +234,9 @@ def test_who_works_for_long_may_be_slow(
     failure, _ = record(how, tmp_path, QUICK)
     assert failure.kind == kind, failure.why
     assert failure.why.startswith("P3 is broken: ") is (kind == "endless")
-    assert re.search(r"; at work for \d+ s of that; no answer before took longer than 0\.0", failure.why)
+    assert re.search(
+        r"; it used the CPU for \d+ s of this time; no answer before took longer than 0\.0", failure.why
+    )
 
 
 @pytest.mark.parametrize(

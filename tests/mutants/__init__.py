@@ -1,6 +1,6 @@
-"""Bugs that are put in on purpose, and who finds them.
+"""Mutants: versions of the project's own code with one bug, and the layers of tests that find each bug.
 
-`reference`: known bugs of timers and purgatories. `broker`: bugs of our own broker that a client can see.
-`kill_matrix`: every known bug of the reference against every layer; `python -m mutants` runs it. What they are made of
-(patches, and `--mutant FILE[:NAME]`, which puts one in) is installed: `purgatorio_stress.mutant`.
+`reference` has the known bugs of timers and purgatories, `broker` the mutants of the project's own broker.
+`kill_matrix` runs every layer on every known bug of the reference (`python -m mutants`). The installed package
+`purgatorio_stress.mutant` has the patches and the option `--mutant FILE[:NAME]`.
 """

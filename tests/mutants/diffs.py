@@ -1,13 +1,13 @@
-"""Bugs as diffs, in text files:
+"""Mutants as diffs, in text files:
 
-    stable-offset-not-listed: the end that is listed for who reads what is committed is the high watermark
+    stable-offset-not-listed: ListOffsets for read_committed returns the high watermark
       R4
       in network.data_requests:_look_up
       - .end(isolation).offset
       + .high_watermark.offset
 
-Below its name a bug may say what it needs, or what finds it. Then come the places that it changes (one may go without
-`in`), and in each the texts that stand there once, with what stands there instead.
+The line below the name may say what the mutant needs, or which clause finds it. Then come the places that it changes
+(a single place needs no `in`). Each place has pairs of an old text, which must occur once, and a new text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from purgatorio_stress.mutant.patch import Patch, edited
 
 @dataclass
 class Change:
-    """What is changed at a place: each text that it has once, and what stands there instead."""
+    """The changes at a place: pairs of an old text, which must occur once, and a new text."""
 
     place: str
     words: list[tuple[str, str]] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Change:
         return [word for pair in self.words for word in pair]
 
     def patch(self, package: str) -> Patch:
-        """Of that function."""
+        """The patch of that function."""
         return edited(*self.named(package), *self.flat())
 
 
@@ -55,7 +55,7 @@ class Diff:
 
 
 def diffs(path: Path) -> list[Diff]:
-    """The bugs in a file. Lines that begin with # are for readers."""
+    """The mutants in a file. Lines that begin with # are comments."""
     found: list[Diff] = []
     sign = ""
     for line in path.read_text(encoding="utf-8").splitlines():

@@ -15,7 +15,7 @@ import pytest
 
 from pipeline.lake_reader import gold_of
 from pipeline.standalone import SPARK_HOME, bare_python, cluster, worker_arguments
-from purgatorio_conformance.java_home import JavaNotFound, find_java
+from purgatorio_conformance.java_home import JavaNotFound, find_java, home_for_spark
 from purgatorio_pipeline.shipping import PACKAGES, write_submission
 
 TRACES = Path(__file__).resolve().parents[2] / "examples" / "traces"
@@ -109,7 +109,7 @@ def verdicts(output: str) -> Any:
 def test_the_same_answers_from_a_cluster(tmp_path: Path, bare: Path) -> None:
     """Through `--master`, and under spark-submit with a driver that has the code from the archive as well."""
     try:
-        java = find_java().path
+        java = home_for_spark(find_java())
     except JavaNotFound as absent:
         pytest.skip(str(absent))
     traces = [str(TRACES / name) for name in NAMES]

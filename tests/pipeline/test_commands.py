@@ -175,7 +175,7 @@ def test_a_file_that_cannot_be_written_is_wrong_input(tmp_path: Path) -> None:
     assert place in done.stderr
     done = run("convert", EXAMPLES / "kafka-clean-1k.jsonl", tmp_path / "nowhere" / "x.parquet")
     assert done.exit_code == 2
-    assert "is no folder" in done.stderr
+    assert "is not a folder" in done.stderr
 
 
 def test_ctrl_c_is_no_verdict(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

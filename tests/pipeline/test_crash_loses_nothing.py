@@ -56,7 +56,7 @@ def _in(module: object, name: str, fault: Callable[..., NoReturn] = _fail) -> Pu
 
 JUDGING: Final[dict[str, Put]] = {
     "a clause": _clause("T3"),
-    "a rule of the fold": _in(fold, "marks"),
+    "a rule of the fold": _in(fold, "candidates"),
     "a batch of the fold": _in(fold.Fold, "feed"),
     "the facts of the run": _in(fold.Fold, "run"),
 }
@@ -182,7 +182,7 @@ def test_the_rows_are_judged_where_the_fold_fails(tmp_path: Path, monkeypatch: p
     """The clauses need no rules: the verdicts are those of the fold, and its failure is told."""
     path = timer(tmp_path / "a.jsonl", broken=True)
     expected = fold_reader(TraceReader(path)).result
-    monkeypatch.setattr(fold, "marks", _fail)
+    monkeypatch.setattr(fold, "candidates", _fail)
     found = fold_reader(TraceReader(path)).result
     assert found.clauses == expected.clauses
     assert (len(expected.failures), len(found.failures)) == (0, 1)

@@ -31,7 +31,7 @@ from purgatorio_spec.fast_path.fold import Fold, Outer
 from purgatorio_spec.fast_path.key_checks import FirstChecks
 from purgatorio_spec.fast_path.names import Names, unpacked
 from purgatorio_spec.fast_path.paged import Pages
-from purgatorio_spec.fast_path.rules import NOT_PLAIN, RULES, Condition, Rule, marks, summaries
+from purgatorio_spec.fast_path.rules import NOT_PLAIN, RULES, Condition, Rule, candidates, summaries
 from purgatorio_spec.history.operation import OperationHistory
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Summary
@@ -166,7 +166,7 @@ def missed(
     for played, expected in many:
         block = played.fold.block(played.run, slice(0, None))
         cancels = played.fold.key_cancels() if keys else np.zeros(0, np.int64)
-        told = marks(block, rules, not_plain, missed=played.fold.missed(np.arange(block.size), cancels))
+        told = candidates(block, rules, not_plain, missed=played.fold.missed(np.arange(block.size), cancels))
         matrix = summaries(block)
         for name, one in expected.items():
             number = played.fold.number(name)

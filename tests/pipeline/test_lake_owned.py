@@ -23,7 +23,7 @@ def test_a_folder_of_somebody_else_is_refused(mine: str, tmp_path: Path) -> None
     file.write_text("mine")
     done = run("check", str(CLEAN), "--out", str(tmp_path / "out"))
     assert done.exit_code == 2
-    assert "name an empty folder" in done.stderr
+    assert "choose an empty folder" in done.stderr
     assert file.read_text() == "mine"
     assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == [file]
 
@@ -35,7 +35,7 @@ def test_an_empty_folder_becomes_ours_and_stays_so(tmp_path: Path) -> None:
         lake.write_bytes("gold/x", b"ours")
     with lake.owned("check"):
         assert lake.read_bytes("gold/x") == b"ours"
-    with pytest.raises(OSError, match="not of `purgatorio watch`"), lake.owned("watch"):
+    with pytest.raises(OSError, match="do not belong to `purgatorio watch`"), lake.owned("watch"):
         pass
 
 

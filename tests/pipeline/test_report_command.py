@@ -157,7 +157,7 @@ def test_a_campaign_is_put_together(tmp_path: Path) -> None:
     assert whole.said == "3 jobs, 2 schedules and rounds"
     assert report(out).exit_code == 3
     written(out / "verdicts" / "3.json", {"job": {}})
-    assert "no row of a campaign" in " ".join(report(out).output.split())
+    assert "not a row of a campaign" in " ".join(report(out).output.split())
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_a_campaign_is_put_together(tmp_path: Path) -> None:
         (json.dumps(mutants_of(bug(-1))), "Expected `int` >= 0 - at `$.mutants[0].number`"),
         (
             encoded(check_of(checked())).decode().replace('"T1":{', '"Z9":{'),
-            "'Z9' is no clause",
+            "'Z9' is not a clause",
         ),
         ('{"kind": "mutants", "mutants": []}', "hold no run, no scenario and no known bug"),
         (

@@ -63,7 +63,7 @@ def test_what_broke_off_or_is_stuck_says_so() -> None:
     (stuck,) = findings_of(
         stress_of(raced(), stuck={"scenario": "two-events/locked", "threads": threads}, given_up=3)
     )
-    assert "stuck: a stands still at sync.py:7 acquire: wait()" in stuck.said
+    assert "stuck: a is blocked at sync.py:7 acquire: wait()" in stuck.said
 
 
 def test_layers_of_the_matrix_are_put_together() -> None:

@@ -150,9 +150,9 @@ def test_the_command_shows_what_breaks_a_promise(monkeypatch: pytest.MonkeyPatch
     assert "VIOLATED 1 of 1 fired, 1 before the deadline;" in kept.output
     assert "; died: exit status 9\n" in kept.output
     assert f"replay   purgatorio check {tmp_path}" in kept.output.replace("\\\n", "")
-    assert "The traces are gone" not in kept.output
+    assert "The traces were deleted" not in kept.output
     gone = run("subjects", "sched")
-    assert "The traces are gone: --traces DIR keeps them" in gone.output
+    assert "The traces were deleted. To use the replay lines, run with --traces DIR." in gone.output
 
 
 @pytest.mark.parametrize(

@@ -222,7 +222,7 @@ def test_a_program_that_fails_before_any_run_is_a_run_without_events(tmp_path: P
     assert (done.exit_code, said["verdict"]) == (3, "UNKNOWN")
     assert [(run["events"], run["failure"]) for run in said["runs"]] == [(0, "rubbish")]
     shown = verify(tmp_path, f"{PYTHON} -c 'print(1)'", options=())
-    assert "rubbish: field '$': a JSON int, no object" in " ".join(shown.stdout.split())
+    assert "rubbish: field '$': a JSON int, not an object" in " ".join(shown.stdout.split())
 
 
 @pytest.mark.parametrize(

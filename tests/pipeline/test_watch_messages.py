@@ -163,7 +163,7 @@ def test_without_the_connector_the_user_is_told_what_to_bring(spark: SparkSessio
         (["watch", "--kafka", "host:1"], "--kafka and --topic need each other"),
         (["watch", ".", "--topic", "t"], "--kafka and --topic need each other"),
         ([*WATCH, "--kafka-option", "name"], "'name' is not NAME=VALUE"),
-        ([*WATCH, "--kafka-option", "subscribe=t"], "subscribe is given by --kafka and --topic"),
+        ([*WATCH, "--kafka-option", "subscribe=t"], "subscribe is set by --kafka or --topic"),
     ],
 )
 def test_options_that_do_not_fit(arguments: list[str], why: str) -> None:
@@ -217,7 +217,7 @@ def test_the_command_from_options_to_verdict(
     again = [*arguments, "--once", "--out", str(place / "lake")]
     (place / "in" / "1.parquet").write_bytes((place / "in" / "0.parquet").read_bytes())
     done = run(*again, "--metrics", "/dev/full")
-    failed = "the stream failed; a restart continues from there: "
+    failed = "the stream failed; to continue, run the command again: "
     # What was found before is found, whatever fails after it.
     assert (done.exit_code, f"{failed}/dev/full: No space left on device\n" in done.output) == (1, True)
     (place / "in" / "2.parquet").write_bytes(b"no Parquet")

@@ -52,6 +52,7 @@ def test_the_main_job(java: str, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:] + done.stdout[-2000:]
+    assert "Traceback" not in done.stderr, done.stderr
     told = json.loads(done.stdout)
     assert told["verdict"] == "PASS"
     subjects = {run["subject"].split()[0] for run in told["runs"]}

@@ -277,7 +277,7 @@ def test_times_are_read_and_said_in_the_owners_form(tmp_path: Path) -> None:
         {"r": "d", "k": "key", "in": "20.10.2026 09:15:01.500", "out": "20.10.2026 09:15:01.600"},
     ]
     mapping = [one for one in WIDE if one != "unit=ms"] + ["timeout_unit=ms", "time_zone=Europe/Berlin"]
-    assert "of another form say time_format" in refused(tmp_path, rows, mapping)
+    assert "for another form set time_format" in refused(tmp_path, rows, mapping)
     assert "does not match time_format = '%d.%m.%y'" in refused(
         tmp_path, rows, [*mapping, "time_format=%d.%m.%y"]
     )
@@ -290,21 +290,21 @@ def test_times_are_read_and_said_in_the_owners_form(tmp_path: Path) -> None:
 
 
 REFUSED: dict[str, tuple[Sequence[Row], Sequence[str], str]] = {
-    "one column for two": (GOOD, [*WIDE, "timed_out=out"], "the same column, 'out': then each"),
+    "one column for two": (GOOD, [*WIDE, "timed_out=out"], "the same column, 'out', so every"),
     "no column": ([{"id": "a", "in": 1}], WIDE, "has no column 'r'; it has id, in"),
     "an empty column": ([{**row, "tmo": None} for row in GOOD], WIDE, "'tmo' is empty in all 4 rows"),
     "a text": ([*GOOD, {**wide("x", 0), "in": "soon"}], WIDE, "row 5, 'in': 'soon' is not a time"),
     "mixed types": ([*GOOD, {**wide("x", 0), "out": True}], WIDE, "row 5, 'out': 'true' is not a time"),
-    "NaN": ([*GOOD, {**wide("x", 0), "out": "NaN"}], WIDE, "row 5, 'out': NaN is no number"),
-    "infinity": ([*GOOD, {**wide("x", 0), "tmo": "inf"}], WIDE, "row 5, 'tmo': inf is no number"),
+    "NaN": ([*GOOD, {**wide("x", 0), "out": "NaN"}], WIDE, "row 5, 'out': NaN is not a number"),
+    "infinity": ([*GOOD, {**wide("x", 0), "tmo": "inf"}], WIDE, "row 5, 'tmo': inf is not a number"),
     "below 0": ([*GOOD, wide("x", 0, tmo=-1)], WIDE, "row 5, 'tmo': -1 is below 0"),
     "no time": ([*GOOD, {**wide("x", 0), "in": None}], WIDE, "row 5: 'in' is empty"),
     "no id": ([*GOOD, {**wide("x", 0), "r": ""}], WIDE, "row 5: 'r' is empty"),
     "before it came": ([*GOOD, wide("x", 30, out=20)], WIDE, "'x' is completed in row 5, 10 ms before it is enqueued"),
     "an id again": ([*GOOD, wide("a", 5_000)], WIDE, "'a' is enqueued in row 1 and again, at another time, in row 5"),
-    "the same again": ([*GOOD, GOOD[2]], WIDE, "rows 3 and 5 say the same: 'c' completed at one time"),
+    "the same again": ([*GOOD, GOOD[2]], WIDE, "rows 3 and 5 are equal: 'c' completed at one time"),
     "no unit": (GOOD, [one for one in WIDE if one != "unit=ms"], 'a number without a unit: add unit = "ms"'),
-    "another unit": (GOOD, [*WIDE, "unit=s"], "another unit is meant"),
+    "another unit": (GOOD, [*WIDE, "unit=s"], "the unit is probably wrong"),
     "an event without a key": ([*events(), long("ev", 600)], LONG, "row 7: an event without its key, 'k'"),
 }  # fmt: skip
 
@@ -321,8 +321,8 @@ def test_what_is_not_sound_is_refused_in_words(kind: str, tmp_path: Path) -> Non
     [
         ("log.jsonl", b"", "has no column"),
         ("log.csv", b"r,in\n", "has no column"),
-        ("log.jsonl", b'{"r": \n', "cannot be read: line 1 is no JSON object"),
-        ("log.jsonl", b'{"r": "a", "in": 1}\n\n{"r":\n{"r": "b"}\n', "line 3 is no JSON object"),
+        ("log.jsonl", b'{"r": \n', "cannot be read: line 1 is not a JSON object"),
+        ("log.jsonl", b'{"r": "a", "in": 1}\n\n{"r":\n{"r": "b"}\n', "line 3 is not a JSON object"),
         ("log.csv", b"r,in,out\na,1,2\nb,1\n", "line 3 has 2 columns, and the first line has 3"),
         ("log.jsonl", b'{"r": "a", "k": "\x1b[31m", "in"\n', "cannot be read"),
         ("log.parquet", b"PAR1nothing", "cannot be read"),
@@ -364,21 +364,21 @@ def test_what_is_put_right_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("assigned", "said"),
     [
-        (["id=r"], "nothing says when a request was enqueued"),
+        (["id=r"], "the mapping has no enqueued"),
         (["enqueued=in"], "has no id"),
-        (["id=r", "enqueued=in"], "nothing says how a request ended"),
+        (["id=r", "enqueued=in"], "has neither completed nor timed_out"),
         (["id=r", "enqueud=in"], "did you mean enqueued?"),
         (["id"], "write --map NAME=VALUE"),
-        (["id=r", "time=t"], "needs all of time, what and [words]"),
+        (["id=r", "time=t"], "needs the entries time, what and [words]"),
         ([*LONG, "enqueued=in"], "has one of the two layouts"),
         ([*LONG, "words.event=in"], "means both enqueued and event"),
-        ([*WIDE, "time_zone=Berlin"], "not known here"),
+        ([*WIDE, "time_zone=Berlin"], "time_zone = 'Berlin' is unknown"),
         ([*WIDE, "unit=minutes"], "one of s, ms, us, ns"),
         ([*WIDE, "promises.late_ms=-1"], "milliseconds, from 0 on"),
         ([*WIDE, "promises.late_ms=nan"], "milliseconds, from 0 on"),
         ([*WIDE, "duplicates=maybe"], "one of refuse, drop, keep"),
         (["id=r", "enqueued=in", "completed=out", "timeout=5"], "timeout has no unit"),
-        ([one for one in LONG if one != "key=k"], "nothing says where their key is"),
+        ([one for one in LONG if one != "key=k"], "words.event needs key"),
     ],
 )
 def test_a_mapping_is_checked_before_the_log_is_read(assigned: Sequence[str], said: str) -> None:
@@ -480,8 +480,8 @@ def test_the_command_says_all_in_json(tmp_path: Path) -> None:
         command, [str(LOGS / "requests.csv"), str(out), *options, "--force", "--map", "id=nosuch"]
     )
     assert bad.exit_code == 2
-    assert bad.stderr.splitlines()[-1].startswith("Error: ")
-    assert "has no column 'nosuch'; it has request_id" in bad.stderr
+    assert any(line.startswith("Error: ") for line in bad.stderr.splitlines())
+    assert "has no column 'nosuch'; it has request_id" in " ".join(bad.stderr.split())
     assert "Usage" not in bad.stderr
 
 
@@ -500,13 +500,13 @@ def test_a_bad_row_may_be_left_out_and_accuses_nobody(tmp_path: Path) -> None:
     lines = "".join(json.dumps(row) + "\n" for row in rows)
     log = tmp_path / "log.jsonl"
     log.write_text(f'{lines[: lines.index("soon")]}\n{lines}{{"r": "cut', encoding="utf-8")
-    with pytest.raises(CannotConvert, match="line 5 is no JSON object"):
+    with pytest.raises(CannotConvert, match="line 5 is not a JSON object"):
         convert_log(log, tmp_path / "t.jsonl", read_mapping(None, WIDE))
     log.write_text(f'{lines}{{"r": "cut', encoding="utf-8")
     made = convert_log(log, tmp_path / "t.jsonl", read_mapping(None, WIDE), keep_going=True)
     assert made.left_out == 4
     assert [note[:30] for note in made.notes] == [
-        "4 bad rows left out, with all ", "1: row 5, 'out': 'soon' is not", "1: line 12 is no JSON object",
+        "4 bad rows left out, with all ", "1: row 5, 'out': 'soon' is not", "1: line 12 is not a JSON objec",
         "1: the id 'again' is enqueued ", "1: 'back' is completed in row ",
     ]  # fmt: skip
     (run,) = check_files([tmp_path / "t.jsonl"]).runs

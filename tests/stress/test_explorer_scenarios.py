@@ -214,7 +214,7 @@ def test_locks_out_of_order_are_reported() -> None:
 
 def test_a_word_of_the_table_that_nobody_reads_is_refused() -> None:
     """A mistyped one would leave a bound out, or a look at the end."""
-    with pytest.raises(ValueError, match="odd: nobody reads tuns"):
+    with pytest.raises(ValueError, match="odd: unknown entries tuns"):
         registry._scenario("odd", {"about": "", "clauses": "P3", "reach": {}, "tuns": 2})
     said = {"reach": {}, "tasks": {}, "finally": "lost op"}
     with pytest.raises(AttributeError, match="do_lost"):

@@ -21,7 +21,6 @@ from purgatorio_conformance.subject.contract import silent
 from purgatorio_conformance.subject.plan import MS
 from purgatorio_conformance.suite.contract import Promise
 from purgatorio_conformance.suite.gated import SCOPE, of_timer, play
-from purgatorio_conformance.suite.program import LongRun
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
@@ -168,7 +167,7 @@ def test_a_cancel_inside_a_task_of_an_adapter(profile: str, misses: str) -> None
     """In the plugin, without threads: a success is final, whatever the profile."""
     lacks = dict.fromkeys(("size", "between-ticks", "past", "raising"), "it is small")
     promise = Promise(profile, 10 * MS, early_ns=0, late_ns=10 * MS, lacks=lacks)
-    judged = play(LongRun(SCOPE), of_timer(promise, lambda _: Wheel(misses)))
+    judged = play(SCOPE, of_timer(promise, lambda _: Wheel(misses)))
     assert not judged.broken_off
     assert broken(judged.result) == (set() if misses == "none" else {"T4"})
 

@@ -14,6 +14,34 @@ from purgatorio_wire.trace.record import Declared, Kind, WireEnd, WireEvent, Wir
 SIZE = 100
 """Bytes of an append of one record."""
 END_MS = 60_000.0
+Bodies = list[dict[str, object]]
+
+
+def batch(base: int, last: int | None = None, **more: object) -> dict[str, object]:
+    """A batch, of one record unless it has a last one."""
+    count = 1 if last is None else last - base + 1
+    return {"base": base, "last": base + count - 1, "count": count, "bytes": SIZE * count, **more}
+
+
+def brought(came: Sequence[int] | int, **more: object) -> Bodies:
+    """A batch at each of these offsets; none where an error came."""
+    return [] if isinstance(came, int) else [{**batch(base), **more} for base in came]
+
+
+def sent(one: Mapping[str, object], name: str = "t", number: int = 0) -> Bodies:
+    """The topics of a produce of one batch."""
+    return [{"name": name, "partition_data": [{"index": number, "records": [one]}]}]
+
+
+def appended(base: int, error: int = 0, name: str = "t", number: int = 0, **more: object) -> Bodies:
+    """And of its answer."""
+    said = {"index": number, "error_code": error, "base_offset": base, **more}
+    return [{"name": name, "partition_responses": [said]}]
+
+
+def of_t(**part: object) -> Bodies:
+    """The topic t, with this said of its partition 0, in the requests and answers that name both so."""
+    return [{"name": "t", "partitions": [{"partition_index": 0, **part}]}]
 
 
 @dataclass
@@ -82,9 +110,7 @@ class Story:
         responses = [
             {"topic": name, "partitions": [
                 {"partition_index": number, "error_code": came if isinstance(came, int) else 0,
-                 "high_watermark": mark, **more,
-                 "records": [{"base": base, "last": base, "count": 1, "bytes": SIZE, "corrupt": corrupt}
-                             for base in ([] if isinstance(came, int) else came)]}]}
+                 "high_watermark": mark, **more, "records": brought(came, corrupt=corrupt)}]}
             for name, number, _, came in parts
         ]  # fmt: skip
         body = {"max_wait_ms": wait, "min_bytes": least, "max_bytes": most, "topics": topics}
@@ -94,13 +120,13 @@ class Story:
         self, t: float, answer: float | None, base: int, *, name: str = "t", number: int = 0, acks: int = 1,
         error: int = 0, timeout: int = 1000, conn: str = "", start: int = -1, corrupt: bool = False,
     ) -> int:  # fmt: skip
-        batch = {"base": 0, "last": 0, "count": 1, "bytes": SIZE, "corrupt": corrupt}
-        data = [{"index": number, "records": [batch]}]
-        said = {"index": number, "error_code": error, "base_offset": base, "log_start_offset": start}
-        return self.ask(
-            t, "produce", {"acks": acks, "timeout_ms": timeout, "topic_data": [{"name": name, "partition_data": data}]},
-            answer, {"responses": [{"name": name, "partition_responses": [said]}]}, conn=conn,
-        )  # fmt: skip
+        body = {
+            "acks": acks,
+            "timeout_ms": timeout,
+            "topic_data": sent(batch(0, corrupt=corrupt), name, number),
+        }
+        told = appended(base, error, name, number, log_start_offset=start)
+        return self.ask(t, "produce", body, answer, {"responses": told}, conn=conn)
 
     def metadata(self, t: float, error: int = 0, *, name: str = "t", in_sync: int = 1, epoch: int = 0) -> int:
         part = {"partition_index": 0, "leader_epoch": epoch, "isr_nodes": list(range(in_sync))}
@@ -161,20 +187,16 @@ class Story:
         self, t: float, member: str, generation: int, error: int = 0, at: int = 0, instance: str = "",
         api: str = "offset_commit",
     ) -> int:  # fmt: skip
-        part = {"partition_index": 0, "committed_offset": at, "committed_metadata": ""}
         body = {
             "group_id": "g", "member_id": member, "generation_id_or_member_epoch": generation,
-            "group_instance_id": instance or None, "topics": [{"name": "t", "partitions": [part]}],
+            "group_instance_id": instance or None, "topics": of_t(committed_offset=at, committed_metadata=""),
         }  # fmt: skip
-        said = {"name": "t", "partitions": [{"partition_index": 0, "error_code": error}]}
-        return self.ask(t, api, body, t + 1, {"topics": [said]})
+        return self.ask(t, api, body, t + 1, {"topics": of_t(error_code=error)})
 
     def offset(self, t: float, at: int) -> int:
         """How far the group has read, as it is told."""
-        part = {"partition_index": 0, "committed_offset": at, "metadata": "", "error_code": 0}
-        got = {
-            "groups": [{"group_id": "g", "error_code": 0, "topics": [{"name": "t", "partitions": [part]}]}]
-        }
+        told = of_t(committed_offset=at, metadata="", error_code=0)
+        got = {"groups": [{"group_id": "g", "error_code": 0, "topics": told}]}
         return self.ask(t, "offset_fetch", {"groups": [{"group_id": "g"}]}, t + 1, got)
 
     def leave(self, t: float, member: str, error: int = 0, instance: str = "") -> int:

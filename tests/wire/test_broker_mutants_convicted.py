@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from mutants.broker import MUTANTS
-from mutants.broker.client_visible_mutant import FeltMutant
+from mutants.broker.client_visible_mutant import VisibleMutant
 from purgatorio_broker.network.follower import Follower
 
 BROKER_MUTANTS = Path(__file__).parents[1] / "mutants" / "broker"
@@ -53,7 +53,7 @@ def broker(*options: str) -> Iterator[Process]:
             child.wait()
 
 
-def judged(brokers: int, mutant: FeltMutant | None, folder: Path, only: str = "") -> dict[str, str]:
+def judged(brokers: int, mutant: VisibleMutant | None, folder: Path, only: str = "") -> dict[str, str]:
     """The verdict of each clause of one run of the wire, of which the folder keeps the trace."""
     options = [
         "--initial-delay-ms", str(INITIAL_DELAY_MS), "--session-bounds-ms", "100", "1800000",

@@ -6,30 +6,26 @@ import asyncio
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from random import Random
-from time import monotonic, sleep
 from typing import Any
 
 import pytest
 from kio.schema.errors import ErrorCode
 
+from mutants.diffs import Diff, diffs
 from purgatorio_broker.error import Error
-from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.network import api as apis
 from purgatorio_broker.network import group_requests, server
-from purgatorio_broker.network.cluster import Topic
-from purgatorio_broker.network.fields import Fields, Values
-from purgatorio_broker.network.node import Node
+from purgatorio_broker.network.consumers import Beat, Consumers
+from purgatorio_broker.network.fields import Values
 from purgatorio_broker.network.running import Running
 from purgatorio_broker.network.settings import Settings
-from purgatorio_broker.network.shares import Beat, Shares
-from purgatorio_broker.network.transactions import Transactions
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.mutant.patch import patched
 from purgatorio_wire.clause.registry import WIRE_CLAUSES
 from purgatorio_wire.client.connection import API_KEYS, Address, connect
 from purgatorio_wire.client.recorder import Recorder
@@ -49,8 +45,6 @@ from purgatorio_wire.trace.record import Declared
 
 DELAY_MS = 300
 SETTINGS = Settings(port=0, initial_delay_ms=DELAY_MS)
-SHARE_COPIES = "share.coordinator.state.topic.replication.factor"
-Told = Callable[[Mapping[str, Error]], None]
 QUICK = (
     "acks",
     "ready-fetch",
@@ -200,11 +194,7 @@ def test_what_a_scene_did_not_decide_is_asked_again(
     result = played(tmp_path, asks)
     assert result.clauses["D1"].verdict is verdict
     if verdict is Verdict.UNKNOWN:
-        why = (
-            "did not come to its end: it rains"
-            if breaks_off
-            else "asks (negative-offset) was decided in no row"
-        )
+        why = "did not end: it rains" if breaks_off else "decided nothing about negative-offset"
         assert why in result.clauses["D1"].reason
         assert result.clauses["D1"].reason.endswith("--only D1")
 
@@ -340,58 +330,51 @@ def test_no_longer_session_or_transaction_is_asked_for_than_a_broker_takes(
     assert {*asked} == {"7000"}
 
 
-@pytest.mark.parametrize(("copies", "verdict"), [("3", Verdict.SKIPPED), ("1", Verdict.UNKNOWN)])
-def test_transactions_are_skipped_where_the_broker_says_why_no_coordinator_comes(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, copies: str, verdict: Verdict
-) -> None:
-    setting = "transaction.state.log.replication.factor"
-    tells(monkeypatch, setting, copies)
-    monkeypatch.setattr(group_requests, "_KINDS", (0,))
-    for name in ("COORDINATES_SECONDS", "LACKING_SECONDS"):
-        monkeypatch.setattr(known, name, 0.3)
-    result = driven(tmp_path, "read-committed", "fenced-producer")
-    for clause in ("R1", "R2", "R5"):
-        assert result.clauses[clause].verdict is verdict, result.clauses[clause].reason
-        assert (f"{setting} is 3, of 1 broker" in result.clauses[clause].reason) is (copies == "3")
-
-
-@pytest.mark.parametrize(("copies", "verdict"), [("3", Verdict.SKIPPED), ("1", Verdict.UNKNOWN)])
-def test_groups_are_skipped_where_the_broker_says_why_no_coordinator_comes(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, copies: str, verdict: Verdict
-) -> None:
-    # No request of a group is served, and no answer counts as missing, however slow the machine is.
-    monkeypatch.setattr(group_requests, "_refuses", lambda *_, **__: Error.COORDINATOR_NOT_AVAILABLE)
-    monkeypatch.setattr(playing, "MUTE_SECONDS", 60.0)
-    for name in ("COORDINATES_SECONDS", "LACKING_SECONDS"):
-        monkeypatch.setattr(known, name, 0.3)
-    setting = "offsets.topic.replication.factor"
-    tells(monkeypatch, setting, copies)
-    result = driven(tmp_path, "leave", "described")
-    for clause in ("G4", "G8", "G13"):
-        assert result.clauses[clause].verdict is verdict, result.clauses[clause].reason
-        assert (f"{setting} is 3, of 1 broker" in result.clauses[clause].reason) is (copies == "3")
+NO_COORDINATOR = ErrorCode.coordinator_not_available
+OFFSET_COPIES = "offsets.topic.replication.factor"
+SHARE_COPIES = "share.coordinator.state.topic.replication.factor"
+TRANSACTION_COPIES = "transaction.state.log.replication.factor"
+KINDS = {
+    TRANSACTION_COPIES: ("read-committed fenced-producer", "R1 R2 R5"),
+    OFFSET_COPIES: ("leave described", "G4 G8 G13"),
+    SHARE_COPIES: ("share-woken share-lock", "S2 S3 S7"),
+}
+"""What a coordinator of each kind keeps its state by: the scenes that need one, and clauses that they ask."""
 
 
 @pytest.mark.parametrize(
-    ("error", "copies", "verdict", "why"),
+    ("setting", "copies", "error", "verdict", "why"),
     [
-        (ErrorCode.coordinator_not_available, "3", Verdict.SKIPPED, f"{SHARE_COPIES} is 3, of 1 broker"),
-        (ErrorCode.coordinator_not_available, "1", Verdict.UNKNOWN, "no assignment within 0.3 s"),
-        (ErrorCode.unsupported_version, "1", Verdict.SKIPPED, "switched off (share.version"),
-        (ErrorCode.group_authorization_failed, "1", Verdict.SKIPPED, "not allowed to"),
+        *((one, "3", NO_COORDINATOR, Verdict.SKIPPED, f"{one} is 3, of 1 broker") for one in KINDS),
+        (TRANSACTION_COPIES, "1", NO_COORDINATOR, Verdict.UNKNOWN, "no coordinator of transactions"),
+        (OFFSET_COPIES, "1", NO_COORDINATOR, Verdict.UNKNOWN, "none within 0.3 s"),
+        (SHARE_COPIES, "1", NO_COORDINATOR, Verdict.UNKNOWN, "no assignment within 0.3 s"),
+        (SHARE_COPIES, "1", ErrorCode.unsupported_version, Verdict.SKIPPED, "switched off (share.version"),
+        (SHARE_COPIES, "1", ErrorCode.group_authorization_failed, Verdict.SKIPPED, "not allowed to"),
     ],
 )
-def test_share_groups_are_skipped_where_the_broker_says_why_there_are_none(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: ErrorCode, copies: str, verdict: Verdict, why: str
-) -> None:
-    monkeypatch.setattr(Shares, "beat", lambda *given: Beat(error))
-    tells(monkeypatch, SHARE_COPIES, copies)
+def test_clauses_are_skipped_where_the_broker_says_why_no_coordinator_comes(
+    setting: str, copies: str, error: ErrorCode, verdict: Verdict, why: str,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+) -> None:  # fmt: skip
+    if setting == TRANSACTION_COPIES:
+        monkeypatch.setattr(group_requests, "_KINDS", (0,))
+    elif setting == OFFSET_COPIES:
+        # No request of a group is served, and no answer counts as missing, however slow the machine is.
+        monkeypatch.setattr(group_requests, "_refuses", lambda *_, **__: Error.COORDINATOR_NOT_AVAILABLE)
+        monkeypatch.setattr(playing, "MUTE_SECONDS", 60.0)
+    else:
+        monkeypatch.setattr(Consumers, "beat", lambda *given: Beat(error))
+    tells(monkeypatch, setting, copies)
     for name in ("COORDINATES_SECONDS", "LACKING_SECONDS"):
         monkeypatch.setattr(known, name, 0.3)
-    result = driven(tmp_path, "share-woken", "share-lock")
-    for clause in ("S2", "S3", "S7"):
-        assert result.clauses[clause].verdict is verdict, result.clauses[clause].reason
-        assert why in result.clauses[clause].reason
+    scenes, clauses = KINDS[setting]
+    result = driven(tmp_path, *scenes.split())
+    for clause in clauses.split():
+        one = result.clauses[clause]
+        assert one.verdict is verdict, one.reason
+        assert why in one.reason
+        assert (f"{setting} is 3" in one.reason) is (copies == "3")
 
 
 def test_what_was_recorded_until_it_was_ended_is_judged() -> None:
@@ -435,126 +418,14 @@ def test_the_whole_plan_is_kept(tmp_path: Path) -> None:
     assert sorted(without) == ["F9", "M4", "M5", "M6"]  # they take two brokers
 
 
-def answers_before(patch: pytest.MonkeyPatch) -> None:
-    """KRaft: the controller answers, and the broker hears of it a moment later."""
-
-    def later(node: Node, work: Callable[[], None]) -> None:
-        def do() -> None:
-            sleep(0.2)
-            work()
-
-        node._work.put(do)
-
-    def create(node: Node, _: int, topics: Sequence[Topic], callback: Told) -> None:
-        made = [one for one in topics if node.cluster.add(one)]
-        later(node, lambda: node._lead_all(made))
-        callback({one.name: Error.NONE if one in made else Error.TOPIC_ALREADY_EXISTS for one in topics})
-
-    def grow(node: Node, _: int, totals: Mapping[str, int], callback: Told) -> None:
-        had = {name: node.cluster.topic(name) for name in totals}
-        fits = {name: one is not None and totals[name] > one.partitions for name, one in had.items()}
-        later(node, lambda: node._grow({name: totals[name] for name, fit in fits.items() if fit}))
-        misfits = {
-            name: Error.UNKNOWN_TOPIC_OR_PARTITION if one is None else Error.INVALID_PARTITIONS
-            for name, one in had.items()
-        }
-        callback({name: Error.NONE if fit else misfits[name] for name, fit in fits.items()})
-
-    def delete(node: Node, _: int, names: Sequence[str], callback: Told) -> None:
-        made = [name for name in names if node.cluster.topic(name) is not None]
-        later(node, lambda: node._delete(made))
-        callback({name: Error.NONE if name in made else Error.UNKNOWN_TOPIC_OR_PARTITION for name in names})
-
-    for method in (create, grow, delete):
-        patch.setattr(Node, method.__name__, method)
-
-
-def loads_first(patch: pytest.MonkeyPatch) -> None:
-    """A coordinator that loads for two seconds: heartbeats are answered blindly, the rest with an error."""
-    refuses, beats, loaded_s = group_requests._refuses, GroupCoordinator.heartbeat, monotonic() + 2
-
-    def loading(node: Node, fields: Fields, *, makes: bool = False) -> Error:
-        if monotonic() >= loaded_s:
-            return refuses(node, fields, makes=makes)
-        asks = any(map(fields.has, ("protocols", "assignments", "members")))
-        return Error.COORDINATOR_LOAD_IN_PROGRESS if asks else Error.NONE
-
-    def blindly(groups: GroupCoordinator, group: str, generation: int, member: str, **more: str) -> Error:
-        return beats(groups, group, generation, member, **more) if monotonic() >= loaded_s else Error.NONE
-
-    patch.setattr(group_requests, "_refuses", loading)
-    patch.setattr(GroupCoordinator, "heartbeat", blindly)
-
-
-def slow_at_first(patch: pytest.MonkeyPatch) -> None:
-    """A JVM loads classes for the first answer of each kind, and for the first with each error."""
-    encoded, seen = server._encoded, set[tuple[int, frozenset[str]]]()
-
-    def slowly(key: int, version: int, correlation: int, values: Values) -> bytes:
-        kind = key, frozenset(re.findall(r"'error_code': (\d+)", str(values)))
-        if kind not in seen:
-            seen.add(kind)
-            sleep(0.4)
-        return encoded(key, version, correlation, values)
-
-    patch.setattr(server, "_encoded", slowly)
-
-
-def forgets_the_empty(patch: pytest.MonkeyPatch) -> None:
-    """Up to 3.9: topics are deleted all the time, and each time groups are forgotten without members and offsets."""
-    beats = GroupCoordinator.heartbeat
-
-    def forget_first(
-        groups: GroupCoordinator, group: str, generation: int, member: str, **more: str
-    ) -> Error:
-        for one in groups.groups():
-            if one.generation() and not one.committed():
-                groups.delete(one.id)  # refused where it has members
-        return beats(groups, group, generation, member, **more)
-
-    patch.setattr(GroupCoordinator, "heartbeat", forget_first)
-
-
-def waits_for_ids(patch: pytest.MonkeyPatch) -> None:
-    """3.1 to 3.3: the controller does not give ids in time for who asks first."""
-    init, asked = Transactions.init, count()
-
-    def late(
-        ids: Transactions, name: str, timeout_ms: int, known: tuple[int, int]
-    ) -> ErrorCode | tuple[int, int]:
-        return init(ids, name, timeout_ms, known) if next(asked) % 3 else ErrorCode.request_timed_out
-
-    patch.setattr(Transactions, "init", late)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("as_kafka", "scenes", "clauses"),
-    [
-        (
-            answers_before,
-            ("topics", "recreated", "partitions", "deleted-topic"),
-            ("A1", "A2", "A3", "E1", "F8"),
-        ),
-        (loads_first, ("refusals", "sync-waits"), ("G0", "G5", "G9")),
-        (
-            slow_at_first,
-            ("wrong-fetch", "first-generation", "refusals", "static-members"),
-            ("F6", "G0", "G5", "G9", "G11"),
-        ),
-        (forgets_the_empty, ("session",), ("G3", "G7")),
-        (waits_for_ids, ("fenced-producer",), ("R5", "R6")),
-    ],
+    "as_kafka", diffs(Path(__file__).parent / "as_kafka.txt"), ids=lambda one: str(one.name)
 )
-def test_what_kafka_may_do_is_kept(
-    as_kafka: Callable[[pytest.MonkeyPatch], None],
-    scenes: Sequence[str],
-    clauses: Sequence[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
-    as_kafka(monkeypatch)
-    result = driven(tmp_path, *scenes)
+def test_what_kafka_may_do_is_kept(as_kafka: Diff, tmp_path: Path) -> None:
+    scenes, _, clauses = as_kafka.says.partition(": ")
+    with patched([change.patch("purgatorio_broker") for change in as_kafka.changes]):
+        result = driven(tmp_path, *scenes.split())
     assert not not_kept(result)
-    for clause in clauses:
+    for clause in clauses.split():
         assert result.clauses[clause].occasions, f"{clause}: {result.clauses[clause].reason}"

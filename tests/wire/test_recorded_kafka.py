@@ -126,4 +126,4 @@ def test_what_there_is_no_time_for_is_said_before_it_is_left_out(tmp_path: Path)
     _, run = judge_file(path)
     assert run.clauses["M3"].verdict is Verdict.PASS
     assert run.clauses["F9"].verdict is Verdict.UNKNOWN
-    assert "give more --seconds" in run.clauses["F9"].reason
+    assert "increase --seconds" in run.clauses["F9"].reason

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from wire.story import SIZE, Story
+from wire.story import SIZE, Bodies, Story, appended, batch, brought, of_t, sent
 
 Runs = Sequence[tuple[int, int, int]]
 """First and last offset, and the delivery count or the type of acknowledgement."""
@@ -15,15 +15,13 @@ def written(
     until: float | None = None,
 ) -> None:  # fmt: skip
     """An append of one record, or several, by an idempotent producer."""
-    batch = {
-        "base": 0, "last": count - 1, "count": count, "bytes": SIZE, "producer_id": producer, "producer_epoch": 0,
-    }  # fmt: skip
-    data = [{"index": 0, "records": [{**batch, "base_sequence": sequence}]}]
-    said = {"index": 0, "error_code": error, "base_offset": base}
-    s.ask(
-        t, "produce", {"acks": -1, "timeout_ms": 20_000, "topic_data": [{"name": "t", "partition_data": data}]},
-        t + 1 if until is None else until, {"responses": [{"name": "t", "partition_responses": [said]}]},
-    )  # fmt: skip
+    by = {"producer_id": producer, "producer_epoch": 0, "base_sequence": sequence}
+    body = {
+        "acks": -1,
+        "timeout_ms": 20_000,
+        "topic_data": sent(batch(0, count - 1, **{"bytes": SIZE, **by})),
+    }
+    s.ask(t, "produce", body, t + 1 if until is None else until, {"responses": appended(base, error)})
 
 
 def session(
@@ -35,24 +33,15 @@ def session(
     topic t."""
     if at == 5:
         s.topic()
-    topics = [
-        {
-            "topic": name,
-            "partitions": [{"partition": 0, "fetch_offset": offset, "partition_max_bytes": 1 << 20}],
-        }
-        for name, offset in places
-    ]
     told = [
         {"topic": name, "partitions": [
             {"partition_index": 0, "error_code": bases if isinstance(bases, int) else 0,
-             "log_start_offset": start if name == "t" else 0, "records": [
-                {"base": base, "last": base, "count": 1, "bytes": SIZE}
-                for base in ([] if isinstance(bases, int) else bases)]}]}
+             "log_start_offset": start if name == "t" else 0, "records": brought(bases)}]}
         for (name, _), bases in (came or {}).items()
     ]  # fmt: skip
     body = {
         "session_id": 5 if epoch else 0, "session_epoch": epoch, "max_wait_ms": wait, "min_bytes": least,
-        "max_bytes": most, "topics": topics,
+        "max_bytes": most, "topics": [_read(*place) for place in places],
         "forgotten_topics_data": [{"topic": name, "partitions": [0]} for name in forgets],
     }  # fmt: skip
     got = {"error_code": error, "session_id": 5, "responses": told}
@@ -61,9 +50,7 @@ def session(
 
 def fetch_by_id(s: Story, at: float, topic: str, error: int, takes: float = 1, offset: int = -1) -> None:
     """A fetch at once of the first partition, or one that waits for the record at `offset`."""
-    wait, there = (
-        (0, []) if offset < 0 else (1000, [{"base": offset, "last": offset, "count": 1, "bytes": SIZE}])
-    )
+    wait, there = (0, []) if offset < 0 else (1000, [batch(offset)])
     part = {"partition": 0, "fetch_offset": max(offset, 0)}
     body = {"max_wait_ms": wait, "min_bytes": 1, "topics": [{"topic_id": topic, "partitions": [part]}]}
     told = {"partition_index": 0, "error_code": error, "records": there}
@@ -92,10 +79,8 @@ def stopped(s: Story, begin: float, end: float) -> None:
 
 
 def delete_records(s: Story, t: float, offset: int, low: int, error: int = 0) -> None:
-    part = {"partition_index": 0, "offset": offset}
-    said = {"partition_index": 0, "low_watermark": low, "error_code": error}
-    s.ask(t, "delete_records", {"topics": [{"name": "t", "partitions": [part]}]}, t + 1,
-          {"topics": [{"name": "t", "partitions": [said]}]})  # fmt: skip
+    said = of_t(low_watermark=low, error_code=error)
+    s.ask(t, "delete_records", {"topics": of_t(offset=offset)}, t + 1, {"topics": said})
 
 
 def newcomer(s: Story, t: float, answer: float | None, generation: int = 2) -> None:
@@ -117,19 +102,16 @@ def to_be_deleted(s: Story, t: float, error: int) -> None:
 
 
 def deletes_in_time(s: Story, t: float, answer: float) -> None:
-    part = {"partition_index": 0, "offset": 1}
-    asked = {"topics": [{"name": "t", "partitions": [part]}], "timeout_ms": 8000}
-    said = {"partition_index": 0, "error_code": 0, "low_watermark": 1}
-    s.ask(t, "delete_records", asked, answer, {"topics": [{"name": "t", "partitions": [said]}]})
+    said = of_t(error_code=0, low_watermark=1)
+    s.ask(t, "delete_records", {"topics": of_t(offset=1), "timeout_ms": 8000}, answer, {"topics": said})
 
 
 def listed(
     s: Story, t: float, which: int, offset: int, error: int = 0, time_ms: int = -1, epoch: int = -1
 ) -> None:
-    part = {"partition_index": 0, "timestamp": which, "current_leader_epoch": epoch}
-    said = {"partition_index": 0, "offset": offset, "error_code": error, "timestamp": time_ms}
-    s.ask(t, "list_offsets", {"topics": [{"name": "t", "partitions": [part]}]}, t + 1,
-          {"topics": [{"name": "t", "partitions": [said]}]})  # fmt: skip
+    said = of_t(offset=offset, error_code=error, timestamp=time_ms)
+    asked = of_t(timestamp=which, current_leader_epoch=epoch)
+    s.ask(t, "list_offsets", {"topics": asked}, t + 1, {"topics": said})
 
 
 def two_syncs(s: Story, early: float, share: str) -> None:
@@ -155,16 +137,14 @@ def silent_b(s: Story, told: float) -> None:
         s.beat(at, "a", 1, 27 if at >= told else 0)
 
 
-def named(parts: Mapping[int, Runs]) -> list[dict[str, object]]:
-    """The partitions of a request, with what it says of their records."""
-    return [
-        {"topic_id": "u", "partitions": [
-            {"partition_index": number, "acknowledgement_batches": [
-                {"first_offset": first, "last_offset": last, "acknowledge_types": [kind]} for first, last, kind in runs
-            ]}
-            for number, runs in parts.items()
-        ]}
-    ]  # fmt: skip
+def _said(runs: Runs | None) -> Bodies:
+    """The partition 0 of a share group, with what is said of its records; None: no partition."""
+    batches = [
+        {"first_offset": first, "last_offset": last, "acknowledge_types": [kind]}
+        for first, last, kind in runs or ()
+    ]
+    part = {"partition_index": 0, "acknowledgement_batches": batches}
+    return [{"topic_id": "u", "partitions": [] if runs is None else [part]}]
 
 
 def take(
@@ -174,10 +154,9 @@ def take(
 ) -> int:  # fmt: skip
     """A share fetch of partition 0, and the ranges that came. `told`: the error of what it says. `batches`: those that
     came, if others than were acquired."""
-    parts: Mapping[int, Runs] = {0: said or ()} if epoch == 0 or said is not None else {}
     body = {
         "group_id": "s", "member_id": member, "share_session_epoch": epoch, "max_wait_ms": wait, "min_bytes": least,
-        "topics": named(parts), "forgotten_topics_data": [],
+        "topics": _said(said or () if epoch == 0 else said), "forgotten_topics_data": [],
     }  # fmt: skip
     held = [(first, last) for first, last, _ in came] if batches is None else batches
     part = {
@@ -185,10 +164,7 @@ def take(
         "acquired_records": [
             {"first_offset": first, "last_offset": last, "delivery_count": count} for first, last, count in came
         ],
-        "records": [
-            {"base": base, "last": last, "count": last - base + 1, "bytes": SIZE * (last - base + 1)}
-            for base, last in held
-        ],
+        "records": [batch(*one) for one in held],
     }  # fmt: skip
     responses = [{"topic_id": "u", "partitions": [part]}] if came or told or part_error else []
     got = {"error_code": error, "acquisition_lock_timeout_ms": lock, "responses": responses}
@@ -200,7 +176,7 @@ def say(
     conn: str = "",
 ) -> int:  # fmt: skip
     """A share acknowledgement, and the errors of the whole and of what it says."""
-    body = {"group_id": "s", "member_id": member, "share_session_epoch": epoch, "topics": named({0: said})}
+    body = {"group_id": "s", "member_id": member, "share_session_epoch": epoch, "topics": _said(said)}
     part = {"partition_index": 0, "error_code": told}
     got = {"error_code": error, "responses": [{"topic_id": "u", "partitions": [part]}] if said else []}
     answer = None if takes is None else t + takes
@@ -208,11 +184,8 @@ def say(
 
 
 def share_append(s: Story, t: float, base: int, count: int = 1) -> None:
-    batch = {"base": 0, "last": count - 1, "count": count, "bytes": SIZE * count}
-    data = [{"name": "t", "partition_data": [{"index": 0, "records": [batch]}]}]
-    said = {"index": 0, "error_code": 0, "base_offset": base}
-    got = {"responses": [{"name": "t", "partition_responses": [said]}]}
-    s.ask(t, "produce", {"acks": -1, "timeout_ms": 1000, "topic_data": data}, t + 1, got)
+    body = {"acks": -1, "timeout_ms": 1000, "topic_data": sent(batch(0, count - 1))}
+    s.ask(t, "produce", body, t + 1, {"responses": appended(base)})
 
 
 def acquired(s: Story, count: int = 1) -> None:
@@ -234,11 +207,8 @@ def elected(s: Story, t: float, topic: str, error: int, number: int = 0) -> None
 
 def init(s: Story, t: float, epoch: int, error: int = 0, name: str = "x", producer: int = 7) -> None:
     body = {
-        "transactional_id": name,
-        "transaction_timeout_ms": 30_000,
-        "producer_id": -1,
-        "producer_epoch": -1,
-    }
+        "transactional_id": name, "transaction_timeout_ms": 30_000, "producer_id": -1, "producer_epoch": -1,
+    }  # fmt: skip
     got = {"error_code": error, "producer_id": -1 if error else producer, "producer_epoch": epoch}
     s.ask(t, "init_producer_id", body, t + 1, got, version=4)
 
@@ -261,13 +231,9 @@ def end(
     takes: float | None = 1,
 ) -> None:  # fmt: skip
     body = {
-        "transactional_id": name,
-        "producer_id": producer,
-        "producer_epoch": epoch,
-        "committed": commits,
-    }
-    answer = None if takes is None else t + takes
-    s.ask(t, "end_txn", body, answer, {"error_code": error}, version=4)
+        "transactional_id": name, "producer_id": producer, "producer_epoch": epoch, "committed": commits,
+    }  # fmt: skip
+    s.ask(t, "end_txn", body, None if takes is None else t + takes, {"error_code": error}, version=4)
 
 
 def renew(s: Story, t: float, commits: bool, error: int = 0, epoch: int = 0, now: int = -1) -> None:
@@ -281,14 +247,10 @@ def write(
     s: Story, t: float, base: int, error: int = 0, epoch: int = 0, sequence: int = 0, producer: int = 7,
     number: int = 0, version: int = 9,
 ) -> None:  # fmt: skip
-    batch = {
-        "base": 0, "last": 0, "count": 1, "bytes": SIZE, "producer_id": producer, "producer_epoch": epoch,
-        "base_sequence": sequence, "transactional": True,
-    }  # fmt: skip
-    data = [{"name": "t", "partition_data": [{"index": number, "records": [batch]}]}]
-    said = {"index": number, "error_code": error, "base_offset": -1 if error else base}
-    got = {"responses": [{"name": "t", "partition_responses": [said]}]}
+    by = {"producer_id": producer, "producer_epoch": epoch, "base_sequence": sequence}
+    data = sent(batch(0, transactional=True, **by), number=number)
     body = {"transactional_id": "x", "acks": -1, "timeout_ms": 1000, "topic_data": data}
+    got = {"responses": appended(-1 if error else base, error, number=number)}
     s.ask(t, "produce", body, t + 1, got, version=version)
 
 
@@ -297,15 +259,14 @@ def read(
     aborted: Sequence[tuple[int, int]] = (), committed: bool = True, least: int = 1,
 ) -> None:  # fmt: skip
     """A fetch of who reads what is committed, and the batches that came."""
-    parts = [{"partition": 0, "fetch_offset": offset, "partition_max_bytes": 1 << 20}]
     body = {
         "max_wait_ms": wait, "min_bytes": least, "max_bytes": 1 << 20, "isolation_level": int(committed),
-        "topics": [{"topic": "t", "partitions": parts}],
+        "topics": [_read("t", offset)],
     }  # fmt: skip
     told = {
         "partition_index": 0, "error_code": 0, "last_stable_offset": stable,
         "aborted_transactions": [{"producer_id": one, "first_offset": first} for one, first in aborted],
-        "records": [{"base": base, "last": base, "count": 1, "bytes": SIZE} for base in came],
+        "records": brought(came),
     }  # fmt: skip
     got = {"error_code": 0, "responses": [{"topic": "t", "partitions": [told]}]}
     s.ask(t, "fetch", body, answer, got)
@@ -322,11 +283,10 @@ def offsets(
     s: Story, t: float, at: int, *, stable: bool = False, error: int = 0, of_all: bool = False
 ) -> None:
     """How far the group has read, as who asks is told."""
-    part = {"partition_index": 0, "committed_offset": at, "metadata": "", "error_code": error}
     topics = None if of_all else [{"name": "t", "partition_indexes": [0]}]
     body = {"group_id": "g", "topics": topics, "require_stable": stable}
-    got = {"error_code": 0, "topics": [{"name": "t", "partitions": [part]}]}
-    s.ask(t, "offset_fetch", body, t + 1, got, version=7)
+    told = of_t(committed_offset=at, metadata="", error_code=error)
+    s.ask(t, "offset_fetch", body, t + 1, {"error_code": 0, "topics": told}, version=7)
 
 
 def hold(
@@ -334,13 +294,12 @@ def hold(
     producer: int = 7,
 ) -> None:  # fmt: skip
     """An offset is committed with a transaction that is open."""
-    part = {"partition_index": 0, "committed_offset": at, "committed_metadata": ""}
     body = {
         "transactional_id": name, "producer_id": producer, "producer_epoch": 0, "group_id": "g",
-        "generation_id": generation, "member_id": member, "topics": [{"name": "t", "partitions": [part]}],
+        "generation_id": generation, "member_id": member,
+        "topics": of_t(committed_offset=at, committed_metadata=""),
     }  # fmt: skip
-    told = {"name": "t", "partitions": [{"partition_index": 0, "error_code": error}]}
-    s.ask(t, "txn_offset_commit", body, t + 1, {"topics": [told]}, version=3)
+    s.ask(t, "txn_offset_commit", body, t + 1, {"topics": of_t(error_code=error)}, version=3)
 
 
 def of_group(s: Story, name: str = "x", producer: int = 7) -> None:
@@ -359,7 +318,7 @@ def offset_held(s: Story, at: int) -> None:
 
 def consumer(
     s: Story, t: float, member: str, epoch: int, now: int, told: str | None = None, owned: str | None = None,
-    error: int = 0, instance: str | None = None,
+    error: int = 0, instance: str | None = None, api: str = "consumer_group_heartbeat",
 ) -> None:  # fmt: skip
     """A heartbeat of KIP-848; partitions are digits, and None where they have not changed."""
     body = {
@@ -369,8 +328,28 @@ def consumer(
     }  # fmt: skip
     given = None if told is None else {"topic_partitions": _of_topic(told)}
     got = {"error_code": error, "member_epoch": now, "heartbeat_interval_ms": 5000, "assignment": given}
-    s.ask(t, "consumer_group_heartbeat", body, t + 1, got, version=1)
+    s.ask(t, api, body, t + 1, got, version=1)
 
 
-def _of_topic(numbers: str | None) -> list[dict[str, object]] | None:
+def sharer(
+    s: Story, t: float, member: str, epoch: int, now: int, told: str | None = None, error: int = 0
+) -> None:
+    """A heartbeat of a share group."""
+    consumer(s, t, member, epoch, now, told, error=error, api="share_group_heartbeat")
+
+
+def looks(s: Story, t: float, member: str, epoch: int, error: int) -> None:
+    """An OffsetFetch of a member of a consumer group."""
+    asked = {"group_id": "g", "member_id": member, "member_epoch": epoch, "topics": []}
+    got = {"groups": [{"group_id": "g", "error_code": error, "topics": []}]}
+    s.ask(t, "offset_fetch", {"groups": [asked], "require_stable": False}, t + 1, got, version=9)
+
+
+def _read(name: str, offset: int) -> dict[str, object]:
+    """A topic of a fetch, from this offset of partition 0 on."""
+    part = {"partition": 0, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
+    return {"topic": name, "partitions": [part]}
+
+
+def _of_topic(numbers: str | None) -> Bodies | None:
     return None if numbers is None else [{"topic_id": "id", "partitions": [*map(int, numbers)]}]

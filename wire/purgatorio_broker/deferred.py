@@ -48,7 +48,7 @@ class Deferred(Generic[T]):
         return self.fail(Cancelled())
 
     def outcome(self) -> Settled[T] | None:
-        """What was decided; None so far."""
+        """The decision; None if there is none yet."""
         with self._lock:
             return self._outcome.get()
 

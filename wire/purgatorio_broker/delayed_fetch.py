@@ -49,7 +49,7 @@ class FetchStatus:
 
 
 class FetchSource(Protocol):
-    """What the operation needs of the replica manager."""
+    """The interface of the replica manager for this operation."""
 
     def partition_or_raise(self, partition: TopicPartition) -> Partition:
         """The replica here; BrokerError in the cases B, C and D."""

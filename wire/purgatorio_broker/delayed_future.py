@@ -39,7 +39,7 @@ class DelayedFuture(DelayedOperation):
         return all(future.is_done() for future in self._futures) and self.force_complete()  # [B751]
 
     def on_complete(self) -> None:
-        """Fail what is not done, and call back."""
+        """Fails the unfinished futures, and calls back."""
         for future in self._futures:
             future.fail(TimeoutError("the request timed out"))  # [B753]
         self._callback()
@@ -81,8 +81,8 @@ class DelayedFuturePurgatory:
                 try:
                     self._executor.submit(lambda: _complete(operation))  # [B752]
                 except ExecutorClosed:
-                    # No other thread will. And what is raised here comes out of the `on_complete` of another
-                    # operation that fails this future at a shutdown, before that one has called back.
+                    # No other thread completes it. An exception here leaves the `on_complete` of another operation that
+                    # fails this future at a shutdown, before that operation has called back.
                     _complete(operation)
 
         for future in left:

@@ -49,10 +49,10 @@ class DelayedParts(DelayedOperation, Generic[P, R]):
 
     @abstractmethod
     def at_time_out(self, result: R) -> R | None:
-        """What a part that came with this is answered if nothing is decided before; None: that stands."""
+        """The answer of a part at the time-out, if it is undecided until then. None: `result` is already its answer."""
 
     def decide(self) -> bool:
-        """Ask about each part that is undecided; whether none is left."""
+        """Tries to decide each undecided part. Returns whether all parts are decided."""
         left = False
         for part, cell in self._statuses:
             status = cell.get()

@@ -1,7 +1,7 @@
 """`DelayedProduce` and `DelayedDeleteRecords`: requests that wait for replicas (Kafka's operations of these names).
 
-Each request is one operation, watched under each of its partitions (`purgatorio_broker.delayed_parts`). What it asks
-about a partition, and how, is the replica manager's.
+Each request is one operation, watched under each of its partitions (`purgatorio_broker.delayed_parts`). The
+replica manager defines the condition of a partition.
 
 **Produce** with acks=-1 waits for the replication of its records. The append has happened before the wait, so the
 offsets of the response are known. Only the error of each partition can still change. The error is REQUEST_TIMED_OUT at
@@ -33,7 +33,8 @@ class ProduceResult:
 
 @dataclass(frozen=True, slots=True)
 class DeleteResult:
-    """A partition's answer; `low_watermark` is -1 with an error. `requested_offset`: what it waits for."""
+    """A partition's answer; `low_watermark` is -1 with an error. `requested_offset`: the offset that the request
+    waits for."""
 
     error: Error
     low_watermark: int = -1

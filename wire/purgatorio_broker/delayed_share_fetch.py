@@ -71,7 +71,7 @@ class ShareResult:
 
 
 ShareFetchCallback = Callable[[Mapping[TopicPartition, ShareResult]], None]
-"""Gets what was acquired, and the errors, once; a partition that gave nothing is not there."""
+"""Receives the acquired records and the errors, once. A partition without records is absent."""
 
 
 class DelayedShareFetch(DelayedOperation):
@@ -227,7 +227,8 @@ class DelayedShareFetch(DelayedOperation):
         return False
 
     def _give_up(self) -> None:
-        """Somebody else has completed it: of the two that find the holding, one has it."""
+        """Cancels the holding of an operation that another caller has completed. Only one of the two gets the
+        holding."""
         left = self._held.get_and_set(None)
         if left is not None:
             left.cancel()
@@ -250,7 +251,7 @@ class DelayedShareFetch(DelayedOperation):
         return ReadHere(held.locked, {p: one.result for p, one in read.value.items()})
 
     def _answer_remotely(self, held: ReadingRemotely) -> None:
-        """From the tier what is done, and from the local log what can be locked now."""
+        """Answers with the finished reads of the tier, and with records of the local log that can be locked now."""
         results: dict[TopicPartition, FetchResult] = {}
         for partition, future in held.reads:
             outcome, (_, error) = future.outcome(), self._end_or_error(partition)
@@ -271,7 +272,7 @@ class DelayedShareFetch(DelayedOperation):
             self._fetches.actions.run_all()
 
     def _answer(self, locked: tuple[TopicPartition, ...], read: Mapping[TopicPartition, FetchResult]) -> None:
-        """Read what has not been read, acquire, call back; and give the locks back, whatever happens."""
+        """Reads the remaining partitions, acquires records and calls back. Always releases the locks."""
         gave: list[TopicPartition] = []
         try:
             results = {
@@ -372,7 +373,7 @@ class ShareFetches:
         self.expirations = ExpirationMeter(runtime.sync)
 
     def share(self, partition: TopicPartition) -> SharePartition:
-        """What the group has of `partition`. KeyError for one that it does not share."""
+        """The group's share of `partition`. Raises KeyError if the group does not share this partition."""
         return {share.partition: share for share in self._shares}[partition]
 
     def fetch(
@@ -398,7 +399,7 @@ class ShareFetches:
         return error
 
     def close_session(self, member: str) -> int:
-        """A member is gone: what it had can be acquired again; returns how many records that were."""
+        """Releases the records of a member that has left. Returns the number of records."""
         released = {share.partition: share.release_member(member) for share in self._shares}
         self._queue_checks([partition for partition, count in released.items() if count])
         return sum(released.values())
@@ -417,7 +418,7 @@ class ShareFetches:
         self._purgatory.check()
 
     def shutdown(self) -> None:
-        """Complete what waits, and answer what was put off, now."""
+        """Completes all waiting fetches, and sends all delayed answers now."""
         self._closed.set(True)
         self._purgatory.close()
         with self._lock:

@@ -4,7 +4,7 @@ from enum import Enum
 
 
 class Error(Enum):
-    """What an answer says went wrong; NONE where nothing did."""
+    """The error of an answer; NONE for success."""
 
     NONE = "NONE"
     COORDINATOR_LOAD_IN_PROGRESS = "COORDINATOR_LOAD_IN_PROGRESS"

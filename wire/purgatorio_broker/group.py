@@ -19,7 +19,7 @@ from purgatorio_broker.key import TopicPartition
 
 
 class Committed(NamedTuple):
-    """How far a group has read, what it wrote beside that, and the place of this commit among all."""
+    """The committed offset of a group, its metadata, and the position of this commit among all commits."""
 
     offset: int
     note: str = ""
@@ -37,7 +37,7 @@ class GroupState(Enum):
 @dataclass(frozen=True, slots=True)
 class JoinResult:
     """The answer to a join; `members` is asked to the leader alone. `metadata`: of each of them, for the protocol.
-    `skips`: a leader that is back need not assign, as what it assigned stands (KIP-814)."""
+    `skips`: a leader that returns need not assign, because its former assignment is still valid (KIP-814)."""
 
     error: Error
     member: str = ""
@@ -134,7 +134,7 @@ class Group:
         return self._members.get().get(member)
 
     def put(self, member: Member) -> None:
-        """Add it, or put it in the place of the one with its id; it is not pending any more."""
+        """Adds a member, or replaces the member with the same id. The member is no longer pending."""
         self._members.mutate()[member.id] = member
         self._pending.mutate().discard(member.id)
         if not self._leader.get():
@@ -190,7 +190,7 @@ class Group:
         self.enter(GroupState.COMPLETING if self.members() else GroupState.EMPTY)
 
     def protocol(self) -> str:
-        """Of the protocols that all members have the one that most prefer; "" without one."""
+        """The protocol that most members prefer, among the protocols of all members. "" if there is none."""
         leader = self.get(self.leader())
         candidates = leader.protocols if leader is not None else ()
         common = [name for name in candidates if all(name in member.protocols for member in self.members())]
@@ -198,7 +198,7 @@ class Group:
         return max(common, key=votes.count, default="")
 
     def shares_a_protocol(self, member_id: str, protocols: tuple[str, ...]) -> bool:
-        """Whether one of these is among the protocols of every member besides `member_id`."""
+        """Whether every member except `member_id` supports one of these protocols."""
         others = [set(member.protocols) for member in self.members() if member.id != member_id]
         return any(all(name in other for other in others) for name in protocols)
 
@@ -210,7 +210,7 @@ class Group:
         self._pending_sync.mutate().discard(member)
 
     def forget_pending_sync(self) -> None:
-        """Nobody's sync is missing: the generation has ended."""
+        """Clears the missing syncs, because the generation has ended."""
         self._pending_sync.mutate().clear()
 
     def metadata(self, member: Member) -> bytes:
@@ -218,12 +218,12 @@ class Group:
         return dict(zip(member.protocols, member.metadata, strict=False)).get(self.protocol(), b"")
 
     def commit(self, offsets: Mapping[TopicPartition, Committed]) -> None:
-        """The group has read up to these. What was committed at a later place stays."""
+        """Commits these offsets. Offsets that were committed at a later position stay."""
         there = self._offsets.mutate()
         there |= {p: one for p, one in offsets.items() if p not in there or there[p].place <= one.place}
 
     def forget(self, topic: str) -> None:
-        """The topic is deleted: what was committed of it says nothing of one that is made later by its name."""
+        """Removes the offsets of a deleted topic, because a new topic may have the same name."""
         offsets = self._offsets.get()
         self._offsets.set(
             {partition: offset for partition, offset in offsets.items() if partition.topic != topic}

@@ -90,8 +90,8 @@ class DelayedJoin(_InGroup):
 
 
 class InitialDelayedJoin(DelayedJoin):
-    """The first rebalance of an empty group: waits its delay out, and once more where somebody joined meanwhile.
-    `remaining_ms`: how long it may still be put off after this delay."""
+    """The first rebalance of an empty group. It waits for its delay, and again if a member joined meanwhile.
+    `remaining_ms`: the largest further delay."""
 
     def __init__(
         self, delay_ms: int, remaining_ms: int, group: Group, coordinator: "GroupCoordinator"
@@ -104,7 +104,7 @@ class InitialDelayedJoin(DelayedJoin):
         return False
 
     def on_complete(self) -> None:
-        """Wait on if somebody came meanwhile and there is time left, else end the rebalance."""
+        """Waits again if a member joined meanwhile and there is time left. Otherwise ends the rebalance."""
         if self._group.new_member_added.get() and self._remaining_ms > 0:
             self._group.new_member_added.set(False)
             delay_ms = min(self._coordinator._initial_delay_ms, self._remaining_ms)
@@ -368,7 +368,7 @@ class GroupCoordinator:
         return Error.NONE
 
     def forget_topic(self, topic: str) -> None:
-        """The topic is deleted, and what was committed of it with it."""
+        """Removes the committed offsets of a deleted topic."""
         for group in self.groups():
             with group.lock:
                 group.forget(topic)
@@ -439,7 +439,7 @@ class GroupCoordinator:
         self._maybe_rebalance(group)
 
     def _rejoin(self, group: Group, member: Member, asked: Member, callback: JoinCallback) -> None:
-        """`asked`: what it would be by this join."""
+        """`asked`: the member as this join describes it."""
         changed = asked.protocols != member.protocols or asked.metadata != member.metadata
         settled = group.state() is GroupState.COMPLETING or (
             group.state() is GroupState.STABLE and member.id != group.leader()

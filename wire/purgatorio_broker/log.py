@@ -88,7 +88,7 @@ class Log:
         self._start: Cell[int] = sync.cell(0, "log.start")
 
     def append(self, new: Sequence[NewRecord], epoch: int, producer: str = "", marker: str = "") -> int:
-        """Append these records at `epoch`; returns the first one's offset. A full segment rolls first."""
+        """Appends these records at `epoch`, and returns the offset of the first. A full segment rolls before."""
         records = self._records.mutate()
         first = len(records)
         require(not records or records[-1].epoch <= epoch, f"epoch {epoch} after {records[-1:]}")

@@ -55,7 +55,7 @@ class Appended:
 
 @dataclass(frozen=True, slots=True)
 class ReadRecords:
-    """What a read found: the records, where it began, the ends at that moment."""
+    """The result of a read: the records, the start of the read, and the ends of the log at that time."""
 
     records: tuple[Record, ...]
     start: OffsetMetadata | None
@@ -68,12 +68,12 @@ class ReadRecords:
 
 
 NOTHING_READ = ReadRecords((), None, None)
-"""What a read that failed, or was not made, found."""
+"""The result of a read that failed, or was not made."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Role:
-    """Who leads since when; `leads`: whether that is this broker."""
+    """The role of this broker. `leads`: whether it is the leader. `epoch`: the leader epoch."""
 
     leads: bool
     epoch: int
@@ -119,8 +119,8 @@ class Partition:
         self, new: Sequence[NewRecord], epoch: int, leader_high_watermark: int, leader_start: int = 0,
         producer: str = "", marker: str = "",
     ) -> None:  # fmt: skip
-        """A follower's part: append what was fetched, take over the high watermark as a bare offset, and delete what
-        the leader has deleted."""
+        """A follower's part: appends fetched records, stores the leader's high watermark as an offset, and deletes the
+        records that the leader has deleted."""
         with self._lock:
             require(not self._role.get().leads, "a leader does not replicate")
             self._log.append(new, epoch, producer, marker)
@@ -128,8 +128,8 @@ class Partition:
             self._log.raise_start(min(leader_start, self._log.end()))
 
     def place_high_watermark(self) -> None:
-        """Look up where in the log the high watermark is, as Kafka's log does for who fetches from a follower: a bare
-        offset says nothing of bytes."""
+        """Finds the position of the high watermark in the log, as Kafka does for a consumer that fetches from a
+        follower. (An offset alone does not contain the number of bytes.)"""
         with self._lock:
             self._high_watermark.set(self._log.place(self._high_watermark.get().offset))
 
@@ -150,8 +150,8 @@ class Partition:
             return self._enough_in_sync()
 
     def enough_replicas(self, required_offset: int) -> Error | None:
-        """NONE if the high watermark has reached `required_offset` with enough replicas in sync, or what is in the way
-        of that; None: it is to be waited for."""
+        """Error.NONE if the high watermark has reached `required_offset` with enough replicas in sync, or the error
+        that prevents this. None: the request must wait."""
         with self._lock:
             if not self._role.get().leads:
                 return Error.NOT_LEADER_OR_FOLLOWER  # [B103]
@@ -330,6 +330,6 @@ class Partition:
         unstable = self._log.first_unstable(high_watermark.offset)
         stable = high_watermark
         if unstable is not None and unstable < high_watermark.offset:
-            # What is deleted of an open transaction does not decide it.
+            # The deletion of records does not end an open transaction.
             stable = self._log.place(max(unstable, self._log.start()))
         return LogEnds(self._log.place(self._log.end()), high_watermark, stable)

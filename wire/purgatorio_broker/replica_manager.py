@@ -97,7 +97,7 @@ class ReplicaManager:
     def await_replicas(
         self, timeout_ms: int, results: Mapping[TopicPartition, ProduceResult], callback: ProduceCallback
     ) -> None:
-        """Answer when the replicas have what these results, of appends or of what was there already, say."""
+        """Answers when the replicas have the records of these results (of new or repeated batches)."""
         operation = DelayedProduce(
             timeout_ms, results, self._enough_replicas, callback, self._runtime, self.produce_expirations
         )
@@ -169,7 +169,7 @@ class ReplicaManager:
         return replica
 
     def stop_replica(self, partition: TopicPartition, *, deleted: bool = False) -> None:
-        """Hold it no more; a deleted one's meters go too."""
+        """Removes a replica. If the partition is deleted, its meters are removed too."""
         self.replicas.stop(partition, deleted=deleted)
         self._check_later(partition)
         if deleted:
@@ -201,7 +201,7 @@ class ReplicaManager:
             self._also_checked.set((*self._also_checked.get(), check))
 
     def run_actions(self) -> int:
-        """What the calls before have made ready; with no lock in hand. Returns how many actions ran."""
+        """Runs the queued actions of earlier calls. The caller holds no lock. Returns the number of actions."""
         ran = 0
         while turn := self.actions.run_all():
             self._runtime.sync.loop_head(self)
@@ -270,7 +270,7 @@ class ReplicaManager:
         return ProduceResult(Error.NONE, appended.first_offset, appended.end_offset)
 
     def _enough_replicas(self, partition: TopicPartition, result: ProduceResult) -> ProduceResult | None:
-        """What an append came to, once there is nothing to wait for."""
+        """The result of an append; None if it must still wait."""
         error: Error | None
         try:
             error = self.partition_or_raise(partition).enough_replicas(result.required_offset)

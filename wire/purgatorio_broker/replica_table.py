@@ -27,7 +27,7 @@ class ReplicaTable:
                 self._places.mutate()[partition] = Error.NOT_LEADER_OR_FOLLOWER
 
     def fail(self, partition: TopicPartition) -> None:
-        """Its directory is offline; what was there is lost to this broker."""
+        """Marks a replica as offline with its directory. This broker loses its records."""
         with self._lock:
             if isinstance(self._places.get().get(partition), Partition):
                 self._places.mutate()[partition] = Error.KAFKA_STORAGE_ERROR

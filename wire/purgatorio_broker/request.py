@@ -29,7 +29,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Gatekeeper:
-    """What the layer asks others for: `may(topic)` and `knows(partition)`."""
+    """The checks of the layer: `may(topic)` (authorization) and `knows(partition)` (metadata)."""
 
     may: Callable[[str], bool] = lambda topic: True
     knows: Callable[[TopicPartition], bool] = lambda partition: True
@@ -43,8 +43,8 @@ class Gatekeeper:
 
 
 class RequestLayer:
-    """Merges what is refused here with what the replica manager says. `send` gets every partition of the request, in
-    its order, once, with no lock in hand; it must not block."""
+    """Merges its own refusals with the results of the replica manager. `send` receives every partition of the request,
+    in request order, once. It is called without locks, and must not block."""
 
     def __init__(self, manager: ReplicaManager, gatekeeper: Gatekeeper) -> None:
         self._manager = manager
@@ -59,9 +59,9 @@ class RequestLayer:
         close: Callable[[], None],
         producer: str = "",
     ) -> None:
-        """Append, in a transaction of the `producer` where one is named, and answer. INVALID_RECORD for a batch
-        without records, or with one below 0 bytes. `close`: end the client's connection, for something went wrong, and
-        with acks=0 there is no answer that could say so."""
+        """Appends records, in a transaction of the `producer` if one is named, and answers. INVALID_RECORD for a batch
+        without records, or with a negative size. `close`: closes the client's connection after an error, because a
+        Produce with acks=0 gets no answer."""
         refused = {partition: self._refusal(partition, new) for partition, new in batches.items()}
 
         def respond(results: Mapping[TopicPartition, ProduceResult]) -> None:
@@ -95,7 +95,7 @@ class RequestLayer:
         refused: Mapping[TopicPartition, Error],
         respond: Callable[[Mapping[TopicPartition, R]], None],
     ) -> None:
-        """Ask for what was not refused; where nothing is left, respond at once."""
+        """Passes the accepted partitions to the manager. If there are none, responds at once."""
         accepted = {p: one for p, one in asked.items() if refused[p] is Error.NONE}
         try:
             if accepted:

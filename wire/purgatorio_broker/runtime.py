@@ -48,7 +48,7 @@ class Runtime:
 
 
 class VirtualRuntime(Runtime):
-    """Virtual time: it passes by `advance`, and what is due runs on the caller, in order of the deadlines.
+    """Virtual time: `advance` moves the time, and runs the due tasks on the caller, in the order of their deadlines.
 
     Not promised: an order between tasks of the same millisecond.
     """
@@ -105,7 +105,7 @@ class VirtualRuntime(Runtime):
         return min(due_ms, default=None)
 
     def _run_due(self) -> int:
-        """Drain every timer until none has anything, for what runs in one may add to another what is due at once."""
+        """Drains all timers until no task is due, because a task may add a due task to another timer."""
         times, purgatories = self._parts()
         ran = 0
         while turn := sum(time.run_due() for time in times):

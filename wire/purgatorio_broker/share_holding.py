@@ -85,13 +85,13 @@ class LateAnswer:
             self._timeout.cancel()
 
     def give(self) -> None:
-        """Give it now, unless it has been given."""
+        """Sends the answer now, unless it has been sent."""
         if self._given.compare_and_set(False, True):
             self._timeout.cancel()
             self._answer(self._reading)
 
     def is_given(self) -> bool:
-        """Whether somebody has given it, or is about to."""
+        """Whether the answer was sent, or is about to be sent."""
         return self._given.get()
 
     def _one_done(self) -> None:

@@ -33,7 +33,7 @@ Tier = Callable[[TopicPartition, int, int], Deferred[ReadRecords]]
 
 @dataclass(eq=False)
 class ShareLog:
-    """What a share fetch reads from: a broker's replicas, at once or later, and a tier after them.
+    """The logs of a share fetch: the replicas of a broker (read at once or later), and a remote tier.
 
     `replica`: finds a replica, or raises BrokerError. `local_start`: the first offset that the local log still has;
     what lies below it is in the `tier`. `executor`: where reads run that may take long; None: on the caller. The

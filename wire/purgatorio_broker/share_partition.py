@@ -31,7 +31,7 @@ from purgatorio_broker.log import OffsetMetadata
 
 
 class Acknowledgement(Enum):
-    """What a member says about a record that it has acquired."""
+    """The acknowledgement of an acquired record."""
 
     ACCEPT = "processed"
     RELEASE = "not processed: deliver it again"
@@ -154,7 +154,7 @@ class SharePartition:
             return Error.NONE
 
     def release_member(self, member: str) -> int:
-        """Its session is closed: what it has acquired can be acquired again; returns how many records that were."""
+        """Releases the acquired records of a member whose session is closed. Returns the number of records."""
         with self._lock:
             mine = [offset for offset, record in self._records.get().items() if record.member == member]
             for offset in mine:

@@ -21,7 +21,7 @@ from purgatorio_broker.runtime import Runtime
 TopicsCallback = Callable[[Mapping[str, Error]], None]
 ElectionCallback = Callable[[Mapping[TopicPartition, Error]], None]
 Shows = Callable[[str], bool]
-"""Whether the metadata shows what was done with a topic."""
+"""Whether the metadata shows the change of a topic."""
 
 
 class Metadata:

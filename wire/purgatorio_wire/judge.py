@@ -279,10 +279,10 @@ class Tallied:
         ]
         if alone:
             row = alone[0]
-            what = "one late row" if len(alone) == 1 else f"{len(alone)} late rows, of which the first"
+            what = "one late response" if len(alone) == 1 else f"{len(alone)} late responses (here the first)"
             why = self.busy.get(row.cause)
-            doubt = "did not come again" if why is None else f"may be no fault, {why}"
-            reason = f"{what} {doubt}: {row.subject}: {row.seen}, allowed {row.allowed}"
+            doubt = "did not repeat" if why is None else f"may be no violation ({why})"
+            reason = f"{what}, which {doubt}: {row.subject}: {row.seen}, allowed {row.allowed}"
             return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=reason)
         waiting = [
             (key[0], why) for key, why in self.open.items()
@@ -290,24 +290,21 @@ class Tallied:
         ]  # fmt: skip
         if waiting:
             scene, why = waiting[0]
-            reason = (
-                f"{self.undecided} of {self.occasions} rows undecided, of one kind most, as in {scene}: {why}"
-            )
+            reason = f"{self.undecided} of {self.occasions} occasions are undecided, such as in scene {scene}: {why}"
             return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=reason)
         left = end.lost.get(clause)
         if left is None and (questions := unmet(self.asked, self.decided)):
             scene, cause = questions[0]
-            why = self.open.get((scene, cause)) or "it came to none, as may be on a slow machine"
-            what = f"scene {scene} asks ({cause})" if cause else f"scene {scene} asks"
-            left = f"what {what} was decided in no row of it: {why}"
+            why = self.open.get((scene, cause)) or "it had no occasion, possibly because the machine was slow"
+            left = f"scene {scene} decided nothing{f' about {cause}' if cause else ''}: {why}"
         if left is not None:
-            reason = f"{left}; to ask again: purgatorio wire HOST:PORT --only {clause}"
+            reason = f"{left}; to run it again: purgatorio wire HOST:PORT --only {clause}"
             return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=reason)
         if not self.occasions:
             reason = end.skipped.get(clause, "no scene gave an occasion")
             return ClauseResult(clause, Verdict.SKIPPED, reason=reason)
         unsaid = self.undecided + sum(len(rows) for rows in self.late.values())
-        reason = f"{unsaid} of {self.occasions} rows undecided" if unsaid else ""
+        reason = f"{unsaid} of {self.occasions} occasions are undecided" if unsaid else ""
         return ClauseResult(clause, Verdict.PASS, self.occasions, reason=reason)
 
 

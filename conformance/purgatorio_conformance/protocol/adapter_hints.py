@@ -11,7 +11,7 @@ _ENOUGH: Final = 3
 
 
 @dataclass(slots=True)
-class Doubts:
+class AdapterHints:
     """Counters over the messages of a subject. `told`: its events, by function. `waited`: registrations after which the
     operation waited. `completed`: operations that checks completed. `checked`: checks of a key under which an operation
     waited. `tried`: tries reported during a check. `blind`: the first ready operation that its try did not complete.
@@ -37,12 +37,14 @@ class Doubts:
         }
         mute = [f for f, times in occasions.items() if f in reports and times >= _ENOUGH and not self.told[f]]
         found = [
-            f"the description declares that the subject reports {f}, and the subject never did" for f in mute
+            f"the description says that the subject reports {f}, but the subject never reported it"
+            for f in mute
         ]
         if self.blind:
             found.append(
-                f"try_complete of {self.blind!r} began after its `ready` was answered, and neither completed it"
-                " nor tried to: does it read the flag that `ready` sets, even if `ready` came before `register`?"
+                f"try_complete of {self.blind!r} began after the answer to its `ready`, but did not "
+                "complete it: does try_complete read the flag that `ready` sets, even if `ready` came "
+                "before `register`?"
             )
         if self.checked >= _ENOUGH and not self.tried and "try_complete" in reports:
             found.append(

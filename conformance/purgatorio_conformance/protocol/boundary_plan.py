@@ -178,7 +178,10 @@ class Reach:
                 passed_s, before_ns = min(self._leap_s(width_ns) for _ in range(_LEAPS)), width_ns
                 slow = too_slow(width_ns, min(_BUCKETS + self._size, self._room_ns // width_ns))
             if slow:
-                self.left_out = f"levels of {width_ns:,} ns a bucket and more: time passes too slowly there"
+                self.left_out = (
+                    f"levels with buckets of {width_ns:,} ns or more: the clock advances too slowly to reach "
+                    "them"
+                )
                 return
             self._idle()
             self._level(levels[: number + 1])
@@ -189,7 +192,7 @@ class Reach:
         weeks = self._weeks(levels[0])
         if before_ns < weeks[-1] <= longest_ns:
             if too_slow(weeks[-1]):
-                self.left_out = "a task that waits for weeks: time passes too slowly"
+                self.left_out = "a task that waits for weeks: the clock advances too slowly to reach it"
                 return
             self._through_weeks(levels, weeks)
             # Then short delays: their deadlines do not fit into 31 bits either.

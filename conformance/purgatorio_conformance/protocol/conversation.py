@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from purgatorio_conformance.protocol.adapter_hints import Doubts
+from purgatorio_conformance.protocol.adapter_hints import AdapterHints
 from purgatorio_conformance.protocol.message import (
     SPOKEN,
     STEP,
@@ -78,7 +78,7 @@ _FUNCTION_OF: Final[dict[type[Happening], str]] = {
 }
 
 
-_WHOSE: Final = " (or `during`, or `th`, is not that of the thread that speaks)"
+_WHOSE: Final = " (or `during` or `th` names another thread)"
 """The hint for an adapter that keeps one last call for all threads, instead of one for each thread."""
 
 
@@ -164,7 +164,7 @@ class Conversation:
         self.description: Description | None = None
         self.settled = Settled()
         self._periodic: set[str] = set()
-        self.doubts = Doubts()
+        self.doubts = AdapterHints()
         self._ready: set[str] = set()
         self._recorder = recorder
         self._reports = frozenset(reports)
@@ -436,7 +436,7 @@ class Conversation:
         if said.f not in self._gates:
             raise Misbehaved("rubbish", f"it holds a thread at {said.f!r}, where no gate was requested")
         if said.hold in self._held_before:
-            raise Misbehaved("wrong-id", f"a second stop with the number {said.hold}")
+            raise Misbehaved("wrong-id", f"it uses the hold number {said.hold} a second time")
         if said.id is not None and said.id not in self._operations:
             raise Misbehaved(
                 "wrong-id", f"held at {said.f} of {said.id!r}, which was never added or registered"
@@ -450,7 +450,7 @@ class Conversation:
                 raise Misbehaved("rubbish", "it is paused at a step that its call did not request")
             asked.stops -= 1
         if len(self._holds) >= _MAX_THREADS:
-            raise Misbehaved("flood", f"more than {_MAX_THREADS} threads held")
+            raise Misbehaved("flood", f"more than {_MAX_THREADS} paused threads")
         self.doubts.met = self.doubts.met or bool(self.standing())
         self._held_before.add(said.hold)
         self._holds[said.hold] = Hold(said.hold, thread, said.f, said.id)
@@ -533,7 +533,7 @@ class Conversation:
             self._holds.clear()
             self._stacks.clear()
         elif isinstance(call, Describe):
-            raise Misbehaved("rubbish", "an answer to describe that is no description")
+            raise Misbehaved("rubbish", "the answer to `describe` is not a description")
 
     def _check_told(self, call: Call, said: Answer) -> None:
         """Raise Misbehaved if a reported completion lacks events that the verdict needs."""
@@ -669,8 +669,10 @@ class Conversation:
         if self._virtual and not logs and (said.th is None or not self._gates):
             raise Misbehaved(
                 "rubbish",
-                f"an event of {said.id!r} came while no call was under way, in virtual time: a call is answered only"
-                " when all threads that it woke have done what they do",
+                (
+                    f"an event of {said.id!r} came while no call was under way, in virtual time: answer a "
+                    "call only when all threads that it woke have finished"
+                ),
             )
         if self._virtual and said.th is None:
             if len(logs) > 1:
@@ -806,7 +808,7 @@ def _check_answer(call: Call, said: Answer) -> None:
         without = ", or without" if of is Cancel else ""
         raise Misbehaved("rubbish", f"{name} is answered with out = 0 or 1{without}, not {said.out}")
     if said.ids and of is not CancelKey:
-        raise Misbehaved("rubbish", f"{call_name(call)} gives nothing back, and ids came")
+        raise Misbehaved("rubbish", f"{call_name(call)} returns no ids, but the answer has ids")
     sized = {said.watched, said.delayed, said.keys} != {None}
     if sized and of is not Gauge and of is not Quiesce:
-        raise Misbehaved("rubbish", f"{call_name(call)} reads no sizes, and sizes came")
+        raise Misbehaved("rubbish", f"{call_name(call)} returns no sizes, but the answer has sizes")

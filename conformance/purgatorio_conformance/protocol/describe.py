@@ -68,7 +68,9 @@ def _contradictions(description: Description) -> Iterator[str]:
     known = (*REPORTABLE, STEP)
     own = [place for place in description.gates if place not in known and not place.startswith("x_")]
     if own:
-        yield f"a gate at the unknown place {own[0]!r}: the name of your own place must begin with x_"
+        yield (
+            f"a gate at the unknown place {own[0]!r}: a place of your own needs a name that begins with x_"
+        )
     if description.most_delay_ns < max(description.least_delay_ns, description.unit_ns):
         yield "no delay is possible: most_delay_ns is below least_delay_ns or unit_ns"
     profile = PROFILES.get(profile_of(description))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import re
 import time
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -94,8 +93,6 @@ _STEPPED_MOST: Final = 24
 """The most of these programs in which each call is paused at each of its steps."""
 _PLACES_LATER: Final[dict[str, int]] = {"virtual-jumps": 2, "virtual-scope": 1}
 """By how many places the start of the clock is shifted: see `start_of_clock`."""
-_GZIP: Final = 31
-"""The number (`wbits`) of the gzip format in zlib."""
 _UNFIT: Final = re.compile(r"[^a-z0-9_]+")
 """A dot is unfit, too: the name of a run is its file's name up to the first dot."""
 
@@ -172,7 +169,7 @@ def command_subjects(
         if f"{whose}-time" in description.capabilities and _can_play(description, part, mode)
     ]
     if not found:
-        raise SubjectFailed(_called(command), "unavailable", f"it does not know {time} time")
+        raise SubjectFailed(_called(command), "unavailable", f"it has no {time} time")
     return found
 
 
@@ -297,7 +294,9 @@ class CommandSubject:
                 header = self._header(run, plan)
                 with StreamedRecording(recorder, out_path, header, every_s=None) as recording:
                     session = Session(lines or child, talked, limits, self.listener, recording.flush)
-                    self._drive(session, child, lines, clock, plan, progress, _SoFar(recording).breaks)
+                    self._drive(
+                        session, child, lines, clock, plan, progress, partial(_breaks_so_far, recording)
+                    )
             except SubjectFailed as failure:
                 self.account.late = self._late(talked, failure.stuck)
                 self.account.oldest, self.account.unanswered = talked.oldest(), talked.stuck()
@@ -407,7 +406,7 @@ class CommandSubject:
         if self.lines is not None:
             again = _with_steps(again)
         if replace(again, n=self.description.n) != self.description:
-            raise child.failed("rubbish", "it describes itself in another way than before")
+            raise child.failed("rubbish", "its description differs from its first description")
         virtual = clock if self.virtual else None
         drive = Drive(
             session,
@@ -550,39 +549,13 @@ def _called(command: Sequence[str]) -> str:
     return Path(command[0]).name if command else "command"
 
 
-class _SoFar:
-    """Whether the events so far break a promise. Only new events are read, as a run of their own: each execution has
-    its own tasks and operations. If they seem to break a promise, the cause may be earlier: then all events are
-    read."""
-
-    def __init__(self, recording: StreamedRecording) -> None:
-        self._recording = recording
-        self._unpacks = zlib.decompressobj(_GZIP) if recording.path.suffix == ".gz" else None
-        self._read_bytes = 0
-        self._header = b""
-
-    def breaks(self) -> bool:
-        self._recording.flush()
-        # An error here does not end the run: the judgement of the whole trace reports it.
-        with surviving("judging so far", []):
-            return self._judged(self._recording.path)
-        return False
-
-    def _judged(self, path: Path) -> bool:
-        with path.open("rb") as trace:
-            trace.seek(self._read_bytes)
-            packed = trace.read()
-        self._read_bytes += len(packed)
-        new = packed if self._unpacks is None else self._unpacks.decompress(packed)
-        self._header = self._header or new[: new.find(b"\n") + 1]
-        part = path.with_name(f"{run_of_file(path)}-part.jsonl")
-        part.write_bytes(new if new.startswith(self._header) else self._header + new)
-        try:
-            # If a call began in an earlier part, only its return is here. Then the whole trace is judged, too.
-            suspect = check_files([part]).runs[0].verdict in (Verdict.VIOLATED, Verdict.INVALID_TRACE)
-            return suspect and _breaks(path)
-        finally:
-            part.unlink()
+def _breaks_so_far(recording: StreamedRecording) -> bool:
+    """Whether the events so far break a promise."""
+    recording.flush()
+    # An error here does not end the run: the judgement of the whole trace reports it.
+    with surviving("judging so far", []):
+        return _breaks(recording.path)
+    return False
 
 
 def _breaks(trace: Path) -> bool:

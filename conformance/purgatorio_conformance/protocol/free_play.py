@@ -131,7 +131,7 @@ class _Round:
 
 def _plain(calls: Sequence[LaneCall]) -> list[Call]:
     """Leave out the expiries, which need no call."""
-    assert not any(isinstance(call, Inside | Until) for call in calls), "nobody is inside a callback"
+    assert not any(isinstance(call, Inside | Until) for call in calls), "no thread is inside a callback"
     return [call for call in calls if not isinstance(call, Expiry | Inside | Until)]
 
 

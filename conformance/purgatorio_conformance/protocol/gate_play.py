@@ -77,7 +77,7 @@ _TAKES_NOTE_S: Final = 1.0
 _SAID_MOST: Final = 20_000
 
 _JUDGED_FIRST: Final = 50
-_JUDGED_AGAIN: Final = 1.5
+_JUDGED_AGAIN: Final = 2
 """The trace is judged after this many executions, and whenever their number has grown by this factor."""
 
 
@@ -318,7 +318,7 @@ class Plays:
         limit."""
         self._said += 1
         if self._said > _SAID_MOST * (1 if self.session.conversation.owed else 2):
-            raise self.session.failed("hang", f"said {_SAID_MOST:,} lines in one execution: it loops")
+            raise self.session.failed("hang", (f"sent {_SAID_MOST:,} lines in one execution: it loops"))
 
     def settle(self, play: Play) -> None:
         """Receive messages until all threads have returned or are at the execution's gates, or until none comes."""

@@ -31,8 +31,8 @@ MAX_TIME_NS: Final = (1 << 53) - 1
 CAPABILITIES: Final[Mapping[str, str]] = {
     "timer": "knows `add`, and reports `fired`",
     "purgatory": "knows `register`, `ready` and `check`, and reports `completed`",
-    "virtual-time": "takes its time from `start` and `advance` alone",
-    "real-time": "runs by a clock of its own that goes as fast as the machine's",
+    "virtual-time": "its time changes only by `start` and `advance`",
+    "real-time": "uses a clock of its own, which runs as fast as the clock of the machine",
     "cancel": "knows `cancel`",
     "cancel-barrier": "after a `cancel` that was answered with 1, the task never starts; only for a timer "
     "without a purgatory",
@@ -42,12 +42,12 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "force": "knows `force`",
     "gauge": "knows `gauge`, and returns its sizes in the answer to `quiesce`",
     "add-again": "accepts an `add` of a known id: a finished or cancelled task starts again, a waiting one is moved",
-    "add-same": "as `add-again`, but only with the previous delay",
+    "add-same": "the same as `add-again`, but only with the previous delay",
     "fixed-rate": "1.2: knows `repeat` at a fixed rate; `catch_up` declares the rule for missed runs",
-    "fixed-delay": "1.2: knows `repeat` with a fixed delay from the end of a run to the next one",
+    "fixed-delay": "1.2: knows `repeat` with a fixed delay from the end of a run to the next run",
     "reset": "1.2: knows `reset`",
-    "period-first": "1.2: the first run of a `repeat` comes a period after it: its `delay_ns` is always its period",
-    "failing": "ends a callback with an error if `go` says `fail`; its thread continues, and `advance` has no error",
+    "period-first": "1.2: the first run of a `repeat` comes one period after it: `delay_ns` is always the period",
+    "failing": "a callback ends with an error if `go` has `fail`; its thread continues, and `advance` returns no error",
 }
 """The capabilities that a subject may declare, and their meanings."""
 
@@ -78,22 +78,24 @@ _CALL_NUMBER: Final = Number(0, MAX_TIME_NS)
 
 @dataclass(frozen=True, slots=True)
 class Describe:
-    """The first call: the subject answers what it is, and what it promises."""
+    """The first call. The answer describes the subject and its promises."""
 
     protocol: Annotated[str, Text(), "the version that the driver speaks"] = PROTOCOL
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Begin a run with nothing pending. A second `start` in one process forgets the run before it."""
+    """Begin a run without tasks or operations. A second `start` in one process ends the previous run."""
 
-    part: Annotated[str, Text(words=("timer", "purgatory")), "which part of the subject is driven"]
-    time: Annotated[str, Text(words=("virtual", "real")), "whose clock counts: `advance`'s, or the machine's"]
-    now_ns: Annotated[int | None, _TIME, "in virtual time, what the clock says at first"] = None
+    part: Annotated[str, Text(words=("timer", "purgatory")), "the part of the subject to drive"]
+    time: Annotated[
+        str, Text(words=("virtual", "real")), "the clock: set by `advance`, or the clock of the machine"
+    ]
+    now_ns: Annotated[int | None, _TIME, "in virtual time, the time at the start"] = None
     gates: Annotated[
         tuple[str, ...],
         _PLACES,
-        "some of the declared places: each thread that reaches one in this run stops",
+        "some of the declared places: in this run, each thread that reaches one of them pauses",
     ] = ()
 
 
@@ -101,92 +103,95 @@ class Start:
 class Add:
     """Run the task `id` when `delay_ns` have passed; report `fired` when it starts."""
 
-    id: Annotated[str, _ID, "of the task; used again in a run only if `add-again` or `add-same` is declared"]
-    delay_ns: Annotated[int, Number(), "from now on; below zero only if `least_delay_ns` allows it"]
+    id: Annotated[str, _ID, "the task; a run uses an id again only if `add-again` or `add-same` is declared"]
+    delay_ns: Annotated[int, Number(), "the delay from now; negative only if `least_delay_ns` allows it"]
 
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
     """Cancel the task `id`."""
 
-    id: Annotated[str, _ID, "of a task that was added"]
+    id: Annotated[str, _ID, "a task that was added"]
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """1.2: run the task `id` again and again until it is cancelled: first when `delay_ns` have passed, then period by
-    period. Report each run: `fired`, or `enter` and `leave` of `timer_fire`."""
+    """1.2: run the task `id` periodically until it is cancelled. The first run comes after `delay_ns`. Report each run:
+    `fired`, or `enter` and `leave` of `timer_fire`."""
 
-    id: Annotated[str, _ID, "of the task, never used again in a run"]
+    id: Annotated[str, _ID, "the task; a run never uses the id again"]
     kind: Annotated[
         str,
         Text(words=("fixed-rate", "fixed-delay")),
-        "whether periods count from the first deadline, or from the end of the run before",
+        "whether a period counts from the previous deadline, or from the end of the previous run",
     ]
-    delay_ns: Annotated[int, Number(), "from now to the first run"]
-    period_ns: Annotated[int, Number(1), "from one run to the next"]
+    delay_ns: Annotated[int, Number(), "the delay from now to the first run"]
+    period_ns: Annotated[int, Number(1), "the time from one run to the next run"]
 
 
 @dataclass(frozen=True, slots=True)
 class Reset:
     """1.2: move the deadline of the task `id` to `delay_ns` from now."""
 
-    id: Annotated[str, _ID, "of a task that was added by `add`"]
-    delay_ns: Annotated[int, Number(), "from now to its new deadline"]
+    id: Annotated[str, _ID, "a task that was added by `add`"]
+    delay_ns: Annotated[int, Number(), "the delay from now to the new deadline"]
 
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """Virtual time: it is `now_ns` now; run all that is due, a purge too, before answering. It never goes back, and
-    may stay."""
+    """Set the virtual time to `now_ns`. Run all tasks that are due, and a purge if it is due, before the answer. The
+    time never goes back, but may stay the same."""
 
-    now_ns: Annotated[int, _TIME, "what the clock says now"]
+    now_ns: Annotated[int, _TIME, "the new time"]
 
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """Try the operation `id`; unless that completes it, watch it under its keys with this time-out."""
+    """Try the operation `id`. If it is not completed, watch it under its keys with this time-out."""
 
-    id: Annotated[str, _ID, "of the operation, never used again in a run"]
-    keys: Annotated[tuple[str, ...], Items(_ID, most=KEYS_MOST, least=1), "to watch it under, each once"]
+    id: Annotated[str, _ID, "the operation; a run never uses the id again"]
+    keys: Annotated[tuple[str, ...], Items(_ID, most=KEYS_MOST, least=1), "the keys, each once"]
     delay_ns: Annotated[int, Number(), "its time-out"]
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The condition of the operation is true from here on. It may come before its `register`; nothing is tried."""
+    """The condition of the operation is true from now on. Do not try the operation. `ready` may come before the
+    `register` of the operation."""
 
-    id: Annotated[str, _ID, "of an operation"]
+    id: Annotated[str, _ID, "an operation"]
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Something happened to `key`: try what is watched under it."""
+    """An event of `key`: try the operations that are watched under this key."""
 
     key: Annotated[str, _ID, "a key, watched or not"]
 
 
 @dataclass(frozen=True, slots=True)
 class CancelKey:
-    """Give back, uncompleted, all that is watched under `key`."""
+    """Return all operations that are watched under `key`, without completing them."""
 
     key: Annotated[str, _ID, "a key, watched or not"]
 
 
 @dataclass(frozen=True, slots=True)
 class Force:
-    """Complete the operation now, ready or not. This call is itself its `force_complete`."""
+    """Complete the operation now, ready or not. This call is a `force_complete` of the operation."""
 
-    id: Annotated[str, _ID, "of an operation that was registered"]
+    id: Annotated[str, _ID, "an operation that was registered"]
 
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """Resume the threads of these pauses, all at once. The answer does not wait for them."""
+    """Resume these paused threads, all at once. The answer does not wait for the threads."""
 
-    holds: Annotated[tuple[int, ...], Items(_CALL_NUMBER, most=64, least=1), "as `held` named them"]
+    holds: Annotated[tuple[int, ...], Items(_CALL_NUMBER, most=64, least=1), "the numbers from `held`"]
     fail: Annotated[
-        int | None, Number(0, 1), "1: each callback ends here with an error; only where `failing` is declared"
+        int | None,
+        Number(0, 1),
+        "1: each of these callbacks ends with an error; only if `failing` is declared",
     ] = None
 
 
@@ -197,7 +202,7 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class Quiesce:
-    """Answer when nothing is under way any more, and a purge that is due has been made."""
+    """Answer when no call or callback is under way, and a purge that is due has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,69 +243,71 @@ _NAME_OF: Final[Mapping[type[Call], str]] = {record: name for name, record in CA
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The answer to `describe`. A constant that is not given is not judged by: its clauses are SKIPPED."""
+    """The answer to `describe`. If a constant is missing, the clauses that need it are SKIPPED."""
 
-    n: Annotated[int, _CALL_NUMBER, "number of the call"]
+    n: Annotated[int, _CALL_NUMBER, "the number of the call"]
     protocol: Annotated[
         str, Text(), "the version that the subject speaks: `purgatorio-subject/1`, `.../1.1` or `.../1.2`"
     ]
-    name: Annotated[str, Text(100), "of the implementation, as its makers call it"]
+    name: Annotated[str, Text(100), "the name of the implementation"]
     capabilities: Annotated[
         tuple[str, ...], Items(Text(words=tuple(CAPABILITIES)), most=len(CAPABILITIES)), "see below"
     ]
     reports: Annotated[
         tuple[str, ...],
         Items(Text(words=REPORTABLE), most=len(REPORTABLE)),
-        "functions of the trace format that its events report",
+        "the functions of the trace format that its events report",
     ]
-    version: Annotated[str, Text(100), "of the implementation"] = ""
-    language: Annotated[str, Text(100), "that it is written in"] = ""
+    version: Annotated[str, Text(100), "the version of the implementation"] = ""
+    language: Annotated[str, Text(100), "the programming language"] = ""
     profile: Annotated[
         str | None,
         Text(100),
-        "the promises it is held to: of a purgatory `locked` or `pending-flag`, see [profiles](clauses.md#profiles); a"
-        " plain timer may leave it out",
+        "the set of clauses: for a purgatory `locked` or `pending-flag`, see [profiles](clauses.md#profiles)"
+        "; optional for a timer",
     ] = None
-    tick_ns: Annotated[int | None, Number(1, _HOUR_NS), "its granularity"] = None
-    wheel_size: Annotated[int | None, Number(1, 1 << 31), "buckets of one level"] = None
-    early_ns: Annotated[int | None, _BOUND, "how much before its deadline a task may fire"] = None
+    tick_ns: Annotated[int | None, Number(1, _HOUR_NS), "the tick"] = None
+    wheel_size: Annotated[int | None, Number(1, 1 << 31), "the number of buckets of one level"] = None
+    early_ns: Annotated[
+        int | None, _BOUND, "the largest time before its deadline at which a task may fire"
+    ] = None
     early_real_ns: Annotated[
         int | None,
         _BOUND,
-        "1.1: the same in real time, if it is another there: 1 ms where an add reads a clock of whole milliseconds",
+        "1.1: the same in real time, if it differs: 1 ms if an add reads a clock of whole milliseconds",
     ] = None
-    late_ns: Annotated[int | None, _BOUND, "how much after its deadline, if `advance` came at every tick"] = (
-        None
-    )
+    late_ns: Annotated[
+        int | None, _BOUND, "the largest time after its deadline, if `advance` comes at every tick"
+    ] = None
     late_real_ns: Annotated[
         int | None,
         _BOUND,
-        "1.1: how much after its deadline in real time, if no other program takes the processor: past that it may not"
-        " sleep",
+        "1.1: the largest time after its deadline in real time, on an idle machine; after it, no thread may sleep "
+        "instead of running the task",
     ] = None
     purge_interval: Annotated[
         int | None,
         _TIME,
-        "completed operations that may stay watched; a purge is tested during other calls, to 120 in all orders, "
-        "to 1,200 at its lines on a JVM",
+        "the number of completed operations that may stay watched. A purge is tested during other calls if the number "
+        "is small: in all orders up to 120, at lines of a JVM up to 1,200",
     ] = None
-    unit_ns: Annotated[int, Number(1, 1_000_000_000), "times and delays are multiples of this"] = 1
-    least_delay_ns: Annotated[int, Number(), "the smallest delay it takes"] = 0
-    most_delay_ns: Annotated[int, Number(), "the largest delay it takes"] = MAX_TIME_NS
+    unit_ns: Annotated[int, Number(1, 1_000_000_000), "all times and delays are multiples of this"] = 1
+    least_delay_ns: Annotated[int, Number(), "the smallest delay that is accepted"] = 0
+    most_delay_ns: Annotated[int, Number(), "the largest delay that is accepted"] = MAX_TIME_NS
     lanes: Annotated[
-        int, Number(1, 16), "calls that may be under way at once: in real time, and where there are gates"
+        int, Number(1, 16), "the number of concurrent calls: in real time, and in runs with gates"
     ] = 1
-    gates: Annotated[tuple[str, ...], _PLACES, "1.1: the places where its threads can be made to stop"] = ()
+    gates: Annotated[tuple[str, ...], _PLACES, "1.1: the places where its threads can be paused"] = ()
     catch_up: Annotated[
         str | None,
         Text(words=CATCH_UP),
-        "1.2: what a fixed rate does about runs that it missed: `burst` all of them, `once` one for all, `skip` none,"
-        " `restart` one, from which the periods count",
+        "1.2: the rule of a fixed rate for missed runs: `burst` makes all of them, `once` makes one, `skip` makes none,"
+        " `restart` makes one and counts the periods from it",
     ] = None
     turn: Annotated[
         str | None,
         Text(words=TURNS),
-        "1.2: a task that a task adds without a delay runs in the `same` advance, or not before the `next`",
+        "1.2: if a task adds a task without a delay, the new task runs in the `same` advance, or in the `next`",
     ] = None
 
     @property
@@ -327,58 +334,58 @@ class Description:
 class Answer:
     """The answer to any other call, after all events that the call itself caused."""
 
-    n: Annotated[int, _CALL_NUMBER, "number of the call"]
-    out: Annotated[int | None, Number(), "its result; booleans as 0 and 1"] = None
-    err: Annotated[str | None, Text(200), "instead of a result: the type of the error that it ended with"] = (
-        None
-    )
-    ids: Annotated[tuple[str, ...], Items(_ID, most=100_000), "of the operations that the call returned"] = ()
-    watched: Annotated[int | None, Number(), "entries in the watch lists"] = None
-    delayed: Annotated[int | None, Number(), "tasks in the timer"] = None
-    keys: Annotated[int | None, Number(), "keys that have a list, read not before `watched`"] = None
+    n: Annotated[int, _CALL_NUMBER, "the number of the call"]
+    out: Annotated[int | None, Number(), "the result; booleans as 0 and 1"] = None
+    err: Annotated[str | None, Text(200), "instead of a result: the type of the error"] = None
+    ids: Annotated[tuple[str, ...], Items(_ID, most=100_000), "the operations that the call returned"] = ()
+    watched: Annotated[int | None, Number(), "the number of entries in the watch lists"] = None
+    delayed: Annotated[int | None, Number(), "the number of tasks in the timer"] = None
+    keys: Annotated[
+        int | None, Number(), "the number of keys with a list; do not read it before `watched`"
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    id: Annotated[str, _ID, "of the task or operation"]
-    during: Annotated[int | None, _CALL_NUMBER, "number of the call from within which it was made"] = None
-    th: Annotated[str | None, Text(60), "the subject's thread, for what no call made"] = None
+    id: Annotated[str, _ID, "the task or operation"]
+    during: Annotated[int | None, _CALL_NUMBER, "the number of the call that caused the event"] = None
+    th: Annotated[str | None, Text(60), "the thread of the subject, if no call caused the event"] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Fired(_Event):
-    """A task starts: `timer_fire`, over at once. A periodic task fires each time that it runs."""
+    """A task starts: `timer_fire`, with its end at once. A periodic task fires at each run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completed(_Event):
-    """The callback of completion runs: `on_complete`, inside a `force_complete` that returns true. If a `force` is
-    under way, or a `force_complete` was entered, it is that one; if neither, the trace gets one of its own."""
+    """The completion callback runs: `on_complete`, inside a `force_complete` that returns true. This is the `force`
+    that is under way, or the `force_complete` that was entered. Otherwise the driver adds one to the trace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expired(_Event):
-    """The callback of expiration runs: `on_expiration`."""
+    """The expiration callback runs: `on_expiration`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Armed(_Event):
-    """The time-out of a registered operation was given to the timer: `timer_add`, with the registration's delay."""
+    """The time-out of a registered operation was added to the timer: `timer_add`, with the delay of the `register`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Disarmed(_Event):
-    """The time-out was taken back: `timer_cancel`."""
+    """The time-out was cancelled: `timer_cancel`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Enter:
-    """A function starts, and what is reported until its `leave` on the same thread is made from within it."""
+    """A function starts. Events on this thread until its `leave` happen inside this function."""
 
     f: Annotated[str, Text(words=REPORTABLE), "the function"]
-    id: Annotated[str, _ID, "of the task or operation"]
-    during: Annotated[int | None, _CALL_NUMBER, "number of the call from within which it was made"] = None
-    th: Annotated[str | None, Text(60), "the subject's thread, for what no call made"] = None
+    id: Annotated[str, _ID, "the task or operation"]
+    during: Annotated[int | None, _CALL_NUMBER, "the number of the call that caused the event"] = None
+    th: Annotated[str | None, Text(60), "the thread of the subject, if no call caused the event"] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,23 +393,23 @@ class Leave:
     """The function that was entered last on this thread has ended."""
 
     f: Annotated[str, Text(words=REPORTABLE), "the function"]
-    id: Annotated[str, _ID, "of the task or operation"]
-    out: Annotated[int | None, Number(), "its result; booleans as 0 and 1"] = None
-    err: Annotated[str | None, Text(200), "the type of the error that it ended with"] = None
-    during: Annotated[int | None, _CALL_NUMBER, "number of the call from within which it was made"] = None
-    th: Annotated[str | None, Text(60), "the subject's thread, for what no call made"] = None
+    id: Annotated[str, _ID, "the task or operation"]
+    out: Annotated[int | None, Number(), "the result; booleans as 0 and 1"] = None
+    err: Annotated[str | None, Text(200), "the type of the error, if there was one"] = None
+    during: Annotated[int | None, _CALL_NUMBER, "the number of the call that caused the event"] = None
+    th: Annotated[str | None, Text(60), "the thread of the subject, if no call caused the event"] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A thread is paused at a gate. Until a `go` names it, it only makes the calls that carry its `hold`."""
+    """A thread is paused at a gate. Until a `go` with this number, the thread makes only calls with this `hold`."""
 
-    hold: Annotated[int, _CALL_NUMBER, "the subject's own number for this stop, never used again"]
+    hold: Annotated[int, _CALL_NUMBER, "the number of this pause, which the subject never uses again"]
     f: Annotated[str, Text(100), "the place"]
-    id: Annotated[str | None, _ID, "of the task or operation, if it is one's"] = None
-    during: Annotated[int | None, _CALL_NUMBER, "number of the call from within which it came there"] = None
-    th: Annotated[str | None, Text(60), "the subject's thread, if no call came there"] = None
-    at: Annotated[str | None, Text(200), "the position in its code, for readers"] = None
+    id: Annotated[str | None, _ID, "the task or operation, if there is one"] = None
+    during: Annotated[int | None, _CALL_NUMBER, "the number of the call that reached the gate"] = None
+    th: Annotated[str | None, Text(60), "the thread of the subject, if no call reached the gate"] = None
+    at: Annotated[str | None, Text(200), "the position in the code, for readers"] = None
 
 
 Happening = Fired | Completed | Expired | Armed | Disarmed | Enter | Leave
@@ -441,9 +448,9 @@ def parse_said(line: bytes) -> Said:
             "write one JSON object a line; say everything else on standard error",
         ) from None
     if not isinstance(fields, dict):
-        raise Refusal("$", f"a JSON {type(fields).__name__}, no object", "write one JSON object a line")
+        raise Refusal("$", f"a JSON {type(fields).__name__}, not an object", "write one JSON object a line")
     name = fields.get("m")
     record = SAID.get(name) if isinstance(name, str) else None
     if record is None:
-        raise Refusal("m", f"{shown(name)} is no message of a subject", f"use one of {', '.join(SAID)}")
+        raise Refusal("m", f"{shown(name)} is not a message of a subject", f"use one of {', '.join(SAID)}")
     return decoded(record, fields)

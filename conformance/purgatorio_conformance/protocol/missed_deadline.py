@@ -35,7 +35,7 @@ _GIVE_UP_S: Final = 2.0
 _NAP_S: Final = 0.005
 _NAPS_MOST_S: Final = 0.02
 
-TOO_BUSY: Final = "whether it sleeps past deadlines: the machine was too busy to tell, or does not"
+TOO_BUSY: Final = "whether a thread sleeps past its deadlines: the machine was too busy to decide"
 
 
 class _Naps:

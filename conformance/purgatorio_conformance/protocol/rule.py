@@ -27,7 +27,7 @@ class Number:
     def taken(self, name: str, value: object) -> object:
         """Check the value and return it. Raises Refusal."""
         if type(value) is not int:
-            raise Refusal(name, f"{shown(value)} is no integer", "write an integer (booleans as 0 or 1)")
+            raise Refusal(name, f"{shown(value)} is not an integer", "write an integer (booleans as 0 or 1)")
         if not self.least <= value <= self.most:
             raise Refusal(name, f"{value} is outside {self.least}..{self.most}", "keep it within")
         return value
@@ -43,7 +43,7 @@ class Text:
     def taken(self, name: str, value: object) -> object:
         """Check the value and return it. Raises Refusal."""
         if not isinstance(value, str):
-            raise Refusal(name, f"{shown(value)} is no text", "write a JSON string")
+            raise Refusal(name, f"{shown(value)} is not a string", "write a JSON string")
         if self.words and value not in self.words:
             raise Refusal(name, f"{shown(value)} is not known here", f"use one of {', '.join(self.words)}")
         if len(value) > self.longest:
@@ -62,7 +62,7 @@ class Items:
     def taken(self, name: str, value: object) -> object:
         """Check the value and return it. Raises Refusal."""
         if not isinstance(value, list):
-            raise Refusal(name, f"{shown(value)} is no list", "write a JSON list")
+            raise Refusal(name, f"{shown(value)} is not a list", "write a JSON list")
         if not self.least <= len(value) <= self.most:
             raise Refusal(name, f"{len(value)} items", f"write {self.least} to {self.most}")
         return tuple(self.item.taken(name, one) for one in value)

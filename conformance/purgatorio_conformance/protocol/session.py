@@ -187,7 +187,7 @@ class Session:
             said = self._child.hear(self._limits.silence_s)
             if said is Quiet.SILENT:
                 raise self._child.failed(
-                    "hang", f"lives on {self._limits.silence_s:g} s after it was stopped"
+                    "hang", f"is still alive {self._limits.silence_s:g} s after it was stopped"
                 )
             if said is Quiet.ENDED:
                 self._child.check_exit(" after it was stopped")
@@ -237,7 +237,7 @@ class Session:
         try:
             return self.conversation.hear(line)
         except Misbehaved as misbehaved:
-            said = f"; it said {line[:80].decode(errors='replace')!r}" if misbehaved.kind != "refused" else ""
+            said = f"; it sent {line[:80].decode(errors='replace')!r}" if misbehaved.kind != "refused" else ""
             raise self._child.failed(misbehaved.kind, misbehaved.why + said) from None
 
     def _not_quiet(self) -> None:

@@ -268,7 +268,10 @@ class LineChild(AbstractContextManager["LineChild"]):
             raise self.silent(round(passed_s + _AT_WORK_S))
 
     def _not_done(self) -> SubjectFailed:
-        why = f"not done after {self._limits.total_s:g} s; run it again where less else runs, or with fewer operations"
+        why = (
+            f"not done after {self._limits.total_s:g} s; run it again on an idle machine, or with "
+            "fewer operations"
+        )
         failure = self.failed("hang", why)
         failure.slow = True
         return failure
@@ -353,12 +356,12 @@ class LineChild(AbstractContextManager["LineChild"]):
     def silent(self, seconds: float, why: str = "") -> SubjectFailed:
         """The failure of a child that was silent for so long: it closed its input, or it hangs."""
         if self._deaf():
-            return self.failed("closed-input", f"closed its standard input and lives on{why}")
+            return self.failed("closed-input", f"closed its standard input, but did not exit{why}")
         busy_s = self._at_work.notice()[1]
         still = self._at_work.still()
         stacks = self._stacks()
         found, places = _places(stacks)
-        worked = f"; at work for {busy_s:.0f} s of that" if busy_s else ""
+        worked = f"; it used the CPU for {busy_s:.0f} s of this time" if busy_s else ""
         does = "; none of its threads runs" if still else worked
         seen = f"silent for {seconds:g} s{why}{does}{places}"
         idle = lanes_wait(stacks.decode(errors="replace"))
@@ -452,7 +455,7 @@ class LineChild(AbstractContextManager["LineChild"]):
         try:
             status = self._process.wait(timeout=self._limits.silence_s)
         except subprocess.TimeoutExpired:
-            raise self.failed("closed-output", f"closed its output and does not end{why}") from None
+            raise self.failed("closed-output", f"closed its output, but did not exit{why}") from None
         if status != 0:
             how = f"by signal {-status}" if status < 0 else f"with exit status {status}"
             raise self.failed("died", f"ended {how}{why}")

@@ -139,10 +139,11 @@ class JvmSubject:
                 heard.next_report = heard.settled + max(1, plan.timers // 50)
                 progress(self.name, min(heard.settled, plan.timers), plan.timers)
         if not heard.done:
-            raise child.failed("died", "ended without saying that it was done")
+            raise child.failed("died", "ended without a `done` record")
         if heard.done["events"] != len(heard.events):
             raise child.failed(
-                "rubbish", f"{heard.done['events']} events announced, {len(heard.events)} came"
+                "rubbish",
+                (f"the `done` record says {heard.done['events']} events, {len(heard.events)} were received"),
             )
         progress(self.name, plan.timers, plan.timers)
 
@@ -196,11 +197,11 @@ class _Heard:
         try:
             fields: object = orjson.loads(line)
         except json.JSONDecodeError as bad:
-            return f"no JSON ({bad.msg})"
+            return f"not JSON ({bad.msg})"
         if not isinstance(fields, dict):
-            return "no JSON object"
+            return "not a JSON object"
         if self.done:
-            return "it reported its end before"
+            return "a line after the `done` record"
         kind = fields.get("kind")
         if kind == "ready":
             self.java = str(fields.get("java", ""))
@@ -210,7 +211,7 @@ class _Heard:
         try:
             record = parse_fields(fields)
         except Refusal as refusal:
-            return f"no record ({refusal})"
+            return f"not a record ({refusal})"
         if not isinstance(record, Event):
             return f"a {kind} record, which only the parent writes"
         self.events.append(record)
@@ -223,11 +224,11 @@ class _Heard:
         for name in ("events", "dropped", "skipped", "open", "oversleep_ns", "wall_shift_ns"):
             value = fields.get(name)
             if not isinstance(value, int):
-                return f"done without the number {name!r}"
+                return f"the `done` record has no number {name!r}"
             done[name] = value
         oversleeps = fields.get("oversleeps_ns", [])
         if not isinstance(oversleeps, list) or not all(type(one) is int for one in oversleeps[:MAX_NAPS]):
-            return "done with 'oversleeps_ns' that are no integers"
+            return "the `done` record has 'oversleeps_ns' that are not integers"
         self.oversleeps_ns = [max(0, min(one, MAX_INT)) for one in oversleeps[:MAX_NAPS]]
         self.done = done
         return None

@@ -132,7 +132,7 @@ class _Run:
             if self._failures:
                 return repr(self._failures[0])
             if time.monotonic_ns() > give_up_ns + int(_STUCK_S * 1e9):
-                return "a call of it does not return"
+                return "one of its calls does not return"
             if not self._open and not any(worker.is_alive() for worker in workers):
                 return None
             self._progress(self._subject.name, len(self._handles) - len(self._open), self._plan.timers)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
 from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.driver import CommandSubject
-from purgatorio_conformance.suite.contract import Promise, PurgatoryFactory, TimerFactory
-from purgatorio_conformance.suite.gated import PlayedSession, of_purgatory, of_timer, play, scenarios_of
-from purgatorio_conformance.suite.program import LongRun, PlanProgram, Program, Scenario
-from purgatorio_conformance.suite.real_time import SubjectFactory, plan_scenario, run_plan
+from purgatorio_conformance.subject import plan
+from purgatorio_conformance.subject.contract import Subject as RealSubject
+from purgatorio_conformance.subjects import record_runs
+from purgatorio_conformance.suite.contract import BadPromise, Promise, PurgatoryFactory, TimerFactory
+from purgatorio_conformance.suite.gated import PLAN, Scenario, of_purgatory, of_timer, play, scenarios_of
 from purgatorio_spec.clause.registry import CLAUSES
-from purgatorio_spec.recording import Judged, Narrow
+from purgatorio_spec.profile import PROFILES
+from purgatorio_spec.recording import Judged, judge_file
 from purgatorio_spec.show.text import render
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import Verdict
@@ -37,17 +40,17 @@ _UNSHORTENED: Final = 1_000_000
 
 @dataclass
 class Subject:
-    """A subject under one promise, and its runs so far. Each program is executed only once."""
+    """A subject under one promise, and its runs so far. Each run is made only once."""
 
     promise: Promise
-    carry_out: Callable[[Program], Judged]
-    runs: dict[Program, Judged] = field(default_factory=dict)
+    carry_out: Callable[[str], Judged]
+    runs: dict[str, Judged] = field(default_factory=dict)
 
-    def run(self, program: Program) -> Judged:
-        """Execute, record and judge the program once."""
-        if program not in self.runs:
-            self.runs[program] = self.carry_out(program)
-        return self.runs[program]
+    def run(self, name: str) -> Judged:
+        """Execute, record and judge the run of this name once."""
+        if name not in self.runs:
+            self.runs[name] = self.carry_out(name)
+        return self.runs[name]
 
 
 def timer_subject(promise: Promise, factory: TimerFactory) -> Subject:
@@ -60,33 +63,41 @@ def purgatory_subject(promise: Promise, factory: PurgatoryFactory) -> Subject:
 
 def driven_subject(promise: Promise, under: CommandSubject) -> Subject:
     """A subject that is driven in virtual time."""
-
-    def carry_out(program: Program) -> Judged:
-        assert isinstance(program, LongRun), "plans are for real time"
-        return play(program, under)
-
-    return Subject(promise, carry_out)
+    return Subject(promise, lambda run: play(run, under))
 
 
-def real_time_subject(promise: Promise, factory: SubjectFactory, folder: Path) -> Subject:
-    """A subject with its own clock. Its traces go to `folder`."""
+SubjectFactory = Callable[[Promise], RealSubject]
+"""Makes a subject for each run."""
 
-    def carry_out(program: Program) -> Judged:
-        assert isinstance(program, PlanProgram), "subjects get plans"
-        return run_plan(program, promise, factory, folder)
+
+def real_time_subject(promise: Promise, factory: SubjectFactory, folder: Path, timers: int) -> Subject:
+    """A timer with its own clock, a built-in subject. It executes random plans of so many `timers` in real time, on
+    several threads, in the way of `purgatorio verify`, and records the calls; its traces go to `folder`. A run takes a
+    few seconds, and mostly sleeps. Raises BadPromise if it declares another profile."""
+
+    def carry_out(run: str) -> Judged:
+        subject = factory(promise)
+        if subject.profile != promise.profile:
+            raise BadPromise(f"{subject.name} declares the profile {subject.profile}, not {promise.profile}")
+        seed = int(run.removeprefix(f"{PLAN}-"))
+        (record,) = record_runs([subject], folder, seed, timers, workers=1, suffix=".jsonl")
+        # Misbehavior of the subject breaks the run off.
+        return judge_file(record.trace, record.run, "" if record.failure is None else str(record.failure))
 
     return Subject(promise, carry_out)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """The result of a case. `text`: a reason, or the whole counterexample. `judged`: the run that shows it."""
+class CaseResult:
+    """The result of a case. `text`: a reason, or the whole counterexample. `judged`: the run that shows it. `calls`:
+    those of a run so short that every call may matter. `run`: a longer run, in words."""
 
     verdict: Verdict
     occasions: int
     text: str = ""
     judged: Judged | None = None
-    program: Narrow | None = None
+    calls: tuple[str, ...] = ()
+    run: str = ""
 
     @property
     def breaks(self) -> tuple[str, ...]:
@@ -97,28 +108,23 @@ class Outcome:
         return tuple(clause for clause, one in found if one.verdict is Verdict.VIOLATED)
 
     @property
-    def short(self) -> bool:
-        """Whether the program is so short that every call may matter."""
-        return isinstance(self.program, PlayedSession)
-
-    @property
     def steps(self) -> tuple[str, ...]:
-        """The calls in order."""
-        return () if self.program is None else tuple(self.program.lines())
+        """The calls in order, or the run."""
+        return self.calls or ((self.run,) if self.run else ())
 
     @property
     def length(self) -> int:
         """The number of calls. A program that could not be minimized is longer than any other."""
-        return len(self.steps) if self.short else _UNSHORTENED
+        return len(self.calls) or _UNSHORTENED
 
     def shown(self, clause: str, file: Path, again: str) -> str:
         """The failure: clause, shortest prefix, allowed and seen, and how to repeat it. Writes the trace to `file`."""
-        if self.judged is None or self.program is None:
+        if self.judged is None:
             return self.text
         self.judged.write(file)
-        whole = self.short
-        lines = [self.text or render(self.judged.example(clause, str(file), whole=whole)).rstrip("\n")]
-        lines += _folded("program", self.program.lines())
+        example = partial(self.judged.example, clause, str(file), whole=bool(self.calls))
+        lines = [self.text or render(example()).rstrip("\n")]
+        lines += _folded("program", self.steps)
         lines.append(f"again    {again}")
         return "\n".join(lines)
 
@@ -160,52 +166,52 @@ class Case:
         listed = self.promise.expected_failures
         return listed.get(f"{self.clause}/{self.scenario.name}", listed.get(self.clause))
 
-    def judge(self, subject: Subject) -> Outcome:
+    def judge(self, subject: Subject) -> CaseResult:
         """Execute the scenario and judge it by the clause."""
         lack = CLAUSE_NEEDS[self.kind].get(self.clause, "")
         if lack in self.promise.lacks:
-            return Outcome(Verdict.SKIPPED, 0, f"the subject lacks {lack}: {self.promise.lacks[lack]}")
+            return CaseResult(Verdict.SKIPPED, 0, f"the subject lacks {lack}: {self.promise.lacks[lack]}")
         ruled_out = self.scenario.ruled_out(self.promise)
         if ruled_out is not None:
-            return Outcome(Verdict.SKIPPED, 0, ruled_out)
-        return self._sum([(program, subject.run(program)) for program in self.scenario.programs])
+            return CaseResult(Verdict.SKIPPED, 0, ruled_out)
+        return self._sum([(words, subject.run(name)) for name, words in self.scenario.runs.items()])
 
-    def _sum(self, runs: list[tuple[Program, Judged]]) -> Outcome:
+    def _sum(self, runs: list[tuple[str, Judged]]) -> CaseResult:
         """The first violation; otherwise the first run that broke off; otherwise the result of all runs together."""
         occasions = 0
         reasons: dict[Verdict, str] = {}
-        for program, judged in runs:
+        for run, judged in runs:
             found = judged.result.clauses.get(self.clause)
             if found is None and judged.result.clauses and CLAUSES[self.clause].asked_by:
-                return Outcome(
-                    Verdict.SKIPPED, occasions, f"the subject shows nothing that {self.clause} is about"
+                return CaseResult(
+                    Verdict.SKIPPED, occasions, (f"the subject reports nothing that {self.clause} needs")
                 )
             if found is None or judged.result.verdict is Verdict.INVALID_TRACE:
                 if judged.broken_off:
                     continue
                 why = "; ".join(judged.result.problems)
-                return Outcome(Verdict.INVALID_TRACE, occasions, self._not_judged(why), judged, program)
+                return CaseResult(Verdict.INVALID_TRACE, occasions, self._not_judged(why), judged, run=run)
             occasions += found.occasions
             if found.verdict is Verdict.VIOLATED and judged.narrowed is not None:
-                shown, part = judged.narrowed(self.clause)
-                return Outcome(Verdict.VIOLATED, occasions, "", shown, part)
+                shown, calls = judged.narrowed(self.clause)
+                return CaseResult(Verdict.VIOLATED, occasions, "", shown, calls, run)
             if found.verdict is Verdict.VIOLATED:
-                return Outcome(Verdict.VIOLATED, occasions, "", judged, program)
+                return CaseResult(Verdict.VIOLATED, occasions, "", judged, run=run)
             reasons.setdefault(found.verdict, found.reason)
-        for program, judged in runs:
+        for run, judged in runs:
             if judged.broken_off:
                 text = self._not_judged(judged.broken_off)
-                return Outcome(Verdict.INVALID_TRACE, occasions, text, judged, judged.hung or program)
+                return CaseResult(Verdict.INVALID_TRACE, occasions, text, judged, judged.hung, run)
         unfinished = [judged.unfinished for _, judged in runs if judged.unfinished]
         if unfinished and Verdict.SKIPPED not in reasons:
-            return Outcome(Verdict.UNKNOWN, occasions, unfinished[0])
+            return CaseResult(Verdict.UNKNOWN, occasions, unfinished[0])
         if Verdict.SKIPPED in reasons:
-            return Outcome(Verdict.SKIPPED, occasions, reasons[Verdict.SKIPPED])
+            return CaseResult(Verdict.SKIPPED, occasions, reasons[Verdict.SKIPPED])
         if Verdict.UNKNOWN in reasons:
-            return Outcome(Verdict.UNKNOWN, occasions, reasons[Verdict.UNKNOWN])
+            return CaseResult(Verdict.UNKNOWN, occasions, reasons[Verdict.UNKNOWN])
         if not occasions:
-            return Outcome(Verdict.UNKNOWN, 0, f"{self.clause} had no occasion to fail")
-        return Outcome(Verdict.PASS, occasions)
+            return CaseResult(Verdict.UNKNOWN, 0, f"{self.clause} had no occasion to fail")
+        return CaseResult(Verdict.PASS, occasions)
 
     def _not_judged(self, why: str) -> str:
         return f"{self.clause}  cannot be judged: {visible(why, TEXT_LIMIT)}"
@@ -225,6 +231,9 @@ def cases(kind: Kind, promise: Promise, part: str = "") -> list[Case]:
 
 
 def plan_cases(promise: Promise, seeds: tuple[int, ...], timers: int) -> list[Case]:
-    """The clauses of the profile, for one run in real time for each seed."""
-    scenario = plan_scenario(promise, seeds, timers)
-    return [Case("subject", promise, scenario, clause) for clause in scenario.clauses]
+    """The clauses of the profile that are judged from traces, for one run in real time for each seed."""
+    promised = PROFILES[promise.profile].clauses
+    clauses = tuple(name for name, one in CLAUSES.items() if name in promised and not one.asked_by)
+    runs = {f"{PLAN}-{seed}": f"make_plan(seed={seed}, timers={timers}) of {plan.__name__}" for seed in seeds}
+    scenario = Scenario(PLAN, clauses, runs)
+    return [Case("subject", promise, scenario, clause) for clause in clauses]

@@ -96,7 +96,7 @@ class Promise:
         if self.profile not in PROFILES:
             raise BadPromise(f"no profile {self.profile!r}; there are {', '.join(PROFILES)}")
         if self.tick_ns < 1:
-            raise BadPromise(f"a tick is 1 ns at least, not {self.tick_ns}")
+            raise BadPromise(f"tick_ns is {self.tick_ns}: it must be at least 1")
         unknown = [lack for lack in self.lacks if lack not in LACKS]
         if unknown:
             raise BadPromise(f"no such lack: {', '.join(unknown)}; there are {', '.join(LACKS)}")

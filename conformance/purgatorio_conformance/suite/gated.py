@@ -36,7 +36,7 @@ from purgatorio_conformance.protocol.small_program import Inside, SmallProgram
 from purgatorio_conformance.protocol.virtual_time import VirtualClock
 from purgatorio_conformance.subject.child import ChildLimits
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed, silent
-from purgatorio_conformance.subject.plan import Plan
+from purgatorio_conformance.subject.plan import HUGE_NS, Plan
 from purgatorio_conformance.suite.contract import Promise, PurgatoryFactory, TimerFactory
 from purgatorio_conformance.suite.in_process import (
     Driven,
@@ -46,7 +46,6 @@ from purgatorio_conformance.suite.in_process import (
     describe_purgatory,
     describe_timer,
 )
-from purgatorio_conformance.suite.program import LongRun, Scenario, call_in_words
 from purgatorio_conformance.suite.stage import Stage
 from purgatorio_spec.check import check_files
 from purgatorio_spec.durations import exact
@@ -76,17 +75,6 @@ _SEED: Final = 1
 _OF_PLAY: Final = re.compile(r'"(p\d+-[^"]*)"')
 
 
-@dataclass(frozen=True, slots=True)
-class PlayedSession:
-    """The session of one execution, with `>` before lines to the subject."""
-
-    name: str
-    session: tuple[str, ...]
-
-    def lines(self) -> Iterable[str]:
-        return session_in_words(self.session)
-
-
 def session_in_words(session: Iterable[str]) -> Iterator[str]:
     """The calls of a session, with their lanes if there are several, and the places of paused threads."""
     said = [orjson.loads(line[2:]) for line in session]
@@ -104,7 +92,7 @@ def session_in_words(session: Iterable[str]) -> Iterator[str]:
                 where = f"at {one['at']}" if one.get("at") else f"in {f} of {one.get('id')}"
                 stands[hold] = who, where
                 if threads:
-                    yield f"{who} stands {where}"
+                    yield f"{who} is paused {where}"
             case {"m": "go", "holds": holds}:
                 if threads:
                     yield f"{' and '.join(stands[hold][0] for hold in holds)} continues"
@@ -114,7 +102,21 @@ def session_in_words(session: Iterable[str]) -> Iterator[str]:
                 by_ns, now_ns = then_ns - now_ns, then_ns
                 yield f"{_caller(one, stands, threads)}advance({exact(by_ns)})"
             case {"m": _}:
-                yield f"{_caller(one, stands, threads)}{call_in_words(one)}"
+                yield f"{_caller(one, stands, threads)}{_call_in_words(one)}"
+
+
+_NOT_TOLD: Final = frozenset({"m", "n", "lane", "hold", "step", "again"})
+
+
+def _call_in_words(call: Mapping[str, object]) -> str:
+    """The text of a call, from the fields of its line."""
+    told: list[str] = []
+    for name, value in call.items():
+        if isinstance(value, int) and name.endswith("_ns"):
+            told.append("never" if value >= HUGE_NS and "keys" in call else exact(value))
+        elif name not in _NOT_TOLD:
+            told.append("+".join(map(str, value)) if isinstance(value, list) else str(value))
+    return f"{call['m']}({', '.join(told)})"
 
 
 def _caller(call: Mapping[str, object], stands: Mapping[int, tuple[str, str]], threads: bool) -> str:
@@ -200,24 +202,24 @@ def of_command(
     )
 
 
-def play(program: LongRun, under: CommandSubject) -> Judged:
-    """Execute the long run, and judge the trace."""
+def play(run: str, under: CommandSubject) -> Judged:
+    """Execute the long run of this name, and judge the trace."""
     # Each clause has its own test, so the run does not end at the first broken promise.
     effort = Effort(drawn=_DRAWN, scope=_SCOPE, crossed=_CROSSED, stepped=_STEPPED, ends=False)
-    mode, ways = _MODES[program.name]
+    mode, ways = _MODES[run]
     subject = replace(under, mode=mode, ways=ways, limits=_LIMITS, effort=effort, account=Account())
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"{program.name}.jsonl"
+        path = Path(folder) / f"{run}.jsonl"
         failure: SubjectFailed | None = None
         try:
             subject.run_seeded(_SEED, _OPERATIONS, path, silent)
         except SubjectFailed as failed:
             failure = failed
         if not path.exists():
-            return judge_file(None, program.name, str(failure))
+            return judge_file(None, run, str(failure))
         result = check_files([path]).runs[0]
         cut = failure is not None and failure.kind == "unfinished"
-        ends = None if failure is None or cut else _failing(program, subject, path, failure)
+        hung = () if failure is None or cut else _failing(subject, path, failure)
         # The second trace of a deadlock is in a temporary folder, so its name is left out.
         why = "" if failure is None or cut else re.sub(r"; its trace is [^;]+", "", str(failure))
         trace = b"" if subject.small else path.read_bytes()
@@ -225,28 +227,26 @@ def play(program: LongRun, under: CommandSubject) -> Judged:
     whole = Judged(why, _kept_nowhere, result, EVENT_SCHEMA.empty_table())
     return replace(
         whole,
-        narrowed=partial(_narrowed, program, subject, whole, trace),
-        hung=ends,
+        narrowed=partial(_narrowed, run, subject, whole, trace),
+        hung=hung,
         unfinished=failure.why if failure is not None and cut else "",
     )
 
 
-def _failing(
-    program: LongRun, subject: CommandSubject, path: Path, failure: SubjectFailed
-) -> PlayedSession | None:
+def _failing(subject: CommandSubject, path: Path, failure: SubjectFailed) -> tuple[str, ...]:
     """The calls that make the subject fail in this way: the order of threads, or a shortest script."""
     order, account = subject.account.under_way, subject.account
     if subject.small:
         session: list[str] = []
         if failure.kind != "deadlock" or order is None:
-            return None
+            return ()
         subject.play_again(path.with_name("again.jsonl"), order, noted(session))
         operations = _OF_PLAY.findall(" ".join(session)) or [""]
-        return PlayedSession(order.program, _moves(from_its_start(session, operations[-1])))
+        return _moves(from_its_start(session, operations[-1]))
     last = account.refused or (account.oldest or (0, None))[1] or Quiesce()
     kind = _ENDS_AS.get(failure.kind, failure.kind)
     found = shortest_failure(subject, path, last, kind, _SHORTENS_S)
-    return None if found is None else PlayedSession(program.name, _moves(found.session))
+    return () if found is None else _moves(found.session)
 
 
 _ENDS_AS: Final[Mapping[FailureKind, FailureKind]] = {
@@ -256,31 +256,30 @@ _ENDS_AS: Final[Mapping[FailureKind, FailureKind]] = {
 
 
 def _narrowed(
-    program: LongRun, subject: CommandSubject, whole: Judged, trace: bytes, clause: str
-) -> tuple[Judged, PlayedSession | LongRun]:
-    """The single execution, or a shortest script, that breaks the clause; otherwise the whole run."""
+    run: str, subject: CommandSubject, whole: Judged, trace: bytes, clause: str
+) -> tuple[Judged, tuple[str, ...]]:
+    """The single execution, or a shortest script, that breaks the clause, and its calls; otherwise the whole run."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"{program.name}.jsonl"
+        path = Path(folder) / f"{run}.jsonl"
         if subject.small:
             session = order_of_run(subject, whole.result, clause, path)
             if session:
-                again = judge_file(path, program.name)
-                kept = replace(again, write=partial(_written, path.read_bytes()))
-                return kept, PlayedSession(program.name, _moves(session))
-            return whole, program
+                again = judge_file(path, run)
+                return replace(again, write=partial(_written, path.read_bytes())), _moves(session)
+            return whole, ()
         path.write_bytes(trace)
         found = shortest_of_trace(subject, path, clause, _SHORTENS_S)
         if found is None:
             # A shorter script may fail where the whole run continued.
-            kept = judge_file(path, program.name, whole.broken_off)
-            return replace(kept, write=partial(_written, trace)), program
-    recording = replace(found.recording, header=replace(found.recording.header, run=program.name))
-    return judge(recording), PlayedSession(program.name, _moves(found.session))
+            return replace(judge_file(path, run, whole.broken_off), write=partial(_written, trace)), ()
+    recording = replace(found.recording, header=replace(found.recording.header, run=run))
+    return judge(recording), _moves(found.session)
 
 
 def _moves(session: Sequence[str]) -> tuple[str, ...]:
-    """The calls, and the pauses of threads."""
-    return tuple(line for line in session if line.startswith(">") or '"m":"held"' in line)
+    """The calls, and the pauses of threads, in words."""
+    moves = (line for line in session if line.startswith(">") or '"m":"held"' in line)
+    return tuple(session_in_words(moves))
 
 
 def _lacking(promise: Promise, program: SmallProgram) -> bool:
@@ -320,16 +319,41 @@ _CLAUSES: Final[dict[Part, tuple[str, ...]]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Runs, always the same, and the clauses that can fail in them. `runs`: by name, each in words for a failure that
+    no short run shows; a run of that name is made. `needs`: lacks that rule the scenario out. `threads`: it needs
+    calls from several threads."""
+
+    name: str
+    clauses: tuple[str, ...]
+    runs: Mapping[str, str]
+    needs: tuple[str, ...] = ()
+    threads: bool = False
+    also: Callable[[Promise], str | None] = lambda promise: None
+    """A further test that may rule it out; returns the reason."""
+
+    def ruled_out(self, promise: Promise) -> str | None:
+        """Why it cannot be executed, in the subject's own words; or None."""
+        if self.threads and not promise.has_threads:
+            return "its calls come from one thread: the promise does not offer `threads`"
+        lacking = [lack for lack in self.needs if lack in promise.lacks]
+        if lacking:
+            return f"the subject lacks {lacking[0]}: {promise.lacks[lacking[0]]}"
+        return self.also(promise)
+
+
 def scenarios_of(part: Part, promise: Promise) -> tuple[Scenario, ...]:
     """All long runs of a part, in the order in which they are made."""
     planned, needs = (_CLAUSES[part], ()) if part == "timer" else ((*_CLAUSES[part], "P4"), ("expiry",))
     raced = tuple(clause for clause in _CLAUSES[part] if clause != "T2")
+    runs = {name: {name: f"the whole run {name!r} of {__name__}"} for name in _MODES}
     return (
-        Scenario(PLAN, planned, (LongRun(PLAN),), needs),
-        Scenario(JUMPS, planned, (LongRun(JUMPS),), needs),
-        Scenario(SCOPE, _CLAUSES[part], (LongRun(SCOPE),), also=partial(_none_in_scope, part)),
-        Scenario(PERIODIC, _periodic_clauses(promise), (LongRun(PERIODIC),)),
-        *(Scenario(name, raced, (LongRun(name),), threads=True) for name in ("gates", "steps")),
+        Scenario(PLAN, planned, runs[PLAN], needs),
+        Scenario(JUMPS, planned, runs[JUMPS], needs),
+        Scenario(SCOPE, _CLAUSES[part], runs[SCOPE], also=partial(_none_in_scope, part)),
+        Scenario(PERIODIC, _periodic_clauses(promise), runs[PERIODIC]),
+        *(Scenario(name, raced, runs[name], threads=True) for name in ("gates", "steps")),
     )
 
 

@@ -47,7 +47,7 @@ from purgatorio_conformance.suite.contract import (
     TimerFactory,
 )
 from purgatorio_conformance.suite.probe import Probe
-from purgatorio_conformance.suite.stage import MEANT, Call, Fields, Over, Stage
+from purgatorio_conformance.suite.stage import MEANT, Call, Fields, RunEnded, Stage
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.trace import recorder
 from purgatorio_spec.trace.record import MAX_INT, MIN_INT
@@ -171,7 +171,7 @@ class InProcess:
             gc.disable()
 
     def _work(self, calls: queue.SimpleQueue[Call | None]) -> None:
-        with suppress(Over):
+        with suppress(RunEnded):
             while (call := calls.get()) is not None:
                 if call["m"] == "start":
                     self._start(call)
@@ -196,7 +196,7 @@ class InProcess:
             try:
                 with Steps(stage, call):
                     result = run.made(call)
-            except Over:
+            except RunEnded:
                 raise
             except (
                 BaseException
@@ -222,7 +222,7 @@ class InProcess:
         raised = f"; it raised {self._error}" if self._error else ""
         if MEANT in raised:
             raised += (
-                '. If what a callback raises is to come out of the call, say so: lacks={"raising": "..."}'
+                '. If an exception of a callback may leave the call, declare it: lacks={{"raising": "..."}}'
             )
         return SubjectFailed(self._description.name, kind, f"{why}{raised}")
 
@@ -302,13 +302,13 @@ class InProcess:
 
 
 def _end(thread: int | None) -> None:
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread or 0), ctypes.py_object(Over))
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread or 0), ctypes.py_object(RunEnded))
 
 
 def _take_note() -> None:
     """CPython has one flag for all threads: some thread has an asynchronous exception. A thread that takes its own
     clears it. Until then, a traced function of any thread never passes its beginning (3.11). So clear the flag."""
-    with suppress(Over):
+    with suppress(RunEnded):
         _end(threading.get_ident())
         while True:
             pass

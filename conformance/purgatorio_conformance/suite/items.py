@@ -34,6 +34,9 @@ from purgatorio_spec.verdict import Verdict
 
 KINDS: Final = ("timer", "purgatory", "subject")
 
+_TIMERS: Final = 500
+"""The number of timers of a plan in real time, if the marker does not say it."""
+
 _PROGRAM_LIMIT: Final = 70
 """The most characters of a program, in a test that refers to another test."""
 
@@ -67,7 +70,7 @@ def parameters(marker: pytest.Mark) -> Sequence[object]:
 
 
 def _plans(marker: pytest.Mark, promise: Promise) -> list[Case]:
-    seeds, timers = tuple(marker.kwargs.get("seeds", (1,))), marker.kwargs.get("timers", 500)
+    seeds, timers = tuple(marker.kwargs.get("seeds", (1,))), marker.kwargs.get("timers", _TIMERS)
     if not seeds or not all(isinstance(number, int) and number >= 0 for number in (*seeds, timers)):
         raise pytest.UsageError("@pytest.mark.purgatorio(kind='subject', seeds=(1, ...), timers=500)")
     return plan_cases(promise, seeds, timers)
@@ -86,9 +89,7 @@ def _command_parameters(marker: pytest.Mark) -> Sequence[object]:
     except SubjectFailed as failure:
         raise pytest.UsageError(str(failure)) from failure
     if "virtual-time" not in description.capabilities:
-        raise pytest.UsageError(
-            f"{description.name} knows no virtual time: use `purgatorio verify --command`"
-        )
+        raise pytest.UsageError(f"{description.name} has no virtual time: use `purgatorio verify --command`")
     promise = replace(command_promise(description), expected_failures=expected)
     found = [case for part in parts_of(description) for case in cases(part, promise, part)]
     _require_known(promise, found)
@@ -195,7 +196,8 @@ def bound(request: pytest.FixtureRequest) -> BoundCase:
     factory = request.getfixturevalue(f"purgatorio_{case.kind}")
     if key not in subjects and case.kind == "subject":
         folder: pytest.TempPathFactory = request.getfixturevalue("tmp_path_factory")
-        subjects[key] = real_time_subject(case.promise, factory, folder.mktemp("purgatorio"))
+        timers = request.node.get_closest_marker("purgatorio").kwargs.get("timers", _TIMERS)
+        subjects[key] = real_time_subject(case.promise, factory, folder.mktemp("purgatorio"), timers)
     if key not in subjects:
         make = timer_subject if case.kind == "timer" else purgatory_subject
         subjects[key] = make(case.promise, factory)

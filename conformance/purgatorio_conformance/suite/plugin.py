@@ -178,8 +178,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     verdicts = Counter(dict(report.user_properties).get("verdict") for report in skipped)
     if verdicts["UNKNOWN"]:
         terminalreporter.write_line(
-            f"purgatorio: {verdicts['UNKNOWN']} UNKNOWN, which is no pass; -rs shows why, --purgatorio-unknown=fail "
-            "fails them"
+            f"purgatorio: {verdicts['UNKNOWN']} UNKNOWN, which is not a pass; -rs shows why, "
+            "--purgatorio-unknown=fail fails them"
         )
     if verdicts["SKIPPED"]:
         terminalreporter.write_line(

@@ -18,7 +18,7 @@ MEANT: Final = "raises, as the suite meant it to"
 Call = Mapping[str, object]
 
 
-class Over(BaseException):
+class RunEnded(BaseException):
     """Ends a thread of the suite that runs endlessly after its run has ended. `except Exception` does not catch it."""
 
 
@@ -105,7 +105,7 @@ class Stage:
 
     def _told(self, f: str, operation: str, act: Callable[[], T], says: Callable[[T], Fields]) -> T:
         if self._closed and getattr(self._here, "call", None) is not None:
-            raise Over
+            raise RunEnded
         self.event("enter", f=f, id=operation)
         try:
             result = act()

@@ -210,7 +210,7 @@ def kept_of(out: Path) -> tuple[list[JobOutcome], str]:
         try:
             outcomes.append(decoded(file.read_bytes(), JobOutcome))
         except Unreadable as wrong:
-            raise Unreadable(f"{file}: no row of a campaign: {wrong}") from None
+            raise Unreadable(f"{file}: not a row of a campaign: {wrong}") from None
     numbers = lake.manifests()
     if not numbers:
         return outcomes, "the manifest is missing, so it is unknown whether the campaign ended"

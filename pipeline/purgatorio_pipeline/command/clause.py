@@ -13,19 +13,21 @@ from typing import Final
 import click
 
 from purgatorio_pipeline.command.clause_id import no_clause
+from purgatorio_pipeline.command.line import COLUMNS
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.profile import PROFILES
 from purgatorio_stress.mutant.own_patches import BadPatches, table_in
 from purgatorio_wire.clause.registry import WIRE_CLAUSES, public_clauses
 
 ROOT: Final = Path(__file__).resolve().parents[3]
-"""The checkout, where there is one: the lines of the reference, the tests and the mutants are looked up in it."""
+"""The checkout, if there is one. The command finds the lines of the reference, the tests and the mutants in it."""
 MUTANTS: Final = ROOT / "tests" / "mutants"
+NOTHING: Final = "none" if (ROOT / "tests").is_dir() else "not known: these lines are in a checkout only"
 
 
 ROOMS: Final = ("spec", "reference", "stress", "conformance", "wire", "pipeline", "tidy")
-"""Of the tests: first those that judge a clause by itself, which fail first where it is broken. In each room, first the
-files that name it most often."""
+"""The order of the tests: first those that test a clause alone, because they fail first. In each room, the files that
+name the clause most often come first."""
 
 
 @click.command()
@@ -44,13 +46,23 @@ def command(name: str) -> None:
     for title, lines in _story(name) if name in public_clauses() else _wire_story(name):
         click.echo(f"\n{title}")
         for line in lines:
-            # A place in a file stays whole, to be clicked and copied.
-            whole = title in ("judged by", "implemented in the reference", "negative controls")
-            click.echo(f"  {line}" if whole else _wrapped(line, "  "))
+            # A place in a file is not wrapped, so that it can be clicked and copied. The code after it is cut.
+            place = title in ("judged by", "implemented in the reference", "negative controls")
+            click.echo(_cut(f"  {line}") if place else _wrapped(line, "  "))
 
 
 def _wrapped(text: str, indent: str) -> str:
-    return textwrap.fill(text, 79, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+    return textwrap.fill(
+        text, COLUMNS - 1, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    )
+
+
+def _cut(line: str) -> str:
+    """Cuts the code after a place in a file, so that the line fits the terminal."""
+    place = re.match(r" *\S+:\d+: ", line)
+    if place is None or len(line) <= COLUMNS:
+        return line
+    return f"{line[: max(COLUMNS - 3, place.end())].rstrip()}..."
 
 
 def _story(name: str) -> Iterator[tuple[str, list[str]]]:
@@ -60,24 +72,26 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
         yield "promised by", [", ".join(one for one, p in PROFILES.items() if name in p.clauses)]
         yield "needs", [", ".join((*clause.records, *(f"header {one}" for one in clause.constants)))]
         yield "occasions", [inspect.getdoc(judge) or "" for judge in clause.judges.values()]
-        places = (f"{judge.__name__}, by {what}: {_place(judge)}" for what, judge in clause.judges.items())
-        yield "judged by", list(places)
+        yield "judged by", [f"{_place(judge)}: {judge.__name__}" for judge in clause.judges.values()]
     kept = [
         line
         for folder in ("reference", "wire/purgatorio_broker")
         for line in _lines(ROOT / folder, lambda line: f"[{name}]" in line)
     ]
-    nothing = ["none" if (ROOT / "tests").is_dir() else "no checkout here, where they would be looked up"]
+    nothing = [NOTHING]
     yield "implemented in the reference", kept or nothing
     yield "broken by", _broken(name) or (["no mutant"] if MUTANTS.is_dir() else nothing)
     quoted = _tested(name)
     twins = _negative_controls(name, "spec")
     yield "negative controls", twins or nothing
-    told = [*_lines(ROOT / "tests", quoted, "test_*.py"), *_lines(ROOT / "tests/wire/days", quoted, "*.txt")]
-    named = Counter(line.partition(":")[0] for line in told)
+    naming = [
+        *_lines(ROOT / "tests", quoted, "test_*.py"),
+        *_lines(ROOT / "tests/wire/days", quoted, "*.txt"),
+    ]
+    named = Counter(line.partition(":")[0] for line in naming)
     files = sorted(named, key=lambda file: (_rank(file), -named[file], file))
     played = ["tests/spec/test_clause_twins.py"] if twins else []
-    yield "tests", [*played, *files] or nothing
+    yield "tests", [*dict.fromkeys((*played, *files))] or nothing
 
 
 def _rank(file: str) -> int:
@@ -86,7 +100,7 @@ def _rank(file: str) -> int:
 
 
 def _broken(name: str, *folders: str) -> list[str]:
-    """The bugs that are put in on purpose and break it, as `--mutant` takes them from the checkout."""
+    """The mutants that break the clause, in the form that `--mutant` accepts."""
     found = []
     for folder in (MUTANTS / one for one in folders or ("reference", "broker")):
         try:
@@ -101,21 +115,24 @@ def _broken(name: str, *folders: str) -> list[str]:
 
 
 def _wire_story(name: str) -> Iterator[tuple[str, list[str]]]:
-    """Of a clause of the wire, which is judged from outside a broker."""
+    """The explanation of a clause of a broker."""
     yield (
         "basis",
         [f"{WIRE_CLAUSES[name].basis}; judged by `purgatorio wire HOST:PORT --only {name}`"],
     )
-    yield "judged by", _lines(ROOT / "wire/purgatorio_wire", lambda line: f'"{name}"' in line) or ["?"]
+    yield (
+        "judged by",
+        [*dict.fromkeys(_functions(ROOT / "wire/purgatorio_wire/clause", f'"{name}"'))] or ["?"],
+    )
     try:
         from purgatorio_wire.scene.catalogue import SCENES
     except ModuleNotFoundError as missing:
-        yield "played by", [f"{missing.name} is not installed: pip install 'purgatorio[wire]'"]
+        yield "scenes", [f"{missing.name} is not installed: pip install 'purgatorio[wire]'"]
     else:
         asked = [f"{one.name}: {one.promise}" for one in SCENES.values() if name in one.clauses]
-        yield "played by", asked or ["whatever scene gives an occasion"]
+        yield "scenes", asked or ["every scene with an occasion"]
         yield "broken by", _broken(name, "broker") or ["no mutant"]
-    nothing = ["none" if (ROOT / "tests").is_dir() else "no checkout here, where they would be looked up"]
+    nothing = [NOTHING]
     yield "negative controls", _negative_controls(name, "wire") or nothing
     files = _lines(ROOT / "tests" / "wire", lambda line: f'"{name}"' in line, "test_*.py")
     yield (
@@ -124,13 +141,25 @@ def _wire_story(name: str) -> Iterator[tuple[str, list[str]]]:
     )
 
 
+def _functions(folder: Path, text: str) -> Iterator[str]:
+    """The places of the functions that contain the text, and of such lines before the first function."""
+    for path in sorted(folder.rglob("*.py")) if folder.is_dir() else ():
+        place = ""
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if function := re.match(r" *(?:async )?def (\w+)", line):
+                place = f"{path.relative_to(ROOT)}:{number}: {function[1]}"
+            if text in line:
+                yield place or f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+
+
 def _negative_controls(name: str, room: str) -> list[str]:
     story = re.compile(rf"{name.lower()}(_| |$)")
-    return _lines(ROOT / "tests" / room / "twins", lambda line: story.match(line) is not None, "*.txt")
+    found = _lines(ROOT / "tests" / room / "twins", lambda line: story.match(line) is not None, "*.txt")
+    return [line.partition("  ")[0] for line in found]
 
 
 def _place(judge: object) -> str:
-    code = getattr(inspect.unwrap(judge), "__code__", None)  # type: ignore[arg-type]  # any of the judges is a function
+    code = getattr(inspect.unwrap(judge), "__code__", None)  # type: ignore[arg-type]  # every judge is a function
     if code is None:
         return "?"
     path = Path(code.co_filename)
@@ -141,7 +170,7 @@ BROKER_IDS: Final = re.compile(r"\bB(\d{3})\b(?: to B(\d{3}))?")
 
 
 def _tested(name: str) -> Callable[[str], bool]:
-    """Whether a line of a test names the clause: in quotes, or, as the broker's are, by its number or a range."""
+    """Returns whether a line of a test names the clause: in quotes, or, for a clause B..., by its number or a range."""
     if name[0] != "B":
         return lambda line: f'"{name}"' in line
     number = int(name[1:])

@@ -80,8 +80,8 @@ def judge_records(records: Sequence[RunRecord], judge: Judge) -> Judged:
 
 
 def bad_end(run: RunResult) -> str:
-    """Describes a run that is VIOLATED or whose program misbehaved: the run in one line, then the promises and what was
-    seen instead. Empty for other runs."""
+    """Describes a run that is VIOLATED or whose program misbehaved: the run in one line, then each broken
+    promise and its first violation. Empty for other runs."""
     broken = [clause for clause in run.clauses.values() if clause.verdict is Verdict.VIOLATED]
     if not run.failure and not broken:
         return ""
@@ -221,7 +221,7 @@ def shortest_sessions(
     shown.sort(key=lambda each: each[1].calls)
     for at, (one, mine) in enumerate(shown):
         # The program found for another clause of the same subject may be shorter, and break this clause too.
-        with surviving(f"shortening {one.clause} of {one.run.run}", failures):
+        with surviving(f"minimizing {one.clause} of {one.run.run}", failures):
             shorter = [other for its, other in shown[:at] if _is_same(its, one) and other.calls < mine.calls]
             for other in shorter:
                 if not one.hung and other.path.exists() and _breaks(other.path, one.clause):

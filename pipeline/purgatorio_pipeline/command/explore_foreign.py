@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import click
 
-from purgatorio_pipeline.command.line import echo_line
+from purgatorio_pipeline.command.line import COLUMNS, wrapped
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
@@ -49,7 +49,7 @@ def run_foreign(
         click.echo(encoded(ExplorePackage(explored.verdict, [explored.printed()])))
     else:
         for line in lines_of(explored):
-            echo_line(line, 10)
+            click.echo(wrapped(line, 10, COLUMNS))
         if explored.rows:
             click.echo("\n" + table(explored, verbose=verbose))
     sys.exit(EXIT_STATUS[explored.verdict])

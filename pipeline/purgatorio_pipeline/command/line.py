@@ -4,8 +4,12 @@ the line is wrapped and indented."""
 import shutil
 import sys
 import textwrap
+from typing import Final
 
 import click
+
+COLUMNS: Final = 80
+"""The width of texts that are wrapped in a pipe too."""
 
 
 def echo_line(text: str, indent: int) -> None:
@@ -17,7 +21,7 @@ def wrapped(text: str, indent: int, columns: int) -> str:
     """`text` in lines of at most `columns`, unless one word is longer."""
     if len(text) <= columns:
         return text
-    # The head is a column of a table, with its spaces: only what comes after it is text that may be broken.
+    # The head is a column of a table, with its spaces. Only the text after the head may be wrapped.
     return textwrap.fill(
         text[indent:], columns, initial_indent=text[:indent], subsequent_indent=" " * indent,
         break_long_words=False, break_on_hyphens=False,

@@ -63,7 +63,7 @@ def judge_claims(names: list[str], processes: int) -> Iterator[ClaimResult]:
             for done in as_completed(pending):
                 yield done.result()
         except BaseException:
-            # A search goes on to its end, which nobody waits for now.
+            # Searches would run to their end, but their results are not needed any more.
             for worker in multiprocessing.active_children():
                 worker.kill()
             raise

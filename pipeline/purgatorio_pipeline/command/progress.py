@@ -64,12 +64,12 @@ class Progress:
         return (done if total is None else min(done, total)), total
 
     def tell(self, done: float, doing: str = "") -> None:
-        """So much is done by now; `doing`: what is worked on from here."""
+        """Reports the amount that is done. `doing`: the next step."""
         self._done = done
         self.doing = doing or self.doing
 
     def share(self, part: str, done: int, planned: int) -> None:
-        """The same of one of several parts that run concurrently: so much of what it plans is done."""
+        """Reports the progress of one of several concurrent parts: `done` of `planned`."""
         if part not in self._begun_s:
             self._begun_s[part] = self._clock_s()
         self._shares[part] = done / planned if planned else 1.0

@@ -122,22 +122,22 @@ def _list() -> None:
         about = (
             f"{SCENARIOS[name].threads} threads  {SCENARIOS[name].about}"
             if why is None
-            else f"not raced: {why}"
+            else f"cannot run on real threads: {why}"
         )
         echo_line(f"{name:30} {about}", 31)
 
 
 def _run(plan: StressPlan, quiet: bool) -> StressResult:
-    with progress(f"racing {counted(len(plan.scenarios), 'scenario')}", 1.0, quiet=quiet) as going:
+    with progress(f"running {counted(len(plan.scenarios), 'scenario')}", 1.0, quiet=quiet) as going:
 
         def tell(name: str, rounds: int, share: float) -> None:
-            going.tell(share, f"racing {name}: {rounds:,} rounds")
+            going.tell(share, f"running {name}: {rounds:,} rounds")
 
         return run_stress(plan, tell=tell)
 
 
 def show_stress(result: StressResult, plan: StressPlan) -> None:
-    """Print a run for people: a table a scenario, what was stuck, and the commands that repeat what was found."""
+    """Prints a run: a table for each scenario, stuck threads, and commands that repeat forbidden outcomes."""
     for table in result.tables:
         _show_table(table, plan)
     if result.stuck is not None:

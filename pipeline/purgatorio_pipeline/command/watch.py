@@ -56,7 +56,7 @@ def name_value(value: str) -> tuple[str, str]:
     if not name or not equals:
         raise click.BadParameter(f"{value!r} is not NAME=VALUE")
     if name in ("kafka.bootstrap.servers", "subscribe"):
-        raise click.BadParameter(f"{name} is given by --kafka and --topic")
+        raise click.BadParameter(f"{name} is set by --kafka or --topic: leave out --kafka-option {name}")
     return name, text
 
 
@@ -161,7 +161,7 @@ def _session(master: str | None, memory: str | None, jars: Mapping[str, str | No
         if not brought:
             raise
         what = ", ".join(brought.values())
-        raise click.UsageError(f"Spark did not start with {what}: it says above why") from failed
+        raise click.UsageError(f"Spark did not start with {what}: see Spark's messages above") from failed
 
 
 def _kafka(
@@ -174,7 +174,7 @@ def _kafka(
     except kafka.NoConnector as absent:
         raise click.UsageError(str(absent)) from None
     except PySparkException as refused:
-        raise click.UsageError(f"Spark's Kafka source refuses: {refused}") from None
+        raise click.UsageError(f"Spark's Kafka source refuses the options: {refused}") from None
 
 
 def _wait(query: StreamingQuery, watcher: Watcher) -> str:
@@ -185,7 +185,7 @@ def _wait(query: StreamingQuery, watcher: Watcher) -> str:
     except StreamingQueryException as failed:
         refused = watcher.refused
         why = f"{refused.filename}: {refused.strerror}" if refused else str(failed)[:TOLD_OF_A_FAILURE]
-        return f"the stream failed; a restart continues from there: {why}"
+        return f"the stream failed; to continue, run the command again: {why}"
     query.stop()
     return ""
 

@@ -170,7 +170,8 @@ def command(
         raise click.UsageError(str(wrong)) from None
     if trace is not None and trace.suffix == ".parquet":
         raise click.UsageError(
-            f"{trace}: record JSON lines, as x.jsonl.zst; `purgatorio convert` makes them Parquet"
+            f"{trace}: a trace is recorded as JSON lines: choose a name such as x.jsonl.zst "
+            "(`purgatorio convert` writes Parquet)"
         )
     context = _tls(tls, tls_ca)
     asked = Asked(
@@ -234,8 +235,8 @@ def _wanted(only: Sequence[str], program: str | None) -> tuple[tuple[SceneSpec, 
 
 
 def _record(asked: Asked, path: Path, output: CheckOutput) -> list[Failure]:
-    """Leave the trace at `path`, also where somebody stops it; what failed on the way. Exit status 2 where there is no
-    broker."""
+    """Runs the scenes and writes the trace to `path`, also after an interrupt. Returns internal errors of the run.
+    Exits with status 2 if no broker answers."""
     if not output.json:
         click.echo(f"trace: {path}", err=True)
     what = f"driving {asked.shown}{_drawn_words(asked)}"
@@ -280,17 +281,17 @@ def _address(text: str, allow_remote: bool, context: ssl.SSLContext | None) -> A
     host, colon, port = text.rpartition(":")
     host = host.strip("[]")
     if not colon or not host or not port.isdigit() or not 0 < int(port) < 65536:
-        raise click.UsageError(f"{text!r} is no HOST:PORT, as localhost:9092")
+        raise click.UsageError(f"{text!r} is not HOST:PORT, such as localhost:9092")
     try:
         found = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
     except OSError as unknown:
         raise click.UsageError(f"{host}: {unknown}") from None
-    # What was checked is what is connected to: a name can mean another address a moment later.
+    # Connect to the address that was checked, because the name may have another address a moment later.
     numbers = [str(one[4][0]).partition("%")[0] for one in found]
     if not allow_remote and not all(ipaddress.ip_address(number).is_loopback for number in numbers):
         raise click.UsageError(
-            f"{host} is {numbers[0]}, not this machine: scenes make and delete topics and cut up to 400 connections; "
-            "if that broker is yours to test, say --allow-remote"
+            f"{host} ({numbers[0]}) is another machine: scenes create and delete topics and close up to 400 "
+            "connections; if you may test this broker, add --allow-remote"
         )
     reachable = next((number for number in numbers if _listens(number, int(port))), numbers[0])
     return Address(reachable, int(port), context, host if context is not None else None)

@@ -150,7 +150,7 @@ def _left_out(count: int) -> Element:
 
 def _quarantined(result: CheckResult) -> Element:
     said = [visible(str(line), TEXT_LIMIT) for line in result.broken[:PROBLEMS_SHOWN]]
-    told = _told("lines", "quarantine", "skipped", f"{result.quarantined:,} lines are no records", [])
+    told = _told("lines", "quarantine", "skipped", f"{result.quarantined:,} lines are not records", [])
     out = ElementTree.SubElement(told, "system-out")
     out.text = "\n".join(said)
     return _suite_of("quarantine", [told])

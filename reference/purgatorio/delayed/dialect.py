@@ -23,8 +23,8 @@ Count = Callable[[], None]
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Completable(TimerTask):
-    """What a dialect needs of an operation: its state, and the two things that it calls. `DelayedOperation` is the
-    only one. (A Protocol would say the same; machine code calls a class four times as fast.)"""
+    """The interface of an operation for a dialect: its state, and two methods. `DelayedOperation` is the only subclass.
+    (This is a class and not a Protocol, because compiled code calls a class four times as fast.)"""
 
     __slots__ = ("completed", "faults", "lock", "sync", "try_complete_pending")
 
@@ -43,12 +43,12 @@ class Completable(TimerTask):
         """Called once, when it is completed, on the thread that completed it."""
 
     def call_try_complete(self) -> bool:
-        """For dialects: `try_complete`. [O2] RuntimeError if it says True and nothing has completed the operation: it
-        would be neither watched nor completed, and nobody would know."""
+        """Calls `try_complete`, for dialects. [O2] Raises RuntimeError if it returns True although the operation is not
+        completed: no key would watch this operation, and it would stay incomplete."""
         done = self.try_complete()
         if done and not self.completed.get():
             raise RuntimeError(
-                f"try_complete of {self!r} answered {done!r} and did not complete it: write `return "
+                f"try_complete of {self!r} returned {done!r} and did not complete it: write `return "
                 "self.force_complete()` where the condition holds, else `return False`"
             )
         return done

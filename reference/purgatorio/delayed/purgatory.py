@@ -1,7 +1,7 @@
 """`Purgatory`: the place where delayed operations wait (Kafka's DelayedOperationPurgatory).
 
 Promises (clause ids in brackets). There are two implementations, after two versions of Kafka: `pending_flag` and
-`locked`. The docstring of each module says what it promises in addition.
+`locked`. The docstring of each module has the additional promises.
 * [O4] No completion is lost between a registration and an event.
 * [O5] Every operation with a time-out is completed at some time, unless `cancel_for_key` returned the operation. With
   `complete_at_shutdown`, the default, `close` completes the remaining operations.
@@ -86,7 +86,10 @@ class Purgatory(Owned, Generic[Op]):
         if reaper and isinstance(timer, ReaperTimer):
             raise ValueError("a ReaperTimer drains itself: write reaper=False")
         if shards < 1 or purge_interval < 0:
-            raise ValueError(f"a purgatory needs a shard and an interval from 0: {shards=} {purge_interval=}")
+            raise ValueError(
+                f"shards must be at least 1 and purge_interval at least 0: shards={shards!r} "
+                f"purge_interval={purge_interval!r}"
+            )
         super().__init__()
         self.name = name
         self._sync = sync
@@ -119,7 +122,9 @@ class Purgatory(Owned, Generic[Op]):
         try:
             dialect = operation.dialect
         except AttributeError:
-            raise TypeError(f"what waits in a purgatory is a DelayedOperation, not {operation!r}") from None
+            raise TypeError(
+                f"a purgatory holds objects of type DelayedOperation, not {operation!r}"
+            ) from None
         if type(keys) is not list and type(keys) is not tuple:
             _require_keys(keys)
         if not keys:
@@ -139,8 +144,8 @@ class Purgatory(Owned, Generic[Op]):
             raise
         self._arm(operation)
         # [O5] What registers while the purgatory shuts down must not be left behind. Shutdown sets the flag, then
-        # completes what is watched. (1) A checks the flag: open; (2) B sets it and sweeps; (3) A watches. So A looks
-        # *after* watching: either B's sweep came later and found the operation, or A sees the flag.
+        # completes all watched operations. (1) A checks the flag: open; (2) B sets it and sweeps; (3) A watches. So A
+        # checks the flag *after* the watch: either B's sweep finds the operation, or A sees the flag.
         return self._complete_at_shutdown and self._closed.get() and operation.force_complete()
 
     def check_and_complete(self, key: Hashable) -> int:

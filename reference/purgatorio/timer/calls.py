@@ -22,11 +22,11 @@ from purgatorio.timer.interface import TimerClosed
 from purgatorio.timer.task import ActionTask, TimerTask
 
 Args = TypeVarTuple("Args")
-"""What a function is called with."""
+"""The arguments of a function."""
 
 
 class TakesTasks(Protocol):
-    """What `Repeated` needs of a timer."""
+    """The interface of a timer for `Repeated`."""
 
     def add(self, task: TimerTask) -> None:
         """As `Timer.add`."""
@@ -69,8 +69,8 @@ class Repeated(TimerTask):
 
 
 class Calls(Owned):
-    """For timers that take tasks: functions without a task of one's own. A base class; `add`, `close` and `_sync` are
-    the timer's."""
+    """A base class of timers that take tasks: adds functions instead of tasks. The timer has `add`, `close` and
+    `_sync`."""
 
     __slots__ = ()
 
@@ -81,7 +81,7 @@ class Calls(Owned):
         raise NotImplementedError
 
     def _admit(self, task: object) -> None:
-        """The door of `add`: TypeError for what is no task, MadeBeforeFork."""
+        """Checks the argument of `add`. Raises TypeError if it is not a task, and MadeBeforeFork in a forked child."""
         self._require_made_here()
         if not isinstance(task, TimerTask):
             raise no_task(task)
@@ -106,5 +106,5 @@ class Calls(Owned):
 
 
 def bound(function: Callable[[*Args], object], args: tuple[*Args]) -> Callable[[], object]:
-    """The function with its arguments; `partial` refuses what is no function."""
+    """The function with its arguments. Raises TypeError (by `partial`) if it is not a function."""
     return partial(function, *args) if args else function

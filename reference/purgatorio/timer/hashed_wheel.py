@@ -266,7 +266,7 @@ class HashedWheel(Calls):
         return fired
 
     def _visit(self, tick: int) -> int:
-        """One slot: fire what has no rounds left, count one off the others."""
+        """Visits a slot: fires the tasks without rounds left, and decrements the rounds of the others."""
         self._cursor.set(tick)
         return self._fire_all(_counted_off(self._slots[tick % self.wheel_size].get(), 1))
 

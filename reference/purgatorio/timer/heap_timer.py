@@ -76,8 +76,8 @@ class HeapTimer(Calls):
         self._offer(entry)
 
     def advance_clock(self, timeout_ms: int) -> bool:
-        """See `Timer.advance_clock`. False, too, where another drain was faster. What the executor refuses stays, and
-        so does all after it."""
+        """See `Timer.advance_clock`. Also returns False if another drain was faster. A task that the executor
+        refuses stays in the timer, and so do all later tasks."""
         self._require_made_here()
         if self.undriven is not None:
             self.undriven.driven.set(True)

@@ -138,7 +138,8 @@ class SystemTimer(Calls):
         return self._queue
 
     def check(self) -> None:
-        """Invariants of queue and wheel; the counter is the number of entries; what has entries is queued."""
+        """Invariants of queue and wheel; the counter is the number of entries; a bucket with entries is in the
+        queue."""
         self._queue.check()
         self._wheel.check()
         queued = {id(bucket) for bucket in self._queue.items()}
@@ -154,15 +155,15 @@ class SystemTimer(Calls):
         require(linked == self.size(), f"size() is {self.size()}, linked are {linked}")
 
     def _add_entry(self, entry: TimerTaskEntry) -> BaseException | None:
-        """Into the wheel, or to the executor where its time has come; nowhere where it is cancelled. What the executor
-        raised instead of taking it."""
+        """Adds the entry to the wheel, or passes it to the executor if it is due. Ignores it if it is cancelled.
+        Returns the exception of the executor, if there was one."""
         if self._wheel.add(entry) or entry.cancelled():
             return None
         return hand_over(entry.task, self._executor, self._faults, self._sync)
 
     def _keep(self, refused: list[TimerTaskEntry], half: TimerTaskList | None) -> None:
-        """The next drain, which may come at once, finds what was refused, and what is left in a bucket that the
-        exception of a task has left half flushed."""
+        """Keeps the refused entries, and the rest of a bucket whose flush ended with an exception, for the next drain
+        (which may come at once)."""
         for entry in refused:
             self._keep_one(entry)
         if half is not None and half is not self._refused:

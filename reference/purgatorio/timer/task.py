@@ -42,10 +42,10 @@ from purgatorio.threads import THREADS
 
 
 class TaskEntry(Protocol):
-    """What a timer keeps for a task."""
+    """The entry of a task in a timer."""
 
     def remove(self) -> None:
-        """Leave the timer; nothing where it is in none, or has left already."""
+        """Removes the task from its timer. Does nothing if the task is in no timer."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -33,8 +33,11 @@ class Undriven:
         waiting = self._waiting()
         if waiting:
             warnings.warn(
-                f"timer {self._name!r} ends with {waiting:,} waiting that never ran: it was never drained. Wrap it "
-                "in a ReaperTimer, or call advance_clock(0) in your loop (a Purgatory without its reaper: pass_time)",
+                (
+                    f"timer {self._name!r} ends with {waiting:,} pending task(s) that never ran, because no thread "
+                    "called advance_clock. Wrap the timer in a ReaperTimer, or call advance_clock(0) in your "
+                    "loop (a Purgatory without its reaper: pass_time)"
+                ),
                 RuntimeWarning,
                 stacklevel=3,
             )

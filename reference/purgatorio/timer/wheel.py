@@ -125,7 +125,7 @@ class TimingWheel:
     def check(self) -> None:
         """Invariants of this level, and of those above."""
         clock_ms = self._clock_ms.get()
-        require(clock_ms % self.tick_ms == 0, f"clock {clock_ms} ms is no multiple of {self.tick_ms} ms")
+        require(clock_ms % self.tick_ms == 0, f"clock {clock_ms} ms is not a multiple of {self.tick_ms} ms")
         for index, bucket in enumerate(self._buckets):
             bucket.check(self.tick_ms)
             for entry in bucket.entries():

@@ -25,8 +25,8 @@ from purgatorio_spec.verdict import WANT_OF_RECORDS, Judgement, Violation
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """The clause is broken: a short name of the cause, the positions of the events that show it, and what was allowed
-    and seen, for people.
+    """The clause is broken: a short name of the cause, the positions of the events that show it, and texts of
+    the allowed and the seen behavior.
 
     `stands`: the recorded events show it even if records were dropped. Otherwise a dropped record may excuse it.
     """
@@ -49,7 +49,7 @@ READING: Final = "reading"
 
 
 SAID: Final[Mapping[str, Any]] = tomllib.loads(files(__package__).joinpath("clauses.toml").read_text("utf-8"))
-"""By clause what it says and needs; under `code` those that no trace shows."""
+"""The declarations of the clauses, by id. `code` has the clauses that no trace can show."""
 
 
 def _several(said: Mapping[str, str], name: str) -> tuple[str, ...]:

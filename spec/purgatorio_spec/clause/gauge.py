@@ -89,7 +89,7 @@ def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
     reaper. If the header has no `late_ns`, the clause uses 1 s in place of `late_ns`."""
     if not reading.bounded:
         return NO_OCCASION
-    # What a key may have given back, and no event reported, is counted or not.
+    # Operations that a `cancel_for_key` may have returned without an event may be counted or not.
     least = 0 if run.facts.unsettled_before(reading.ret_i) else reading.watched_least
     if reading.watched is not None and not least <= reading.watched <= reading.watched_most:
         return Broken(

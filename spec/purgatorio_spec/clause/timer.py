@@ -339,7 +339,7 @@ def _completion_stops(run: Run, history: OperationHistory) -> list[_Stop]:
 
 
 def _key_stops(run: Run, history: OperationHistory) -> list[_Stop]:
-    """What a `cancel_for_key` gave back whose registration and adds had returned before it began."""
+    """The stops by a `cancel_for_key` that began after the registration and the adds had returned."""
     deadline_t = _earliest_deadline_t(history.adds)
     begun = [*history.registrations, *history.adds]
     return [

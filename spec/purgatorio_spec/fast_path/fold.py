@@ -17,8 +17,8 @@ from purgatorio_spec.fast_path.names import Names
 from purgatorio_spec.fast_path.numbered import Numbered
 from purgatorio_spec.fast_path.operations import LIMIT, Operations
 from purgatorio_spec.fast_path.readings import READING_RULES, ReadingsSoFar, Truths, judge_every
-from purgatorio_spec.fast_path.recheck import SecondLook, Wanted
-from purgatorio_spec.fast_path.rules import Block, marks, summaries
+from purgatorio_spec.fast_path.recheck import Recheck, Wanted
+from purgatorio_spec.fast_path.rules import Block, candidates, summaries
 from purgatorio_spec.fast_path.texts import Texts
 from purgatorio_spec.fast_path.thread_checks import ThreadChecks
 from purgatorio_spec.history.run import (
@@ -288,7 +288,7 @@ class Fold:
         truths: Truths | None,
         batches: Iterable[tuple[Numbered, Ints]],
     ) -> None:
-        look = SecondLook(
+        look = Recheck(
             run, judged_clauses(run), tally, self.operations, self._joins_keys, self.key_names.names(),
             len(self.threads), wanted, truths,
         )  # fmt: skip
@@ -311,7 +311,7 @@ class Fold:
             of = slots.start + np.flatnonzero(self.operations.column("last")[slots] >= since)
             numbers = of - slots.start + number
             of = of[~np.isin(numbers, np.append(self.open_calls.operation, 0))]
-            found = marks(self.block(begun, of))
+            found = candidates(self.block(begun, of))
             numbers = of - slots.start + number
             chosen[numbers], retried[numbers] = found.marked, found.marked & found.retried
             inside.append(self._inside(of[found.marked & found.inside]))
@@ -397,7 +397,7 @@ class Fold:
         cancels = self.key_cancels()
         for number, of in self.operations.pages():
             block = self.block(run, of)
-            found = marks(block, missed=self.missed(np.arange(of.start, of.stop), cancels))
+            found = candidates(block, missed=self.missed(np.arange(of.start, of.stop), cancels))
             look = found.marked.copy()
             look[::SAMPLE_ONE_IN] = True
             passed = ~look

@@ -57,7 +57,7 @@ class _Neighbours:
 
 
 @dataclass(slots=True)
-class SecondLook:
+class Recheck:
     """One pass over the batches of a run: feed all of them, then finish."""
 
     run: Run

@@ -293,7 +293,7 @@ OF_ODD_ONES: Final = frozenset({"T8", "T9", "T10", "T11", "T12"})
 
 
 @dataclass(slots=True)
-class Marks:
+class Candidates:
     """For each operation of a block: whether it is a candidate, and by clause whether a plain operation is an
     occasion.
 
@@ -308,13 +308,13 @@ class Marks:
     occasions: dict[str, Flags] = field(default_factory=dict)
 
 
-def marks(
+def candidates(
     block: Block,
     rules: Mapping[str, Rule] = RULES,
     not_plain: Mapping[str, Condition] = NOT_PLAIN,
     *,
     missed: Flags | None = None,
-) -> Marks:
+) -> Candidates:
     """The candidates of a block. `rules` and `not_plain` are parameters for tests that leave one out. `missed`: the
     operations that a key may have failed to return, which O2 judges when the run has ended."""
     b, run = block, block.run
@@ -334,7 +334,7 @@ def marks(
     retried = np.zeros(b.size, bool) if run.profile.claimed_on_return else b.ready.given().yes
     everything = b.always(run.dropped)
     # An operation is a candidate unless it is certainly correct.
-    return Marks(~broken.no, retried, (inside | everything).yes, occasions)
+    return Candidates(~broken.no, retried, (inside | everything).yes, occasions)
 
 
 def summaries(b: Block) -> Ints:

@@ -357,7 +357,7 @@ def bounds(moments: Moments, summaries: Ints, run: Run) -> Bounds:
     # A task that nothing ended is pending, however late: T3 says so.
     over_t[column["disarmed_first_i"] == NEVER] = NEVER
     plain = (column["registered_call_i"] == NEVER).astype(np.int64)
-    # The thread of a timer's pool may count its task down when the end of its run has been told.
+    # A thread of the timer's pool may decrement the count after it has reported the end of the run.
     told = (plain == 1) & (column["done_t"] != NEVER) & (not run.virtual)
     told_t = np.where(told, np.minimum(column["done_t"], NEVER - over_ns) + REAPER_PERIOD_NS, FAR_PAST)
     ended = column["claimed_t"] != NEVER

@@ -30,7 +30,7 @@ DEADLOCK = "no deadlock"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One line of a counterexample: which column acts, and what it does."""
+    """One line of a counterexample: the column that acts, and its action."""
 
     column: str
     text: str

@@ -17,4 +17,4 @@ CI: Final = settings(
     suppress_health_check=SLOW,
 )
 HUNT: Final = settings(CI, phases=[Phase.generate], print_blob=False)
-"""As `CI`, but what is found is not shrunk: a kill is a kill. The search ends at the first failure."""
+"""The same as `CI`, without shrinking. The search ends at the first failure."""

@@ -28,7 +28,8 @@ class ModelOperation:
     ready_on_first_try: bool = False
     """Its condition becomes true just after its first, vain, `try_complete` (the window of KAFKA-1952)."""
     completed_after: int | None = None
-    """Somebody else completes it when it is watched under so many of its keys (the window of KAFKA-18027)."""
+    """Another caller completes the operation when it is watched under this number of keys (the window of
+    KAFKA-18027)."""
     completed: bool = False
     expired: bool = False
     deadline: int | None = None

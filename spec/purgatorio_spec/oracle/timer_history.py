@@ -65,7 +65,7 @@ _Handed = tuple[tuple[int, int], ...]
 """For each firing to come: not before, not after."""
 
 _State = tuple[_Waiting, _Handed, frozenset[int], frozenset[int]]
-"""What waits, what was handed over, the timers that are closed, the calls that have had no effect yet."""
+"""The waiting tasks, the tasks that were handed over, the closed timers, and the calls without an effect yet."""
 
 _START: Final[_State] = (None, (), frozenset(), frozenset())
 
@@ -257,8 +257,8 @@ class _Follower:
             yield None, _with(handed, (call.due_ms, _NEVER)), closed, rest
 
     def _changed(self, stop: Call) -> bool:
-        """Whether the task was cancelled or added again while the stop continued: what it has taken out then is not
-        what waits, and it does not give it back."""
+        """Whether the task was cancelled or added again during the stop. Then the stop removed an old entry, and does
+        not return the task."""
         return self._task not in stop.answer and any(
             call.do in ("add", "cancel") and call.begin < stop.end and stop.begin < call.end
             for call in self._calls

@@ -44,12 +44,12 @@ def removed(state: Deadlines, deadline: int) -> Deadlines:
 
 
 def overdue(state: Deadlines, tick: int) -> tuple[int, ...]:
-    """What the drain that ends now should have fired; empty if it kept its promise (T2)."""
+    """The tasks that the drain that ends now should have fired. Empty if T2 holds."""
     return tuple(deadline for deadline in state.pending if due_at(deadline, tick) <= state.now)
 
 
 class Disagreement(AssertionError):
-    """The subject did what the oracle forbids, or not what it demands; the text begins with the clause."""
+    """The subject did something that the oracle forbids, or omitted something. The text begins with the clause."""
 
 
 class TimerSet:

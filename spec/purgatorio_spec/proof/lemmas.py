@@ -47,7 +47,8 @@ def _multiples(weak: bool) -> Question:
 def _level(rounded_up: bool) -> Question:
     """The level above has tick U and the lower clock, floored to U, as its clock; the lower level's interval is U.
 
-    A level takes what the level below did not take, what is not expired in its own eyes, and ends before its end.
+    A level takes a task if the level below did not take it, if the task is not expired by the clock of this level, and
+    if its deadline is before the end of this level.
     """
     tick, size, lower, upper, deadline = integers("tick size lower_clock upper_clock deadline")
     aligned = (upper <= lower) & (lower < upper + tick)

@@ -76,7 +76,7 @@ class Lanes:
 
 
 _PIECE: Final = re.compile(r"(?:\} |= )?[^\s([]+(?:[(\[]| \{)?\s*|\S\s*")
-"""What is not broken: `} f`, `= 0`, `f(`, `k) {`, or any other word."""
+"""The pieces that a line break does not split: `} f`, `= 0`, `f(`, `k) {`, or any other word."""
 
 
 def _longest_piece(text: str) -> int:

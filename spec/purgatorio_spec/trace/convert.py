@@ -107,9 +107,9 @@ def convert(
 def partial_of(target: Path, *, force: bool) -> Path:
     """The path of an output until it is complete. Raises `CannotConvert` if the target must not be written."""
     if not target.name.endswith(FORMS):
-        raise CannotConvert(f"{target.name}: no known form; end the name in one of {', '.join(FORMS)}")
+        raise CannotConvert(f"{target.name}: unknown suffix; use one of {', '.join(FORMS)}")
     if not target.parent.is_dir():
-        raise CannotConvert(f"{target.parent} is no folder; make it, or choose another")
+        raise CannotConvert(f"{target.parent} is not a folder; create it, or choose another")
     if target.exists() and not force:
         raise CannotConvert(f"{target} exists; choose another name, or overwrite it with --force")
     return target.with_name(f".partial-{target.name}")

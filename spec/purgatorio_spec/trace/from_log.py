@@ -49,7 +49,7 @@ LOG_CLAUSES: Final[Mapping[str, str]] = {
     "T1": "not timed out too early",
     "T2": "not timed out, or answered, too late",
 }
-"""What a log can show, by clause."""
+"""The promises that a log can show, by clause."""
 
 _BATCH_ROWS: Final = 20_000
 _MEMORY: Final = "512MB"
@@ -66,7 +66,7 @@ _ROW_LINES: Final = 100
 _MEND: Final = ": mend the file, or leave such lines out with --keep-going"
 _LEFT_OUT_SHOWN: Final = 5
 _RANK: Final[Mapping[str, int]] = {"event": 0, "enqueued": 1, "completed": 2, "timed_out": 3}
-"""Of one time: an event does not count for what is enqueued then."""
+"""The order of rows with equal times: an event does not count for requests that are enqueued at the same time."""
 
 _TYPES: Final[dict[str, pa.DataType]] = {
     "t": pa.int64(), "rank": pa.int8(), "row": pa.int64(), "what": pa.string(), "id": pa.string(),
@@ -74,7 +74,7 @@ _TYPES: Final[dict[str, pa.DataType]] = {
 }  # fmt: skip
 _POINTS: Final = pa.schema(_TYPES)
 _LEFT_OUT: Final = "left out"
-"""What a row says whose request is to be left out."""
+"""Marks a request that must be left out."""
 
 Point = tuple[int, int, int, str, str | None, str | None, int | None]
 """t, rank, row, what, id, keys as JSON, time-out: a row of `_POINTS`."""
@@ -291,7 +291,7 @@ def _required(source: Path, row: Row | str) -> Row | str:
 
 
 def _layout(source: Path) -> Literal["lines", "columns"] | None:
-    """JSON lines or CSV, by the name of the file; None for what is no text."""
+    """JSON lines or CSV, by the name of the file; None if the file is not a text file."""
     plain = source.name.lower().removesuffix(".gz").removesuffix(".zst")
     if plain.endswith((".jsonl", ".ndjson", ".json")):
         return "lines"
@@ -352,7 +352,7 @@ def _objects(source: Path) -> Iterator[Row | str]:
             yield line
         elif line.strip():
             row = _object(line)
-            yield f"line {number:,} is no JSON object" if row is None or not _is_utf8(line, row) else row
+            yield f"line {number:,} is not a JSON object" if row is None or not _is_utf8(line, row) else row
 
 
 def _object(line: str) -> Row | None:
@@ -415,7 +415,7 @@ def _csv_rows(lines: Iterator[str]) -> Iterator[list[str] | str]:
 
 
 def _printable(text: str) -> str:
-    """What a file says, without what a terminal would obey."""
+    """A text from a file, without control characters."""
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
@@ -449,7 +449,8 @@ def _points(fields: Mapping[str, str | None], mapping: LogMapping, read: _Read) 
         if text is None or not text.strip():
             if what == "enqueued" or mapping.by_event:
                 raise CannotConvert(
-                    f"row {read.rows:,}: {column!r} is empty: each request is enqueued at some time"
+                    f"row {read.rows:,}: {column!r} is empty: each request needs the time at which it was "
+                    "enqueued"
                 )
             continue
         try:
@@ -463,9 +464,7 @@ def _points(fields: Mapping[str, str | None], mapping: LogMapping, read: _Read) 
             continue
         request = _id(fields, mapping.id)
         if request is None:
-            raise CannotConvert(
-                f"row {read.rows:,}: {mapping.id[0]!r} is empty: it says which request this is"
-            )
+            raise CannotConvert(f"row {read.rows:,}: {mapping.id[0]!r} is empty: it identifies the request")
         delay_ns = _delay(fields, mapping, read.rows) if what == "enqueued" else None
         yield t, _RANK[what], read.rows, what, request, keys if what == "enqueued" else None, delay_ns
 
@@ -522,8 +521,8 @@ def _sound(database: Any, mapping: LogMapping, read: _Read) -> list[str]:
         notes.append(f"rows whose words the mapping does not know were left out: {said}; see [words]")
     if read.backwards:
         notes.append(
-            f"{read.backwards:,} rows are earlier than a row before them (first row {read.backwards_row:,}): put in "
-            "the order of their times"
+            f"{read.backwards:,} rows are earlier than a row before them (first row "
+            f"{read.backwards_row:,}): the rows were sorted by time"
         )
     _forget_left_out(database)
     _leave_out_reused(database, mapping, read)
@@ -535,7 +534,7 @@ def _sound(database: Any, mapping: LogMapping, read: _Read) -> list[str]:
     notes += _without_doubles(database, mapping)
     _leave_out_ended_first(database, read)
     if not mapping.shows("timed_out"):
-        # What has no end may have timed out before an event: no event of a key owes it an answer.
+        # A request without an end may have timed out before an event. So no event of a key must answer it.
         _rows(
             database,
             "UPDATE points SET keys = NULL WHERE what = 'enqueued'"
@@ -563,8 +562,9 @@ def _leave_out_reused(database: Any, mapping: LogMapping, read: _Read) -> None:
     ):
         columns = ", ".join(f'"{name}"' for name in mapping.id)
         read.leave_out(
-            f"the id {request!r} is enqueued in row {first:,} and again, at another time, in row {second:,}: an id "
-            f'that is used again names no request; add a column that tells them apart, as id = [{columns}, "host"]'
+            f"the id {request!r} is enqueued in row {first:,} and again, at another time, in row "
+            f"{second:,}: an id must identify one request; add a column that makes the id unique, "
+            f'such as id = [{columns}, "host"]'
         )
         _insert(database, [(0, 0, first, _LEFT_OUT, request, None, None)])
     _forget_left_out(database)
@@ -578,8 +578,9 @@ def _without_doubles(database: Any, mapping: LogMapping) -> list[str]:
     )
     for what, request, first, second in twice if mapping.duplicates == "refuse" else ():
         raise CannotConvert(
-            f"rows {first:,} and {second:,} say the same: {request!r} {what} at one time; "
-            'say duplicates = "drop" if the log holds lines twice, "keep" if it happened twice at that time'
+            f"rows {first:,} and {second:,} are equal: {request!r} {what} at one time; set duplicates "
+            f'= "drop" if the log repeats lines, or "keep" if the request {what} twice at that '
+            "time"
         )
     if not twice or mapping.duplicates == "keep":
         return []
@@ -588,7 +589,7 @@ def _without_doubles(database: Any, mapping: LogMapping) -> list[str]:
         "DELETE FROM points USING (SELECT what AS w, id AS same, t AS moment, min(row) AS first FROM points"
         " WHERE id IS NOT NULL GROUP BY 1, 2, 3) WHERE what = w AND id = same AND t = moment AND row > first",
     )
-    return [f"{dropped:,} rows say what another says, and were dropped"]
+    return [f"{dropped:,} rows that repeat another row were dropped"]
 
 
 def _leave_out_ended_first(database: Any, read: _Read) -> None:
@@ -612,7 +613,7 @@ def _without_strays(database: Any) -> list[str]:
     if not count:
         return []
     _rows(database, f"DELETE FROM points WHERE {condition}")
-    return [f"{count:,} requests end in this log and are not enqueued in it (as {one!r}): left out"]
+    return [(f"{count:,} requests end in this log, but are not enqueued in it (such as {one!r}): left out")]
 
 
 _ENDS: Final = """
@@ -652,7 +653,7 @@ def _header(source: Path, mapping: LogMapping) -> Header:
     if "O4" in missing and "O5" in missing:
         recorded.remove("try_complete_else_watch")
     if "O4" not in missing:
-        # Evaluations are none of the log's: `answer_ms` stands for the one that an event brings.
+        # A log has no evaluations: `answer_ms` replaces the evaluation that an event causes.
         recorded += ["check_and_complete", "ready", "try_complete"]
     if mapping.shows("timed_out"):
         recorded += ["timer_fire"]

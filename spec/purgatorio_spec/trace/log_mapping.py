@@ -84,14 +84,14 @@ def read_mapping(path: Path | None, assigned: Sequence[str]) -> LogMapping:
         try:
             made = tomllib.loads(path.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as bad:
-            raise CannotConvert(f"{path} is no TOML: {bad}") from None
+            raise CannotConvert(f"{path} is not valid TOML: {bad}") from None
         for name, value in made.items():
             inner = value if name in ("promises", "words") and isinstance(value, dict) else {"": value}
             values.update({f"{name}.{key}" if key else name: each for key, each in inner.items()})
     for text in assigned:
         name, equal, value = text.partition("=")
         if not equal:
-            raise CannotConvert(f"--map {text}: write --map NAME=VALUE, as --map id=request_id")
+            raise CannotConvert(f"--map {text}: write --map NAME=VALUE, such as --map id=request_id")
         name, value = name.strip(), value.strip()
         # Only these may be several; a `time_format` may have a comma of its own.
         several = name in ("id", "key") or name.startswith("words.")
@@ -144,18 +144,19 @@ def _mapping(values: dict[str, object]) -> LogMapping:
 def _require_sound(made: LogMapping) -> None:
     if not made.id:
         raise CannotConvert(
-            'the mapping has no id: name the column that says which request a row is about, as id = "request_id"'
+            'the mapping has no id: name the column that identifies the request, such as id = "request_id"'
         )
     wide = [name for name in ("enqueued", "completed", "timed_out") if getattr(made, name) is not None]
     if made.completed is not None and made.completed == made.timed_out:
         raise CannotConvert(
-            f"completed and timed_out name the same column, {made.completed!r}: then each request is answered "
-            "twice; name the column of each, or take one out"
+            f"completed and timed_out name the same column, {made.completed!r}, so every request "
+            "would end twice: name two columns, or remove one of the entries"
         )
     if (made.time is None) != (made.what is None) or (made.what is not None and not made.words):
         raise CannotConvert(
-            "one row an event needs all of time, what and [words]: the column of times, the column that says what "
-            "happened, and which of its texts mean enqueued, completed, timed_out or event"
+            "a log with one row for each event needs the entries time, what and [words]: the column "
+            "of times, the column of event names, and the names that mean enqueued, completed, "
+            "timed_out or event"
         )
     if made.by_event and wide:
         raise CannotConvert(
@@ -163,18 +164,17 @@ def _require_sound(made: LogMapping) -> None:
         )
     if not made.shows("enqueued"):
         raise CannotConvert(
-            "nothing says when a request was enqueued: name that column or word (enqueued), for all else counts from it"
+            "the mapping has no enqueued: name the column or word for the time at which a request "
+            "was enqueued"
         )
     if not (made.shows("completed") or made.shows("timed_out")):
         raise CannotConvert(
-            "nothing says how a request ended: name the column or word of completed, of timed_out, or of both"
+            "the mapping has neither completed nor timed_out: name the column or word of one, or of both"
         )
     if made.timeout is not None and made.timeout_unit is None:
         raise CannotConvert('timeout has no unit: add timeout_unit = "ms" (s, ms, us or ns)')
     if made.shows("event") and not made.key:
-        raise CannotConvert(
-            "words.event says that events of keys are logged, and nothing says where their key is: add key"
-        )
+        raise CannotConvert("words.event needs key: name the column with the key of an event")
 
 
 def _names(values: Mapping[str, object], name: str) -> tuple[str, ...]:
@@ -201,7 +201,7 @@ def _choice(values: Mapping[str, object], name: str, allowed: tuple[str, ...]) -
 
 def _number(value: object) -> float | None:
     try:
-        return float(value)  # type: ignore[arg-type]  # what is none raises
+        return float(value)  # type: ignore[arg-type]  # other values raise
     except (TypeError, ValueError):
         return None
 
@@ -222,6 +222,6 @@ def _zone(values: Mapping[str, object]) -> ZoneInfo | None:
         return None if name is None else ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise CannotConvert(
-            f"time_zone = {name!r} is not known here: a name of the zone database, as Europe/Berlin or UTC (where the "
-            "system has none: pip install tzdata)"
+            f"time_zone = {name!r} is unknown: use a name of the zone database, such as Europe/Berlin "
+            "or UTC (if the system has no zone database: pip install tzdata)"
         ) from None

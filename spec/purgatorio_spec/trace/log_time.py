@@ -16,7 +16,7 @@ _ISO: Final = re.compile(
 _SECOND_NS: Final = UNIT_NS["s"]
 
 
-_FORMAT_HINT: Final = '; of another form say time_format, as "%d.%m.%Y %H:%M:%S.%f"'
+_FORMAT_HINT: Final = '; for another form set time_format, such as "%d.%m.%Y %H:%M:%S.%f"'
 
 
 class BadValue(ValueError):
@@ -34,7 +34,7 @@ def time_ns(text: str, mapping: LogMapping) -> int:
     try:
         local = datetime.fromisoformat(f"{day}T{clock}")
     except ValueError as bad:
-        raise BadValue(f"{text!r} is no time: {bad}") from None
+        raise BadValue(f"{text!r} is not a time: {bad}") from None
     nanoseconds = int((fraction or "0").ljust(9, "0"))
     if offset is None:
         return _in_zone(local, text, mapping) + nanoseconds
@@ -49,7 +49,7 @@ def timeout_ns(text: str, mapping: LogMapping) -> int:
     """A time-out in ns. Raises `BadValue`, also for a negative time-out."""
     found = _scaled(text, mapping.timeout_unit, "a number")
     if found < 0:
-        raise BadValue(f"{text} is below 0: a time-out counts from the moment of enqueueing")
+        raise BadValue(f"{text} is below 0: a time-out starts when the request is enqueued")
     return found
 
 
@@ -59,12 +59,12 @@ def _scaled(text: str, unit: str | None, wanted: str) -> int:
     except InvalidOperation:
         raise BadValue(f"{text!r} is not {wanted}") from None
     if not number.is_finite():
-        raise BadValue(f"{text} is no number: leave the field empty where there is none")
+        raise BadValue(f"{text} is not a number: leave the field empty if there is no number")
     if unit is None:
         raise BadValue(f'{text} is a number without a unit: add unit = "ms" (s, ms, us or ns)')
     scaled = number * UNIT_NS[unit]
     if abs(scaled) > MAX_INT:
-        raise BadValue(f"{text} {unit} are more than 292 years: another unit is meant")
+        raise BadValue(f"{text} {unit} are more than 292 years: the unit is probably wrong")
     return int(scaled)
 
 
@@ -81,15 +81,13 @@ def _formatted(text: str, form: str, mapping: LogMapping) -> int:
 def _in_zone(local: datetime, text: str, mapping: LogMapping) -> int:
     zone = mapping.time_zone
     if zone is None:
-        raise BadValue(
-            f'{text!r} has no zone: add time_zone = "UTC", or that of the machine, as "Europe/Berlin"'
-        )
+        raise BadValue(f'{text!r} has no zone: add time_zone, such as "UTC" or "Europe/Berlin"')
     first, second = local.replace(tzinfo=zone), local.replace(tzinfo=zone, fold=1)
     if first.utcoffset() != second.utcoffset():
         back = datetime.fromtimestamp(first.timestamp(), zone).replace(tzinfo=None)
         there = "comes twice" if back == local else "does not exist"
         raise BadValue(
-            f"{text!r} {there} in {zone.key}, where clocks are changed: log times in UTC, or with their offset"
+            f"{text!r} {there} in {zone.key}, where the clocks change: log times in UTC, or with their offset"
         )
     return _seconds(first)
 

@@ -112,7 +112,7 @@ def _not_json(line: bytes, bad: orjson.JSONDecodeError) -> Refusal:
     except UnicodeDecodeError as wrong:
         byte = f"byte {line[wrong.start]:#04x} at column {wrong.start + 1}"
         return Refusal(
-            "$", f"no UTF-8 ({byte}): {start}", "write UTF-8; a single byte like this is often Latin-1"
+            "$", f"not UTF-8 ({byte}): {start}", "write UTF-8; a single byte like this is often Latin-1"
         )
     cut = "; if the writer was killed, drop the cut line" if "unexpected end" in bad.msg else ""
     return Refusal(
@@ -176,7 +176,7 @@ def _strings(fields: Fields, name: str) -> tuple[str, ...] | None:
         return None
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise Refusal(
-            name, f"{shown(value)} is no list of strings", 'write a list of strings, as ["k1","k2"]'
+            name, f"{shown(value)} is not a list of strings", 'write a list of strings, as ["k1","k2"]'
         )
     return tuple(value)
 
@@ -186,7 +186,7 @@ def object_field(fields: Mapping[str, object], name: str) -> Fields | None:
     if value is None:
         return None
     if not isinstance(value, dict):
-        raise Refusal(name, f"{shown(value)} is no object", "write a JSON object")
+        raise Refusal(name, f"{shown(value)} is not an object", "write a JSON object")
     return value
 
 
@@ -239,7 +239,7 @@ def _event(fields: Fields) -> Event:
     if f is None:
         raise Refusal(
             "f",
-            f"{shown(fields.get('f'))} is no function of this format",
+            f"{shown(fields.get('f'))} is not a function of this format",
             f"use one of {', '.join(FUNCTIONS)}",
         )
     state = object_field(fields, "state")
@@ -315,9 +315,9 @@ def _header(fields: Fields) -> Header:
     recorded = _needed(_strings(fields, "recorded"), "recorded")
     for f in recorded:
         if f not in _FUNCTION:
-            raise Refusal("recorded", f"{shown(f)} is no function of this format", "list values of f only")
+            raise Refusal("recorded", f"{shown(f)} is not a function of this format", "list values of f only")
         if form == FORMAT_1 and f in SINCE_2:
-            raise Refusal("recorded", f"{f} is no function of {FORMAT_1}", f"write format {FORMAT}")
+            raise Refusal("recorded", f"{f} is not a function of {FORMAT_1}", f"write format {FORMAT}")
     params = object_field(fields, "params") or {}
     _writable("params", params)
     unit = string_field(clock, "unit") or "ns"

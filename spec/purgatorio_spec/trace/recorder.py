@@ -130,14 +130,14 @@ def monotonic_ticket(gil: bool = _GIL) -> Callable[[], int]:
 
 def _require_texts(id: object, keys: object) -> None:
     if not (id is None or isinstance(id, str)):
-        raise TypeError(f"the id of an event is a text, and {id!r} is none: write str({id!r})")
+        raise TypeError(f"the id of an event must be a string, not {id!r}: write str({id!r})")
     if keys is None:
         return
     if isinstance(keys, str) or not isinstance(keys, Sequence):
-        raise TypeError(f"keys are a tuple of texts, not {keys!r}")
+        raise TypeError(f"keys must be a tuple of strings, not {keys!r}")
     for key in keys:
         if not isinstance(key, str):
-            raise TypeError(f"a key of an event is a text, and {key!r} is none: write str({key!r})")
+            raise TypeError(f"a key of an event must be a string, not {key!r}: write str({key!r})")
 
 
 class ThreadLog:

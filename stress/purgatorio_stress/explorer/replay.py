@@ -40,7 +40,9 @@ class Token:
         """The token that `text` contains. Raises BadToken if the text is not a token."""
         parts = text.strip().split("/")
         if len(parts) != 4 or not parts[2].isdigit():
-            raise BadToken(f"a token is scenario/dialect/number/schedule, not {text!r}")
+            raise BadToken(
+                f"{text!r} is not a token (scenario/dialect/number/schedule): copy it from a counterexample"
+            )
         schedule: list[int] = []
         for part in parts[3].split("-"):
             task, _, count = part.partition("x")
@@ -49,7 +51,7 @@ class Token:
             elif task.isdigit() and count.isdigit() and int(count) <= 100_000:
                 schedule += [int(task)] * int(count)
             else:
-                raise BadToken(f"{part!r} is no part of a schedule")
+                raise BadToken(f"{part!r} is not a part of a schedule")
         return cls(parts[0], parts[1], int(parts[2]), tuple(schedule))
 
 
@@ -106,6 +108,8 @@ def replay(program: Program, schedule: Sequence[int]) -> Replay:
 
     run, broken = carry_out(program, follower, [], prepare=note_all)
     if follower.diverged_at >= 0:
-        raise BadToken(f"step {follower.diverged_at} is not possible: the token is of another version")
+        raise BadToken(
+            f"the token does not fit this version: its step {follower.diverged_at} is not possible"
+        )
     tasks = tuple(task.name for task in run.tasks[1:])
     return Replay(tuple(run.places or ()), dict(run.names or {}), tasks, tuple(broken))

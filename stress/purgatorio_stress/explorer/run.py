@@ -340,9 +340,9 @@ class Execution:
             return
         alone = not any(other is not task and self.is_enabled(other) for other in self.tasks)
         if not alone:
-            self.finish(ExecutionEnd("turns", f"{task.name} went round a loop more than {self.turns} times"))
+            self.finish(ExecutionEnd("turns", (f"{task.name} repeated a loop more than {self.turns} times")))
         elif turn > SOLO_TURNS:
-            text = f"{task.name} goes round {frame.f_code.co_name} for ever, and no other task can continue"
+            text = f"{task.name} loops in {frame.f_code.co_name} for ever, and no other task can continue"
             self.finish(ExecutionEnd("livelock", text))
 
     def finish(self, stop: ExecutionEnd) -> None:
@@ -396,11 +396,11 @@ class Execution:
         busy = any(not task.daemon for task in going)
         waiting = [task for task in going if task.wake_ms is not None]
         wakes = [task.wake_ms for task in waiting if task.wake_ms is not None]
-        # Who has work to do of its own: the end of the program ends idle workers, and no timer of a daemon puts it off.
+        # Tasks with work of their own. The end of the program ends idle workers, and no timer of a daemon delays it.
         own = any(task.born < 0 or (task.wake_ms is not None and not task.daemon) for task in going)
         if busy and self.exits and not own:
             acts, self.exits = self.exits, []
-            # After all that was: its first step follows the one that lets time pass.
+            # It comes last: its first step follows the step that advances the time.
             self.spawn("the end of the program", lambda: [act() for act in acts]).born = self.depth
             return True
         if wakes and (busy or min(wakes) <= self.horizon_ms):

@@ -103,9 +103,7 @@ class _Program:
         try:
             self.loader = Loader(self.world, packages, module, path)
         except ImportError as error:
-            raise CannotLoad(
-                f"{error}; it is searched for in this directory and where Python looks"
-            ) from error
+            raise CannotLoad(f"{error}; Purgatorio searches this directory and sys.path") from error
         if not hasattr(self.loader.adapter(), made_by):
             near = difflib.get_close_matches(made_by, vars(self.loader.adapter()), 1)
             raise CannotLoad(f"{module} has no {made_by}" + "".join(f"; did you mean {one}?" for one in near))
@@ -242,7 +240,9 @@ def explore_foreign(
             with bounded_cpu(2 * limits.seconds + _NO_END_S):
                 return _explored(program, limits, strategy, seed, early, f"{'+'.join(packages)}+{adapter}")
         except NoEnd as error:
-            done = Exploration(strategy, "nothing", limit=f"{error}: the code turns in a loop without a step")
+            done = Exploration(
+                strategy, "nothing", limit=(f"{error}: the code loops without a scheduling point")
+            )
             return AdapterResult(program.name, done, (), tuple(sorted(world.uncontrolled)), {})
 
 
@@ -297,8 +297,9 @@ def _spinning(places: set[str]) -> str:
     """The reason why a loop without an end prevents PASS, and the remedy."""
     named = ", ".join(sorted(places))
     return (
-        f"the loop at {named} went round {MAX_TURNS} times, perhaps waiting for another thread: no schedule ends it "
-        "and time stands still. Wait with an Event, a Condition, a queue or join(), or sleep longer than 0"
+        f"the loop at {named} ran {MAX_TURNS} times, perhaps waiting for another thread: no "
+        "schedule ends it, because no time passes in it. Wait with an Event, a Condition, a "
+        "queue or join(), or sleep longer than 0"
     )
 
 

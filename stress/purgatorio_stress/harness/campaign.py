@@ -155,7 +155,7 @@ def chosen(names: Sequence[str] = (), subject: StressSubject = REFERENCE_SUBJECT
     for text in names or _about(subject):
         name = text.partition("/")[0]
         if name not in SEVERAL:
-            raise KeyError(f"no scenario {name!r} of several threads; there are: {', '.join(SEVERAL)}")
+            raise KeyError(f"no scenario {name!r} of several threads; see `purgatorio stress --list`")
         if (why := why_not_raced(name)) is not None:
             raise KeyError(f"{name} is not for threads: {why}")
         found += dialects_named(text)

@@ -69,5 +69,5 @@ def subject_named(name: str) -> StressSubject:
     except (ImportError, AttributeError) as error:
         raise KeyError(f"subject {name!r}: {error}") from error
     if not isinstance(parts, Parts):
-        raise KeyError(f"subject {name!r} is no purgatorio_stress.scenario.parts.Parts")
+        raise KeyError(f"subject {name!r} is not a purgatorio_stress.scenario.parts.Parts")
     return StressSubject(name, parts)

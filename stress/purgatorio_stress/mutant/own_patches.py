@@ -63,8 +63,8 @@ def _split(text: str) -> tuple[Path, str]:
 
 
 def _bound(path: Path) -> dict[str, Any]:
-    """What the file, or the package of this folder, binds. A file of a package is imported as its module, as by pytest:
-    the folder above the package is put on the import path."""
+    """The names that the file, or the package of this folder, binds. A file of a package is imported as its module, as
+    in pytest: the folder above the package is added to the import path."""
     path = path.resolve()
     home = path if path.is_dir() else path.parent
     root = home

@@ -23,7 +23,7 @@ class Patch:
 
     @property
     def target(self) -> str:
-        """What it changes, as `Class.method` or `module.function`."""
+        """The patched function, as `Class.method` or `module.function`."""
         return f"{getattr(self.owner, '__name__', self.owner)}.{self.attribute}"
 
 
@@ -67,7 +67,7 @@ def edited(owner: object, attribute: str, *words: str) -> Patch:
     lines have the numbers that they have in the file."""
     function = getattr(owner, attribute)
     if not isinstance(function, FunctionType):
-        raise TypeError(f"{attribute} of {owner} is no function")
+        raise TypeError(f"{attribute} of {owner} is not a function")
     source = dedent(inspect.getsource(function))
     for old, new in zip(words[::2], words[1::2], strict=True):
         if source.count(old) != 1:
@@ -85,7 +85,7 @@ def edited(owner: object, attribute: str, *words: str) -> Patch:
 
 
 def wrapped(owner: object, attribute: str, around: Callable[..., object]) -> Patch:
-    """The function inside another, which is given it, and then what is given to it."""
+    """A patch that replaces the function by `around`, which gets the original function and then its arguments."""
     function = getattr(owner, attribute)
 
     def replacement(*given: object, **more: object) -> object:
@@ -114,5 +114,6 @@ _ABSENT = object()
 
 
 def _own(owner: object, attribute: str) -> object:
-    """As it stands in the owner itself: a `staticmethod` stays one, what is inherited is absent."""
+    """The attribute in the owner itself: a `staticmethod` stays a `staticmethod`, and inherited attributes are
+    absent."""
     return vars(owner).get(attribute, _ABSENT)

@@ -39,7 +39,7 @@ class Act:
     def parse(cls, text: str) -> Act:
         """The act that `text` describes. Raises BadProgram if it is not an act."""
         if not _ACT.fullmatch(text):
-            raise BadProgram(f"{text[:40]!r} is no act")
+            raise BadProgram(f"{text[:40]!r} is not an act")
         do, *args = text.split(".")
         return cls(do, tuple(map(int, args)))
 
@@ -134,5 +134,5 @@ def _callback(text: str) -> Callback:
     where, _, act = text.partition("=")
     slot, _, thing = where.partition(".")
     if not slot.isalpha() or not thing.isdigit():
-        raise BadProgram(f"{text[:40]!r} is no callback")
+        raise BadProgram(f"{text[:40]!r} is not a callback")
     return Callback(slot, int(thing), Act.parse(act))

@@ -14,7 +14,7 @@ from purgatorio.timer.bucket import NOT_QUEUED_MS, TimerTaskEntry, TimerTaskList
 from purgatorio.timer.delay_queue import DelayQueue
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.random_program.act import Drawn
-from purgatorio_stress.random_program.player import BEFORE, THREAD, Plain, Player, Verb, Vocabulary
+from purgatorio_stress.random_program.player import Player, vocabulary
 from purgatorio_stress.scenario.world import World
 
 _ONE_TICK_MS: Final = 10**6
@@ -191,44 +191,8 @@ def _sleeps_undisturbed(drawn: Drawn, dialect: str) -> bool:
     return len(drawn.threads) == 1 or not {"wait", "pass"} <= acts
 
 
-_ACT: Final = BEFORE + THREAD
-_DUE: Final = ((0, 1, 2, 3, 4, 5, 9, 12),)
-
 PARTS: Final = (
-    Vocabulary(
-        "buckets",
-        (
-            Verb("add", ("thing", "bucket"), _ACT, weight=6),
-            Verb("flush", ("bucket",), _ACT, weight=4),
-            Verb("remove", ("thing",), _ACT, weight=4),
-            Verb("show", ("bucket",), _ACT, weight=1),
-        ),
-        (),
-        _DUE,
-        BucketPlayer,
-        (TimerTaskList,),
-        {"bucket": (0, 1)},
-        plain=Plain(((1,), (2,)), "add.0.1", "add.0.0,add.1.1,flush.1,flush.0,remove.0"),
-        stepping=frozenset({"link.next", "link.previous"}),
-        apart={"TimerTaskList.check": "at the end"},
-    ),
-    Vocabulary(
-        "queue",
-        (
-            Verb("offer", ("thing",), _ACT, weight=6),
-            Verb("wait", ("wait",), THREAD, weight=6),
-            Verb("poll", (), _ACT, weight=3),
-            Verb("remove", ("thing",), _ACT, weight=1),
-            Verb("show", (), _ACT, weight=1),
-            Verb("pass", ("pass",), _ACT, weight=1),
-        ),
-        (),
-        _DUE,
-        QueuePlayer,
-        (DelayQueue,),
-        {"wait": (0, 2, 5, 9, 12), "pass": (1, 3)},
-        plain=Plain(((5,), (2,)), "", "offer.0,offer.1,wait.9,poll,remove.0"),
-        legal=_sleeps_undisturbed,
-    ),
+    vocabulary("buckets", BucketPlayer, TimerTaskList),
+    vocabulary("queue", QueuePlayer, DelayQueue, legal=_sleeps_undisturbed),
 )
 """The vocabularies of buckets, and of the queue that buckets are offered to."""

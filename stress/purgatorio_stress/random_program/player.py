@@ -1,13 +1,16 @@
-"""Executes a random program in a world: the part that every vocabulary shares."""
+"""The player of a random program, and the vocabularies from `vocabularies.toml`: the parts that all subjects share."""
 
 from __future__ import annotations
 
 import logging
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any, Final
 
 from greenlet import GreenletExit
 
@@ -173,7 +176,9 @@ class Player:
     def exits_lost(self) -> Iterator[Broken]:
         """A violation if callbacks exited and no call raised the exit."""
         if self.calls_back_on_callers and self.exits["raised"] and not self.exits["told"]:
-            yield Broken("O8", "exits", f"{self.exits['raised']} callbacks exited, and no caller was told")
+            yield Broken(
+                "O8", "exits", (f"{self.exits['raised']} callbacks exited, and no caller received the exit")
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +256,47 @@ class Vocabulary:
 
     def verb(self, do: str) -> Verb | None:
         return next((verb for verb in self.verbs if verb.do == do), None)
+
+
+_TABLE: Final = tomllib.loads(files(__package__).joinpath("vocabularies.toml").read_text("utf-8"))
+
+
+def vocabulary(
+    name: str,
+    build: Callable[[World, Drawn], Player],
+    *classes: type,
+    like: tuple[str, ...] = (),
+    lists: Mapping[str, tuple[int, ...]] = MappingProxyType({}),
+    **own: Any,
+) -> Vocabulary:
+    """The vocabulary in the section `name` of `vocabularies.toml`, or in the sections `like`, of which the last counts
+    most. `lists`: the lists that the table names. `own`: the fields that are not in the table."""
+    said = {key: value for section in like or (name,) for key, value in _TABLE[section].items()}
+    verbs = said["verbs"]
+    while "{" in verbs:
+        verbs = verbs.format_map(_TABLE["groups"])
+    said["verbs"] = [_verb(one) for one in verbs.split(",")]
+    for key in ("settings", "thing"):
+        said[key] = [lists[one] if isinstance(one, str) else one for one in said[key]]
+    if "stepping" in said:
+        said["stepping"] = frozenset(said["stepping"].split())
+    said["plain"] = Plain(**_frozen(said["plain"]))
+    return Vocabulary(name, build=build, classes=classes, **own | _frozen(said))
+
+
+def _verb(text: str) -> Verb:
+    """A call as the table has it."""
+    call, *more = text.split()
+    do, *args = call.split(".")
+    where = "".join(filter(str.isalpha, more)) or BEFORE + THREAD + CALLBACK
+    return Verb(do, tuple(args), where, int("".join(filter(str.isdigit, more)) or 2))
+
+
+def _frozen(value: Any) -> Any:
+    """Lists as tuples."""
+    if isinstance(value, dict):
+        return {name: _frozen(one) for name, one in value.items()}
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 def play(vocabulary: Vocabulary, drawn: Drawn, world: World) -> Final_:

@@ -24,17 +24,7 @@ from purgatorio.timer import IntrusiveTimer
 from purgatorio.timer.interface import Timer, TimerClosed
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.random_program.act import Drawn
-from purgatorio_stress.random_program.player import (
-    BEFORE,
-    CALLBACK,
-    THREAD,
-    Plain,
-    Planned,
-    PlannedExit,
-    Player,
-    Verb,
-    Vocabulary,
-)
+from purgatorio_stress.random_program.player import Planned, PlannedExit, Player, vocabulary
 from purgatorio_stress.scenario.world import FOREVER_MS, Operation, World
 
 _KEYS: Final = (("a",), ("a", "b"), ("b", "a"), ("b",), ("a", "a"), ("a", "b", "c"))
@@ -54,7 +44,6 @@ _WRONG_KEYS: Final[tuple[Callable[[], Any], ...]] = (
 )
 """Refused with ValueError, and with TypeError; made anew each time, as an iterator is used up."""
 _FOREVER: Final = -1
-_HORIZON_MS: Final = 40
 _OWN: Final = 0
 _REGISTERS: Final = ("register", "enter", "give")
 
@@ -410,40 +399,6 @@ class PurgatoryPlayer(Player):
                 yield Broken("O5", operation.id, "its time-out has passed, and it is not completed")
 
 
-_DOMAINS: Final = {
-    "key": (0, 0, 0, 1, 2),
-    "pass": (1, 1, 2, 3, 5),
-    "group": (0, 0, 0, 1),
-    "churn": (1, 3),
-    "form": (0, 1, 2, 3),
-}
-
-_VERBS: Final = (
-    Verb("register", ("thing",), weight=8),
-    Verb("event", ("thing",), weight=6),
-    Verb("ready", ("thing",), weight=2),
-    Verb("check", ("key",), weight=4),
-    Verb("force", ("thing",), weight=3),
-    Verb("retry", ("thing",), weight=2),
-    Verb("give_back", ("key",), weight=2),
-    Verb("purge", weight=2),
-    Verb("gauges", weight=1),
-    Verb("turn", where=BEFORE + THREAD, weight=3),
-    Verb("pass", ("pass",), BEFORE + THREAD, weight=3),
-    Verb("shutdown", where=THREAD, weight=1),
-    Verb("change", ("group", "thing"), THREAD, weight=5),
-    Verb("enter", ("group", "thing"), THREAD, weight=2),
-    Verb("hold", ("group",), THREAD + CALLBACK, weight=4),
-    Verb("queue", ("key",), CALLBACK, weight=2),
-    Verb("give", ("form", "thing"), BEFORE + THREAD, weight=2),
-    Verb("misuse", where=BEFORE + THREAD, weight=1),
-    Verb("spoil", where=THREAD + CALLBACK, weight=1),
-    Verb("churn", ("churn",), BEFORE + THREAD, weight=1),
-    Verb("raise", where=CALLBACK, weight=3),
-    Verb("exit", where=CALLBACK, weight=2),
-)
-
-
 def _legal(drawn: Drawn, dialect: str) -> bool:
     registered = [act.args[-1] for act in drawn.acts() if act.do in _REGISTERS]
     own = all(thing[2] == _OWN for thing in drawn.things)
@@ -502,29 +457,11 @@ def _may_call_back(slot: str, do: str, thing: int, args: tuple[int, ...], own: b
 
 
 PURGATORIES: Final = (
-    Vocabulary(
+    vocabulary(
         "purgatory",
-        _VERBS,
-        ((1, 1, 2, 0), (1000, 0, 1), (1, 1, 0), (0, 0, 0, 1)),
-        ((_FOREVER, _FOREVER, 0, 1, 3), (0, 0, 0, 1, 2, 3, 4, 5), (_OWN, _OWN, 1, 2)),
         PurgatoryPlayer,
-        (Purgatory, DelayedOperation, ActionQueue, GaugeRegistry),
-        _DOMAINS,
-        ("complete", "complete", "expire", "try"),
-        dialects=("pending-flag", "locked"),
-        horizon_ms=_HORIZON_MS,
-        most_things=2,
-        weight=8,
+        *(Purgatory, DelayedOperation, ActionQueue, GaugeRegistry),
         legal=_legal,
-        plain=Plain(
-            ((_FOREVER, 0, _OWN), (_FOREVER, 0, _OWN)),
-            "register.0",
-            "event.0,retry.0,check.0,force.0,register.1,event.1",
-            shapes=((1,), (2,), (1, 1), (1, 1, 1), (3,), (2, 1), (4,), (2, 2)),
-            mirrored=((_FOREVER, 0, _OWN), (_FOREVER, 3, _OWN)),
-            together=((1, 0, _OWN), (1, 0, _OWN)),
-        ),
-        apart={"DelayedOperation.on_expiration": "the recorded operation has one of its own"},
         purge_interval=lambda drawn: drawn.settings[1],
     ),
 )

@@ -26,21 +26,10 @@ from purgatorio.reaper import POLL_MS, Reaper
 from purgatorio.sync import AtomicRef, Cell, Executor, ExecutorClosed, SharedQueue, Sync, Worker
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.random_program.act import Drawn
-from purgatorio_stress.random_program.player import (
-    BEFORE,
-    CALLBACK,
-    THREAD,
-    Plain,
-    Planned,
-    PlannedExit,
-    Player,
-    Verb,
-    Vocabulary,
-)
+from purgatorio_stress.random_program.player import Planned, PlannedExit, Player, vocabulary
 from purgatorio_stress.scenario.world import World
 
 _THREADED, _QUEUED, _LOOP, _DIRECT = 0, 1, 2, 3
-_STEPS: Final = frozenset({"executor.closed", "executor.actions"})
 
 
 class _SeamThread:
@@ -390,7 +379,9 @@ class ReaperPlayer(Player):
             exited = self.exits["raised"]
             self.reaper.raise_exit()
             if exited and not mine:
-                self.breaks("O8", "reaper", "a turn exited, and the caller that ended it was not told")
+                self.breaks(
+                    "O8", "reaper", ("a turn exited, and the caller that ended it did not receive the exit")
+                )
         took_ms = self._now_ms() - before_ms
         if took_ms > self.wait_ms:
             self.breaks("P3", "reaper", f"its end took {took_ms} ms, and a turn waits {self.wait_ms} ms")
@@ -426,56 +417,7 @@ class ReaperPlayer(Player):
         yield from super().final()
 
 
-WORKERS: Final = (
-    Vocabulary(
-        "executor",
-        (
-            Verb("submit", ("thing",), weight=8),
-            Verb("shutdown", weight=2),
-            Verb("drop", weight=2),
-            Verb("close", where=THREAD, weight=1),
-            Verb("wait", ("wait",), THREAD + CALLBACK, weight=3),
-            Verb("run", where=BEFORE + THREAD, weight=3),
-            Verb("raise", where=CALLBACK, weight=3),
-            Verb("exit", where=CALLBACK, weight=2),
-        ),
-        ((_THREADED, _THREADED, _QUEUED, _LOOP, _DIRECT),),
-        ((0,),),
-        ExecutorPlayer,
-        (QueuedExecutor, LoopExecutor, DirectExecutor),
-        {"wait": (0, 5)},
-        ("run",),
-        horizon_ms=20,
-        stepping=_STEPS,
-        legal=lambda drawn, dialect: _fits(drawn),
-        plain=Plain(((0,), (0,)), "", "submit.0,submit.1,shutdown,drop,wait.5"),
-    ),
-    Vocabulary(
-        "reaper",
-        (
-            Verb("stop", weight=2),
-            Verb("end", weight=3),
-            Verb("wake", weight=3),
-            Verb("sleep", ("sleep",), THREAD, weight=4),
-            Verb("raise", where=CALLBACK, weight=6),
-            Verb("exit", where=CALLBACK, weight=3),
-        ),
-        ((5, 5, 300),),
-        ((0,),),
-        ReaperPlayer,
-        (Reaper,),
-        {"sleep": (1, 5, 12, 210)},
-        ("turn",),
-        horizon_ms=450,
-        turns=120,
-        legal=lambda drawn, dialect: all(act.do not in ("stop", "end") for act in drawn.before),
-        plain=Plain(((0,), (0,)), "", "stop,end,wake,sleep.12,sleep.210"),
-    ),
-)
-"""The vocabularies of executors, and of the reaper."""
-
-
-def _fits(drawn: Drawn) -> bool:
+def _fits(drawn: Drawn, dialect: str) -> bool:
     """Whether a program fits the kind of executor. Only `LoopExecutor` has `close`. The actions of kinds that run them
     on the caller only submit, raise, exit or shut down."""
     (kind,) = drawn.settings
@@ -484,3 +426,15 @@ def _fits(drawn: Drawn) -> bool:
     return kind in (_THREADED, _QUEUED) or all(
         act.do in ("submit", "raise", "exit", "shutdown") for act in (one.act for one in drawn.callbacks)
     )
+
+
+WORKERS: Final = (
+    vocabulary("executor", ExecutorPlayer, QueuedExecutor, LoopExecutor, DirectExecutor, legal=_fits),
+    vocabulary(
+        "reaper",
+        ReaperPlayer,
+        Reaper,
+        legal=lambda drawn, dialect: all(act.do not in ("stop", "end") for act in drawn.before),
+    ),
+)
+"""The vocabularies of executors, and of the reaper."""

@@ -27,7 +27,7 @@ Final_ = Callable[[], Iterable[Broken]]
 class Scenario:
     """A named program. `build` makes its tasks in a world and returns the check at the end.
 
-    `clauses`: what it can break. `labels`: the branches that its exploration must reach, or it shows nothing.
+    `clauses`: the clauses that it can break. `labels`: the branches that an exploration must reach to show anything.
     `strategy`: the one that covers it completely: `dpor` or `states`.
     `late_ms`: the lateness allowed, where T2 is judged. `turns`: the bound of marked loops. `plain`: what it runs keeps
     state in plain attributes; two states may differ in them alone, so it cannot be searched by `states`.
@@ -154,7 +154,8 @@ def ended_by(task: str, error: BaseException) -> Broken:
 
 
 def looked_at(final: Final_, *, whole: bool) -> list[Broken]:
-    """`whole`: every task came to its end. Where one died, what it did not do is not there to be checked."""
+    """The violations of the check at the end. `whole`: every task ended. If a task died, its missing actions are not
+    checked."""
     broken: list[Broken] = []
     try:
         broken.extend(final())

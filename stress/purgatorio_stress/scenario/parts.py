@@ -29,7 +29,7 @@ class CheckedTimer(Timer, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The factories. None: this part is the reference's own, and not what is tested.
+    """The factories. None: the scenario uses the part of the reference, and does not test it.
 
     `timer` is called as `purgatorio.SystemTimer` is: with a name, and by keyword `tick_ms`, `wheel_size` (2 and 3 too),
     `clock`, `executor`, `faults` and `sync`. `purgatory` as `purgatorio.Purgatory`, whose methods it must have. The

@@ -1,6 +1,6 @@
 """Plays a scenario of `scenarios.toml` in a world.
 
-An act is a verb and what it is about, as `register op`: `do_register`. `under LOCK: ...` holds the lock during the acts
+An act is a verb and its arguments: `register op` calls `do_register`. `under LOCK: ...` holds the lock during the acts
 behind it, which have commas between. `reach` says when a branch is reached: what a task answered last (`event = 1`), or
 what is true of operations and timer tasks (`fired task`: `is_fired`). `finally` says what is looked at when the run has
 ended: `see_left`. Other acts may stand between.
@@ -23,7 +23,7 @@ _CALLBACKS = ("trying", "completing")
 
 @cache
 def _acts(text: str, between: str) -> tuple[tuple[str, list[str], str | None], ...]:
-    """The method of each act, what it is about, and the acts inside it."""
+    """The method of each act, its arguments, and the acts inside it."""
     found = []
     for act in text.split(between) if text else ():
         head, inside, body = act.partition(":")
@@ -34,14 +34,14 @@ def _acts(text: str, between: str) -> tuple[tuple[str, list[str], str | None], .
 
 @cache
 def _looks(text: str) -> tuple[tuple[str, str, list[str]], ...]:
-    """Each act of `finally`: its text, the method of a look, and what it is about."""
+    """Each act of `finally`: its text, the method that checks it, and its arguments."""
     looks = [(act, *act.split()) for act in text.split("; ") if act]
     return tuple((act, f"see_{verb.replace('-', '_')}", about) for act, verb, *about in looks)
 
 
 @cache
 def _condition(text: str) -> tuple[bool, str, list[str]]:
-    """A condition of `reach`: whether it must be true, the method that answers it, and what it is about."""
+    """A condition of `reach`: whether it must be true, the method that evaluates it, and its arguments."""
     first, *rest = text.split()
     wanted = first != "not"
     if not wanted:
@@ -210,7 +210,7 @@ class Player:
         return before <= 1 and self.do_watched() == before + 1
 
     def final(self) -> Iterator[Broken]:
-        """What is broken when the run has ended."""
+        """The violations at the end of the run."""
         for act, method, about in self.looks:
             see = getattr(self, method, None)
             if see is None:
@@ -294,5 +294,5 @@ class Player:
 
 
 def play(said: Mapping[str, Any], world: World) -> Final_:
-    """Set the scenario up: what comes before is done, the tasks are ready to start."""
+    """Sets up the scenario: runs the acts of `before`, and creates the tasks."""
     return Player(said, world).final

@@ -20,7 +20,7 @@ _PLAYED: Final = frozenset(
 def _scenario(name: str, said: dict[str, Any]) -> Scenario:
     known = {field.name: said[field.name] for field in fields(Scenario) if field.name in said}
     if unknown := said.keys() - known.keys() - _PLAYED:
-        raise ValueError(f"scenario {name}: nobody reads {', '.join(sorted(unknown))}")
+        raise ValueError(f"scenario {name}: unknown entries {', '.join(sorted(unknown))}")
     for several in ("clauses", "dialects"):
         if several in said:
             known[several] = tuple(said[several].split())

@@ -33,7 +33,7 @@ FOREVER_MS: Final = 1 << 40
 
 
 class StageLog(Recording, Protocol):
-    """A recorder that can show what it has: nothing where it only pretends."""
+    """A recorder that can return its events. A dummy recorder has no events."""
 
     def now_ns(self) -> int:
         """The present time in the clock of the events."""
@@ -47,7 +47,7 @@ class StageLog(Recording, Protocol):
 
 
 class Timeline(Protocol):
-    """Who runs tasks, and how far the time has come."""
+    """Runs tasks, and knows the time."""
 
     @property
     def now_ms(self) -> int:
@@ -86,7 +86,7 @@ class Stage(Protocol):
 
 class ExplorerStage:
     """The explorer's stage. `step_clock`: tasks of the scenario move the time; `stepping`: see `ControlledSync`;
-    `races`: what is called with each data race, where they are searched for."""
+    `races`: called with each data race, if data races are searched for."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class _Contain:
 
 
 class Own(TypedDict, total=False):
-    """What a scenario gives an operation of its own: a lock, and callbacks."""
+    """The lock and the callbacks that a scenario gives to an operation."""
 
     lock: Lock
     completing: Callable[[], object]
@@ -229,7 +229,7 @@ class World:
 
     @property
     def said(self) -> Mapping[str, object]:
-        """What the bodies of the tasks that have ended returned."""
+        """The results of the tasks that have ended."""
         return self.run.said
 
     def cover(self, name: str, holds: bool = True) -> None:

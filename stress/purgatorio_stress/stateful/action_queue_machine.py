@@ -53,7 +53,7 @@ class ActionQueueMachine(RuleBasedStateMachine):
         self.waiting = self.waiting[len(due) :]
         ran, self.ran = self.ran, []
         if ran != due or count != len(due):
-            raise Disagreement(f"O8: ran {ran} and said {count}, waiting were {due}")
+            raise Disagreement(f"O8: ran {ran} and returned {count}, waiting were {due}")
 
     @invariant()
     def agrees(self) -> None:

@@ -128,7 +128,7 @@ class _LeapingCondition:
         if not self._lock.depth:
             raise RuntimeError(f"condition {self._name!r} needs its lock")
         if timeout_ms is None:
-            raise Disagreement(f"P3: a wait on {self._name!r} that nobody ends")
+            raise Disagreement(f"P3: a wait on {self._name!r} that no thread ends")
         self._sync.meter.tick()
         self._sync.leap(max(timeout_ms, 0))
         return False

@@ -249,7 +249,7 @@ class TimerMachine(RuleBasedStateMachine):
         if not found and (is_due or slept_ms < timeout_ms):
             raise Disagreement(f"T2: a drain found nothing in {slept_ms} of {timeout_ms} ms, {next_ms=}")
         if found and not self.tasks:
-            raise Disagreement("T2: a drain found something in a timer to which nobody has added")
+            raise Disagreement("T2: a drain found something in a timer without any add")
         self._drained()
 
     def _advance(self, by_ms: int) -> None:

@@ -1,9 +1,8 @@
-"""A bug of the broker behind the socket that a client can feel, and the ways to write one down.
+"""Mutants of the broker that clients can see.
 
-Each names the clause (or one of the clauses) of the wire that must be the one to convict it. A bug is a patch of one
-function of the reference, or of the front; where it is a known bug, its patch is taken from there. What only changes
-words stands in a text file, see `mutants.diffs`: below its name the clauses, and how many brokers it
-takes (`R4, 2 brokers`). Its places are `[handle ]MODULE:[CLASS.]FUNCTION`.
+The mutants are in text files, see `mutants.diffs`. The line below a name has the clauses, one of which must find the
+mutant, and the number of brokers that it needs (`R4, 2 brokers`). Its places are `[handle ]MODULE:[CLASS.]FUNCTION`. A
+mutant keeps its state in the object that it changes. `known 97` is the known bug with this number.
 """
 
 import sys
@@ -15,7 +14,6 @@ from typing import cast
 
 from mutants.diffs import Change, diffs
 from mutants.reference.broker_operations import BROKER_MUTANTS
-from purgatorio.delayed.purgatory import Purgatory
 from purgatorio_broker.network import server
 from purgatorio_broker.network.api import APIS
 from purgatorio_broker.network.node import Node
@@ -26,8 +24,8 @@ Handle = Callable[[Node, Request], None]
 
 
 @dataclass(frozen=True, slots=True)
-class FeltMutant:
-    """A bug. `clauses`: of the wire; one of them must convict it. `brokers`: how many it takes to feel it."""
+class VisibleMutant:
+    """A mutant. One of the `clauses` must find it. `brokers`: the number of brokers that it needs."""
 
     name: str
     what: str
@@ -36,60 +34,33 @@ class FeltMutant:
     brokers: int = 1
 
 
-def felt(name: str, what: str, clauses: str, *patches: Patch, brokers: int = 1) -> FeltMutant:
-    """One of this package."""
-    return FeltMutant(name, what, tuple(clauses.split()), patches, brokers)
-
-
-def told(subject: str) -> list[FeltMutant]:
-    """Those of the file of this name."""
-    found: list[FeltMutant] = []
+def mutants_of(subject: str) -> list[VisibleMutant]:
+    """The mutants in the file of this name."""
+    found: list[VisibleMutant] = []
     for diff in diffs(Path(__file__).parent / f"{subject}.txt"):
         clauses, _, many = diff.says.partition(", ")
+        name, what, patches = diff.name, diff.what, tuple(map(_patch, diff.changes))
+        if name.startswith("known "):
+            bug = BROKER_MUTANTS[int(name.removeprefix("known "))]
+            name, what, patches = bug.name, bug.what, bug.patches
         brokers = int(many.split()[0]) if many else 1
-        found.append(felt(diff.name, diff.what, clauses, *map(_patch, diff.changes), brokers=brokers))
+        found.append(VisibleMutant(name, what, (*clauses.split(),), patches, brokers))
     return found
 
 
 def _patch(change: Change) -> Patch:
+    """The patch of a change. A changed handler is also entered into the table of APIs."""
     if not change.place.startswith("handle "):
         return change.patch("purgatorio_broker")
     owner, function = replace(change, place=change.place.removeprefix("handle ")).named("purgatorio_broker")
-    return handled(getattr(owner, function), *change.flat())
-
-
-def known(number: int, clauses: str, *, brokers: int = 1) -> FeltMutant:
-    """One of the known bugs of concrete operations."""
-    mutant = BROKER_MUTANTS[number]
-    return FeltMutant(mutant.name, mutant.what, tuple(clauses.split()), mutant.patches, brokers)
-
-
-def handled(handle: Handle, *words: str) -> Patch:
-    """A request that is handled otherwise: words as of `edited`."""
-    made = cast(Handle, edited(sys.modules[handle.__module__], handle.__name__, *words).replacement)
+    handle: Handle = getattr(owner, function)
+    made = cast(Handle, edited(sys.modules[handle.__module__], function, *change.flat()).replacement)
     changed = {key: replace(one, handle=made) if one.handle is handle else one for key, one in APIS.items()}
     return Patch(server, "APIS", changed)
 
 
-def under_first_key(kind: str) -> Patch:
-    """Operations of this class are watched under their first key alone."""
-    keys = f"keys[:1] if type(operation).__name__ == {kind!r} else keys"
-    return edited(
-        Purgatory, "try_complete_else_watch", "register(operation, keys,", f"register(operation, {keys},"
-    )
-
-
-def nothing(*given: object) -> None:
-    """Nothing is done."""
-
-
-def never(*given: object) -> bool:
-    """It is not so."""
-    return False
-
-
 def later(delay_s: float, call: Callable[[], object]) -> None:
-    """Call it then."""
+    """Calls the function after a delay, for diffs."""
     timer = threading.Timer(delay_s, call)
     timer.daemon = True
     timer.start()

@@ -3,13 +3,10 @@
 import heapq
 from typing import Any, Final
 
-from mutants.reference.mutant import Mutant, known, told
-from purgatorio import HashedWheel, SystemTimer
-from purgatorio.timer import delay_queue, hashed_wheel, system_timer, wheel
+from mutants.reference.mutant import known, told
 from purgatorio.timer.bucket import TimerTaskList
 from purgatorio.timer.delay_queue import DelayQueue
-from purgatorio.timer.wheel import TimingWheel
-from purgatorio_stress.mutant.patch import Patch, edited
+from purgatorio_stress.mutant.patch import Patch
 
 _NEXT_WAKE: Final[dict[int, int]] = {}
 """What each queue has published as its next wake-up; by queue, for one run."""
@@ -51,42 +48,11 @@ def _only_the_first_time(self: TimerTaskList, expiration_ms: int) -> bool:
     return True
 
 
-def _one(number: int, scenario: str, *patches: Patch, interleaving: bool = False) -> Mutant:
-    return known(number, scenario, *patches, interleaving=interleaving, memory=(_OFFERED, _NEXT_WAKE))
-
-
-_ADD_UNSEEN: Final = edited(
-    TimingWheel, "add", "entry.cancelled() or is_", "is_", "if entry.cancelled()", "if False"
-)
-_WALK: Final = "drawn:system:1.2.0.0:0::walk.20:"
-_HASHED_WALK: Final = "drawn:hashed:1.3.0.0:0::walk.30:"
-"""Drained tick after tick, with a task for every end of a level."""
-_LET_GO: Final = "self._lock.release(); self._lock.acquire()"
-
 TIMER_MUTANTS: Final = (
     *told("timer"),
-    _one(51, "cancel-against-flush", _ADD_UNSEEN,
-         edited(SystemTimer, "_add_entry", " or entry.cancelled()", ""), interleaving=True),
-    _one(52, "cancel-against-add", _ADD_UNSEEN, interleaving=True),
-    _one(60, "earlier-against-sleep", Patch(DelayQueue, "await_due", _await_publishing_late),
-         Patch(DelayQueue, "offer", _offer_comparing_published), interleaving=True),
-    _one(61, _WALK, Patch(TimerTaskList, "set_expiration", _only_the_first_time)),
-    _one(65, _WALK,
-         Patch(wheel, "is_expired", lambda deadline, clock, tick: deadline <= clock + tick)),
-    _one(66, _WALK,
-         Patch(wheel, "is_within_level", lambda deadline, clock, interval: deadline <= clock + interval)),
-    _one(72, _HASHED_WALK,
-         Patch(hashed_wheel, "rounds_left", lambda deadline_tick, cursor_tick, size: deadline_tick // size)),
-    _one(74, _HASHED_WALK, edited(
-         HashedWheel, "_visit", "return ", "for entry in list(self._slots[tick % self.wheel_size].get()):\n"
-         "        if entry.rounds.get():\n            self._take(entry)\n    return ")),
-    _one(76, _HASHED_WALK, Patch(hashed_wheel, "rounds_left", lambda deadline_tick, cursor_tick, size: 0)),
-    # The wall clock, set back by an hour.
-    _one(79, "earlier-against-sleep",
-         Patch(delay_queue, "wait_time", lambda expiration, now: max(expiration - now, 0) * 1000)),
-    _one(80, "earlier-against-sleep",
-         Patch(delay_queue, "wait_time", lambda expiration, now: max(expiration - now, 0) // 10 * 10)),
-    _one(94, "drawn:system:1.2.1.0:0:add.0:step.1:run.0=close",
-         edited(system_timer, "close_executor", "executor.is_current() or ", "")),
+    known(60, "earlier-against-sleep", Patch(DelayQueue, "await_due", _await_publishing_late),
+          Patch(DelayQueue, "offer", _offer_comparing_published), interleaving=True, memory=(_NEXT_WAKE,)),
+    known(61, "drawn:system:1.2.0.0:0::walk.20:",
+          Patch(TimerTaskList, "set_expiration", _only_the_first_time), memory=(_OFFERED,)),
 )  # fmt: skip
 """By number."""

@@ -1,4 +1,5 @@
-"""`Consumers`: the consumer groups of KIP-848, in which the broker assigns the partitions.
+"""`Consumers`: the consumer groups of KIP-848, and the members of share groups (KIP-932). The broker assigns the
+partitions, which the members of a share group have in common.
 
     change      a member comes, goes, or subscribes to other topics: the group has its next epoch, and targets
     reconciled  a member whose target lacks what it has is to revoke that first, in its old epoch; when it has, it gets
@@ -21,7 +22,6 @@ from kio.schema.errors import ErrorCode
 from purgatorio_broker.error import Error
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.network.cluster import Cluster
-from purgatorio_broker.network.shares import Beat
 
 AWAY: Final = -2
 CONSUMER_SESSION_MS: Final = 9000
@@ -30,9 +30,19 @@ MOST_MEMBERS: Final = 100
 Owned = frozenset[TopicPartition]
 
 
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """The answer to a heartbeat. `assigned`: None if the assignment has not changed."""
+
+    error: ErrorCode = ErrorCode.none
+    epoch: int = 0
+    assigned: Sequence[TopicPartition] | None = None
+
+
 @dataclass(slots=True)
 class _Member:
-    """`revoking`: what it has and is to revoke, since when. `away`: a static one that may come back."""
+    """A member. `revoking`: the partitions that it must revoke, and since when. `away`: a static member that may
+    return."""
 
     subscribed: list[str]
     rebalance_ms: int
@@ -62,16 +72,17 @@ class _Group:
 
 
 class Consumers:
-    """For any number of threads."""
+    """For any number of threads. `shares`: the members of a group have all partitions in common."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, *, shares: bool = False) -> None:
+        self._shares = shares
         self._cluster = cluster
         self._lock = threading.Lock()
         self._groups: dict[str, _Group] = {}
 
     def beat(
-        self, name: str, member_id: str, epoch: int, subscribed: Sequence[str] | None, owned: Owned | None,
-        rebalance_ms: int, instance: str = "",
+        self, name: str, member_id: str, epoch: int, subscribed: Sequence[str] | None,
+        owned: Owned | None = None, rebalance_ms: int = 0, instance: str = "",
     ) -> Beat:  # fmt: skip
         """A member joins (epoch 0), is there, or leaves (-1), a static one for a while (-2). `owned`: None where that
         has not changed."""
@@ -105,7 +116,7 @@ class Consumers:
                 if not group.members:
                     del self._groups[name]
                 return Beat(epoch=epoch)
-            elif not member.takes(epoch, owned):
+            elif not member.takes(epoch, frozenset() if self._shares else owned):
                 return Beat(ErrorCode.fenced_member_epoch)
             if subscribed is not None and [*subscribed] != member.subscribed:
                 member.subscribed = [*subscribed]
@@ -116,8 +127,15 @@ class Consumers:
             news = epoch != member.epoch or before != member.assigned
             return Beat(epoch=member.epoch, assigned=sorted(member.assigned) if news else None)
 
-    def refuses_commit(self, name: str, member_id: str, epoch: int) -> Error | None:
-        """Why a commit by this epoch is refused; None of a group that is not here."""
+    def subscribed(self, name: str) -> list[str]:
+        """The topics of the members of a group. Empty without members."""
+        with self._lock:
+            group = self._groups.get(name) or _Group()
+            self._expire(group, monotonic())
+            return [topic for member in group.members.values() for topic in member.subscribed]
+
+    def refuses(self, name: str, member_id: str, epoch: int) -> Error | None:
+        """Why a commit or a look by this epoch is refused; None of a group that is not here."""
         with self._lock:
             group = self._groups.get(name)
             if group is None:
@@ -135,7 +153,7 @@ class Consumers:
             self._change(group)
 
     def _change(self, group: _Group) -> None:
-        """The next epoch: of each topic each subscriber keeps what it can, up to its equal part."""
+        """Begins the next epoch. Each subscriber of a topic keeps its partitions, up to an equal part."""
         group.epoch += 1
         targets: dict[str, set[TopicPartition]] = {member_id: set() for member_id in group.members}
         for name in sorted({topic for member in group.members.values() for topic in member.subscribed}):
@@ -145,6 +163,10 @@ class Consumers:
                 (member_id for member_id, member in group.members.items() if name in member.subscribed),
                 key=lambda member_id: -len(group.members[member_id].target),
             )
+            if self._shares:
+                for member_id in readers:
+                    targets[member_id] |= free
+                continue
             each, more = divmod(len(free), len(readers))
             parts = {member_id: each + (at < more) for at, member_id in enumerate(readers)}
             for member_id, most in parts.items():
@@ -162,11 +184,12 @@ class Consumers:
             member.revoking = frozenset()
         if member.revoking:
             return
-        lost = member.assigned - member.target
+        lost = frozenset() if self._shares else member.assigned - member.target
         if lost:
             member.assigned, member.revoking, member.revokes_s = member.assigned - lost, lost, now_s
             return
         if member.epoch != group.epoch:
             member.former, member.epoch = member.epoch, group.epoch
         others = (one for one in group.members.values() if one is not member)
-        member.assigned = member.target.difference(*(one.assigned | one.revoking for one in others))
+        kept = () if self._shares else (one.assigned | one.revoking for one in others)
+        member.assigned = member.target.difference(*kept)

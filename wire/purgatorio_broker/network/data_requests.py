@@ -250,7 +250,7 @@ def fetch(node: Node, request: Request) -> None:
 def _session(
     node: Node, fields: Fields, epoch: int, asked: Sequence[Asked]
 ) -> FetchSession | ErrorCode | None:
-    """That of a fetch, begun by it or brought up to what it says; None without one."""
+    """The session of a fetch, which the fetch begins or updates. None if the fetch has no session."""
     wanted = {place_of(one): one.fields for one in asked}
     session_id = fields.number("session_id")
     if epoch <= 0:
@@ -260,7 +260,7 @@ def _session(
 
 
 def _all_of(node: Node, session: FetchSession) -> list[Asked]:
-    """All that a session has, as a request that names it. What an id means may have changed."""
+    """All partitions of a session, as a request names them. A topic id may mean another topic by now."""
     return [
         Asked(name if topic_id is None else node.cluster.named(topic_id), number, topic_id, entry)
         for (name, topic_id, number), entry in session.wanted.items()
@@ -310,7 +310,7 @@ class _Fetched:
 
     @staticmethod
     def _aborted(result: FetchResult) -> list[Values]:
-        """Whose records, from which offset on, are not to be shown."""
+        """The aborted transactions: the producers, and the first offsets of their records."""
         return [{"producer_id": int(one.producer), "first_offset": one.first} for one in result.data.aborted]
 
 

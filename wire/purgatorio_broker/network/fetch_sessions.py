@@ -18,7 +18,7 @@ from purgatorio_broker.network.fields import Asked, Fields, Values
 MOST_SESSIONS: Final = 1000
 """The oldest one goes where there are more."""
 CLOSES: Final = -1
-"""The epoch of a fetch without a session, which ends the one that it names."""
+"""The epoch of a fetch without a session. The fetch ends the session that it names."""
 
 
 class Place(NamedTuple):
@@ -35,7 +35,7 @@ def place_of(one: Asked) -> Place:
 
 
 Wanted = dict[Place, Fields]
-"""What is asked of each partition, in the order in which they came."""
+"""The fields of each partition, in the order of their arrival."""
 
 
 @dataclass(slots=True)
@@ -88,7 +88,8 @@ class FetchSessions:
     def go_on(
         self, session_id: int, epoch: int, wanted: Mapping[Place, Fields], forgotten: Iterable[Place]
     ) -> FetchSession | ErrorCode:
-        """A request that says what has changed. FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH."""
+        """The next request of a session, with its changes. Errors: FETCH_SESSION_ID_NOT_FOUND,
+        INVALID_FETCH_SESSION_EPOCH."""
         with self._lock:
             session = self._sessions.get(session_id)
             if session is None:

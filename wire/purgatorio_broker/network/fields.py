@@ -123,7 +123,7 @@ def code_of(error: Error) -> int:
 
 
 def grouped(told: Iterable[tuple[Asked | TopicPartition, Values]]) -> list[Values]:
-    """What an answer says of partitions, under their topics, by all the names that it may have for them."""
+    """The partitions of an answer, grouped by topic. A topic has its name and its id, if they are known."""
     topics: dict[tuple[str | None, UUID | None], list[Values]] = {}
     for one, values in told:
         topic_id = one.topic_id if isinstance(one, Asked) else None

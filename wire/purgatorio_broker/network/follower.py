@@ -152,7 +152,7 @@ class Follower:
         cluster = self._node.cluster
         for entry in answer.entries("brokers"):
             cluster.register(Broker(entry.number("node_id"), entry.text("host"), entry.number("port")))
-        # What was deleted while the answer was made is told without an id.
+        # A topic that was deleted during the request has no id in the answer.
         told = [entry for entry in answer.entries("topics") if entry.uuid("topic_id") is not None]
         there = [_topic(entry) for entry in told]
         known = {topic.topic_id: topic for topic in cluster.topics()}
@@ -191,7 +191,7 @@ class Follower:
         self._node.manager.run_actions()
 
     def _replicate(self, leader: Leader) -> None:
-        """One fetch of all that is replicated here, and what it brings."""
+        """Sends one fetch for all replicas of this broker, and appends its records."""
         replicas = self._node.manager.replicas.all()
         if not replicas:
             self._moved.wait(_TURN_S)

@@ -14,7 +14,7 @@ from purgatorio_broker.network.reply import Request
 from purgatorio_broker.network.share_requests import answer_beat
 
 _KINDS: Final = (0, 1)
-"""Of what has a coordinator: groups and transactional ids."""
+"""The kinds of keys that have a coordinator: groups and transactional ids."""
 
 
 def find_coordinator(node: Node, request: Request) -> None:
@@ -168,7 +168,7 @@ def offset_commit(node: Node, request: Request) -> None:
     offsets = named_offsets(node, asked)
     generation = fields.number("generation_id_or_member_epoch", -1)
     group_id, member = fields.text("group_id"), fields.text("member_id")
-    error = node.consumers.refuses_commit(group_id, member, generation)
+    error = node.consumers.refuses(group_id, member, generation)
     if error is not None:
         generation, member = -1, ""
     elif (error := _refuses(node, fields, makes=generation < 0)) is Error.UNKNOWN_MEMBER_ID:
@@ -181,7 +181,7 @@ def offset_commit(node: Node, request: Request) -> None:
 
 
 def named_offsets(node: Node, asked: Iterable[Asked]) -> dict[TopicPartition, Committed]:
-    """What a commit says of the partitions that are there."""
+    """The committed offsets of the existing partitions in a request."""
     place = node.next_commit()
     return {
         one.place: Committed(
@@ -202,8 +202,8 @@ def answer_commit(
 
 
 def refuses_held(node: Node, fields: Fields) -> Error:
-    """Why offsets are refused that a transaction is to commit: its producer is none of the group's members, or is in
-    another generation (KIP-447). Who says nothing of that is not asked; nor is the group's state."""
+    """The error for offsets that a transaction commits, if the producer is not a member of the group, or is in another
+    generation (KIP-447). There is no check if the request names no member, and no check of the group's state."""
     generation, member = fields.number("generation_id", -1), fields.text("member_id")
     instance = fields.text("group_instance_id")
     error = _refuses(node, fields, makes=generation < 0)
@@ -234,6 +234,8 @@ def offset_fetch(node: Node, request: Request) -> None:
 def _committed(node: Node, asked: Fields, *, stable: bool) -> Values:
     group_id = asked.text("group_id")
     error = Error.NONE if node.leads else Error.NOT_COORDINATOR
+    if error is Error.NONE and (member := asked.text("member_id")):
+        error = node.consumers.refuses(group_id, member, asked.number("member_epoch")) or error
     group = node.groups.known(group_id)
     offsets: dict[TopicPartition, Committed] = {}
     if group is not None:

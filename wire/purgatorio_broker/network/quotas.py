@@ -8,7 +8,7 @@ from typing import Final
 
 PRODUCER, CONSUMER = "producer_byte_rate", "consumer_byte_rate"
 WINDOW_S: Final = 10.0
-"""What was not used is kept for so long, as Kafka's eleven samples of a second are."""
+"""The time for which an unused part of a quota is kept, like Kafka's eleven samples of one second."""
 
 
 class Quotas:
@@ -30,7 +30,7 @@ class Quotas:
                 self._rates[client, kind] = bytes_per_s
 
     def throttle_ms(self, client: str, kind: str, size_bytes: int) -> int:
-        """How long who has had so much more is to be held up; 0 while it keeps its quota."""
+        """Counts these bytes of a client. Returns the throttle time; 0 if the client is within its quota."""
         with self._lock:
             rate = self._rates.get((client, kind))
             if rate is None:

@@ -41,7 +41,7 @@ _MARKERS: Final = (ABORT, COMMIT)
 
 
 class Corrupt(Exception):
-    """The bytes are no batch, or not those that were sent: CORRUPT_MESSAGE."""
+    """The bytes are not a batch, or not those that were sent: CORRUPT_MESSAGE."""
 
 
 class Invalid(Exception):
@@ -50,8 +50,8 @@ class Invalid(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BatchHeader:
-    """`records`: how many offsets the batch takes. `written`: by whom. `producer`: in the words of the reference's log,
-    the one whose transaction it is part of; `marker`: how it ends that."""
+    """The header of a batch. `records`: the number of offsets. `written`: the producer and sequence number. `producer`:
+    the producer whose transaction contains the batch, as a name in the log. `marker`: how the batch ends it."""
 
     base_offset: int
     size_bytes: int
@@ -65,7 +65,7 @@ class BatchHeader:
 def read_header(batch: bytes | memoryview) -> BatchHeader:
     """The header of the batch at the beginning of these bytes. `Corrupt`, `Invalid`."""
     if len(batch) < _HEADER.size:
-        raise Corrupt(f"{len(batch)} bytes are no batch")
+        raise Corrupt(f"{len(batch)} bytes are not a batch")
     (base, length, epoch, magic, crc, attributes, last_delta, _, _, *written, count) = _HEADER.unpack_from(
         batch
     )
@@ -108,7 +108,7 @@ def batches_of(records: bytes) -> Iterator[tuple[BatchHeader, bytes]]:
 
 
 def new_records(header: BatchHeader, batch: bytes) -> list[NewRecord]:
-    """What is appended to the log: the last record has all the bytes."""
+    """The records to append to the log. The last record has all the bytes."""
     return [*[b""] * (header.records - 1), batch]
 
 

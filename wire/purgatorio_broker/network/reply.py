@@ -15,7 +15,7 @@ Make = Callable[[], Values]
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What a request came to. `make`: None where nothing is sent; `close`: the connection ends."""
+    """The result of a request. `make`: None if nothing is sent. `close`: the connection ends."""
 
     make: Make | None
     close: bool = False

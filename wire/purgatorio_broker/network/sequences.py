@@ -23,8 +23,8 @@ MOST_PRODUCERS: Final = 20_000
 
 @dataclass(slots=True)
 class _Producer:
-    """`batches`: the last ones, by their first sequence number: how many records, and the base offset, -1 of what is
-    under way."""
+    """`batches`: the last batches, by their first sequence number: the number of records, and the base offset (-1 for
+    an unfinished append)."""
 
     epoch: int
     next: int = 0

@@ -37,7 +37,7 @@ from purgatorio_wire.client.message import (
 _log = logging.getLogger("purgatorio.broker")
 
 _QUOTAS: Final = {0: PRODUCER, 1: CONSUMER}
-"""Of Produce by what is sent, of Fetch by what is answered."""
+"""The APIs with a quota: Produce counts the request, Fetch counts the response."""
 _PIECE_BYTES: Final = 1 << 16
 _BACKLOG: Final = 1024
 
@@ -99,7 +99,7 @@ class Server:
             refused = self._closing or len(self._open) >= self._node.settings.max_connections
             if not refused:
                 self._open[connection] = thread
-                thread.start()  # within the lock: `close` joins what is open
+                thread.start()  # within the lock, because `close` joins the threads of open connections
         if refused:
             connection.close()
 

@@ -10,22 +10,23 @@ from purgatorio_broker.delayed_share_fetch import ShareResult
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.fetch_request import FetchParams
 from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.network.consumers import Beat
 from purgatorio_broker.network.fields import Asked, Fields, Values, code_of, grouped
 from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.record_batch import first_offset, stored
 from purgatorio_broker.network.reply import Request
-from purgatorio_broker.network.shares import MOST_ACKNOWLEDGED, OPENS, Acknowledged, Beat, Session
+from purgatorio_broker.network.shares import MOST_ACKNOWLEDGED, OPENS, Acknowledged, Session
 
 BEAT_MS: Final = 5000
 _END: Final = 1 << 62
 
 
 def share_group_heartbeat(node: Node, request: Request) -> None:
-    answer_beat(node, request, node.shares.beat)
+    answer_beat(node, request, node.shares.members.beat)
 
 
 def answer_beat(node: Node, request: Request, beat: Callable[..., Beat], *more: object) -> None:
-    """To a member of a group to which the broker assigns partitions. `more`: what the kind of group is told besides."""
+    """Answers a heartbeat of a group to which the broker assigns partitions. `more`: further arguments of this kind."""
     fields = request.fields
     if not node.leads:
         request.answer(error_code=ErrorCode.not_coordinator.value, heartbeat_interval_ms=BEAT_MS)
@@ -50,14 +51,14 @@ def answer_beat(node: Node, request: Request, beat: Callable[..., Beat], *more: 
 
 
 def share_fetch(node: Node, request: Request) -> None:
-    """Kafka's ShareFetch, 1 to 2: what it acknowledges comes first."""
+    """Kafka's ShareFetch, 1 to 2. Its acknowledgements are handled first."""
     fields = request.fields
     taken = _taken(node, request, opens=True)
     if taken is None:
         return
     group, member, asked, session = taken
     errors = _acknowledge(node, group, member, asked)
-    node.manager.run_actions()  # others who wait come first
+    node.manager.run_actions()  # other waiting requests come first
     if session is None:
         node.shares.close(group, member)
         request.answer(error_code=0, responses=_responses(node, asked, {}, errors))
@@ -130,7 +131,7 @@ def _taken(
 
 
 def _of_session(node: Node, session: Session, asked: Iterable[Asked], fields: Fields) -> list[TopicPartition]:
-    """All that the session has, with what is new in it and without what it forgets."""
+    """The partitions of the session, after the additions and removals of the request."""
     session.partitions |= {one.place: None for one in asked if one.topic is not None}
     for one in fields.asked("forgotten_topics_data", node.cluster.named):
         session.partitions.pop(one.place, None)
@@ -167,7 +168,7 @@ def _responses(
     node: Node, asked: Iterable[Asked], results: Mapping[TopicPartition, ShareResult],
     errors: Mapping[TopicPartition, int],
 ) -> list[Values]:  # fmt: skip
-    """Of what was acquired, what went wrong, and what was acknowledged."""
+    """The responses of partitions: acquired records, errors, and results of acknowledgements."""
     unknown: Values = {
         "error_code": ErrorCode.unknown_topic_id.value, "records": b"", "current_leader": {},
     }  # fmt: skip

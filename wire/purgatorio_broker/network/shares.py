@@ -5,12 +5,12 @@ Each group has one `ShareFetches` for its waiting fetches and acquisition locks.
 members had subscribed to at the first fetch, from their first record on. A session ends with the connection that began
 it.
 
-Not here: stored state of a coordinator, sessions of members (a member is removed only when it leaves), strict record
-limits, renewals, topics that a group subscribes to later, deleted records.
+Not here: stored state of a coordinator, strict record limits, renewals, topics that a group subscribes to later,
+deleted records.
 """
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Final
@@ -21,6 +21,7 @@ from purgatorio_broker.delayed_share_fetch import ShareFetches
 from purgatorio_broker.error import Error
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.network.cluster import Cluster
+from purgatorio_broker.network.consumers import Consumers
 from purgatorio_broker.partition import Isolation
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.runtime import Runtime
@@ -45,7 +46,7 @@ Acknowledged = Mapping[int, int]
 
 
 class _WholeBatches(ShareLog):
-    """Of a batch the last record has the bytes: what is read ends with one."""
+    """A log in which the last record of a batch has all its bytes, so a read ends with a whole batch."""
 
     def read_now(
         self, partition: TopicPartition, offset: int, max_bytes: int, isolation: Isolation
@@ -68,28 +69,9 @@ class Session:
 
 
 @dataclass(slots=True)
-class _Member:
-    epoch: int
-    subscribed: list[str]
-    told: list[TopicPartition] | None = None
-    """The last assignment that it received."""
-
-
-@dataclass(slots=True)
 class _Group:
-    epoch: int = 0
-    members: dict[str, _Member] = field(default_factory=dict)
     sessions: dict[str, Session] = field(default_factory=dict)
     fetches: ShareFetches | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Beat:
-    """What a heartbeat is answered. `assigned`: None where that has not changed."""
-
-    error: ErrorCode = ErrorCode.none
-    epoch: int = 0
-    assigned: Sequence[TopicPartition] | None = None
 
 
 class Shares:
@@ -103,30 +85,8 @@ class Shares:
         self._log = _WholeBatches(manager.partition_or_raise, runtime.sync)
         self._lock = threading.Lock()
         self._groups: dict[str, _Group] = {}
+        self.members = Consumers(cluster, shares=True)
         manager.also_check(self._moved)
-
-    def beat(self, name: str, member_id: str, epoch: int, subscribed: Sequence[str] | None) -> Beat:
-        """A member joins (epoch 0), is there, or leaves (-1)."""
-        with self._lock:
-            group = self._groups.setdefault(name, _Group())
-            member = group.members.get(member_id)
-            if epoch == 0:
-                group.epoch += 1
-                member = group.members[member_id] = _Member(group.epoch, [*(subscribed or ())])
-            elif member is None:
-                return Beat(ErrorCode.unknown_member_id)
-            elif epoch < 0:
-                del group.members[member_id]
-                return Beat(epoch=epoch)
-            elif epoch != member.epoch:
-                return Beat(ErrorCode.fenced_member_epoch)
-            elif subscribed is not None and [*subscribed] != member.subscribed:
-                group.epoch += 1
-                member.epoch, member.subscribed = group.epoch, [*subscribed]
-            assigned = self._partitions(member.subscribed)
-            news = assigned != member.told
-            member.told = assigned
-            return Beat(epoch=member.epoch, assigned=assigned if news else None)
 
     def session(
         self, name: str, member_id: str, epoch: int, connection: int, *, opens: bool
@@ -150,7 +110,7 @@ class Shares:
             return session
 
     def close(self, name: str, member_id: str) -> None:
-        """Its session has ended: what it has acquired is free. Run the manager's actions."""
+        """Releases the acquired records of a session that has ended. The caller must run the manager's actions."""
         with self._lock:
             group = self._groups.get(name)
             ended = group is not None and group.sessions.pop(member_id, None) is not None
@@ -173,11 +133,11 @@ class Shares:
             self._manager.run_actions()
 
     def fetches(self, name: str) -> ShareFetches:
-        """What waits in a group and what it has acquired."""
+        """The waiting fetches and the acquired records of a group."""
         with self._lock:
             group = self._groups.setdefault(name, _Group())
             if group.fetches is None:
-                subscribed = [topic for member in group.members.values() for topic in member.subscribed]
+                subscribed = self.members.subscribed(name)
                 group.fetches = ShareFetches(
                     self._runtime, self._manager.actions, name, self._partitions(subscribed), self._log, self.limits
                 )  # fmt: skip
@@ -204,17 +164,14 @@ class Shares:
         return next((error for error in errors if error is not Error.NONE), Error.NONE)
 
     def delete(self, name: str) -> Error | None:
-        """Forget a group; NON_EMPTY_GROUP where it has members, None where there is none of the name."""
+        """Deletes a group. Returns NON_EMPTY_GROUP if it has members, and None if there is no such group."""
         with self._lock:
-            group = self._groups.get(name)
-            if group is None:
-                return None
-            if group.members:
+            if self.members.subscribed(name):
                 return Error.NON_EMPTY_GROUP
-            del self._groups[name]
-        if group.fetches is not None:
+            group = self._groups.pop(name, None)
+        if group is not None and group.fetches is not None:
             group.fetches.shutdown()
-        return Error.NONE
+        return None if group is None else Error.NONE
 
     def shutdown(self) -> None:
         for fetches in self._all():

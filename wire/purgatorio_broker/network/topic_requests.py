@@ -245,6 +245,7 @@ def describe_configs(node: Node, request: Request) -> None:
         "group.min.session.timeout.ms": node.settings.session_bounds_ms[0],
         "group.max.session.timeout.ms": node.settings.session_bounds_ms[1],
         "group.consumer.session.timeout.ms": CONSUMER_SESSION_MS,
+        "group.share.session.timeout.ms": CONSUMER_SESSION_MS,
         "group.share.delivery.count.limit": node.shares.limits.max_deliveries,
         "fetch.max.bytes": node.settings.max_fetch_bytes,
         "max.connections": node.settings.max_connections,

@@ -73,8 +73,8 @@ class Ending:
 
 
 class Transactions:
-    """For any number of threads. `new_id` makes the id of a producer; `write` gets what is to be written, and must not
-    block."""
+    """For any number of threads. `new_id` creates the id of a producer. `write` receives the markers to write, and must
+    not block."""
 
     def __init__(self, new_id: Callable[[], int], write: Callable[[Ending], None]) -> None:
         self._new_id = new_id

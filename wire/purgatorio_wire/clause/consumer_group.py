@@ -1,10 +1,11 @@
-"""G11, G14, G15: the consumer groups of KIP-848. The broker assigns the partitions, and members send only heartbeats
-and commits.
+"""G11, G14, G15: the consumer groups of KIP-848, and the members of share groups (KIP-932). The broker assigns the
+partitions. Members send heartbeats, and those of a consumer group commit offsets and request committed offsets.
 
 A member sends its epoch in each heartbeat. A member owns the partitions of its last assignment. It also owns the
 partitions of former assignments, until one of its heartbeats reports their revocation. In a scene, the requests of a
 group follow one another. So the state of the group at each request is known. A static member that leaves for a while
-keeps its place for the next client with its instance id.
+keeps its place for the next client with its instance id. The members of a share group have partitions in common, and
+revoke none.
 """
 
 from __future__ import annotations
@@ -29,14 +30,18 @@ from purgatorio_wire.history.history import (
     text,
     texts,
 )
-from purgatorio_wire.history.log import OTHERS, Topics, parts
+from purgatorio_wire.history.log import OTHERS, Topics, asked_and_told, parts
+from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
 BEAT: Final = "consumer_group_heartbeat"
-COMMIT: Final = "offset_commit"
+SHARE_BEAT: Final = "share_group_heartbeat"
+COMMIT, LOOK = "offset_commit", "offset_fetch"
 JOINS, AWAY = 0, -2
 """The epochs for a join, and for a static member that leaves for a while; the epoch between them is for a leave."""
 UNKNOWN_MEMBER, NO_GROUP, FENCED_ID, FENCED_EPOCH, IN_USE, STALE, OFF = 25, 69, 82, 110, 111, 113, 35
+OFF_TOO: Final = 42
+"""INVALID_REQUEST: what some brokers answer whose share groups are disabled."""
 GAP_NS: Final = 20_000 * MS
 """The gap of an assignment or removal that never comes: a scene waits for this time."""
 IDLE_NS: Final = 1000 * MS
@@ -63,12 +68,13 @@ def assignment(body: Body | None) -> Owned | None:
 
 def consumer_groups(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     found: dict[str, list[Exchange]] = defaultdict(list)
-    for one in scene.of(BEAT, COMMIT):
-        found[text(one.body, "group_id")].append(one)
-    for asked in found.values():
-        begins = asked[0].api == BEAT and integer(asked[0].body, "member_epoch") == JOINS
+    for one in scene.of(BEAT, SHARE_BEAT, COMMIT, LOOK):
+        for name in {text(body, "group_id") for body, _ in asked_and_told(one)}:
+            found[name].append(one)
+    for name, asked in found.items():
+        begins = asked[0].api in (BEAT, SHARE_BEAT) and integer(asked[0].body, "member_epoch") == JOINS
         if begins and all(first.ended_t <= then.t for first, then in pairwise(asked)):
-            yield from _Group(bounds, topics).judged(asked)
+            yield from _Group(bounds, topics, name, asked[0].api).judged(asked)
 
 
 @dataclass(slots=True)
@@ -95,6 +101,9 @@ class _Member:
 class _Group:
     bounds: Bounds
     topics: Topics
+    name: str
+    api: str
+    """That of the heartbeats."""
     members: dict[str, _Member] = field(default_factory=dict)
     subscribed: set[tuple[str, ...]] = field(default_factory=set)
     change: Exchange | None = None
@@ -104,14 +113,32 @@ class _Group:
     least_epoch: int = 0
     """The highest one before."""
     beat_ms: int = 0
+    settled: bool = False
+    """Whether all partitions were assigned once. A broker first prepares the partitions of a share group."""
+
+    @property
+    def shares(self) -> bool:
+        return self.api == SHARE_BEAT
+
+    @property
+    def session_ms(self) -> int | None:
+        declared = self.bounds.declared
+        return declared.share_session_ms if self.shares else declared.consumer_session_ms
 
     def judged(self, asked: Iterable[Exchange]) -> Rows:
         until_t = 0
         for one in asked:
             if one.got is None or one.error in (*LOADING, OFF) or one.error in EXCUSED:
                 break  # its effect is unknown
+            if self.shares and not self.members and one.error == OFF_TOO:
+                break
             yield from self._overdue(one.t)
-            yield from (self._told if one.api == BEAT else self._committed)(one)
+            if one.api == self.api:
+                yield from self._told(one)
+            elif one.api == COMMIT:
+                yield from self._committed(one)
+            else:
+                yield from self._looked(one)
             until_t = one.ended_t
         yield from self._overdue(until_t)
         yield from self._given(None, until_t)
@@ -136,7 +163,7 @@ class _Group:
         elif member is not None and error == UNKNOWN_MEMBER and one.ended_t >= self._outs(member)[0]:
             yield kept("G15", "not-removed")
             yield from self._gone(name, one)
-        elif member is not None and epoch > 0 and not _names_epoch(member, one):
+        elif member is not None and epoch > 0 and not self._names_epoch(member, one):
             allowed = f"{named(FENCED_EPOCH)}: the epoch of the member is {member.epoch}"
             yield checked("G15", "wrong-argument-accepted", one, error == FENCED_EPOCH, allowed, named(error))
         elif error:
@@ -209,6 +236,21 @@ class _Group:
                     f": the epoch of the member is {member.epoch}",
                 )
 
+    def _looked(self, one: Exchange) -> Rows:
+        """G15, for an OffsetFetch that names a member and its epoch. Others may look without."""
+        for asked, told in asked_and_told(one):
+            name, epoch = text(asked, "member_id"), integer(asked, "member_epoch", -1)
+            if text(asked, "group_id") != self.name or not name:
+                continue
+            member, error = self.members.get(name), integer(told, "error_code")
+            if member is None:
+                right, allowed = error == UNKNOWN_MEMBER, f"{named(UNKNOWN_MEMBER)}: the client is no member"
+                yield checked("G15", "unknown-member", one, right, allowed, named(error))
+            elif not member.away and one.ended_t < self._outs(member)[0]:
+                wanted, about = 0 if epoch == member.epoch else STALE, f"the epoch is {member.epoch}"
+                cause: Way = "wrong-argument-accepted" if wanted else "refused"
+                yield checked("G15", cause, one, error == wanted, f"{named(wanted)}: {about}", named(error))
+
     def _taken(self, name: str, epoch: int, one: Exchange, *, returns: bool = False) -> Rows:
         if epoch == AWAY and (goes := self.members[name]).instance:
             goes.away, goes.held, goes.revokes = True, goes.told, None
@@ -239,7 +281,7 @@ class _Group:
     def _assigned(self, member: _Member, one: Exchange) -> Rows:
         told = assignment(one.got)
         if told is not None:
-            new = told - member.held
+            new: Owned = frozenset() if self.shares else told - member.held
             for name, other in [*self.members.items()]:
                 common = new & other.held if other is not member else ()
                 if common and one.ended_t < self._outs(other)[0]:
@@ -253,12 +295,12 @@ class _Group:
                     yield from self._gone(name, one)
                 elif new and other is not member:
                     yield kept("G14", "two-owners")
-            member.told, member.held = told, member.held | told
+            member.told, member.held = told, told if self.shares else member.held | told
         member.revokes = None if member.held == member.told else member.revokes or one
 
     def _outs(self, member: _Member) -> tuple[int, int]:
         """From when on a member may be removed, and when it has to be."""
-        heard, since, session_ms = member.heard, member.revokes, self.bounds.declared.consumer_session_ms
+        heard, since, session_ms = member.heard, member.revokes, self.session_ms
         may_t = heard.t + (session_ms or self.beat_ms) * MS
         due_t = END_OF_TIME if session_ms is None else heard.ended_t + session_ms * MS
         if since is not None:
@@ -308,19 +350,22 @@ class _Group:
             if any(x.held != x.told or x.heard.t < one.t - IDLE_NS for x in members):
                 self.since_t = one.ended_t
             told, epochs = [x.told for x in members], {x.epoch for x in members}
-            all_given = sum(map(len, told)) == size == len(frozenset().union(*told))
+            all_given = size == len(frozenset().union(*told)) and (self.shares or size == sum(map(len, told)))
             if not all_given or len(epochs) > 1 or min(epochs) <= self.least_epoch:
                 return
         by = self._by(self.since_t, self.since_t, None if one is None else t, t)
         if one is not None or t > by.limit_t:
             change, self.change = self.change, None
+            if self.shares and not self.settled:
+                self.settled = one is not None
+                return
             promise = "every partition is assigned, and each member has a new epoch,"
             yield timed("G14", "not-assigned-in-time", change, by, promise, self.since_t, what="assigned")
 
-
-def _names_epoch(member: _Member, one: Exchange) -> bool:
-    """Whether the heartbeat names the epoch of the member. The former epoch is accepted too, if the heartbeat names
-    only partitions of the member: the response with the new epoch may have been lost."""
-    epoch, said = integer(one.body, "member_epoch"), one.body.get("topic_partitions")
-    lost = epoch == member.former and isinstance(said, list) and owned(one.body) <= member.told
-    return epoch == member.epoch or lost
+    def _names_epoch(self, member: _Member, one: Exchange) -> bool:
+        """Whether the heartbeat names the epoch of the member. The former epoch is accepted too, if the heartbeat names
+        only partitions of the member, or the group is a share group: the response with the new epoch may have been
+        lost."""
+        epoch, said = integer(one.body, "member_epoch"), one.body.get("topic_partitions")
+        only = self.shares or (isinstance(said, list) and owned(one.body) <= member.told)
+        return epoch == member.epoch or (epoch == member.former and only)

@@ -302,6 +302,7 @@ class Fetching:
         if any(topic.delete_t is not None and topic.delete_t <= self.until for topic in known):
             yield from self._deleted()
             return
+        yield from self._moved()
         if any(a.log.settled_t > self.one.t for a in self.asked) or any(
             a.error in EXCUSED for a in self.asked
         ):
@@ -438,6 +439,27 @@ class Fetching:
         if not any(a.log.settled_t > self.one.t for a in self.asked):
             told = any(a.error for a in self.asked)
             yield from deleted(self.bounds, self.one, gone[0], "waits-for-deleted", self.deadline, told)
+
+    def _moved(self) -> Rows:
+        """F8, of a fetch that names the leader epoch, and waited when another broker became the leader."""
+        one = self.one
+        for a in self.asked if len(self.asked) == 1 and self.asked[0].epoch >= 0 else ():
+            told = self.topics.leaders[a.part]
+            before = [node for t, node in told if t <= one.t]
+            if not before or (one.answer_t is not None and not a.error) or self._ready_from() < END_OF_TIME:
+                continue
+            moved_t = min(
+                (t for t, node in told if t > one.t and node not in (before[-1], -1)), default=END_OF_TIME
+            )
+            if moved_t < self.deadline:
+                promise, late_ms = (
+                    "an error, because the leader has moved,",
+                    self.bounds.declared.late_topics_ms,
+                )
+                gap = self.deadline - moved_t
+                yield in_time(
+                    self.bounds, "F8", "waits-for-moved", one, moved_t, gap, promise, late_ms=late_ms
+                )
 
     def _ready_from(self) -> int:
         """The earliest moment at which the fetch can be ready for data."""

@@ -38,8 +38,8 @@ from purgatorio_wire.history.share import (
     RELEASED,
     SESSION,
     Acquired,
+    AcquisitionEnd,
     Asked,
-    Over,
     Said,
     ShareGroup,
     share_groups,
@@ -197,7 +197,7 @@ class _Judged:
         if group.lost_t < held.answer_t:
             return
         back = sum(
-            any(x.frees not in (RELEASED, LOCK) and x.t <= held.answer_t for x in group.overs(one, offset))
+            any(x.frees not in (RELEASED, LOCK) and x.t <= held.answer_t for x in group.ends(one, offset))
             for one in perhaps
         )
         least, most = max(1, 1 + len(before) - back), 1 + len(perhaps)
@@ -346,10 +346,10 @@ class _Judged:
         slow_ns = (WRITTEN - 1) * self.bounds.declared.late_ms * MS
         return over.sure_t + slow_ns + self.bounds.allowed_ns(over.sure_t, over.sure_t + 1000 * MS)
 
-    def _frees(self, held: Acquired, offset: int) -> Over | None:
+    def _frees(self, held: Acquired, offset: int) -> AcquisitionEnd | None:
         """The event that certainly frees the record, before another event may have ended the acquisition. Only for the
         first delivery, because a group may allow no more than two."""
-        overs = self.group.overs(held, offset)
+        overs = self.group.ends(held, offset)
         first = min(overs, key=lambda over: over.sure_t)
         others = (over.t for over in overs if over is not first)
         if held.count != 1 or not first.frees or min(others, default=END_OF_TIME) <= first.sure_t:
@@ -358,11 +358,11 @@ class _Judged:
             return None
         return first
 
-    def _shares_batches(self, held: Acquired, end: Over) -> bool:
+    def _shares_batches(self, held: Acquired, end: AcquisitionEnd) -> bool:
         """Whether another member may have had a neighboring record: then a broker may free no record of the batch."""
         group = self.group
         return any(
-            min(over.sure_t for over in group.overs(x, offset)) > held.by.t
+            min(over.sure_t for over in group.ends(x, offset)) > held.by.t
             for x in group.acquired[held.part]
             if x.asked.member != held.asked.member and x.by.t <= end.sure_t
             for offset in _some(x)

@@ -57,7 +57,7 @@ def framed(payload: bytes) -> bytes:
 
 
 def _why(length: int, most_bytes: int, head: bytes) -> str:
-    said = f"a frame of {length:,} bytes was announced, and 0 to {most_bytes:,} are read"
+    said = f"the frame has {length:,} bytes: at most {most_bytes:,} are accepted"
     if head == b"HTTP":
         return f"{said}: this is HTTP, not the Kafka protocol"
     if head[:1] in (b"\x15", b"\x16") and head[1:2] == b"\x03":

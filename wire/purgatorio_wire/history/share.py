@@ -33,7 +33,7 @@ RELEASED, SESSION, CUT, LOCK = "released", "session", "cut", "lock"
 
 
 @dataclass(frozen=True, slots=True)
-class Over:
+class AcquisitionEnd:
     """An event that may have ended an acquisition from `t` on, and certainly has by `sure_t`. `frees`: the way in
     which it frees the record; "" if the record is finished, or this is unknown."""
 
@@ -119,18 +119,18 @@ class ShareGroup:
     """The end times of connections with a session."""
     beats: list[Exchange] = field(default_factory=list)
     """The heartbeats by which members leave."""
-    _overs: dict[tuple[int, Part, int], tuple[Over, ...]] = field(default_factory=dict)
+    _ends: dict[tuple[int, Part, int], tuple[AcquisitionEnd, ...]] = field(default_factory=dict)
 
-    def overs(self, held: Acquired, offset: int) -> tuple[Over, ...]:
+    def ends(self, held: Acquired, offset: int) -> tuple[AcquisitionEnd, ...]:
         """The events that may have ended this acquisition of a record."""
         key = (held.by.i, held.part, offset)
-        if key not in self._overs:
-            self._overs[key] = tuple(self._find_overs(held, offset))
-        return self._overs[key]
+        if key not in self._ends:
+            self._ends[key] = tuple(self._find_ends(held, offset))
+        return self._ends[key]
 
     def may_end_t(self, held: Acquired, offset: int, but: Asked | None = None) -> int:
         """The earliest possible end of an acquisition. `but`: a request that is ignored."""
-        ends = (x.t for x in self.overs(held, offset) if but is None or x.by is not but.one)
+        ends = (x.t for x in self.ends(held, offset) if but is None or x.by is not but.one)
         return min(ends, default=END_OF_TIME)
 
     def holds(
@@ -148,9 +148,7 @@ class ShareGroup:
 
     def done_by(self, offset: int, part: Part) -> int:
         """The time at which a record is certainly finished. END_OF_TIME if unknown."""
-        overs = (
-            x for held in self.acquired[part] if offset in held.offsets for x in self.overs(held, offset)
-        )
+        overs = (x for held in self.acquired[part] if offset in held.offsets for x in self.ends(held, offset))
         return min((x.sure_t for x in overs if x.done), default=END_OF_TIME)
 
     def appends(self, part: Part) -> list[Append]:
@@ -166,7 +164,7 @@ class ShareGroup:
         """The time of the first acquisition in the partition. Records appended before may not be delivered."""
         return min((held.answer_t for held in self.acquired[part]), default=END_OF_TIME)
 
-    def _find_overs(self, held: Acquired, offset: int) -> Iterator[Over]:
+    def _find_ends(self, held: Acquired, offset: int) -> Iterator[AcquisitionEnd]:
         member = held.asked.member
         for said in self.said:
             one = said.by.one
@@ -176,7 +174,7 @@ class ShareGroup:
                 sure = said.error == 0 and one.t >= held.answer_t
                 kind, sure_t = said.types[offset], said.by.answer_t if sure else END_OF_TIME
                 frees = RELEASED if kind == RELEASE and sure else ""
-                yield Over(one.t, sure_t, frees, one, done=sure and kind in DONE)
+                yield AcquisitionEnd(one.t, sure_t, frees, one, done=sure and kind in DONE)
         for asked in self.asked:
             if asked.member != member or asked.epoch not in (OPENS, CLOSES) or asked.answer_t <= held.by.t:
                 continue
@@ -184,18 +182,18 @@ class ShareGroup:
                 continue
             sure = asked.epoch == CLOSES and asked.wanted == 0 and asked.one.got is not None
             sure = sure and not asked.error and asked.one.t >= held.answer_t and held.part in asked.parts
-            yield Over(
+            yield AcquisitionEnd(
                 asked.one.t, asked.answer_t if sure else END_OF_TIME, SESSION if sure else "", asked.one
             )
         lane = self.scene.lanes.get(held.asked.on)
         if lane is not None and lane.closed is not None and lane.closed.t >= held.by.t:
             idle = lane.closed.by == "us" and all(x.answer is not None for x in lane.requests if x.owed)
             t = lane.closed.t
-            yield Over(t, t if idle else END_OF_TIME, CUT if idle else "")
+            yield AcquisitionEnd(t, t if idle else END_OF_TIME, CUT if idle else "")
         for beat in self.beats:
             if text(beat.body, "member_id") == member and beat.t >= held.by.t:
-                yield Over(beat.t, END_OF_TIME, "", beat)
-        yield Over(
+                yield AcquisitionEnd(beat.t, END_OF_TIME, "", beat)
+        yield AcquisitionEnd(
             held.by.t + max(held.lock_ns - EARLY_NS, 0),
             held.answer_t + held.lock_ns if held.lock_ns else END_OF_TIME,
             LOCK if held.lock_ns else "",

@@ -43,7 +43,7 @@ Way: TypeAlias = Literal[
     "unknown-leader-epoch", "unknown-member", "unknown-partition-other-error", "unknown-producer",
     "unknown-server-error", "unknown-session", "unknown-topic-other-error", "unknown-topic-waits", "unstable",
     "unsupported-protocol", "unsynced-member-kept", "unsynced-rejoin-waits", "waits-for-deleted",
-    "waits-for-missing-sync", "waits-for-no-leader", "waits-for-silent-member", "waits-in-rebalance",
+    "waits-for-missing-sync", "waits-for-moved", "waits-for-no-leader", "waits-for-silent-member", "waits-in-rebalance",
     "waits-though-complete", "waits-though-left", "waits-though-ready", "waits-though-replaced",
     "waits-though-replica-left", "waits-though-resumed", "waits-though-synced", "waits-without-max-wait",
     "without-a-request", "without-a-transaction", "wrong-argument-accepted", "wrong-session-epoch",

@@ -15,7 +15,7 @@ from purgatorio_wire.scene.broker import Broker, SceneLost, SceneSkipped, Second
 from purgatorio_wire.trace.record import Body
 
 OF_MEMBERS: Final = frozenset({"join_group", "sync_group", "heartbeat", "leave_group"})
-"""What a member lives by."""
+"""The requests that extend a member's session."""
 SESSION_MS: Final = 2000
 SOFTWARE: Final = {"client_software_name": "purgatorio", "client_software_version": "1"}
 """The client name in ApiVersions: Kafka refuses an empty one (KIP-511)."""
@@ -23,18 +23,18 @@ SOFTWARE: Final = {"client_software_name": "purgatorio", "client_software_versio
 
 @dataclass(slots=True)
 class Asker:
-    """One scene in one repetition, and what every request of it takes."""
+    """One repetition of a scene: its connections, its waits, and its requests."""
 
     broker: Broker
     recorder: Recorder
     name: str
     rng: random.Random
     pace: float = field(init=False)
-    """The run's when the scene began: its waits and sessions fit together."""
+    """The pace of the run at the start of the scene. All waits and sessions of the scene use this pace."""
     oldest: bool = False
-    """Its members are as old as the broker takes them."""
+    """Whether the requests of members have the lowest versions that the broker supports."""
     unasked: dict[str, str] = field(default_factory=dict)
-    """The clauses of which this broker cannot be asked, and why."""
+    """The clauses that this scene cannot test on this broker, each with the reason."""
     _opened: list[Connection] = field(default_factory=list)
     _admin: Connection | None = None
     _controller: Connection | None = None
@@ -44,12 +44,13 @@ class Asker:
         self.pace = self.broker.pace
 
     def wait_ms(self, milliseconds: float) -> int:
-        """A wait of the plan, in the run's pace."""
+        """A wait in milliseconds, multiplied by the pace."""
         return int(milliseconds * self.pace)
 
     @property
     def session_ms(self) -> int:
-        """The session time-out of its members, the shortest that a slow machine lets us judge and the broker takes."""
+        """The session timeout of the members: the shortest one that the broker accepts and that a slow machine can
+        judge."""
         most_ms = self.broker.declared.session_most_ms
         wanted_ms = max(self.broker.session_ms, self.wait_ms(SESSION_MS))
         return wanted_ms if most_ms is None else min(wanted_ms, most_ms)
@@ -59,7 +60,7 @@ class Asker:
         await asyncio.sleep(milliseconds / 1000)
 
     async def tries(self, pause_ms: float, times: int = 0, *, within_ms: float = 0) -> AsyncIterator[None]:
-        """So many tries, or as many as begin within that time, with a pause after each."""
+        """Yields so many times, or as long as `within_ms` has not passed, with a pause after each."""
         ends_t = self.recorder.now() + within_ms * 1e6
         while times > 0 or self.recorder.now() < ends_t:
             times -= 1
@@ -73,10 +74,10 @@ class Asker:
         address: Address | None = None,
         client: str = CLIENT,
     ) -> Connection:
-        """A new connection of the scene, to the second broker or the address that is given, as this client; SceneLost
-        above the bound of the run."""
+        """Opens a connection of the scene: to the second broker, to the given address, or to the broker of the run.
+        Raises SceneLost above the limit of connections of the run."""
         if self.broker.connections >= self.broker.most_connections:
-            raise SceneLost(f"{self.broker.connections} connections are open, which is the bound")
+            raise SceneLost(f"the limit of {self.broker.connections} open connections is reached")
         self.broker.connections += 1
         self._count += 1
         address = second.address if second is not None else address or self.broker.address
@@ -102,13 +103,13 @@ class Asker:
         self._admin = self._controller = None
 
     async def admin(self) -> Connection:
-        """The scene's connection for topics and metadata."""
+        """The connection of the scene for topics and metadata."""
         if self._admin is None or self._admin.closed:
             self._admin = await self.open("admin")
         return self._admin
 
     async def controller(self) -> Connection:
-        """The scene's connection for what the controller does with topics."""
+        """The connection of the scene to the controller."""
         if self.broker.controller is None:
             return await self.admin()
         if self._controller is None or self._controller.closed:
@@ -116,13 +117,14 @@ class Asker:
         return self._controller
 
     def need(self, *apis: str, least: int = 0) -> None:
-        """SceneSkipped where the broker does not offer one of these, or in no such version that is known here."""
+        """Raises SceneSkipped if the broker does not offer one of these APIs in a version that this client knows."""
         for api in apis:
             if not self.offers(api, least=least):
                 raise SceneSkipped(self._lack(api))
 
     def offers(self, api: str, *clauses: str, least: int = 0) -> bool:
-        """Whether the broker offers it, in that version at least; if not, it cannot be asked of these clauses."""
+        """Returns whether the broker offers the API, in this version or a later one. If not, the scene cannot test
+        these clauses."""
         version = self._spoken(api)
         if version is not None and version >= least:
             return True
@@ -138,13 +140,13 @@ class Asker:
         return f"{api}: {self.broker.refuses.get(api) or f'the broker {said}'}"
 
     def cannot(self, why: str, *clauses: str) -> None:
-        """This broker cannot be asked of these clauses here: nothing is open if no row decides them."""
+        """Records that this scene cannot test these clauses on this broker. Without a decided row, they are SKIPPED."""
         self.unasked = dict.fromkeys(clauses, why) | self.unasked
 
     def send(
         self, conn: Connection, api: str, values: Mapping[str, object], *, answered: bool = True
     ) -> Sent:
-        """Send a request in a version that both sides speak."""
+        """Sends a request in a version that the client and the broker support."""
         spoken = self._spoken(api)
         if spoken is None:
             self.need(api)
@@ -159,25 +161,25 @@ class Asker:
 
     @staticmethod
     async def ask_all(*sent: Sent) -> None:
-        """Wait for requests that are on their way. NoAnswer where one is not answered."""
+        """Waits for the answers of requests that were sent. Raises NoAnswer if an answer is missing."""
         await asyncio.gather(*sent)
 
     def question(self, conn: Connection) -> Sent:
-        """What no broker has to wait for with its answer: which versions it offers."""
+        """Sends ApiVersions: a request that no broker delays."""
         return self.send(conn, "api_versions", SOFTWARE)
 
     def unique(self, what: str) -> str:
-        """A name that no other client has."""
+        """A name that no other client uses."""
         self._count += 1
         return f"purgatorio-{self.broker.run}-{self.name.replace('#', '-')}-{what}{self._count}"
 
     def stimulus(self, what: str, **more: object) -> None:
-        """Record what is done next to the connections."""
+        """Records an event that is not a request, such as a signal to a broker."""
         self.recorder.add("stimulus", scene=self.name, body={"what": what, **more})
 
 
 async def settle(*sent: Sent, seconds: float | None = None) -> bool:
-    """Wait for answers, so long at most; whether all came."""
+    """Waits for answers, at most this long. Returns whether all came."""
     waits = (one.within(one.patience_s if seconds is None else seconds) for one in sent)
     results = await asyncio.gather(*waits, return_exceptions=True)
     return not any(isinstance(one, BaseException) for one in results)
@@ -189,10 +191,10 @@ def codes(body: Body | None) -> int:
 
 
 def first_of(body: Body | None, name: str) -> Body | None:
-    """The first of a list in an answer, or nothing."""
+    """The first element of a list in an answer, or None."""
     return next(items(body, name), None)
 
 
 def first_append(body: Body | None) -> Body | None:
-    """What a produce is answered of the first partition of its first topic."""
+    """The part of a Produce response about the first partition of the first topic."""
     return first_of(first_of(body, "responses"), "partition_responses")

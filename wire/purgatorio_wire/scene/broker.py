@@ -21,60 +21,60 @@ MOST_VERSION: Final[Mapping[str, int]] = {
     "api_versions": 3, "init_producer_id": 5, "add_partitions_to_txn": 3, "end_txn": 4,
     "add_offsets_to_txn": 3, "txn_offset_commit": 3,
 }  # fmt: skip
-"""The highest version that is spoken: the last one that names topics by name, where later ones name them by id; and the
-last one in which an epoch lasts for several transactions (before KIP-890's second part)."""
+"""The highest version that this client uses: the last version that names topics by name, and the last version in
+which an epoch lasts for several transactions (before the second part of KIP-890)."""
 COORDINATES_SECONDS: Final = 45.0
-"""Longer than the 30 s after which Kafka tries again to begin the state of a share group, if the first attempt found no
-share coordinator in time (`group.share.initialize.retry.interval.ms`)."""
+"""Longer than 30 s: after this time, Kafka tries again to create the state of a share group, if it found no share
+coordinator in the first attempt (`group.share.initialize.retry.interval.ms`)."""
 LACKING_SECONDS: Final = 6.0
-"""A topic that takes more replicas than there are brokers may have been made otherwise, and from Kafka 3.7 on no more
-are waited for than it has."""
+"""A topic with more replicas than brokers may exist in spite of the settings. From Kafka 3.7 on, the topic has fewer
+replicas."""
 POLL_SECONDS: Final = 0.03
 MOST_CONNECTIONS: Final = 400
 
 
 class SceneSkipped(Exception):
-    """A scene cannot be played on this broker, and why."""
+    """A scene cannot run on this broker. The message says why."""
 
 
 class SceneLost(Exception):
-    """A scene could be played, and the broker did not let it come to its end: why."""
+    """A scene did not end, because of the broker. The message says why."""
 
 
 def must(held: bool, otherwise: str) -> None:
-    """SceneLost where a scene cannot continue."""
+    """Raises SceneLost if the condition is false."""
     if not held:
         raise SceneLost(otherwise)
 
 
 @dataclass(frozen=True, slots=True)
 class Second:
-    """A second broker of the cluster, and what stops it and lets it continue."""
+    """A second broker of the cluster, and the means to stop and resume it."""
 
     address: Address
     stop: Sequence[str] | int
     go_on: Sequence[str] | int
-    """A command each, or the process id that is to be stopped by signal."""
+    """A command, or the id of the process that gets the signal."""
 
 
 @dataclass(slots=True)
 class Made:
-    """What the run made and has to delete: in one place, so that nothing is forgotten after Ctrl-C."""
+    """The topics, groups and quotas that the run created, and must delete at the end (also after Ctrl-C)."""
 
     topics: set[str] = field(default_factory=set)
     groups: dict[str, set[str]] = field(default_factory=dict)
-    """The members of each, which leave before it is deleted."""
+    """The members of each group. They leave before the group is deleted."""
     quotas: set[str] = field(default_factory=set)
-    """Clients that have one."""
+    """The clients that have a quota."""
     beating: dict[tuple[str, str], set[str]] = field(default_factory=dict)
-    """The members that live by the heartbeats of another API, by that and their group."""
+    """The members that send heartbeats of another API, by this API and their group."""
 
 
 @dataclass(slots=True)
 class Coordination:
-    """Whether there is a coordinator of a kind. `lack`: why the broker itself says that there may be none: what it
-    writes to a topic takes more replicas than there are brokers, or it is switched off. `missing`: why one was waited
-    for in vain, which is not done again."""
+    """Whether the cluster has a coordinator of one kind. `lack`: why the broker's settings prevent a coordinator
+    (its topic needs more replicas than there are brokers, or the feature is off). `missing`: why a wait for a
+    coordinator was in vain; there is no second wait."""
 
     says: str
     lack: str = ""
@@ -82,12 +82,12 @@ class Coordination:
 
     @property
     def seconds(self) -> float:
-        """How long one is waited for."""
+        """The time to wait for a coordinator, in seconds."""
         return LACKING_SECONDS if self.lack else COORDINATES_SECONDS
 
     def tries(self) -> Iterator[None]:
-        """Attempts at one, until that has been waited for. One that may lack is waited for by the clock; one that will
-        come for as many attempts as take so long on a quiet machine."""
+        """Yields once for each attempt. If a coordinator may be missing, the number of attempts depends on the time.
+        Otherwise it is fixed: the number that fits into this time on an idle machine."""
         now = asyncio.get_running_loop().time
         ends, left = now() + self.seconds, 0 if self.lack else int(self.seconds / POLL_SECONDS)
         while now() < ends or left > 0:
@@ -95,19 +95,19 @@ class Coordination:
             yield
 
     def none(self, why: str) -> SceneLost | SceneSkipped:
-        """What ends a scene that needs one."""
+        """The exception that ends a scene without a coordinator."""
         self.missing = self.lack or why
         return (SceneSkipped if self.lack else SceneLost)(f"{self.says}: {self.missing}")
 
     def need(self) -> None:
-        """End a scene that would wait in vain."""
+        """Ends the scene if an earlier wait for a coordinator was in vain."""
         if self.missing:
             raise self.none(self.missing)
 
 
 @dataclass(slots=True)
 class Broker:
-    """The broker as the first questions showed it, and the run that it is judged in."""
+    """The broker, as its first responses describe it, and the data of the run."""
 
     address: Address
     offered: Mapping[str, tuple[int, int]]
@@ -115,44 +115,47 @@ class Broker:
     run: str
     name: str = ""
     node: int | None = None
-    """Its id, if there are several nodes and the id is known."""
+    """The node id, if it is known and there are several nodes."""
     nodes: int = 1
     second: Second | None = None
     second_node: int | None = None
     controller: Address | None = None
-    """Who makes and deletes topics, where the broker that is asked does not pass that on (Kafka with ZooKeeper)."""
+    """The broker that creates and deletes topics, if other brokers do not forward these requests (Kafka with
+    ZooKeeper)."""
     pid: int | None = None
     session_ms: int = 6000
-    """The shortest session time-out that it takes."""
+    """The shortest session timeout that the broker accepts."""
     transaction_ms: int = 60_000
-    """So long a transaction may be open, unless it is to be ended for that."""
+    """The transaction timeout of a transaction that must not time out."""
     refuses: dict[str, str] = field(default_factory=dict)
-    """What is offered and, as its settings say, never done: why."""
+    """APIs that the broker lists, but refuses because of its settings, with the reason."""
     broken: set[tuple[str, int]] = field(default_factory=set)
-    """What is offered and ends the connection: not used again, so that the rest can be judged."""
+    """Versions that the broker lists, but that close the connection. They are not used again, so that the other
+    clauses can be judged."""
     pace: float = 1.0
-    """By how much waits are longer than usual: on a machine that is late, gaps must be wide."""
+    """The factor for all waits. It grows on a machine with delays."""
     made: Made = field(default_factory=Made)
     ids: dict[str, str] = field(default_factory=dict)
-    """The ids of topics by name, from their creation; and of names that no topic has."""
+    """The ids of topics by name, from their creation; also of names that no topic has."""
     topic_configs: Mapping[str, str] = field(default_factory=dict)
-    """What every topic of the run is made with, where the broker's own settings are unusual."""
+    """The settings of each new topic, if the broker's own settings are unusual."""
     fetch_bytes: int = 32 << 20
-    """The most that a fetch asks for, which the broker's own bound may lower."""
+    """The largest max_bytes of a Fetch. The broker may have a lower limit."""
     groups: Coordination = field(default_factory=lambda: Coordination("no coordinator"))
     transactions: Coordination = field(default_factory=lambda: Coordination("no coordinator of transactions"))
     shares: Coordination = field(default_factory=lambda: Coordination("no share groups"))
     renews_epochs: bool = False
-    """Whether each end of a transaction gives its producer a new epoch, if the client wants that (KIP-890)."""
+    """Whether each end of a transaction returns a new epoch, if the client wants one (KIP-890)."""
     open_looks_ms: int = 0
-    """How often its coordinator searches for transactions that are open for too long, where it tells."""
+    """The interval in which the coordinator looks for transactions that have timed out, if it is known."""
     connections: int = 0
-    """Open in scenes."""
+    """The number of open connections of scenes."""
     most_connections: int = MOST_CONNECTIONS
 
     def version(self, api: str, *, oldest: bool = False, by_id: bool = False, most: int = 99) -> int | None:
-        """The version that is spoken of an API: the highest that both sides know, or the lowest; None where there is
-        none. `by_id`: of those that name topics by their ids. `most`: none above this."""
+        """The version to use for an API: the highest version that client and broker support, or the lowest. None if
+        there is no common version. `by_id`: only versions that name topics by id. `most`: the highest version to
+        use."""
         first, last = self.offered.get(api, (0, -1)) if api not in self.refuses else (0, -1)
         ours = versions_of(API_KEYS[api])
         top = min(last, ours.stop - 1, most, 99 if by_id else MOST_VERSION.get(api, 99))

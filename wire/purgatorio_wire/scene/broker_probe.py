@@ -17,11 +17,11 @@ from purgatorio_wire.scene.broker import MOST_CONNECTIONS, Broker, Second
 from purgatorio_wire.trace.record import Declared
 
 LOOK_SECONDS = 10.0
-"""How long the first question waits for its answer."""
+"""The time to wait for the first response."""
 
 
 class NoBroker(Exception):
-    """Nothing that speaks the Kafka protocol in the clear answers there: what was seen, and what to do."""
+    """No plain Kafka listener answers at the address. The message says what was received, and what to do."""
 
 
 async def look_at(
@@ -32,9 +32,9 @@ async def look_at(
     second: Second | None = None,
     pid: int | None = None,
 ) -> Broker:
-    """Ask a broker what it offers and who it is. NoBroker where nothing there speaks the protocol."""
+    """Sends ApiVersions, Metadata and DescribeConfigs. Raises NoBroker if the peer does not speak the protocol."""
     said = ""
-    # Version 0 is read by all; one that answers it in another shape may still speak a later one.
+    # Every client can read version 0. A broker that answers version 0 in a wrong form may support a later version.
     for version in (0, 1, 2, 3):
         try:
             conn = await connect(address, f"first-v{version}", "", recorder)
@@ -49,12 +49,12 @@ async def look_at(
         }  # fmt: skip
         if offered:
             break
-        said = "ApiVersions was answered with what offers nothing, or cannot be read"
+        said = "the ApiVersions response lists no API, or cannot be decoded"
         conn.close()
     else:
         raise NoBroker(f"{address}: {said}")
     broker = Broker(address, offered, declared, run, second=second, pid=pid)
-    with contextlib.suppress(NoAnswer):  # what could not be asked stays unknown
+    with contextlib.suppress(NoAnswer):  # what a broker does not answer stays unknown
         broker.renews_epochs = await _renews_epochs(broker, conn)
         await _configs(broker, conn, await _nodes(broker, conn))
     conn.close()
@@ -62,7 +62,7 @@ async def look_at(
 
 
 async def _renews_epochs(broker: Broker, conn: Connection) -> bool:
-    """Whether the second part of KIP-890 is on (`transaction.version`), and offered."""
+    """Whether the broker offers the second part of KIP-890, and it is on (`transaction.version`)."""
     needed = {"api_versions": 3, "end_txn": FIRST_RENEWING, "produce": IN_TRANSACTIONS + 1}
     if any(broker.offered.get(api, (0, -1))[1] < least for api, least in needed.items()):
         return False
@@ -74,7 +74,8 @@ async def _renews_epochs(broker: Broker, conn: Connection) -> bool:
 
 
 async def _nodes(broker: Broker, conn: Connection) -> list[int]:
-    """The ids of all nodes; which one is asked, and which is the second, where one alone has that port."""
+    """The ids of all nodes, of the tested broker and of the second broker. An id is known if only one node has its
+    port."""
     version = broker.version("metadata")
     if version is None:
         return []
@@ -94,12 +95,12 @@ async def _nodes(broker: Broker, conn: Connection) -> list[int]:
 
 
 WITH_ZOOKEEPER: Final = "api-4"
-"""What is offered where one of the brokers is the controller: LeaderAndIsr, by which it tells the others what to do."""
+"""The broker offers LeaderAndIsr if one of the brokers is the controller (Kafka with ZooKeeper)."""
 LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def _controller(broker: Broker, metadata: Got) -> Address | None:
-    """Where topics are made and deleted, if the brokers do not pass that on: at another one, on the same host."""
+    """The address of the controller, if other brokers do not forward its requests."""
     own, controls = broker.address, integer(metadata.body, "controller_id", -1)
     told = [one for one in items(metadata.body, "brokers") if integer(one, "node_id", -1) == controls]
     if broker.nodes == 1 or WITH_ZOOKEEPER not in broker.offered or not told:
@@ -118,23 +119,26 @@ OF_TOPICS: Final[Mapping[str, tuple[str, str]]] = {
     "message.max.bytes": ("max.message.bytes", "1048588"),
     "min.insync.replicas": ("min.insync.replicas", "1"),
 }
-"""Settings of a broker for all topics, and what a scene's topic has instead: batches stay as sent, in one segment."""
+"""Settings of a broker for all topics, and the settings of a scene's topic that replace them: batches stay
+unchanged, in one segment."""
 
 
 OFFSETS_REPLICAS: Final = "offsets.topic.replication.factor"
-"""With fewer brokers none is a coordinator of groups."""
+"""With fewer brokers, no broker becomes the coordinator of groups."""
 TRANSACTION_REPLICAS: Final = ("transaction.state.log.replication.factor", "transaction.state.log.min.isr")
-"""Nor of transactions; by the second alone only with an old Kafka."""
+"""With fewer brokers, no broker becomes the coordinator of transactions. The second setting matters only with an old
+Kafka."""
 SHARE_REPLICAS: Final = (
     "share.coordinator.state.topic.replication.factor", "share.coordinator.state.topic.min.isr",
 )  # fmt: skip
-"""Nor one that keeps what share groups have acquired."""
+"""With fewer brokers, no broker stores the state of share groups."""
 INITIAL_DELAY: Final = "group.initial.rebalance.delay.ms"
 LINGERS: Final = ("group.coordinator.append.linger.ms", "share.coordinator.append.linger.ms")
 LEAST_SESSION: Final = "group.min.session.timeout.ms"
 MOST_SESSION: Final = "group.max.session.timeout.ms"
 ASSIGNS: Final = "group.consumer.assignment.interval.ms"
 CONSUMER_SESSION: Final = "group.consumer.session.timeout.ms"
+SHARE_SESSION: Final = "group.share.session.timeout.ms"
 REPLICA_LAG: Final = "replica.lag.time.max.ms"
 MOST_NOTE: Final = "offset.metadata.max.bytes"
 MOST_DELIVERIES: Final = "group.share.delivery.count.limit"
@@ -144,14 +148,14 @@ OPEN_LOOKS: Final = "transaction.abort.timed.out.transaction.cleanup.interval.ms
 DELETES: Final = "delete.topic.enable"
 CONNECTIONS: Final = ("max.connections", "max.connections.per.ip")
 SPARE_CONNECTIONS: Final = 8
-"""Of a broker's bound, left to what is open next to the scenes."""
+"""The number of connections that are left for other clients, below the limit of the broker."""
 SETTINGS: Final = (
     INITIAL_DELAY, *LINGERS, LEAST_SESSION, MOST_SESSION, MOST_NOTE, MOST_DELIVERIES, MOST_FETCHED, LONGEST_TRANSACTION,
-    OPEN_LOOKS, DELETES, CONSUMER_SESSION, REPLICA_LAG, ASSIGNS, OFFSETS_REPLICAS, *TRANSACTION_REPLICAS,
+    OPEN_LOOKS, DELETES, CONSUMER_SESSION, SHARE_SESSION, REPLICA_LAG, ASSIGNS, OFFSETS_REPLICAS, *TRANSACTION_REPLICAS,
     *SHARE_REPLICAS, *CONNECTIONS,
 )  # fmt: skip
 _DIGITS: Final = 20
-"""A number of Kafka's has fewer."""
+"""A number of Kafka has fewer digits."""
 
 
 async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> None:
@@ -174,7 +178,7 @@ async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> No
 
 
 def _heed(broker: Broker, said: Mapping[str, str]) -> None:
-    """Take over what these settings say."""
+    """Applies these settings."""
     number = {name: int(value) for name, value in said.items() if value.isdecimal() and len(value) < _DIGITS}
     broker.topic_configs = {
         config: wanted for name, (config, wanted) in OF_TOPICS.items()
@@ -185,7 +189,7 @@ def _heed(broker: Broker, said: Mapping[str, str]) -> None:
         declared = replace(declared, initial_delay_ms=number.get(INITIAL_DELAY))
     linger_ms = max(number.get(name, 0) for name in LINGERS)
     if linger_ms > declared.late_ms // 10:
-        # What a coordinator writes waits for so long before it is written, and its answer with it.
+        # The coordinator may delay a write for this time, and with it the response.
         declared = replace(declared, late_ms=declared.late_ms + linger_ms)
     if number.get(ASSIGNS, 0) > declared.late_topics_ms // 2:
         declared = replace(declared, late_topics_ms=declared.late_topics_ms + number[ASSIGNS])
@@ -196,6 +200,7 @@ def _heed(broker: Broker, said: Mapping[str, str]) -> None:
         note_most_bytes=number.get(MOST_NOTE),
         deliveries_most=number.get(MOST_DELIVERIES),
         consumer_session_ms=number.get(CONSUMER_SESSION),
+        share_session_ms=number.get(SHARE_SESSION),
         replica_lag_ms=number.get(REPLICA_LAG),
     )
     broker.session_ms = number.get(LEAST_SESSION, broker.session_ms)
@@ -212,7 +217,7 @@ def _heed(broker: Broker, said: Mapping[str, str]) -> None:
 
 
 def _lack(broker: Broker, names: Sequence[str], number: Mapping[str, int]) -> str:
-    """What of these is more than there are brokers, in words."""
+    """The settings in `names` that are larger than the number of brokers, as a text."""
     lacking = [f"{name} is {number[name]}" for name in names if number.get(name, 0) > broker.nodes]
     plural = "s" * (broker.nodes > 1)
     return f"{' and '.join(lacking)}, of {broker.nodes} broker{plural}" if lacking else ""

@@ -1,4 +1,4 @@
-"""Scenes of the consumer groups of KIP-848, for the clauses G14 and G15.
+"""Scenes of the consumer groups of KIP-848 and of the members of share groups, for the clauses G14 and G15.
 
 The broker assigns the partitions. A member learns its assignment from its heartbeats, and reports what it owns when
 that has changed. These members send heartbeats more often than they are asked to, one after another.
@@ -6,11 +6,21 @@ that has changed. These members send heartbeats more often than they are asked t
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from purgatorio_wire.clause.consumer_group import AWAY, BEAT, OFF, UNKNOWN_MEMBER, Owned, assignment
+from purgatorio_wire.clause.consumer_group import (
+    AWAY,
+    BEAT,
+    OFF,
+    OFF_TOO,
+    SHARE_BEAT,
+    UNKNOWN_MEMBER,
+    Owned,
+    assignment,
+)
 from purgatorio_wire.client.connection import Connection, Got
 from purgatorio_wire.history.history import integer
 from purgatorio_wire.scene.asker import codes
@@ -19,8 +29,8 @@ from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.spec import scene
 
 PARTITIONS: Final = 4
-MODERN_COMMITS: Final = 9
-"""The first version of OffsetCommit for these members."""
+MODERN: Final = 9
+"""The first version of OffsetCommit and of OffsetFetch for these members."""
 POLL_MS: Final = 60
 GOES: Final = 0.5
 STEPS: Final = 80
@@ -33,7 +43,8 @@ MOST_SESSION_MS: Final = 50_000
 
 @dataclass(slots=True)
 class Consumer:
-    """A member. `said`: what it last reported to own. `revokes`: whether it gives up what is taken from it."""
+    """A member. `api`: the API of its heartbeats. `said`: the partitions that it last reported to own. `revokes`:
+    whether it revokes partitions on request."""
 
     play: Play
     conn: Connection
@@ -47,6 +58,7 @@ class Consumer:
     said: Owned = frozenset()
     revokes: bool = True
     instance: str | None = None
+    api: str = BEAT
 
     async def beat(
         self, epoch: int | None = None, owns: Owned | None = None, member: str | None = None
@@ -65,7 +77,7 @@ class Consumer:
             "subscribed_topic_names": [self.topic] if joins else None, "subscribed_topic_regex": None,
             "server_assignor": None, "topic_partitions": None if owns is None else _named(owns),
         }  # fmt: skip
-        got = await self.play.ask(self.conn, BEAT, values)
+        got = await self.play.ask(self.conn, self.api, values)
         if usual and not codes(got.body):
             self._took(got)
         return codes(got.body)
@@ -81,22 +93,30 @@ class Consumer:
         self.epoch, self.assigned = 0, frozenset()
 
     async def commit(self, epoch: int, number: int, member: str | None = None) -> None:
-        """Commit an offset of a partition, with this epoch."""
-        if self.play.offers("offset_commit", "G15", least=MODERN_COMMITS):
-            await self.play.commit(
-                self.conn, self.group, member or self.id, epoch, [self.topic], numbers=(number,)
-            )
+        """Commit an offset of a partition, and request it, with this epoch."""
+        by = member or self.id
+        if self.play.offers("offset_commit", "G15", least=MODERN):
+            await self.play.commit(self.conn, self.group, by, epoch, [self.topic], numbers=(number,))
+        if self.play.offers("offset_fetch", "G15", least=MODERN):
+            topics = [{"name": self.topic, "partition_indexes": [number]}]
+            asked = {"group_id": self.group, "member_id": by, "member_epoch": epoch, "topics": topics}
+            await self.play.ask(self.conn, "offset_fetch", {"groups": [asked], "require_stable": False})
 
     async def came_back(self) -> Consumer:
         """Another client with its instance id is refused. Then the member leaves for a while, and the client takes its
         place."""
-        back = replace(self, id=self.play.unique("c"), epoch=0, former=0, assigned=frozenset())
+        back = replace(self, id=own_id(self.play), epoch=0, former=0, assigned=frozenset())
         self.play.broker.made.beating[BEAT, self.group].add(back.id)
         await back.beat()
         await self.beat(AWAY)
         await back.beat()
         await self.beat()
         return back
+
+
+def own_id(play: Play) -> str:
+    """An id as clients choose it: a UUID in base64."""
+    return base64.urlsafe_b64encode(b"\x10" + play.rng.randbytes(15)).decode().rstrip("=")
 
 
 def _named(owns: Owned) -> list[dict[str, object]]:
@@ -107,18 +127,18 @@ def _named(owns: Owned) -> list[dict[str, object]]:
     ]
 
 
-async def consumers(play: Play, count: int, rebalance_ms: int = 30_000) -> list[Consumer]:
+async def consumers(play: Play, count: int, rebalance_ms: int = 30_000, api: str = BEAT) -> list[Consumer]:
     """Members of a new group, of which the first has joined."""
-    play.need(BEAT)
+    play.need(api)
     topic, group = await play.topic(PARTITIONS), await play.group()
     made = [
-        Consumer(play, await play.open("consumer"), group, topic, play.unique("c"), rebalance_ms)
+        Consumer(play, await play.open("consumer"), group, topic, own_id(play), rebalance_ms, api=api)
         for _ in range(count)
     ]
-    play.broker.made.beating.setdefault((BEAT, group), set()).update(one.id for one in made)
+    play.broker.made.beating.setdefault((api, group), set()).update(one.id for one in made)
     error = await made[0].beat()
-    if error == OFF:
-        raise SceneSkipped(f"{BEAT}: switched off (group.version, group.coordinator.rebalance.protocols)")
+    if error == OFF or (api == SHARE_BEAT and error == OFF_TOO):
+        raise SceneSkipped(f"{api}: switched off (group.version, group.coordinator.rebalance.protocols)")
     must(not error, f"a consumer group could not be joined: error {error}")
     return made
 
@@ -131,7 +151,8 @@ async def settled(members: Sequence[Consumer], above: int = 0) -> int:
             await one.beat()
         told = [number for one in members for number in one.assigned]
         epochs = {one.epoch for one in members}
-        if len(epochs) == 1 and min(epochs) > above and len({*told}) == len(told) == PARTITIONS:
+        once = members[0].api == SHARE_BEAT or len(told) == PARTITIONS
+        if len(epochs) == 1 and min(epochs) > above and len({*told}) == PARTITIONS and once:
             break
     for one in members:
         await one.beat()
@@ -163,11 +184,11 @@ async def reassigned(play: Play) -> None:
     now = await settled([first, second], now)
     for one in (first, second):
         await one.beat(one.epoch + 1)
-        await one.beat(member=play.unique("nobody"))
+        await one.beat(member=own_id(play))
         others = sorted(number for each in (first, second) if each is not one for _, number in each.assigned)
         for epoch in (one.epoch, one.epoch + 1, one.former):
             await one.commit(epoch, others[0] if others else 0)
-        await one.commit(one.epoch, 0, play.unique("nobody"))
+        await one.commit(one.epoch, 0, own_id(play))
         if one.former:
             await one.beat(one.former, one.assigned)
             await one.beat(one.former)
@@ -241,14 +262,51 @@ async def silent_consumer(play: Play) -> None:
     """A static member stops sending heartbeats, or leaves for a while and does not return. It is removed at its session
     time-out, and the other member gets its partitions."""
     play.need(BEAT)
-    session_ms = play.broker.declared.consumer_session_ms
-    if session_ms is None or session_ms > MOST_SESSION_MS:
-        raise SceneSkipped(f"group.consumer.session.timeout.ms is {session_ms}: longer than a scene")
+    session_ms = _judged_session(play.broker.declared.consumer_session_ms)
     stays, silent = await consumers(play, 2)
     silent.instance = play.unique("i")
     epoch = await settled([stays, silent], await settled([stays]))
     if play.rng.random() < GOES:
         await silent.beat(AWAY)
+    await _removed(stays, silent, epoch, session_ms)
+
+
+@scene(
+    "shares",
+    "G15 not-removed, G15 wrong-argument-accepted, G15 unknown-member, G15 repeated-heartbeat, "
+    "G14 not-assigned-in-time",
+    seconds=120,
+    takes=50,
+)
+async def share_members(play: Play) -> None:
+    """Members of a share group join and leave. Heartbeats name wrong epochs and members, and, as if a response was
+    lost, the former epoch. Then a member stops sending heartbeats, and is removed at its session time-out."""
+    play.broker.shares.need()
+    play.need(SHARE_BEAT)
+    session_ms = _judged_session(play.broker.declared.share_session_ms)
+    stays, silent, leaves = await consumers(play, 3, api=SHARE_BEAT)
+    now = await settled([stays])
+    now = await settled([stays, leaves], now)
+    for one in (stays, leaves):
+        await one.beat(one.epoch + 1)
+        await one.beat(member=own_id(play))
+        if one.former:
+            await one.beat(one.former)
+    await leaves.leave()
+    await leaves.beat(now)
+    now = await settled([stays], now)
+    await _removed(stays, silent, await settled([stays, silent], now), session_ms)
+
+
+def _judged_session(session_ms: int | None) -> int:
+    if session_ms is None or session_ms > MOST_SESSION_MS:
+        raise SceneSkipped(f"the session timeout is {session_ms} ms: longer than this scene waits")
+    return session_ms
+
+
+async def _removed(stays: Consumer, silent: Consumer, epoch: int, session_ms: int) -> None:
+    """One of two members sends heartbeats until the other is removed."""
+    play = stays.play
     async for _ in play.tries(POLL_MS * 4, within_ms=session_ms + SETTLES_SECONDS * 1000):
         if stays.epoch != epoch:
             break

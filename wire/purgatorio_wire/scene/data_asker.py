@@ -25,22 +25,22 @@ from purgatorio_wire.trace.record import BY_NOBODY, Written
 LEADS_SECONDS: Final = 20.0
 MUTE_SECONDS: Final = 1.0
 TOPIC_TIMES: Final = 6
-"""What becomes of a topic is searched for so many times longer than the declared lateness: the clause waits for
-five."""
+"""The factor between the declared lateness and the time for which a scene waits for a change of a topic. The clause
+waits for five times the lateness."""
 BY_ID_SHARE: Final = 0.5
-"""Of the requests that can name topics by their ids."""
+"""The share of requests that name topics by id, if the version allows it."""
 UNMADE: Final = 99
-"""A partition that no topic has."""
+"""A partition number that no topic has."""
 SETTINGS_REFUSED: Final = frozenset({40, 44})
-"""A topic with settings that the broker does not take (INVALID_CONFIG), or a policy of its own forbids."""
+"""The broker refuses the settings of a topic (INVALID_CONFIG), or a policy forbids them."""
 EXISTS: Final = 36
 ONE: Final = {"num_partitions": 1, "replication_factor": 1}
-"""What is asked of a topic that is as small as may be."""
+"""The fields of CreateTopics for the smallest topic."""
 
 
 @dataclass(slots=True)
 class FetchSession:
-    """A session of fetches (KIP-227): what the next of them names it by. `forgets`: partitions that it takes out."""
+    """A fetch session (KIP-227), and the fields of its next request. `forgets`: the partitions to remove."""
 
     version: int
     id: int = 0
@@ -48,7 +48,7 @@ class FetchSession:
     forgets: Sequence[tuple[str, int]] = ()
 
     def named(self, topics: list[dict[str, object]], ids: Mapping[str, str]) -> dict[str, object]:
-        """The fields of a fetch of it that wants these topics, or more of them than before."""
+        """The fields of a Fetch of the session that wants these topics, or adds them."""
         gone = by_topic(((topic, number) for topic, number in self.forgets), "topic")
         for topic in (*topics, *gone):
             topic["topic_id"] = ids.get(str(topic["topic"]))
@@ -60,7 +60,7 @@ class FetchSession:
         }
 
     def took(self, got: Got) -> int:
-        """What its answer says; the error of it."""
+        """Stores the epoch of the answer; returns its error."""
         self.id, self.forgets = integer(got.body, "session_id") or self.id, ()
         self.epoch += not codes(got.body)
         return codes(got.body)
@@ -68,7 +68,7 @@ class FetchSession:
 
 @dataclass(slots=True)
 class DataAsker(Asker):
-    """Topics, and requests for what is in them."""
+    """Requests about topics and their records."""
 
     def fetch(
         self,
@@ -85,9 +85,10 @@ class DataAsker(Asker):
         session: FetchSession | None = None,
         committed: bool | None = None,
     ) -> Sent:
-        """A fetch of partitions, given as topic, number and offset. `last_epoch`: the epoch of the last record that
-        its reader has read. `most`: its max_bytes. `by_id`: the id that names its topic. `committed`: whether it is
-        read_committed. Without transactions both isolation levels return the same, so the level is random."""
+        """Sends a Fetch of partitions, each given as topic, number and offset. `last_epoch`: the epoch of the last
+        record that the reader has read. `most`: max_bytes. `by_id`: the id that names the topic. `committed`:
+        whether the Fetch is read_committed. Without transactions both isolation levels return the same, so the level
+        is random."""
         asked = (
             (topic, {"partition": number, "fetch_offset": offset, "partition_max_bytes": room,
                      "current_leader_epoch": epoch, "last_fetched_epoch": last_epoch})
@@ -108,8 +109,8 @@ class DataAsker(Asker):
         self, conn: Connection, api: str, values: Mapping[str, object], topics: list[dict[str, object]], name: str,
         by_id: str | None = None,
     ) -> Sent:  # fmt: skip
-        """Send a request about topics, at random by their names or, if all have one, by their ids. `by_id`: the id
-        to use in any case."""
+        """Sends a request about topics. The request names them randomly by name or, if all have an id, by id.
+        `by_id`: the id to use in any case."""
         names = [str(topic[name]) for topic in topics]
         for unmade in {*names} - self.broker.made.topics:
             self.broker.ids.setdefault(unmade, str(uuid.UUID(int=self.rng.getrandbits(128), version=4)))
@@ -127,11 +128,11 @@ class DataAsker(Asker):
         timeout_ms: int = 10_000, corrupt: int | None = None, written: Written = BY_NOBODY,
         transactional_id: str | None = None, packs: bool = False, begins: bool = False,
     ) -> Sent:  # fmt: skip
-        """An append of `records` records of `size` bytes, to each of these partitions; to 0 of a topic alone. What the
-        partition `corrupt` is sent came to harm on its way. `written`: by an idempotent producer, in a transaction
-        where it has a `transactional_id`. `packs`: whether it is compressed. `begins`: whether it adds its partitions
-        to the transaction itself."""
-        # The time is now: what is dated long ago is deleted by retention half a minute after a broker's start.
+        """Sends a Produce of `records` records of `size` bytes to each of these partitions (default: partition 0 of
+        a topic). The batch for the partition `corrupt` gets a wrong checksum. `written`: the batch is of an
+        idempotent producer, and in a transaction if it has a `transactional_id`. `packs`: whether the batch is
+        compressed. `begins`: whether the Produce itself adds its partitions to the transaction."""
+        # The timestamp is now, because retention deletes old records half a minute after the start of a broker.
         attributes = 0 if transactional_id is None else TRANSACTIONAL
         data = filler(size, records, int(time.time()) * 1000, written, attributes)
         data = compressed(data) if packs else data
@@ -152,7 +153,7 @@ class DataAsker(Asker):
     def delete_records(
         self, conn: Connection, parts: Iterable[tuple[str, int, int]], timeout_ms: int = 5000
     ) -> Sent:
-        """A deletion of the records below an offset, of partitions given as topic, number and offset."""
+        """Sends DeleteRecords for partitions, each given as topic, number and offset."""
         below = ((topic, {"partition_index": number, "offset": offset}) for topic, number, offset in parts)
         asked = {"topics": by_topic(below, "name"), "timeout_ms": timeout_ms}
         return self.send(conn, "delete_records", asked)
@@ -165,8 +166,8 @@ class DataAsker(Asker):
         *,
         committed: bool = False,
     ) -> Sent:
-        """Where partitions begin or end, each given as topic, number and -2 or -1, or a time. `committed`: for who
-        reads what is committed alone."""
+        """Sends ListOffsets for partitions, each given as topic, number and a timestamp (-2: earliest, -1: latest).
+        `committed`: whether the request is read_committed."""
         wanted = (
             (topic, {"partition_index": number, "current_leader_epoch": epoch, "timestamp": which})
             for topic, number, which in parts
@@ -175,7 +176,7 @@ class DataAsker(Asker):
         return self.send(conn, "list_offsets", values)
 
     async def quota(self, client: str, bytes_per_s: float | None) -> int:
-        """Give a client a quota of bytes per second, or none by None; returns the error."""
+        """Sets the quota of a client in bytes per second, or removes it (None). Returns the error."""
         self.broker.made.quotas.add(client)
         told = (await self.ask(await self.admin(), "alter_client_quotas", quota_of(client, bytes_per_s))).body
         if bytes_per_s is None and not codes(first_of(told, "entries")):
@@ -183,12 +184,12 @@ class DataAsker(Asker):
         return codes(first_of(told, "entries"))
 
     async def metadata(self, topic: str) -> Got:
-        """What the broker says of a topic. Nothing is made by asking."""
+        """The metadata of a topic. The request creates no topic."""
         asked = {"topics": [{"name": topic}], "allow_auto_topic_creation": False}
         return await self.ask(await self.admin(), "metadata", asked)
 
     async def epoch(self, topic: str) -> int:
-        """The leader epoch of a topic's first partition; -1 where metadata does not tell it."""
+        """The leader epoch of the first partition of a topic; -1 if metadata does not contain it."""
         if not self.offers("metadata"):
             return -1
         made = first_of((await self.metadata(topic)).body, "topics")
@@ -197,7 +198,7 @@ class DataAsker(Asker):
     async def topic(
         self, partitions: int = 1, *, configs: Mapping[str, str] | None = None, replicas: Sequence[int] = ()
     ) -> str:
-        """A new topic whose partitions have been fetched without an error: it leads."""
+        """Creates a topic, and fetches all its partitions without an error, so they have leaders."""
         self.need("fetch", "produce")
         name = self.unique("t")
         await self.create(name, partitions=partitions, configs=configs, replicas=replicas)
@@ -211,7 +212,8 @@ class DataAsker(Asker):
         configs: Mapping[str, str] | None = None,
         replicas: Sequence[int] = (),
     ) -> None:
-        """Ask for topics. SceneLost where one is refused; where CreateTopics is not offered, metadata makes them."""
+        """Creates topics. Raises SceneLost if a topic is refused. If CreateTopics is not offered, Metadata creates
+        the topics."""
         self.broker.made.topics.update(names)
         if not self.offers("create_topics"):
             self.need("metadata")
@@ -240,47 +242,53 @@ class DataAsker(Asker):
         }
         errors = [error for made in items(got.body, "topics") if (error := codes(made))]
         if errors:
-            said = f"a topic could not be made: error {errors[0]}"
+            said = f"a topic could not be created: error {errors[0]}"
             raise SceneSkipped(said) if configs and errors[0] in SETTINGS_REFUSED else SceneLost(said)
 
     async def until_leads(self, name: str, partitions: int) -> None:
-        """Metadata names a leader before it leads, so it is asked until a fetch comes back without an error."""
+        """Fetches until there is no error, because metadata may name a leader before the leader is ready."""
         conn = await self.admin()
         wanted = [(name, number, 0) for number in range(partitions)]
         last: object = None
         for attempt in range(int(LEADS_SECONDS / POLL_SECONDS)):
-            # Some answer for no partition where nothing is waited for, so every other question waits a little.
+            # Some brokers return no partition if the Fetch does not wait, so every second Fetch waits a little.
             wait_ms = 100 * (attempt % 2)
             got = await self.fetch(conn, wanted, max_wait_ms=wait_ms, min_bytes=wait_ms // 100)
             errors = [codes(said) for _, said in parts(got.body, FETCHED[1])]
             if errors and not any(errors) and not codes(got.body):
                 return
-            last = errors or "nothing of the topic"
+            last = errors or "no partition of the topic"
             if not errors and not codes(got.body) and attempt * POLL_SECONDS > MUTE_SECONDS:
-                return  # it says nothing of a topic without records; an append will show whether it works
+                return  # some brokers return nothing for an empty topic; the next append tests the topic
             await asyncio.sleep(POLL_SECONDS)
         if self.offers("metadata"):
-            await self.metadata(name)  # another broker may lead it, where there are several
-        raise SceneLost(f"a new topic did not lead within {LEADS_SECONDS:g} s: fetch says {last}")
+            await self.metadata(name)  # in a cluster, another broker may be the leader
+        raise SceneLost(
+            f"a new topic had no leader within {LEADS_SECONDS:g} s: the last Fetch returned {last}"
+        )
 
     async def until_told(self, name: str, error: int, partitions: int = 0) -> None:
-        """Ask metadata of a topic until it says so, for longer than the clause waits. SceneLost where it does not."""
+        """Sends Metadata until it shows this state of the topic, for longer than the clause waits. Raises SceneLost
+        if it never does."""
         async for _ in self.tries(100, within_ms=self.broker.declared.late_topics_ms * TOPIC_TIMES):
             told = first_of((await self.metadata(name)).body, "topics")
             enough = sum(1 for _ in items(told, "partitions")) >= partitions
             if told is not None and codes(told) == error and enough:
                 return
-        raise SceneLost(f"metadata did not say in time that a topic is {'gone' if error else 'there'}")
+        raise SceneLost(
+            f"Metadata did not report in time that a topic was {'deleted' if error else 'created'}"
+        )
 
     async def until_free(self, name: str) -> None:
-        """Metadata may say that a topic is gone while the controller still deletes it: until it could be made."""
+        """Waits until a topic with this name can be created. Metadata may omit a topic that the controller still
+        deletes."""
         made = [{"name": name, **ONE}]
         async for _ in self.tries(100, 100):
             asked = {"topics": made, "timeout_ms": 5000, "validate_only": True}
             got = await self.ask(await self.controller(), "create_topics", asked)
             if codes(first_of(got.body, "topics")) not in {EXISTS, *BUSY}:
                 return
-        raise SceneLost("a topic that was deleted is still in the way of another by its name")
+        raise SceneLost("the name of a deleted topic could not be used again in time")
 
     async def delete(self, *names: str) -> None:
         self.need("delete_topics")
@@ -293,7 +301,7 @@ class DataAsker(Asker):
 def by_topic(
     parts: Iterable[tuple[str, object]], name: str, inner: str = "partitions"
 ) -> list[dict[str, object]]:
-    """What is asked of partitions, each with its topic's name, under their topics."""
+    """Groups the fields of partitions by the names of their topics."""
     found: dict[str, list[object]] = {}
     for topic, part in parts:
         found.setdefault(topic, []).append(part)
@@ -301,7 +309,8 @@ def by_topic(
 
 
 def quota_of(client: str | None, bytes_per_s: float | None) -> dict[str, object]:
-    """The request that gives a client, or by None all that have none, a quota of bytes per second, or none by None."""
+    """The request that sets the quota of a client in bytes per second, or of all clients without a quota of their
+    own (client None). Quota None removes it."""
     value = {"value": bytes_per_s or 0.0, "remove": bytes_per_s is None}
     changes = [{"key": key, **value} for key in ("producer_byte_rate", "consumer_byte_rate")]
     entity = [{"entity_type": "client-id", "entity_name": client}]

@@ -230,7 +230,7 @@ async def _fetch_session(play: Play, version: int) -> None:
 
     await ask([(topic, 0, 0), (topic, 1, 0)], wait_ms=0)
     if not one.id:
-        play.cannot("the broker gives no fetch sessions", "F1", "F3", "F5", "F6", "F7", "X4")
+        play.cannot("the broker offers no fetch sessions", "F1", "F3", "F5", "F6", "F7", "X4")
         return
     await ask([], (topic, 1))
     await ask([(topic, 1, 1)], (topic, 0))

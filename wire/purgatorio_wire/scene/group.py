@@ -101,7 +101,7 @@ async def first_generation(play: Play) -> None:
 
     delay_ms = play.broker.declared.initial_delay_ms or 0
     if not delay_ms:
-        play.cannot("no initial delay is known: --declare initial-delay=MS says it", "G1")
+        play.cannot("the initial delay is unknown: give it with --declare initial-delay=MS", "G1")
 
     async def together(rebalance_ms: int, *pauses_ms: int, leaves: bool = False) -> None:
         group, joined, sent = await play.group(), list[Member](), list[Sent]()
@@ -533,15 +533,14 @@ async def cut_members(play: Play) -> None:
 
 @scene("groups", "G13 PreparingRebalance, G13 Stable, G13 Empty, G13 deleted-with-members, G13 listed")
 async def described(play: Play) -> None:
-    """Somebody asks what is known of a group, which groups are in some states, and for its deletion: when its members
-    have synced, in the rebalance of a static one, when they have joined and when they have synced again, and when all
-    have left."""
+    """A client sends DescribeGroups, ListGroups and DeleteGroups five times: when the members have synced, in the
+    rebalance of a static member, when the members have joined, when they have synced again, and when all have left."""
     play.need("describe_groups")
     asker, joined = await play.open("asker"), await gang(play, 2, sessions=LONGER)
     group = joined[0].group
 
     async def ask() -> None:
-        # Another is asked about too, that nobody has heard of.
+        # The request also names an unknown group.
         names = play.rng.sample((group, f"{group}-nobody"), 2)
         await play.ask(asker, "describe_groups", {"groups": names, "include_authorized_operations": False})
         if play.offers("delete_groups", "G13"):

@@ -82,7 +82,9 @@ class Member:
         length."""
         most_ms = self.play.broker.declared.session_most_ms
         if self.session_ms is not None and most_ms is not None and self.session_ms > most_ms:
-            raise SceneSkipped(f"a session of {self.session_ms} ms: the broker takes {most_ms} ms at most")
+            raise SceneSkipped(
+                f"a session timeout of {self.session_ms} ms: the broker accepts at most {most_ms} ms"
+            )
         return self.play.join(
             self.conn, self.group, self.id, session_ms=self.session_ms, rebalance_ms=self.rebalance_ms,
             instance=self.instance, protocols=(self.own, *self.common), says=self.says, kind=self.kind,

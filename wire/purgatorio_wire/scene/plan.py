@@ -46,30 +46,30 @@ from purgatorio_wire.trace.record import DRAWN, MAX_EVENTS, WireHeader
 LANES: Final = 4
 GROUP_LANES: Final = 8
 GROUP_AREAS: Final = ("groups", "shares")
-"""Scenes of groups, share groups too, wait for seconds, and longer where a broker never answers: they must not keep
-others out."""
+"""Scenes of groups and of share groups wait for seconds, and longer if the broker never answers. They must not delay
+other scenes."""
 REPETITIONS: Final = 3
 MOST_REPETITIONS: Final = 8
 CLEAN_UP_SECONDS: Final = 10.0
 NOT_EMPTY_SECONDS: Final = 0.5
 GONE: Final = frozenset({0, 3, 69})
-"""Deleted, or not there: no error, UNKNOWN_TOPIC_OR_PARTITION, GROUP_ID_NOT_FOUND."""
+"""Deleted or unknown: no error, UNKNOWN_TOPIC_OR_PARTITION, GROUP_ID_NOT_FOUND."""
 WARM_UP_SECONDS: Final = 10.0
 LEAST_WARM_UP_SECONDS: Final = 0.6
-"""The first scenes need to know how late the machine is."""
+"""The warm-up measures the lateness of the machine, before the first scene needs it."""
 TOGETHER_SECONDS: Final = 60.0
-"""So long the scenes that are played several at a time take on a quiet machine, at most."""
+"""The largest time of the concurrent scenes on an idle machine."""
 REPLICAS: Final = "replicas"
-"""An area of scenes that need a second broker."""
+"""The area of the scenes that need a second broker."""
 HELD_UP_MS: Final = 500
-"""Who is held up by a quota for so long cannot ask in time."""
+"""A client that a quota delays for this time cannot send its requests in time."""
 MOST_PACE: Final = 3.0
 PACE_SLACK_MS: Final = 250
-"""With a slack up to this the plan's own waits are wide enough."""
+"""Up to this slack, the normal waits of the plan are long enough."""
 DRAWERS: Final = 20
-"""Drawn programs at a time, of three to six connections each."""
+"""The number of random programs at a time, each with three to six connections."""
 GROUP_DRAWERS: Final = 12
-"""Members wait for one another most of the time."""
+"""The number of random group programs at a time. Their members wait for each other most of the time."""
 TRANSACTION_DRAWERS: Final = 4
 OFFSET_DRAWERS: Final = 2
 PROGRAM_SECONDS: Final = 20.0
@@ -80,14 +80,14 @@ MOST_SMALL: Final = 6
 
 
 def _fails(row: Row) -> bool:
-    """Whether a row of a random scene counts: broken, or late as a forgotten request is."""
+    """Whether a row of a random scene counts: it is broken, or late like a forgotten request."""
     return row.held is RowStatus.BROKEN or (row.held is RowStatus.LATE and row.gaps >= LOST_GAPS)
 
 
 @dataclass(slots=True)
 class PlanRun:
-    """One run of a plan. `told` is called with the progress, line by line, `played` with each scene that has ended,
-    and `found` with each broken clause at the end of its scene."""
+    """One run of a plan. `told` receives each progress line, `played` each scene that has ended, and `found` each
+    violation at the end of its scene."""
 
     broker: Broker
     recorder: Recorder
@@ -99,36 +99,36 @@ class PlanRun:
     drawn_seconds: float = 0.0
     program: RandomScene | None = None
     skipped: dict[str, str] = field(default_factory=dict)
-    """Why the broker cannot be asked of a clause in some scene."""
+    """The clauses that a scene could not test on this broker, with the reason."""
     _played: dict[str, int] = field(default_factory=dict)
     _over: set[str] = field(default_factory=set)
-    """The scenes that came to their end once, or cannot be played."""
+    """The scenes that ended once, or cannot run."""
     _broke: dict[SceneSpec, str] = field(default_factory=dict)
-    """Why others did not, the first time."""
+    """The reasons why other scenes did not end the first time."""
     _open: set[str] = field(default_factory=set)
-    """The scenes that left open what they ask."""
+    """The scenes that decided nothing about a clause that they test."""
     _decided: set[tuple[str, str]] = field(default_factory=set)
-    """What any scene decided, a clause and a cause."""
+    """The pairs of clause and cause that any scene decided."""
     _ends_t: float = 0.0
     _reserved: float = 0.0
-    """Seconds that the scenes to be played alone still need."""
+    """The number of seconds that the remaining non-concurrent scenes need."""
     _busy: set[tuple[str, str]] = field(default_factory=set)
-    """The clauses and causes whose late rows say nothing, because the broker is busy (`Row.busy`)."""
+    """The pairs of clause and cause whose late rows do not count, because the broker is busy (`Row.busy`)."""
     _convicted: set[str] = field(default_factory=set)
-    """The clauses that are broken, by what is known so far."""
+    """The clauses that are VIOLATED so far."""
     failures: list[Failure] = field(default_factory=list)
-    """Errors of ours on the way; what they are about is judged from the trace."""
+    """Internal errors of Purgatorio during the run. The trace is judged nevertheless."""
 
     @property
     def lost(self) -> dict[str, str]:
-        """The clauses of scenes that never came to their end, and why."""
+        """The clauses of scenes that never ended, with the reason."""
         return {
-            clause: f"scene {spec.name} did not come to its end: {why}"
+            clause: f"scene {spec.name} did not end: {why}"
             for spec, why in self._broke.items() if spec.name not in self._over for clause in spec.clauses
         }  # fmt: skip
 
     async def play(self, scenes: list[SceneSpec], seconds: float) -> None:
-        """Play the scenes, at most so long. Cleans up in every case."""
+        """Runs the scenes for at most this time, and cleans up in every case."""
         areas = {one.area for one in scenes}
         scenes = self._in_time(scenes, seconds)
         control = Control(self.broker.address, self.recorder)
@@ -160,10 +160,10 @@ class PlanRun:
                 if self.drawn_seconds > 0:
                     await self._draw(self.drawn_seconds)
         except TimeoutError:
-            self._broke = dict.fromkeys(scenes, f"the run's {seconds:g} s were over") | self._broke
+            self._broke = dict.fromkeys(scenes, f"the time limit of {seconds:g} s was reached") | self._broke
         except OSError:
             raise
-        except Exception as error:  # what was recorded until then is judged
+        except Exception as error:  # the recording is judged up to this place
             self._failed("the run", error)
             self._broke = (
                 dict.fromkeys(scenes, f"an internal error of Purgatorio, {type(error).__name__}: {error}")
@@ -175,14 +175,14 @@ class PlanRun:
             await clean_up(self.broker, self.recorder, self.told)
 
     def _in_time(self, scenes: list[SceneSpec], seconds: float) -> list[SceneSpec]:
-        """Those for which there is time; says which others are left out, before anything is played."""
+        """Returns the scenes for which there is time. Reports the other scenes before the first one runs."""
         self._ends_t = asyncio.get_running_loop().time() + seconds
         free, kept = seconds - TOGETHER_SECONDS * any(not one.alone for one in scenes), []
         for one in scenes:
             if one.area == REPLICAS and self.broker.second is None:
                 self.skipped |= dict.fromkeys(one.clauses, scene_other.TAKES_TWO)
             elif one.alone and one.takes > free:
-                why = f"it takes about {one.takes:g} s, for which {seconds:g} s are too few: give more --seconds"
+                why = f"it takes about {one.takes:g} s, and {seconds:g} s are too few: increase --seconds"
                 self._broke[one] = why
                 self.found(f"left out: scene {one.name} ({', '.join(one.clauses)}): {why}")
             else:
@@ -194,14 +194,14 @@ class PlanRun:
         return kept
 
     def _has_time(self, needed_s: float) -> bool:
-        """Whether there is time to repeat a scene, besides those that are still to run once."""
+        """Whether there is time to repeat a scene, and to run the remaining scenes once."""
         return asyncio.get_running_loop().time() + needed_s + self._reserved <= self._ends_t
 
     def _failed(self, what: str, error: Exception) -> None:
         self.failures.append(failure_of(what, error))
 
     async def _warm_up(self, scene: Callable[[Play], Awaitable[None]], at: int) -> None:
-        """Play it next to the record, in bounded time; what it cannot do is found out by the scenes."""
+        """Runs a scene without a recording, for a limited time. Problems show in the real scenes."""
         play = Play(self.broker, Recorder(clock=self.recorder.now), f"warm-up#{at}", random.Random(0))
         started = asyncio.get_running_loop().time()
         try:
@@ -240,7 +240,8 @@ class PlanRun:
             self.played()
 
     def _learnt(self, name: str) -> bool:
-        """Whether the scene ended at versions that are offered and end the connection; they are not used again."""
+        """Whether the scene ended because a version that the broker lists closes the connection. This version is not
+        used again."""
         scene = self._scene(self.recorder, name)
         broken = {
             (one.api, one.version)
@@ -271,7 +272,7 @@ class PlanRun:
         finally:
             play.close_all()
         if (held_up_ms := self._scene(self.recorder, name).held_up_ms) >= HELD_UP_MS:
-            play.cannot(f"a quota of the broker holds its clients up, for {held_up_ms} ms", *spec.clauses)
+            play.cannot(f"a quota of the broker delays its clients, by {held_up_ms} ms", *spec.clauses)
             self._over.add(spec.name)
         self.skipped = play.unasked | self.skipped
         for ask in spec.asks:
@@ -302,7 +303,7 @@ class PlanRun:
             self._open.add(scene.base)
         for key, held in late.items():
             far = [row for row in held if row.gaps >= FAR_GAPS]
-            # These are not outnumbered, whatever other scenes decide.
+            # Decisions of other scenes do not outnumber these.
             if key not in self._busy and repeats(far, 0):
                 self._convict(far[-1])
         alone = any(not repeats(held, decided[key]) for key, held in late.items())
@@ -315,13 +316,13 @@ class PlanRun:
         return left or alone or any(doubtful)
 
     def _convict(self, row: Row) -> None:
-        """Say it at once: where much is broken the whole plan takes minutes."""
+        """Reports a violation at once, because the whole plan may take minutes."""
         if row.clause not in self._convicted:
             self._convicted.add(row.clause)
             self.found(f"{row.clause} VIOLATED so far: {row.subject}: {row.seen}, allowed {row.allowed}")
 
     def _rows(self, recorder: Recorder, name: str) -> list[Row]:
-        """What one scene of a record gave; the bounds are the run's."""
+        """The rows of one scene of a recording, by the bounds of the run."""
         bounds = Bounds.of(self.broker.declared, self.recorder.by_scene[CONTROL])
         wire = Wire(bounds, self.broker.offered, frozenset(self.recorder.answered))
         with surviving(f"judging scene {name}", self.failures):
@@ -357,7 +358,7 @@ class PlanRun:
             for row in self._rows(self.recorder, name):
                 if _fails(row) and row.clause not in seen and len(seen) < MOST_SMALL:
                     seen.add(row.clause)
-                    with surviving(f"making the program of {row.clause} small", self.failures):
+                    with surviving(f"minimizing the random program that breaks {row.clause}", self.failures):
                         await self._make_small(program, row)
 
     async def _program(self, recorder: Recorder, name: str, program: RandomScene) -> bool:
@@ -373,11 +374,11 @@ class PlanRun:
         return True
 
     async def _make_small(self, program: RandomScene, row: Row) -> None:
-        """Leave out what the failing does not need, next to the record; then play what is left three times into it."""
+        """Minimizes a program, without a recording. Then runs the minimized program three times with a recording."""
         least_name, tries = f"{LEAST_SCENE}-{row.clause}", itertools.count()
 
         async def fails(smaller: RandomScene) -> bool:
-            # Its topics have names from its own: another clause's may still be there.
+            # The topics get other names, because topics of another clause with the same name may still exist.
             silent, name = Recorder(clock=self.recorder.now), f"{least_name}-{next(tries)}#1"
             await self._program(silent, name, smaller)
             return any(
@@ -395,7 +396,7 @@ class PlanRun:
 
 
 async def clean_up(broker: Broker, recorder: Recorder, told: Callable[[str], None]) -> None:
-    """Delete what the run made, in bounded time. What cannot be deleted is named."""
+    """Deletes the topics and groups of the run, in a limited time. Reports the names that remain."""
     made, left = broker.made, sorted(broker.made.topics)
     play = Play(broker, recorder, "", random.Random(0))
     try:
@@ -416,11 +417,11 @@ async def clean_up(broker: Broker, recorder: Recorder, told: Callable[[str], Non
     left += sorted(made.groups)
     if left:
         more = " ..." if len(left) > 10 else ""
-        told(f"not deleted, the broker did not do it: {', '.join(left[:10])}{more}")
+        told(f"not deleted, because the broker refused or did not answer: {', '.join(left[:10])}{more}")
 
 
 async def _delete_groups(play: Play, conn: Connection) -> None:
-    """Members leave first, for only an empty group is deleted."""
+    """Deletes groups. The members leave first, because only an empty group can be deleted."""
     made = play.broker.made.groups
     for (api, group), beating in play.broker.made.beating.items():
         for one in beating if play.offers(api) else ():
@@ -428,12 +429,12 @@ async def _delete_groups(play: Play, conn: Connection) -> None:
             await play.ask(conn, api, left)
     if play.offers("leave_group"):
         several = play.offers("leave_group", least=3)
-        for group, members in [*made.items()]:  # what a scene left behind may still hear of others
+        for group, members in [*made.items()]:  # the members of a scene may still be in a rebalance
             for part in [sorted(members)] if several else [[one] for one in members]:
                 if part:
                     await play.leave(conn, group, *part)
     if not play.offers("delete_groups"):
-        made.clear()  # an empty group goes by itself
+        made.clear()  # an empty group needs no deletion
         return
     names = sorted(made)
     while names:
@@ -441,12 +442,11 @@ async def _delete_groups(play: Play, conn: Connection) -> None:
         names = _refused(got, "results", "group_id", names)
         for gone in set(made) - set(names):
             del made[gone]
-        # A join that was under way when the run was stopped has made a member of which no caller knows the id: its
-        # session ends by itself.
+        # A join that was interrupted may have created a member whose id is unknown. Its session expires.
         await asyncio.sleep(NOT_EMPTY_SECONDS if names else 0)
 
 
 def _refused(got: Got, answers: str, name: str, names: list[str]) -> list[str]:
-    """The topics or groups that are still there, as far as the answer says."""
+    """The topics or groups that still exist, according to the answer."""
     gone = {text(said, name) for said in items(got.body, answers) if codes(said) in GONE}
     return [one for one in names if one not in gone]

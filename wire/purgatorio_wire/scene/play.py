@@ -18,16 +18,16 @@ from purgatorio_wire.trace.record import Body
 
 BLIND_SECONDS: Final = 2.0
 MUTE_SECONDS: Final = 2.0
-"""A broker that leaves the first heartbeat unanswered for so long answers none."""
+"""A broker that does not answer the first heartbeat for this time answers no heartbeat."""
 CONSUMER: Final = "consumer"
 PROTOCOL: Final = "range"
-"""What all members have in common."""
+"""The protocol that all members support."""
 
 
 @dataclass(slots=True)
 class Play(DataAsker):
     async def group(self) -> str:
-        """A name of a group whose coordinator this broker is, and has loaded."""
+        """A name of a group whose coordinator is this broker, and is loaded."""
         self.need("find_coordinator", "join_group", "sync_group", "heartbeat", "leave_group")
         conn = await self.admin()
         name = self.unique("g")
@@ -40,11 +40,11 @@ class Play(DataAsker):
             try:
                 error = codes((await self.ask(conn, "heartbeat", beat, MUTE_SECONDS)).body)
             except NoAnswer:
-                break  # a broker that answers no heartbeat is judged by what it does with joins
+                break  # a broker without answers to heartbeats can still be judged by its joins
             if error == 16 and self.broker.nodes > 1:
-                name = self.unique("g")  # another broker's
+                name = self.unique("g")  # the coordinator is another broker
             elif error == 0:
-                # Kafka answers heartbeats blindly while the group is loading; another broker may always do so.
+                # Kafka answers heartbeats of any member while the group is loading. Another broker may always do so.
                 blind += 1
                 if blind * POLL_SECONDS > BLIND_SECONDS:
                     break
@@ -57,8 +57,8 @@ class Play(DataAsker):
         return name
 
     async def coordinator(self, conn: Connection, name: str, kind: int = 0) -> tuple[int, bool]:
-        """Ask for the coordinator of a group (kind 0) or a transactional id (1): the error, and whether it is another
-        broker than the one that is asked."""
+        """Sends FindCoordinator for a group (kind 0) or a transactional id (1). Returns the error, and whether the
+        coordinator is another broker."""
         asked = {"key": name, "key_type": kind, "coordinator_keys": [name]}
         got = await self.ask(conn, "find_coordinator", asked)
         found = first_of(got.body, "coordinators") or got.body
@@ -77,7 +77,8 @@ class Play(DataAsker):
         says: str = "",
         kind: str = CONSUMER,
     ) -> Sent:
-        """A join in the classic protocol. `says`: what the member's subscription to each protocol has of its own."""
+        """Sends JoinGroup in the classic protocol. `says`: the part of the subscription that only this member has,
+        by protocol."""
         values = {
             "group_id": group,
             "session_timeout_ms": self.session_ms if session_ms is None else session_ms,
@@ -100,7 +101,7 @@ class Play(DataAsker):
         protocol: str = PROTOCOL,
         kind: str = CONSUMER,
     ) -> Sent:
-        """A sync; the leader's has the `shares`, each a text that only that member gets."""
+        """Sends SyncGroup. The leader's request has the `shares`: a different text for each member."""
         values = {
             "group_id": group,
             "generation_id": generation,
@@ -127,8 +128,8 @@ class Play(DataAsker):
         self, conn: Connection, group: str, member: str, generation: int, topics: Iterable[str],
         instance: str | None = None, numbers: Sequence[int] = (0,), note_bytes: int = 0, at: int | None = None,
     ) -> Sent:  # fmt: skip
-        """A commit of these partitions of each topic, at a given or random offset, with random metadata; that of the
-        last partition has at least this length."""
+        """Sends OffsetCommit for these partitions of each topic, with a given or random offset and random metadata.
+        The metadata of the last partition has at least this length."""
         made = [
             {"name": topic, "partitions": [
                 {"partition_index": number, "committed_offset": at if at is not None else drawn,
@@ -167,12 +168,12 @@ class Play(DataAsker):
         return [*parts(told[0] if told else got.body, OTHERS[1])]
 
     def leave(self, conn: Connection, group: str, *members: str) -> Sent:
-        """Members leave, where the version knows of several; else the first one."""
+        """Sends LeaveGroup for these members, or for the first one if the version allows only one."""
         named: list[Mapping[str, object]] = [{"member_id": member} for member in members]
         return self.send(conn, "leave_group", {"group_id": group, **named[0], "members": named})
 
 
 def _consumer_data(own: str) -> str:
-    """A consumer's subscription or assignment: version 0, no topics or partitions, and what is its own."""
+    """The subscription or assignment of a consumer: version 0, no topics or partitions, and this user data."""
     data = own.encode()
     return (struct.pack(">hii", 0, 0, len(data)) + data).hex()

@@ -53,7 +53,7 @@ MOST_BYTES: Final = 100_000
 PATIENCE_S: Final = 6.0
 BEYOND: Final = 1000
 SEES_OPEN: Final = 0.7
-"""For read_committed fetches: one that waits at the start of a transaction."""
+"""The probability that a read_committed Fetch starts at the first open transaction."""
 BESIDE: Final = (("s", 0.25), ("c", 0.4), ("n", 0.2), ("f", 0.2))
 """The requests after an append in a transaction, with their weights."""
 COMMITS_BEHIND: Final = frozenset("jyhku")
@@ -77,7 +77,7 @@ _STEP: Final = re.compile(
 
 
 class ProgramBroken(ValueError):
-    """A text that is no program, and what is wrong with it."""
+    """The text is not a valid program. The message says what is wrong."""
 
 
 Lane = tuple[str, ...]
@@ -85,7 +85,7 @@ Lane = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class RandomScene:
-    """Connections with their requests, each as its text."""
+    """A random program: connections, each with the texts of its requests."""
 
     lanes: tuple[Lane, ...]
 
@@ -98,7 +98,7 @@ class RandomScene:
 
     @property
     def partitions(self) -> int:
-        """How many its topic needs."""
+        """The number of partitions that the program needs."""
         named = re.findall(r"(?:[adlrt]|\+|\.\.)(\d+)", " ".join(map(" ".join, self.lanes)))
         return max(map(int, named), default=0) + 1
 
@@ -109,19 +109,19 @@ class RandomScene:
 
 
 def parsed(text: str) -> RandomScene:
-    """The program of a text. ProgramBroken where it is none, or too long."""
+    """Parses a program. Raises ProgramBroken if the text is not a program, or is too long."""
     lanes = tuple(tuple(lane.split()) for lane in text.split(";") if lane.strip())
     program = RandomScene(lanes)
     for step in (step for lane in lanes for step in lane):
         if _STEP.fullmatch(step) is None:
-            raise ProgramBroken(f"{step!r} is no request: see the requests in docs/wire.md")
+            raise ProgramBroken(f"{step!r} is not a request: see the requests in docs/wire.md")
     if not lanes or program.steps > MOST_STEPS:
-        raise ProgramBroken(f"{program.steps} steps: write 1 to {MOST_STEPS}")
+        raise ProgramBroken(f"{program.steps} requests: write 1 to {MOST_STEPS}")
     return program
 
 
 def drawn(rng: random.Random) -> RandomScene:
-    """A program. Appends are most of it, so that what waits is woken and the rest of the waits are few."""
+    """A random program. Most requests are appends, so they complete waiting fetches, and few waits remain."""
     partitions = rng.randint(1, 4)
     size = rng.choice((20, 100, 100, 1000))
     batch = batch_bytes(size)
@@ -159,8 +159,8 @@ def drawn(rng: random.Random) -> RandomScene:
 
 
 def drawn_transactions(rng: random.Random) -> RandomScene:
-    """A program with transactions, committed or aborted, and concurrent appends, fetches and deletions of all kinds.
-    Offsets of a group are committed with them too."""
+    """A random program with transactions, committed or aborted, and concurrent appends, fetches and deletions of all
+    kinds. Some transactions commit the offsets of a group, too."""
     lanes = drawn(rng).lanes
     partitions = RandomScene(lanes).partitions
 
@@ -182,7 +182,7 @@ def drawn_transactions(rng: random.Random) -> RandomScene:
 
 
 def drawn_offsets(rng: random.Random) -> RandomScene:
-    """A program of members that commit with transactions too, by their generation (KIP-447)."""
+    """A random program of members that commit offsets with transactions, too, in their generation (KIP-447)."""
 
     def within(steps: Lane) -> Iterator[str]:
         for step in steps:
@@ -195,8 +195,8 @@ def drawn_offsets(rng: random.Random) -> RandomScene:
 
 
 def drawn_group(rng: random.Random) -> RandomScene:
-    """A program of group members. Most members that join also sync, none is silent for long, and all leave at the
-    end. Another scene tests expired sessions."""
+    """A random program of group members. Most members that join also sync, none is silent for long, and all leave at
+    the end. Another scene tests expired sessions."""
 
     def member() -> Lane:
         steps = [f"w{rng.choice((1, 20, 100, 400))}"]
@@ -214,13 +214,13 @@ def drawn_group(rng: random.Random) -> RandomScene:
 
 @dataclass(slots=True)
 class _Known:
-    """What is acknowledged of one partition: where places are."""
+    """The acknowledged records of one partition, from which positions are computed."""
 
     bases: list[int] = field(default_factory=lambda: [0])
     end: int = 0
     low: int = 0
     open: dict[str, int] = field(default_factory=dict)
-    """Where the open transactions begin, by transactional id."""
+    """The first offsets of the open transactions, by transactional id."""
 
     def at(self, place: str) -> int:
         if place == "o":
@@ -242,7 +242,7 @@ class _Playing:
     writers: dict[int, _Writing] = field(default_factory=dict)
 
     async def all(self, program: RandomScene) -> bool:
-        """Whether everything was answered."""
+        """Whether every request was answered."""
         return all(await asyncio.gather(*(self.lane(at, lane) for at, lane in enumerate(program.lanes))))
 
     async def lane(self, number: int, steps: Lane) -> bool:
@@ -340,7 +340,7 @@ class _Playing:
         return min(self.play.wait_ms(given_ms) if text.endswith("p") else given_ms, MOST_WAIT_MS)
 
     def _part(self, number: int) -> tuple[str, int]:
-        """The topic of a program's partition, and which one of it this is."""
+        """The topic of a partition of a program, and the number of the partition in this topic."""
         return self.topics[number % 2], number // 2
 
     def _places(self, text: str) -> list[tuple[str, int, int]]:
@@ -383,7 +383,7 @@ class _Writing:
     open: set[Place] = field(default_factory=set)
     last: tuple[Sequence[Place], int, int] | None = None
     holds: bool = False
-    """Whether the group's offset is part of it."""
+    """Whether the transaction commits an offset of the group."""
 
     async def _begun(self) -> Writer:
         if self.writer is None:
@@ -391,7 +391,7 @@ class _Writing:
         return self.writer
 
     async def hold(self, by: tuple[str, int]) -> None:
-        """Commit an offset with it, as a member in a generation."""
+        """Commits an offset of the group with the transaction, as a member of a generation."""
         play, group = self.playing.play, self.playing.group
         if play.offers("add_offsets_to_txn") and play.offers("txn_offset_commit"):
             writer = await self._begun()
@@ -401,7 +401,7 @@ class _Writing:
             await writer.commit_offset(group, play.rng.randrange(1 << 40), by)
 
     async def again(self) -> None:
-        """Send once more what was appended last, if it is open still."""
+        """Sends the last batch again, if its transaction is still open."""
         if self.writer is not None and self.last is not None:
             into, count, size = self.last
             for place in into:
@@ -421,7 +421,8 @@ class _Writing:
             known.end = max(known.end, base + count)
 
     async def end(self, *, commits: bool) -> None:
-        """It has ended when there is another epoch; where its marker is, only the ends of the partitions tell."""
+        """Ends the transaction. The next epoch shows the end. The offset of the marker is unknown, except from the
+        ends of the partitions."""
         if self.writer is None or not (self.open or self.holds):
             return
         held, self.holds, self.last = self.holds, False, None
@@ -442,7 +443,7 @@ class _Writing:
 
 
 async def play_program(play: Play, program: RandomScene) -> None:
-    """Play a program on a new topic, in a new group; what it was stands in the record."""
+    """Runs a program on a new topic, in a new group. The trace contains the text of the program."""
     kinds = {step[0] for lane in program.lanes for step in lane}
     topics = await _topics(play, program.partitions) if kinds & set("arldktcmnf") else []
     group = await play.group() if kinds & set("jyhkqugcmnf") else ""
@@ -451,15 +452,15 @@ async def play_program(play: Play, program: RandomScene) -> None:
 
 
 async def play_rounds(play: Play, rounds: Sequence[RandomScene]) -> None:
-    """Play programs of appends, fetches and deletions one after the other, on one new topic. SceneLost where something
-    is not answered."""
+    """Runs programs of appends, fetches and deletions one after the other, on one new topic. Raises SceneLost if a
+    request is not answered."""
     playing = _Playing(play, await _topics(play, max(one.partitions for one in rounds)), "")
     for one in rounds:
         must(await playing.all(one), "an append or a fetch was not answered")
 
 
 async def _topics(play: Play, partitions: int) -> list[str]:
-    """The first topic has the even partitions, the second the odd ones."""
+    """Creates the topics: the first has the even partitions, the second the odd ones."""
     counts = (partitions + 1) // 2, partitions // 2
     return await asyncio.gather(*(play.topic(partitions=count) for count in counts if count))
 

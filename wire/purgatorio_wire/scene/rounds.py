@@ -1,10 +1,10 @@
-"""Scenes of fetches in the notation of random programs: `fetch.txt`, a paragraph a scene.
+"""Scenes of fetches in the notation of random programs: `fetch.txt`, a paragraph for each scene.
 
-    NAME: what it asks     (a name alone: no scene of the plan)
-      What it plays, in words.
-        a program for each round     (a line that ends with `;` goes on in the next)
+    NAME: the clauses that the scene tests     (only a name: not a scene of the plan)
+      A description.
+        a program for each round     (a line that ends with `;` continues on the next line)
 
-A round begins when the one before has ended, over the same connections.
+A round begins when the previous round has ended, on the same connections.
 """
 
 import re

@@ -25,7 +25,7 @@ from purgatorio_wire.trace.record import Declared, WireEvent, WireHeader
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a run is to do. `seconds`: the bound of the whole."""
+    """The options of a run. `seconds`: the time limit of the run."""
 
     address: Address
     shown: str
@@ -37,11 +37,11 @@ class Asked:
     second: Second | None = None
     pid: int | None = None
     drawn_seconds: float = 0.0
-    """How long random programs are played."""
+    """The time for random programs, in seconds."""
     program: RandomScene | None = None
-    """One that is played three times."""
+    """A random program to run three times."""
     name: str | None = None
-    """What the run is called; else a name that no other has."""
+    """The name of the run. Default: a unique name."""
 
 
 async def record(
@@ -51,10 +51,10 @@ async def record(
     played: Callable[[], None] = lambda: None,
     found: Callable[[str], None] = lambda line: None,
 ) -> list[Failure]:
-    """Run the scenes and write the trace to `path`. Returns our own errors, which end a scene or the run and leave a
+    """Runs the scenes and writes the trace to `path`. Returns internal errors, which end a scene or the run and leave a
     complete trace. Raises NoBroker if no broker of the protocol answers.
 
-    `told`, `played` and `found` as those of `PlanRun`.
+    `told`, `played` and `found` have the same meaning as in `PlanRun`.
 
     A run that is stopped from outside leaves a trace without an end record, so no clause is PASS.
     """
@@ -86,7 +86,7 @@ async def record(
     try:
         await playing.play(list(asked.scenes), asked.seconds)
     except BaseException:
-        writer[0] = first.append  # what a closing loop still tells is no part of the trace
+        writer[0] = first.append  # messages of a loop that closes are not part of the trace
         out.abandon()
         raise
     writer[0] = first.append
@@ -106,7 +106,7 @@ def _second(second: Second | None) -> Mapping[str, object]:
 
 
 def _machine() -> Mapping[str, object]:
-    """What the record was made on, as far as it bears on times."""
+    """The properties of this machine that may influence times."""
     return {
         "python": platform.python_version(),
         "system": platform.system(),
@@ -116,12 +116,12 @@ def _machine() -> Mapping[str, object]:
 
 
 def declared_of(words: str) -> Declared:
-    """`initial-delay=3000,late=100` as constants, in milliseconds. ValueError says what is wrong with it."""
+    """Parses `initial-delay=3000,late=100` (constants in milliseconds). Raises ValueError with the reason."""
     declared = Declared()
     names = {"late": "late_ms", "late-topics": "late_topics_ms", "initial-delay": "initial_delay_ms"}
     for word in filter(None, words.split(",")):
         name, _, value = word.strip().partition("=")
         if name not in names or not value.isdigit() or len(value) > 9:
-            raise ValueError(f"{word!r}: write one of {', '.join(names)} with milliseconds, as late=100")
+            raise ValueError(f"{word!r}: write one of {', '.join(names)} with milliseconds, such as late=100")
         declared = replace(declared, **{names[name]: int(value)})
     return declared

@@ -9,7 +9,6 @@ record has come.
 from __future__ import annotations
 
 import asyncio
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,6 +18,7 @@ from purgatorio_wire.client.connection import Connection, Got, Sent
 from purgatorio_wire.history.history import EXCUSED, LOADING, integer, integers, items, text
 from purgatorio_wire.scene.asker import codes, settle
 from purgatorio_wire.scene.broker import POLL_SECONDS, SceneLost, SceneSkipped, must
+from purgatorio_wire.scene.consumer_group import own_id
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.spec import scene
 from purgatorio_wire.trace.record import Body
@@ -133,7 +133,7 @@ class Sharer:
     async def come_back(self) -> None:
         """Over another connection, in a new session."""
         self.conn, self.next = await self.play.open("member"), 0
-        must(not await self.open(), "a share session could not be begun again")
+        must(not await self.open(), "a share session could not be started again")
 
     async def open(self) -> int:
         self.next = 0
@@ -173,7 +173,7 @@ async def sharers(play: Play, count: int, partitions: int = 1, lock_ms: int | No
         raise SceneSkipped("share groups: the topic's id is unknown, because metadata does not return it")
     admin, name = await play.admin(), play.unique("s")
     members = [
-        Sharer(play, await play.open("member"), name, topic, partitions, _own_id(play)) for _ in range(count)
+        Sharer(play, await play.open("member"), name, topic, partitions, own_id(play)) for _ in range(count)
     ]
     for _ in shares.tries():
         error, others = await play.coordinator(admin, name)
@@ -220,11 +220,6 @@ async def _beat(play: Play, one: Sharer, conn: Connection) -> None:
         }
 
 
-def _own_id(play: Play) -> str:
-    """An id as clients choose it: a UUID in base64."""
-    return base64.urlsafe_b64encode(b"\x10" + play.rng.randbytes(15)).decode().rstrip("=")
-
-
 def _switched_off(play: Play, error: int) -> SceneLost | SceneSkipped:
     play.broker.shares.lack = f"switched off (share.version, group.share.enable): error {error}"
     return play.broker.shares.none("")
@@ -249,7 +244,7 @@ async def _open_all(play: Play, members: Sequence[Sharer]) -> None:
                 break
         if error in OFF:
             raise _switched_off(play, error)
-        must(not error, f"a share session could not be begun: error {error}")
+        must(not error, f"a share session could not be started: error {error}")
 
 
 async def _probe(play: Play, members: Sequence[Sharer], partitions: int) -> None:
@@ -267,7 +262,7 @@ async def _probe(play: Play, members: Sequence[Sharer], partitions: int) -> None
         if not missing:
             break
         await play.pause(100)
-    must(not missing, "a first record was never given to the share group")
+    must(not missing, "the share group never received its first record")
     while await first.take(0):  # records that were appended more than once
         await first.accept()
 
@@ -287,7 +282,7 @@ async def warm_up(play: Play) -> None:
 def _one(member: Sharer, number: int = 0) -> Range:
     """The first range of the last acquired records. SceneLost if there is none."""
     runs = member.got.get(number, [])
-    must(bool(runs), "a record was not given to the share group")
+    must(bool(runs), "the share group did not receive a record")
     return runs[0]
 
 
@@ -364,7 +359,7 @@ async def share_acknowledge(play: Play) -> None:
     wait = play.wait_ms(WAIT_MS)
     for alone in (True, False):
         base, last = await _acquired(play, first, BATCH)
-        must(last - base + 1 == BATCH, "a batch was given in parts")
+        must(last - base + 1 == BATCH, "a batch was delivered in parts")
         for released in ((base + 1, base + 2), (base + 4, base + 4)):
             sent = second.fetch(play.wait_ms(IDLE_MS))
             await play.pause(BEFORE_MS)
@@ -386,7 +381,7 @@ async def share_acknowledge(play: Play) -> None:
             await one.accept()
     for _ in range(2):
         base, last = await _acquired(play, first, BATCH)
-        must(last - base + 1 == BATCH, "a batch was given in parts")
+        must(last - base + 1 == BATCH, "a batch was delivered in parts")
         sent = second.fetch(play.wait_ms(IDLE_MS))
         await play.pause(BEFORE_MS)
         await play.ask_all(first.acknowledge({0: [(base, last, MIXED)]}))
@@ -456,7 +451,7 @@ async def share_sessions(play: Play) -> None:
             await play.pause(GONE_MS)
             await play.ask_all(first.acknowledge({number: [(*held, ACCEPT)]}, epoch=3))
             await play.ask_all(first.fetch(wait, epoch=2))
-            must(not await first.open(), "a share session could not be begun again")
+            must(not await first.open(), "a share session could not be started again")
         due = first.next
         await play.ask_all(first.fetch(wait, epoch=due + 2))
         await play.ask_all(first.acknowledge({}, epoch=due + 3))
@@ -470,7 +465,10 @@ async def share_lock(play: Play) -> None:
     later. A third member waits during the end of the first lock."""
     first, second, third = members = await sharers(play, 3, lock_ms=SHORTEST_LOCK_MS)
     if not 0 < first.lock_ms <= MOST_LOCK_MS:
-        play.cannot(f"the acquisition lock is {first.lock_ms} ms, and {MOST_LOCK_MS} are waited for", "S7")
+        play.cannot(
+            (f"the acquisition lock lasts {first.lock_ms} ms, and the scene waits at most {MOST_LOCK_MS} ms"),
+            "S7",
+        )
         return
     base, last = await _acquired(play, first, BATCH)
     await play.ask_all(first.say(ACCEPT, base))

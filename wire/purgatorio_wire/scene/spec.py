@@ -15,19 +15,19 @@ Plays = Callable[[Play], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class SceneSpec:
-    """A scene: what it is called, its area, what it asks (`Scene.asked`), and its bound in seconds."""
+    """A scene: its name, its area, the clauses that it tests (`Scene.asked`), and its time limit in seconds."""
 
     name: str
     area: str
     asks: tuple[str, ...]
-    """Clauses, each alone or with the way in which it may break, of which a row is due."""
+    """The clauses for which a decided row is due. Each may have a cause (the way in which the clause may break)."""
     play: Plays
     seconds: float = 40.0
     alone: bool = False
-    """Played when the others have ended: it stops brokers, its crowd of requests would delay their answers, or their
-    requests would make good what it must see."""
+    """The scene runs when the others have ended: because it stops brokers, delays other responses by its many
+    requests, or could not see a violation if other scenes send requests."""
     takes: float = 10.0
-    """Seconds that it takes on a quiet machine, about."""
+    """The approximate duration on an idle machine, in seconds."""
 
     def __post_init__(self) -> None:
         """ValueError where it asks what no judge knows: that would stay UNKNOWN for ever."""
@@ -44,7 +44,7 @@ class SceneSpec:
 
     @property
     def promise(self) -> str:
-        """What it plays, in its own words."""
+        """The description of the scene."""
         return " ".join((self.play.__doc__ or "").split())
 
 

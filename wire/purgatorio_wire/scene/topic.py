@@ -29,6 +29,7 @@ LEADS_MS: Final = 5000
 MOVES_MS: Final = 40_000
 ELECTION_MS: Final = 10_000
 ELECTIONS: Final = 20
+MOVED_MS: Final = 30_000
 QUOTA_BYTES: Final = 2000
 QUOTA_HEARD_MS: Final = 1000
 """A broker receives a quota from the controller."""
@@ -274,7 +275,7 @@ async def delete_records(play: Play) -> None:
 async def _delete_at(
     play: Play, topic: str, offset: int, timeout_ms: int, *beside: tuple[str, int, int]
 ) -> Sent:
-    """A deletion of partition 0's records below this offset, on a connection of its own, and those of `beside`."""
+    """Deletes the records of partition 0 below this offset, and those of `beside`, on a connection of its own."""
     return play.delete_records(await play.open("deleter"), [*beside, (topic, 0, offset)], timeout_ms)
 
 
@@ -482,7 +483,8 @@ async def replica_stopped(play: Play) -> None:
             if play.offers("delete_topics", "F8") and await settle(
                 play.send(deleter, "delete_topics", asked), seconds=3
             ):
-                await settle(lost)
+                waits.append(lost)
+                await settle(lost, seconds=4)  # bounded for the same reason
             else:
                 play.cannot("no topic can be deleted while a replica is stopped", "F8")
         await settle(*waits)
@@ -559,7 +561,7 @@ async def min_insync(play: Play) -> None:
             for each in (topic, one_is_enough):
                 await _until_in_sync(play, each, 1)
         except SceneLost as why:
-            raise SceneSkipped(f"the cluster does not notice: {why}") from None
+            raise SceneSkipped(f"the in-sync set did not shrink: {why}") from None
         await settle(*done, seconds=play.broker.declared.late_topics_ms * TOPIC_TIMES / 1000)
         # In Kafka 4 (KIP-966), the high watermark stays below the record, and the Produce continues to wait.
         await settle(waits, seconds=2)
@@ -571,10 +573,10 @@ async def min_insync(play: Play) -> None:
         await _acknowledged_end(play, writer, topic)
 
 
-@scene("replicas", "E1 not-elected, E1 not-in-effect", seconds=120, alone=True, takes=45)
+@scene("replicas", "E1 not-elected, E1 not-in-effect, F8 waits-for-moved", seconds=120, alone=True, takes=45)
 async def elected(play: Play) -> None:
     """Two brokers: the second is the leader of a topic, and is stopped until the first broker becomes the leader. When
-    the second is back and in sync, ElectLeaders elects it."""
+    the second is back and in sync, ElectLeaders elects it, which answers a fetch that waits at the first."""
     second, node, other = _two_brokers(play)
     play.need("elect_leaders", "metadata")
     topic = play.unique("t")
@@ -582,12 +584,12 @@ async def elected(play: Play) -> None:
     await play.until_told(topic, 0)
     await _until_in_sync(play, topic, 2)
     if not await _until_led(play, topic, other, LEADS_MS):
-        play.cannot("the second broker does not lead what it is asked to", "E1")
+        play.cannot("the second broker did not become the leader", "E1")
         return
     async with _stopped(play, second):
         moved = await _until_led(play, topic, node, MOVES_MS)
     if not moved:
-        play.cannot("no other broker leads while the second one is stopped", "E1")
+        play.cannot("no other broker became the leader while the second broker was stopped", "E1")
         return
     await _until_in_sync(play, topic, 2)
     asked = {
@@ -595,12 +597,17 @@ async def elected(play: Play) -> None:
         "topic_partitions": [{"topic": topic, "partitions": [0]}],
         "timeout_ms": ELECTION_MS,
     }
+    epoch = await play.epoch(topic)
+    if epoch < 0:
+        play.cannot("metadata does not return leader epochs", "F8")
+    waits = play.fetch(await play.open("reader"), [(topic, 0, 0)], max_wait_ms=MOVED_MS, epoch=epoch)
     async for _ in play.tries(500, ELECTIONS):
         got = await play.ask(await play.controller(), "elect_leaders", asked)
         told = first_of(first_of(got.body, "replica_election_results"), "partition_result")
         if codes(told) != NOT_PREFERRED:
             break
-    await _until_led(play, topic, other, LEADS_MS)
+    if await _until_led(play, topic, other, LEADS_MS):
+        await settle(waits)
 
 
 async def _until_part(play: Play, topic: str, within_s: float, right: Callable[[Body], object]) -> bool:
@@ -621,7 +628,7 @@ async def _until_in_sync(play: Play, topic: str, wanted: int) -> None:
     if not await _until_part(
         play, topic, SHRINKS_SECONDS, lambda part: len([*integers(part, "isr_nodes")]) == wanted
     ):
-        raise SceneLost(f"{wanted} replica(s) in sync were not seen within {SHRINKS_SECONDS:g} s")
+        raise SceneLost(f"Metadata did not list {wanted} replica(s) in sync within {SHRINKS_SECONDS:g} s")
 
 
 @contextlib.asynccontextmanager

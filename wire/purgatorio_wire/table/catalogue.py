@@ -15,7 +15,7 @@ from purgatorio_wire.table.topics import CREATE, DELETE, ELECT
 class Table(Protocol):
     @property
     def operation(self) -> str:
-        """Whose table it is."""
+        """The operation of the table."""
 
     def check(self) -> dict[str, int]:
         """How many situations each case decides, by clause."""

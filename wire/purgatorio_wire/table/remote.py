@@ -17,7 +17,7 @@ class Read(Enum):
 
 
 class Waiting(Enum):
-    """What a partition says about its request."""
+    """The vote of a partition about its request."""
 
     AT_ONCE = "complete now, whatever the others say"
     DONE = "nothing to wait for"

@@ -337,7 +337,7 @@ def _header(given: Mapping[str, object]) -> WireHeader:
             case [int(first), int(last)]:
                 versions[name] = (first, last)
             case _:
-                raise Refusal("versions", f"{shown(pair)} is no pair", "write [first, last] for each API")
+                raise Refusal("versions", f"{shown(pair)} is not a pair", "write [first, last] for each API")
     declared = object_field(given, "declared") or {}
     known = {one.name for one in fields(Declared)}
     constants = {name: value for name in known if (value := integer_field(declared, name, 0)) is not None}

@@ -61,9 +61,9 @@ class Declared:
     is unknown. `late_ms`: the allowed lateness of every response; `late_topics_ms`: after creating or deleting a
     topic, and after a replica continues. `session_least_ms` and `session_most_ms`: the bounds of a session;
     `note_most_bytes`: the limit of the metadata of a committed offset; `deliveries_most`: how often a share group
-    delivers a record; `consumer_session_ms`: the session time-out of the consumer groups of KIP-848;
-    `replica_lag_ms`: the time after which a replica that does not fetch leaves the in-sync set. They are None if
-    unknown.
+    delivers a record; `consumer_session_ms`, `share_session_ms`: the session time-outs of consumer groups (KIP-848) and
+    of share groups; `replica_lag_ms`: the time after which a replica that does not fetch leaves the in-sync set. They
+    are None if unknown.
     """
 
     late_ms: int = 100
@@ -74,6 +74,7 @@ class Declared:
     note_most_bytes: int | None = None
     deliveries_most: int | None = None
     consumer_session_ms: int | None = None
+    share_session_ms: int | None = None
     replica_lag_ms: int | None = None
 
     def refuses_session(self, asked_ms: int | None) -> bool:

@@ -111,7 +111,7 @@ class CallNode(Node):
             was_linked = timer._wheel.unlink(self)
         finally:
             lock.release()
-        # What was handed over runs: its function is the drain's by now. And not under the lock: a finalizer may run.
+        # A task that was handed over runs, because the drain has its function. Not under the lock: a finalizer may run.
         if was_linked:
             self._callback = None
 
@@ -292,10 +292,10 @@ class IntrusiveTimer(Owned):
         return task
 
     def cancel(self, waiting: Handle | TimerTask) -> None:
-        """Of a task the same as `task.cancel()`. Of a handle: the function does not run, unless a drain has taken it
-        out; nothing happens where one has, or where it was cancelled before.
+        """For a task, the same as `task.cancel()`. For a handle: the function does not run, unless a drain has taken it
+        out before. A second cancel does nothing.
 
-        A handle means something to its own timer only: to another it may stand for one of that one's functions."""
+        Use a handle only with its own timer. In another timer, the number may be the handle of another function."""
         if not isinstance(waiting, int):
             node: object = waiting
             if isinstance(node, CallNode):
@@ -324,8 +324,8 @@ class IntrusiveTimer(Owned):
             return
 
     def advance_clock(self, timeout_ms: int) -> bool:
-        """See `Timer.advance_clock`; a bucket in which all was cancelled counts as something due. What the executor
-        raises instead of taking the tasks goes to the caller, and they wait again."""
+        """See `Timer.advance_clock`; a bucket in which all tasks are cancelled counts as due. If the executor raises an
+        exception, the caller gets it, and the tasks wait again."""
         self._require_made_here()
         if self._drain():
             return True
@@ -371,7 +371,7 @@ class IntrusiveTimer(Owned):
         self._wheel.check()
 
     def _drain(self) -> bool:
-        """Take out and hand over what is due; False where no bucket was."""
+        """Removes the due tasks and passes them to the executor. Returns False if no bucket was due."""
         if self.undriven is not None:
             self.undriven.driven.set(True)
         now_tick = self._now_ms() // self.tick_ms
@@ -417,7 +417,8 @@ class IntrusiveTimer(Owned):
                 wake_ms = end_ms if due_tick is None else min(due_tick * self.tick_ms, end_ms)
                 if self._closed:
                     return False
-                # Who adds what is due before this tick rings. Of several sleepers the last to wake up counts.
+                # An add of a task that is due before this tick rings. With several sleepers, the last wake-up time
+                # counts.
                 wake_tick = -(-wake_ms // self.tick_ms)
                 if self._wake_tick is None or self._wake_tick < wake_tick:
                     self._wake_tick = wake_tick
@@ -437,12 +438,11 @@ class IntrusiveTimer(Owned):
 
 
 class Batch:
-    """What one drain hands over, in the order of its ticks: one action for the executor, whatever the number of tasks.
+    """The due tasks of one drain, in the order of their ticks: one action for the executor, with any number of tasks.
 
-    [T3] Each runs once, and what one raises loses none after it: an exception goes to the timer's fault policy. What
-    the policy raises, and an exit (see `purgatorio.faults`), is raised at the end; of several the first. Not promised:
-    that `Executor.shutdown_now` counts tasks; a batch that has not started counts as one.
-    """
+    [T3] Each task runs once. An exception of a task goes to the timer's fault policy, and the next tasks run. An
+    exception of the policy, and an exit (see `purgatorio.faults`), is raised at the end (the first of several). Not
+    promised: that `Executor.shutdown_now` counts tasks; a batch that has not started counts as one."""
 
     __slots__ = ("_dues", "_timer", "started")
 

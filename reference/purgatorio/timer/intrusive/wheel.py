@@ -64,7 +64,7 @@ NO_CALLS: Final[Calls] = {}
 larger than an empty ring.)"""
 
 Due = tuple[int, list[Node], Calls]
-"""What is due at one tick: the tick, its nodes, and its functions under integer handles, in the order of adding."""
+"""The entries of one tick: the tick, its nodes, and its functions under integer handles, in the order of their adds."""
 
 _FINEST: Final = 1
 """The rank of the level whose buckets have one tick each."""
@@ -164,9 +164,9 @@ tick, so buckets are never compared."""
 
 
 class Wheel:
-    """What waits, by tick: `link` a node or `put` a function, take it back by `unlink` or `pop`, and `take_due` gives
-    what is due. No lock and no clock. `wheel_size` is a power of two, `levels` are made beforehand (at least 1), more
-    on demand.
+    """The waiting tasks, by tick. `link` adds a node and `put` a function, `unlink` and `pop` remove them, and
+    `take_due` returns the due ones. The wheel has no lock and no clock. `wheel_size` is a power of two, `levels` are
+    made beforehand (at least 1), more on demand.
 
     `idle_until`: a `take_due` before this tick returns no task and moves no task.
     """
@@ -257,7 +257,7 @@ class Wheel:
         """Move to `now_tick` (never back), and remove the due tasks, in the order of their ticks. Returns None if no
         bucket was due, and an empty list if all tasks of the due buckets were cancelled or moved to a lower level."""
         if now_tick < self._now_tick:
-            # Somebody has read the clock later, and was here before.
+            # Another thread has read the clock later, and was here before.
             now_tick = self._now_tick
         heap = self._heap
         if not heap or heap[0][0] > now_tick:
@@ -365,7 +365,7 @@ class Wheel:
         return made[-1]
 
     def _cascade(self, mixed: list[tuple[list[Node], Calls]], now_tick: int) -> list[Due]:
-        """From buckets of many ticks: what is due, by its tick; the rest goes where it belongs by now."""
+        """Empties buckets of several ticks: returns the due entries by tick, and moves the others to lower levels."""
         late: dict[int, Due] = {}
         for nodes, calls in mixed:
             for node in nodes:
