@@ -450,5 +450,5 @@ def test_what_is_no_subject_at_all(program: list[str], kind: FailureKind) -> Non
 
 def test_a_time_that_the_subject_does_not_know_is_refused() -> None:
     """Nothing to drive is no pass."""
-    with pytest.raises(SubjectFailed, match="does not know real time"):
+    with pytest.raises(SubjectFailed, match="it has no real time"):
         command_subjects(command(), time="real")
