@@ -41,7 +41,7 @@ class CustomMetadataHook(MetadataHookInterface):
 
 
 class CustomBuildHook(BuildHookInterface[Any]):
-    """Puts the extension modules into the wheel, beside the sources."""
+    """Adds the extension modules to the wheel, in addition to the sources."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile in a directory of its own; the tree stays as it is."""

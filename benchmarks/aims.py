@@ -1,4 +1,4 @@
-"""What the wheel was meant to reach, beside what the run reached."""
+"""The aims of the wheel, and the figures of a run."""
 
 from __future__ import annotations
 

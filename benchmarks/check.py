@@ -65,7 +65,7 @@ def violations_in(result: CheckResult) -> Counts:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One engine over one set: what it cost, what it found, and whether that is what had been injected."""
+    """The result of one engine on one set: its cost, its findings, and whether they are the injected ones."""
 
     peer: str
     events: int

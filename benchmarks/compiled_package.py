@@ -67,11 +67,11 @@ _TOOLS: Final = ("mypy", "setuptools")
 
 
 class NoCompiler(RuntimeError):
-    """What is needed for compiling is not here; the text says what."""
+    """A tool for compiling is missing. The message names it."""
 
 
 def missing_tools() -> str:
-    """What is missing for a compiled build, in words; empty where nothing is."""
+    """The missing tools for a compiled build, as a text. Empty if nothing is missing."""
     missing = []
     for name in _TOOLS:
         try:
@@ -85,8 +85,8 @@ def missing_tools() -> str:
 
 
 def compiler_environment() -> dict[str, str]:
-    """The environment for a child that compiles: nobody's PYTHONPATH, on which there may be a compiled package, but
-    the places of mypy and setuptools. In the isolated environment in which pip builds they are nowhere else."""
+    """The environment for a child process that compiles. It has no PYTHONPATH, which may contain a compiled package,
+    but the places of mypy and setuptools. In the isolated environment in which pip builds, they are nowhere else."""
     places = dict.fromkeys(str(importlib.metadata.distribution(name).locate_file("")) for name in _TOOLS)
     kept = {key: value for key, value in os.environ.items() if key != "MYPYPATH"}
     return kept | {"PYTHONPATH": os.pathsep.join(places)}

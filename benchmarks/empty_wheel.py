@@ -1,4 +1,4 @@
-"""What a wheel costs before anything is in it: making it, and its bytes, by size."""
+"""The cost of an empty wheel: the time to create it, and its bytes, by size."""
 
 import time
 import tracemalloc

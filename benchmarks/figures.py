@@ -1,4 +1,4 @@
-"""From what was measured to figures: one a workload, candidate and operation, as `--json` has them."""
+"""Computes figures from measurements: one for each workload, candidate and operation, as in `--json`."""
 
 from dataclasses import dataclass, fields
 from statistics import median

@@ -62,7 +62,7 @@ class GridWorkload(Workload):
 
 
 class _GridWithoutCancel(GridWorkload):
-    """Fill and churn only: what is left pending shows what was cancelled and what was not."""
+    """Fill and churn only. The pending timers at the end show which timers were cancelled."""
 
     def __init__(self, distribution: str, size: int, churns: int, seed: int) -> None:
         super().__init__(distribution, size, churns, seed, least_ops=1)

@@ -38,7 +38,7 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """What a guard found; `low` and `high` bound the median with 95 %."""
+    """The result of a guard. `low` and `high` are the bounds of the median with 95 % confidence."""
 
     guard: Guard
     verdict: Verdict

@@ -31,7 +31,7 @@ LEAST_OPERATIONS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One check: what it is called, how many files it named and read, what it cost, a digest of all that it said."""
+    """One check: its name, the numbers of named and of read files, its cost, and a digest of its output."""
 
     check: str
     files: int
@@ -56,7 +56,7 @@ def measure(name: str, traces: Path, lake: Path) -> Measured:
 
 
 def wrong(results: list[Measured], files: int) -> list[str]:
-    """What is not as it must be."""
+    """The differences from the expected result."""
     first, more, again, once = results
     read = [one.read for one in results]
     expected = [files, 1, 0, files + 1]
@@ -111,8 +111,8 @@ def _as_json(one: Measured) -> dict[str, object]:
 
 
 def check_once(traces: str, lake: str) -> dict[str, object]:
-    """What the measured process does: a check; how many files it read, and a digest of all that it found: whoever
-    measures reads nothing before the end, and a pipe holds little."""
+    """The work of the measured process: a check. Prints the number of files that it read, and a digest of its
+    findings. (The measuring process reads nothing before the end, and a pipe holds little.)"""
     judged = judge_on_spark(find_traces([traces]), out=Path(lake), master="local[2]")
     files = judged.files
     assert files is not None

@@ -1,4 +1,4 @@
-"""What is not a mean time: ticks (three plays), entries held, the collector, wake-ups, bytes a timer (one look)."""
+"""Other figures than mean times: ticks (three runs), held entries, the collector, wake-ups, bytes (one run)."""
 
 import gc
 import json
@@ -24,7 +24,7 @@ _PLAYS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What was seen of one candidate under one workload; `values` by name, the unit last in the name."""
+    """The observations of one candidate under one workload. `values`: by name, with the unit last in the name."""
 
     workload: str
     size: int
@@ -33,8 +33,8 @@ class Observation:
 
 
 def observe_ticks(workload: Workload, entries: Sequence[Entry]) -> list[Observation]:
-    """Each tick's CPU time, with the collector's part and without; most entries held; collections. A tick of a play is
-    the same work in each play, so what the machine adds to it is told from its cost by playing three times."""
+    """The CPU time of each tick, with and without the collector's part; the most entries held; collections. The runs
+    make the same ticks, so three runs separate the cost of a tick from delays of the machine."""
     return [_watched(workload, entry) for entry in eligible(workload, entries)[0]]
 
 
@@ -163,7 +163,7 @@ def _resident_bytes() -> int:
 
 
 def _measure_bytes(entry: Entry, size: int) -> float:
-    """In the child: what `size` timers add, after a first few that make what is made once."""
+    """In the child process: the bytes of `size` timers, after a few first timers that create shared objects."""
     counter = Counter()
     wanted = delays("uniform", size, 17)
     warm = entry.make()

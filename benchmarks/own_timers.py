@@ -15,7 +15,7 @@ from purgatorio.timer.intrusive.timer import DEFAULT_WHEEL_SIZE
 
 
 class SetClock:
-    """Shows what it was set to. Reading it runs no bytecode: the clock is no part of what is measured."""
+    """A clock with a settable time. Reading it runs no bytecode, so the clock is not part of the measurement."""
 
     def __init__(self) -> None:
         self._shown_ms = [0]

@@ -231,7 +231,7 @@ def _ahead_of_default(figures: Sequence[Figure], which: str, operation: str, siz
 
 
 def _collector(bench: TimerBench) -> list[str]:
-    """What the collector's part is, with many pending; nothing of a build where it was not looked at."""
+    """The collector's part, with many pending timers. Nothing for a build that was not measured."""
     seen = {(one.workload, one.subject): one.values for one in bench.observed}
     items: list[str] = []
     for own in ("compiled", "interpreted"):

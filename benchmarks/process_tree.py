@@ -21,7 +21,7 @@ SAMPLE_S: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process at one moment; bytes of its address space, and of what is resident."""
+    """One process at one moment: the bytes of its address space, and its resident bytes."""
 
     parent: int
     cpu_s: float
@@ -31,7 +31,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """A finished process: what it printed, and what its tree cost."""
+    """A finished process: its output, and the cost of its process tree."""
 
     output: str
     cpu_s: float

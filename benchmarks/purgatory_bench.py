@@ -41,7 +41,7 @@ Tell = Callable[[float, str], None]
 
 @dataclass(slots=True)
 class PurgatoryFigures:
-    """What a run came to. P5 by (subject, threads): the median round by CPU; P6 one point each."""
+    """The results of a run. P5 by (subject, threads): the median round by CPU time. P6: one point each."""
 
     scale: PurgatoryScale
     figures: list[Figure] = field(default_factory=list)

@@ -39,7 +39,7 @@ class Ratio:
 
 @dataclass(slots=True)
 class Measured:
-    """A workload, played: samples by candidate, who was left out and why, how many firings were compared."""
+    """The results of a workload: samples by candidate, missing candidates with reasons, compared firings."""
 
     workload: Workload
     entries: list[Entry]
@@ -61,7 +61,7 @@ class Measured:
 
 
 def eligible(workload: Workload, entries: Sequence[Entry]) -> tuple[list[Entry], dict[str, str]]:
-    """Who takes part in this workload, and why the others do not."""
+    """The candidates that take part in this workload, and the reasons for the others."""
     chosen: list[Entry] = []
     skipped: dict[str, str] = {}
     for entry in entries:

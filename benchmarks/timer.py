@@ -1,4 +1,4 @@
-"""`python -m benchmarks timer`: the wheels beside heaps, event loops and packages, in one process and one run."""
+"""`python -m benchmarks timer`: the wheels, heaps, event loops and packages, in one process and one run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 
 
 def as_json(bench: TimerBench, load: float) -> dict[str, object]:
-    """The public shape; `observed` has what is no mean time, `skipped` who was left out, where and why."""
+    """The public JSON. `observed`: other figures than mean times. `skipped`: the missing candidates, with reasons."""
     return {
         "machine": {**machine(), "load_at_start": load},
         "scale": bench.scale,
@@ -47,7 +47,7 @@ def as_json(bench: TimerBench, load: float) -> dict[str, object]:
 
 
 def skipped_lines(bench: TimerBench) -> list[str]:
-    """Who was left out, where and why."""
+    """The candidates that were left out, with workload and reason."""
     return [
         f"SKIPPED {name}: {reason} ({len(where)} of the workloads)"
         for name, reasons in bench.skipped.items()
@@ -73,7 +73,7 @@ def entries(names: Collection[str], sizes: bool, steps: bool) -> list[Entry]:
 
 
 def default_ids(sizes: bool, steps: bool) -> tuple[str, ...]:
-    """What is played where no workload is named."""
+    """The default workloads."""
     return ("K2", "U3", "X1", "X4") if sizes else ("K1", "K2") if steps else ()
 
 

@@ -1,4 +1,4 @@
-"""The whole of `python -m benchmarks timer`: play a scale, look at what is no mean, and keep both together."""
+"""The whole run of `python -m benchmarks timer`: mean times, then the other measurements."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -27,8 +27,8 @@ Tell = Callable[[float, str], None]
 
 @dataclass(slots=True)
 class TimerBench:
-    """What a run came to. `skipped`: candidate to reason to the workloads that it was left out of for it.
-    `compared`: firings that every candidate with a virtual clock agreed on."""
+    """The results of a run. `skipped`: by candidate and reason, the workloads that it was left out of. `compared`:
+    the firings on which all candidates with a virtual clock agreed."""
 
     scale: Scale
     figures: list[Figure] = field(default_factory=list)

@@ -33,7 +33,7 @@ WAITED_SLOTS: Final = 64 * WORKERS
 LATE_NS: Final = 50_000_000
 READING_EVENTS: Final = 50_000
 INJECTED: Final = ("O1", "O3", "O4", "O7", "T1", "T4", "limbo")
-"""What is injected, the same number of each into every run; `limbo` breaks O5 and T3."""
+"""The injected violations, the same number of each in every run. `limbo` breaks O5 and T3."""
 
 _F: Final = {name: at for at, name in enumerate(FUNCTIONS)}
 _CALL, _RET, _AT = (PHASES.index(name) for name in ("call", "ret", "at"))
@@ -135,7 +135,7 @@ def violations_of(broken: int) -> dict[str, int]:
 
 @dataclass(slots=True)
 class SoFar:
-    """What a run has had: stretches, events, time, and what its gauges show of entries and tasks that are left."""
+    """The state of a run: stretches, events, time, and the entries and tasks that its gauges count."""
 
     stretches: int = 0
     events: int = 0
@@ -268,7 +268,7 @@ def _ordered(made: _Events, n_keys: Ints, so_far: SoFar, *, last: bool) -> pa.Ta
 
 
 def _read_gauges(column: dict[str, Ints], n_keys: Ints, so_far: SoFar) -> None:
-    """What the gauges show: entries of operations not yet completed, tasks in the timer."""
+    """The values of the gauges: entries of operations that are not completed, and tasks in the timer."""
     f, ph, ids = column["f"], column["ph"], column["id"]
     watched, delayed = np.zeros(len(f), np.int64), np.zeros(len(f), np.int64)
     registered = (f == _F[_REGISTERED]) & (ph == _RET) & (column["out"] == 0)

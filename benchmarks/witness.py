@@ -1,4 +1,4 @@
-"""What a candidate did: which timers fired and when, how long its ticks were, what the collector cost."""
+"""Records of a candidate: fired timers and their times, lengths of ticks, and the cost of the collector."""
 
 import gc
 import time

@@ -1,4 +1,4 @@
-"""What a workload is, and the stopwatch that it is played under."""
+"""A workload, and the stopwatch that measures it."""
 
 import time
 from abc import ABC, abstractmethod

@@ -20,20 +20,21 @@ class Request(DelayedOperation):
         self.over = threading.Event()
 
     def try_complete(self) -> bool:
-        """Called when it is registered and at every event on its key; whoever completes it first is the only one."""
+        """Called at the registration and at every event of its key. The first caller completes the operation; the
+        others do not."""
         return self.answer is not None and self.force_complete()
 
     def on_expiration(self) -> None:
         """Only where the time-out completed it; `on_complete` has run."""
 
     def on_complete(self) -> None:
-        """Once, whoever was first."""
+        """Called once, by the caller that completed the operation."""
         print(f"request {self.name}: {self.answer or 'timed out'}")
         self.over.set()
 
 
 def functions() -> None:
-    """A wheel with a thread of its own that drains it; what is due runs on another one."""
+    """A wheel with a thread that drains it. Due functions run on another thread."""
     with ReaperTimer("reaper", IntrusiveTimer("timeouts")) as timer:
         late = threading.Event()
         handle = timer.call_later(30_000, print, "never printed")

@@ -29,7 +29,7 @@ class Wait(DelayedOperation):
         return self.key in self.server.values and self.force_complete()
 
     def on_complete(self) -> None:
-        """Once: answered, timed out, or the server stops. Nobody may be there any more to be answered."""
+        """Called once: answered, timed out, or the server stops. The client may have left already."""
         if not self.answer.done():
             value = self.server.values.get(self.key)
             self.answer.set_result(("504 Gateway Timeout", "") if value is None else ("200 OK", value))
@@ -78,7 +78,8 @@ class Server:
 
 
 async def serve(port: int, ready: Callable[[int], object] = print) -> None:
-    """Until it is cancelled; whoever waits then is answered. `ready` gets the port, which 0 lets the system choose."""
+    """Serves until it is cancelled. Waiting requests are answered then. `ready` receives the port, which 0 lets the
+    system choose."""
     server = Server(GaugeRegistry())
     async with await asyncio.start_server(server.connected, "127.0.0.1", port) as sockets, server.waiting:
         ready(sockets.sockets[0].getsockname()[1])

@@ -34,7 +34,7 @@ providers._get_local_constants = lambda: Constants()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--refresh-golden` writes golden files anew instead of comparing; `--slow` runs the long sets too."""
+    """`--refresh-golden` writes the golden files instead of comparing them. `--slow` runs the long tests too."""
     parser.addoption("--refresh-golden", action="store_true", help="write golden files anew; read the diff")
     parser.addoption("--slow", action="store_true", help="run the long sets too")
 
@@ -49,7 +49,7 @@ os.environ["COLUMNS"] = "80"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what is marked slow, unless asked for, and say how to ask."""
+    """Skips tests that are marked slow, unless --slow is given. The reason names the option."""
     if config.getoption("--slow"):
         return
     for item in items:
@@ -59,8 +59,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(autouse=True, scope="module")
 def looked_through_once() -> None:
-    """What is there before the tests of a module mostly stays: the collector need not look through it again and again.
-    (By module, since a bench thaws all that is frozen.)"""
+    """Excludes the objects that exist before the tests of a module from garbage collections. (By module, because a
+    benchmark unfreezes all objects.)"""
     gc.collect()
     gc.freeze()
 

@@ -1,4 +1,4 @@
-"""Golden files: a text that is a product is kept beside the tests and compared; `--refresh-golden` writes it anew."""
+"""Golden files: expected outputs that are stored with the tests and compared. `--refresh-golden` writes them."""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ _LINE = re.compile(r"(?:(legal|broken|[\d ]+): )?(?:each (\d+): )?(?:(\w+) = )?(
 
 @dataclass(slots=True)
 class Line:
-    """In which variants (all: None), how often, under which name, which verb, its arguments, and what is inside."""
+    """A line of a story: its variants (None: all), the number of times, the name, the verb, its arguments, and the
+    inner lines."""
 
     sides: set[int] | None
     times: int
@@ -80,8 +81,8 @@ class _Chosen(ast.NodeTransformer):
 
 
 def paragraphs(paths: Iterable[Path], continued: int) -> Iterator[tuple[str, list[Line], list[str]]]:
-    """Of each story of these files its title, its lines, and what is expected; a line that begins `continued` blanks in
-    continues the one before."""
+    """The title, the lines and the expected results of each story in these files. A line that begins with
+    `continued` blanks continues the previous line."""
     for path in sorted(paths):
         for paragraph in path.read_text(encoding="utf-8").split("\n\n"):
             if paragraph.startswith("#"):

@@ -65,8 +65,8 @@ CLASSES: Final[Sequence[tuple[str, tuple[int, ...]]]] = (
 """By what breaks; the numbers are those of docs/measured/kill-matrix.md."""
 
 OF_GROUPS: Final = (9, 10, 17, 18)
-"""One change in four places of use: what is put on an `ActionQueue` runs at once. It shows where keys have groups with
-locks, so there the reference is driven as Kafka's coordinators use it."""
+"""One change in four places: actions of an `ActionQueue` run at once. It shows if keys have groups with locks, so
+the reference is driven as Kafka's coordinators use it."""
 
 BREAKS_NOTHING: Final = (41, 49, 53, 55, 58, 60)
 """Bugs of threads that break no promise that is seen from outside; the page says why of each."""
@@ -206,7 +206,7 @@ def put_under_groups(example: ModuleType) -> None:
 
 
 def measured_apart(number: int, path: str) -> str:
-    """In a process of its own: a race that is stuck leaves threads behind that nobody can end."""
+    """In a separate process: a stuck race leaves threads that cannot be ended."""
     done = subprocess.run(
         [sys.executable, str(Path(__file__).resolve()), "--one", path, str(number)],
         stdout=subprocess.PIPE,
@@ -218,7 +218,7 @@ def measured_apart(number: int, path: str) -> str:
 
 
 def rows_of(page: str) -> dict[int, dict[str, str]]:
-    """What the page's table says."""
+    """The rows of the page's table."""
     rows: dict[int, dict[str, str]] = {}
     for line in page.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]

@@ -40,10 +40,10 @@ def _candidates(environ: Mapping[str, str]) -> list[Path]:
 
 
 def _usable(directory: Path) -> bool:
-    """Whether the directory exists or can be made, belongs to this user and takes new files.
+    """Whether the directory exists or can be created, belongs to this user and is writable.
 
-    The owner is checked because what lies here is executed: in a shared temporary directory somebody else
-    could have made the name first.
+    The owner is checked because files in it are executed: in a shared temporary directory, another user
+    could have created the name first.
     """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)

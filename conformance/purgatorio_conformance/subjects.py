@@ -119,9 +119,10 @@ def record_runs(
     suffix: str = ".jsonl.gz",
     ended: Callable[[RunRecord], None] | None = None,
 ) -> list[RunRecord]:
-    """Record each subject with a plan of `ops` timers, `workers` at a time; one record each, in the order given.
+    """Records each subject with a plan of `ops` timers, `workers` at a time. Returns one record for each, in this
+    order.
 
-    A program is driven by a process of its own unless somebody listens, anything else by a thread of this one.
+    A program is driven by a separate process unless it has a `listener`. Other subjects are driven by a thread.
     A run takes about 3 seconds of wall time, mostly asleep. A misbehaving subject is a record with `failure` and harms
     no other; so is one whose trace cannot be written to its end. Traces are `<out_dir>/<subject>-seed<seed><suffix>`;
     subjects run on different plans. `ended` hears of each run at its end, on the thread that recorded it. After Ctrl-C

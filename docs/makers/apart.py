@@ -1,4 +1,4 @@
-"""Hunts in processes of their own, which may hang or die of what they hunt."""
+"""Searches in separate processes, which may hang or die of the bug that they look for."""
 
 import logging
 import multiprocessing
@@ -16,13 +16,14 @@ T = TypeVar("T")
 
 _STILL_S: Final = 30.0
 _NO_CPU_S: Final = 0.01
-"""Who uses so little CPU for so long waits for nobody. (On a busy machine a process that goes on gets more.)"""
+"""A process that uses so little CPU time for so long waits without end. (On a busy machine, a process that makes
+progress uses more.)"""
 _MEMORY: Final = 4 << 30
 
 
 def apart(call: Callable[P, T], *args: P.args, **named: P.kwargs) -> T | None:
-    """What it returns, in a new process with a bound on memory; None where the process died of it. Raises NoEnd inside
-    where nothing goes on. Called by threads, for several at once."""
+    """The result of the function, in a new process with a limit of memory. None if the process died of the limit.
+    Raises NoEnd inside if nothing makes progress. Called by threads, several at once."""
     # (Not forked from here: there are threads.)
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([call.__module__])

@@ -139,11 +139,11 @@ _OF = (
     ("B95", "SharePartition"),
     ("B9", "DelayedShareFetch"),
 )
-"""Whose the clauses beyond the tables are, by the beginning of their ids; the first that fits counts."""
+"""The owners of the clauses beyond the tables, by the beginning of the id. The first that matches counts."""
 
 
 def whose(clause: str) -> str:
-    """The operation, or the part of the broker, that promises it. KeyError for what is no clause."""
+    """The operation, or the part of the broker, that promises the clause. Raises KeyError for an unknown clause."""
     for one in TABLES:
         if clause in one.check():
             return one.operation

@@ -96,7 +96,7 @@ def seeds_page(rows: Sequence[Row]) -> str:
 
 
 def main(kept: Path, jobs: int) -> None:
-    """Hunt what is not decided, and write the page."""
+    """Hunt the undecided mutants, and write the page."""
     if jobs:
         with ThreadPoolExecutor(jobs) as pool:
             list(pool.map(lambda number: hunted(number, kept), TWO))

@@ -162,7 +162,7 @@ def _fray(change: str, folder: Path) -> Seen:
 
 
 def _fray_java() -> tuple[Path, Path, Path]:
-    """Fray's `java`, its native agent and its jars. The first is a JDK 25, linked anew by Fray's plugin, once."""
+    """Fray's `java`, its native agent and its jars. The first is a JDK 25 that Fray's plugin links once."""
     tools, folder = maven_jars(_FRAY_JARS), user_cache_dir() / f"fray-{_FRAY}"
     if not folder.is_dir():
         path = ":".join(str(jar) for jar in sorted(tools.glob("*.jar")) if "agent" not in jar.name)
@@ -245,7 +245,7 @@ _TOOLS: Final[Mapping[str, Callable[[str, Path], Seen]]] = {
 
 
 def seen(tool: str, change: str, results: Path, *, asked: bool = True) -> Seen | None:
-    """What a tool says of a change; from `results` if it is there, and None if it is neither there nor asked for."""
+    """The result of a tool for a change, from `results` if it is there. None if it is not there and not requested."""
     kept = results / f"{change}-{tool}.json"
     if not kept.is_file():
         if not asked:

@@ -67,7 +67,7 @@ RELEASES: Final = (
 
 
 def verified(release: Release, results: Path) -> Mapping[str, object]:
-    """What the default command says of a release: its `--json`, with the seconds; from `results` if it is there."""
+    """The `--json` of the default command for a release, with the seconds; from `results` if it is there."""
     kept = results / f"{release.version}.json"
     if not kept.is_file():
         command = " ".join(release.command())

@@ -38,7 +38,7 @@ class Survivor:
 
 @cache
 def survivors() -> Mapping[str, Survivor]:
-    """What the file says, by the name of the change."""
+    """The survivors in the file, by the name of the change."""
     text = SURVIVORS.read_text(encoding="utf-8")
     groups = tomllib.loads(text)["group"]
     found = [Survivor(name, group["kind"], group["why"]) for group in groups for name in group["names"]]
@@ -140,7 +140,8 @@ _LEGEND: Final = (
 
 
 def main(rows: Path, count: int, seed: int, seconds: float, jobs: int, *, tokens: bool = False) -> None:
-    """Hunt what is not kept, and write the page; KeyError for a change of this sample that was not hunted."""
+    """Hunt the changes that are not stored, and write the page. Raises KeyError for a change of this sample that was
+    not hunted."""
     sample = sampled(count, seed, tokens=tokens)
     if jobs:
         fates_of(

@@ -14,7 +14,7 @@ def with_part(page: str, name: str, text: str) -> str:
 
 
 def listing(page: str, name: str) -> str:
-    """The text of the one fenced listing that this part is."""
+    """The text of the only fenced listing of this part."""
     return "".join(part(page, name).splitlines(keepends=True)[1:-1])
 
 

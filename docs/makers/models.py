@@ -14,7 +14,7 @@ from purgatorio_spec.claim_result import ClaimResult
 from purgatorio_spec.known_bugs import KNOWN_BUGS
 
 STORIES = ("C1", "C4", "L7")
-"""The claims whose first twin is told on the page."""
+"""The claims whose first negative control is shown on the page."""
 
 
 def machine_block() -> str:

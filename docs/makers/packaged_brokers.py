@@ -64,7 +64,7 @@ class Missing(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PackagedBroker:
-    """A broker in a package: what it is called, and the command that starts it at a port, with a scratch folder."""
+    """A broker in a package: its name, and the command that starts it at a port, with a scratch folder."""
 
     name: str
     package: str
@@ -197,7 +197,7 @@ def clauses() -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write the clauses into the page, and the table into `measured/packaged-brokers.md` beside it."""
+    """Write the clauses into the page, and the table into `measured/packaged-brokers.md`."""
     place = Path(arguments[0])
     place.write_text(with_part(place.read_text(encoding="utf-8"), "clauses", clauses()), encoding="utf-8")
     if arguments[1:2] != ["--clauses"]:

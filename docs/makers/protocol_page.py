@@ -80,7 +80,7 @@ def transcript(command: Sequence[str], script: Script) -> str:
 
 
 def sections() -> Mapping[str, str]:
-    """What is made from the messages, by marker."""
+    """The generated parts, by marker."""
     events = [name for name in SAID if name not in ("description", "answer")]
     return {
         "calls": "\n\n".join(_message(name, CALLS[name]) for name in CALLS),

@@ -53,7 +53,7 @@ lines below name.
 
 
 def subject_page(rows: Sequence[Surveyed], machine: Mapping[str, object], seed: int, operations: int) -> str:
-    """The whole page. `machine`: what it was measured on, without names."""
+    """The whole page. `machine`: a description of the machine without names."""
     driven = [row for row in rows if row.result is not None]
     lines = [_HEAD, *_measured(machine, seed, operations), *_summary(driven), *_skipped(rows)]
     for profile in dict.fromkeys(row.profile for row in rows):
@@ -130,7 +130,7 @@ def _section(profile: str, rows: Sequence[Surveyed]) -> Iterator[str]:
 
 
 def promise_lines(profile: str) -> Iterator[str]:
-    """What a section says of the promises alone: the same in every run."""
+    """The promises of a section, which are the same in every run."""
     promise = promise_of(profile)
     for number, (sentence, where) in enumerate(promise.said):
         if number:

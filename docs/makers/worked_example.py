@@ -28,7 +28,7 @@ _WAIT_S: Final = 60
 
 
 class _PausingOperation(RecordedOperation):
-    """Evaluates first, and lets `pause` happen before it acts on what it saw."""
+    """An operation that evaluates first, and calls `pause` before it acts on the result."""
 
     pause: Callable[[], None] | None = None
 
@@ -62,7 +62,7 @@ class _World:
         return _PausingOperation(self._recording, id_, ("orders-0",), _TIMEOUT_MS, dialect=self._dialect)
 
     def advance(self, by_ms: int) -> None:
-        """Let time pass and run what is due."""
+        """Moves the time, and runs the due tasks."""
         self.clock.advance(by_ms)
         while self._timer.advance_clock(0):
             pass

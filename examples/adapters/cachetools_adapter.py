@@ -33,7 +33,7 @@ class CachedWithLock:
 
 
 class CachedWithCondition(CachedWithLock):
-    """The same with a condition: who comes second waits for the first."""
+    """The same with a condition: the second caller waits for the first."""
 
     def options(self):
         return {"condition": threading.Condition()}

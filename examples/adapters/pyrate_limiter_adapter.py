@@ -4,7 +4,7 @@ from pyrate_limiter import InMemoryBucket, Limiter, Rate
 
 
 class TwoIn10Seconds:
-    """Two threads ask twice each, without waiting, for what is given twice in ten seconds."""
+    """Two threads call twice each, without waiting, although the limit is two calls in ten seconds."""
 
     def __init__(self):
         self.limiter = Limiter(InMemoryBucket([Rate(2, 10_000)]))

@@ -6,7 +6,7 @@ import schedule
 
 
 class CancelAgainstRun:
-    """A job is cancelled by one thread at the moment at which another runs what is due."""
+    """One thread cancels a job while another thread runs the due jobs."""
 
     def __init__(self):
         self.scheduler = schedule.Scheduler()
@@ -27,7 +27,8 @@ class CancelAgainstRun:
 
 
 class TwoRunners(CancelAgainstRun):
-    """Two threads run what is due: does each job run once? (Its page says that it is not made for threads.)"""
+    """Two threads run the due jobs: does each job run once? (The documentation says that it is not made for
+    threads.)"""
 
     def thread_other(self):
         time.sleep(5)

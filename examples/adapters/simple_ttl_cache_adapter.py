@@ -6,7 +6,7 @@ import simple_ttl_cache
 
 
 class EvictAgainstExpiry:
-    """An entry is evicted by one thread at the moment at which it expires for another; then one is put anew."""
+    """One thread evicts an entry while it expires for another thread. Then an entry is stored again."""
 
     def __init__(self):
         self.cache = simple_ttl_cache.Cache()

@@ -56,7 +56,7 @@ class Gates:
         self.places, self.numbers, self.held, self.dwells = (), itertools.count(), {}, False
 
     def stop(self, f, op, **place):
-        """Called at the place `f`: the thread makes the calls that it is told to, until it may go on."""
+        """Called at the place `f`: the thread makes the requested calls until it is resumed."""
         if f not in self.places:
             if not self.places and self.dwells and random.random() < 1 / 8:
                 time.sleep(random.uniform(0, 0.001))  # so that threads meet in here
@@ -108,7 +108,7 @@ class Steps:
 
 
 class Within:
-    """A function of an operation: `enter`, then what it does, then `leave` with its answer."""
+    """A function of an operation: `enter`, then its work, then `leave` with its answer."""
 
     def __init__(self, f, op):
         self.f, self.op, self.result = f, op, {}
@@ -163,7 +163,7 @@ class Operation(DelayedOperation):
 
 
 class TellingTimer:
-    """The timer of the purgatory, told of when an operation is given to it."""
+    """The timer of the purgatory, which reports each operation that is added."""
 
     def __init__(self, timer):
         self.timer = timer

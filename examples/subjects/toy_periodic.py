@@ -150,7 +150,7 @@ class Subject:
         self.timer, self.gates, self.holds = None, [], 0
 
     def run(self, task):
-        """A task runs: at the gate it makes the calls that it is told to, until it may go on."""
+        """A task runs: at the gate it makes the requested calls until it is resumed."""
         say(m="enter", f="timer_fire", id=task)
         if "timer_fire" in self.gates:
             self.holds += 1

@@ -23,7 +23,7 @@ def say(**message):
 
 
 def gate(f, op):
-    """A place where this run may stop: there it makes the calls that it is told to, until it may go on."""
+    """A gate, where this run may pause: the thread makes the requested calls until it is resumed."""
     if f in gates:
         hold = next(holds)
         say(m="held", hold=hold, f=f, id=op)
@@ -129,7 +129,7 @@ DESCRIPTION = {
 
 
 def answer(call, purgatory):
-    """What the answer to this call says besides its number."""
+    """The fields of the answer to this call, without its number."""
     name = call["m"]
     if name == "register":
         return {"out": int(purgatory.register(call["id"], call["keys"], call["delay_ns"]))}

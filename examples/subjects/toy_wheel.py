@@ -65,7 +65,7 @@ DESCRIPTION = {
 
 
 def answer(call, wheel):
-    """The wheel from here on, and what the answer to this call says besides its number."""
+    """Starts or uses the wheel, and returns the fields of the answer to this call, without its number."""
     name = call["m"]
     if name == "start":
         wheel = Wheel(call["now_ns"], lambda task: say(m="fired", id=task))

@@ -30,7 +30,7 @@ PROMISE = Promise(
 
 
 class InVirtualTime:
-    """What the suite needs of a wheel: delays and time in nanoseconds."""
+    """The interface of a wheel for the suite: delays and time in nanoseconds."""
 
     def __init__(self, wheel: ToyWheel) -> None:
         self.wheel = wheel

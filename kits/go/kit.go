@@ -43,7 +43,7 @@ type Promises struct {
 // Is makes a constant of [Promises].
 func Is(value int64) *int64 { return &value }
 
-// Factory makes what is driven, anew for each run. In virtual time the clock says nowNs until AdvanceTo says otherwise.
+// Factory creates the subject of each run. In virtual time, the time is nowNs until the first AdvanceTo.
 // A part that Promises.Can does not name may be nil.
 type Factory struct {
 	Timer     func(virtual bool, nowNs int64) Timer
@@ -53,9 +53,9 @@ type Factory struct {
 // Timer is a timer that is driven. Several goroutines may call all methods but AdvanceTo and Close. A panic is the error of
 // the call. Embed [Plain] for what the timer does not have.
 type Timer interface {
-	// Add runs the task when delayNs have passed. What it returns identifies the task.
+	// Add runs the task when delayNs have passed. The result identifies the task.
 	Add(task func(), delayNs int64) (handle any)
-	// AddAgain adds a task again: one that is over starts anew, one that waits is moved.
+	// AddAgain adds a task again: a finished task starts again, a waiting task is moved.
 	AddAgain(handle any, delayNs int64)
 	// Cancel says whether this call cancelled the task; known is false if the timer does not tell. The handle is nil
 	// where a cancel comes before its Add has returned.
@@ -75,7 +75,7 @@ type Purgatory interface {
 	CheckAndComplete(key string) int
 	// ForceComplete says whether this call completed the operation.
 	ForceComplete(operation any) bool
-	// CancelForKey takes out, uncompleted, what is watched under the key.
+	// CancelForKey removes the operations of the key without completing them.
 	CancelForKey(key string) []any
 	// Watched counts entries of the watch lists and Delayed tasks of the timer; below zero if that is not known.
 	Watched() int

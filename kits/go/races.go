@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	lateSlackNs = 10_000_000_000           // what the machine may be late by
+	lateSlackNs = 10_000_000_000           // the allowed lateness of the machine
 	stuck       = 20 * time.Second         // without progress
 	never       = int64(600 * time.Second) // a time-out that would hide a lost completion if it passed
 )
 
-// race races goroutines through small programs, round after round, and records what they do.
+// race runs small programs on concurrent goroutines, round after round, and records the calls.
 func race(promises Promises, factory Factory, folder string, rounds int, seed int64) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err
@@ -143,7 +143,7 @@ func (r *races) ofPurgatory(round int) []func() {
 	event := func(key string) func() {
 		laterNs := r.dice.Int63n(500_000)
 		return func() {
-			// So that it comes before, beside and behind the registration.
+			// So that it comes before, during and after the registration.
 			time.Sleep(time.Duration(laterNs))
 			ready.Do(func() {
 				since := r.recorder.now()

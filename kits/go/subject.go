@@ -79,7 +79,7 @@ type run struct {
 	slots    slots
 }
 
-// failure is what a callback panics with that is told to fail.
+// failure is the panic value of a callback that the driver makes fail.
 type failure struct{}
 
 func serve(promises Promises, factory Factory, in io.Reader, out io.Writer) {
@@ -123,7 +123,7 @@ func serve(promises Promises, factory Factory, in io.Reader, out io.Writer) {
 			r.lanes[call.Lane] <- call
 		}
 	}
-	// What has been read is answered; a call that waits for the driver never is.
+	// Calls that were read are answered, except a call that waits for the driver.
 	answered := make(chan struct{})
 	go func() { s.unanswered.Wait(); close(answered) }()
 	select {
@@ -203,7 +203,7 @@ func (s *subject) start(call message) (problem any) {
 	return nil
 }
 
-// report says a line unless the run is over: what a late goroutine still says is not of the next run.
+// report writes a line unless the run has ended, because a late goroutine must not write into the next run.
 func (r *run) report(line map[string]any) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
@@ -393,7 +393,7 @@ func (r *run) sizes(line map[string]any) {
 	}
 }
 
-// settle waits for what the implementation's own goroutines do, until a goroutine is paused.
+// settle waits until the implementation's own goroutines have finished, or a goroutine is paused.
 func (r *run) settle() {
 	interrupted := make(chan struct{})
 	r.lock.Lock()
@@ -493,7 +493,7 @@ func dwell() {
 var stepping atomic.Pointer[run]
 
 // Step is a scheduling point in the code under test, where the driver may make a goroutine wait. Put it between two
-// accesses to shared state, and set Promises.Steps. Where nobody drives the code it costs one atomic read.
+// accesses to shared state, and set Promises.Steps. Without a driver it costs one atomic read.
 func Step() {
 	r := stepping.Load()
 	if r == nil {

@@ -10,11 +10,11 @@ import (
 	"sync/atomic"
 )
 
-// telling is who hears of callbacks: the driver over the protocol, or a recorder.
+// telling receives the callbacks: the driver (over the protocol), or a recorder.
 type telling interface {
-	// call says that the function starts; what it returns says how it ended.
+	// call reports that the function starts. Its result reports the end.
 	call(f, id string, delayNs *int64) func(result)
-	// pause is a place where a goroutine may be made to wait.
+	// pause is a place where a goroutine may be paused.
 	pause(f, id string)
 }
 
@@ -63,7 +63,7 @@ func asInt(value bool) int {
 	return 0
 }
 
-// slots names goroutines while they are inside functions that are told of. Many timers start a goroutine for each task; a
+// slots names goroutines while they are inside reported functions. Many timers start a goroutine for each task; a
 // name that is free again is used again. The protocol has 64 names: where more goroutines come at a time, they wait for one.
 type slots struct {
 	lock   sync.Mutex
@@ -98,7 +98,7 @@ func (s *slots) enter(me uint64) string {
 	return mine.name()
 }
 
-// leave says the same of a goroutine that has told of all that it did in there.
+// leave ends the use of a slot by a goroutine that has reported all its calls.
 func (s *slots) leave(me uint64) {
 	s.lock.Lock()
 	defer s.lock.Unlock()

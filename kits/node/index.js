@@ -18,7 +18,7 @@ const CONSTANTS = {
 };
 
 /**
- * Drive what the factory makes, anew for each run.
+ * Drive the subject that the factory creates for each run.
  *
  * promises: { name, version, profile, can: [capabilities], lanes, and of the constants those that are promised: tickNs,
  *   wheelSize, earlyNs, earlyRealNs, lateNs, lateRealNs, purgeInterval, unitNs, leastDelayNs, mostDelayNs }
@@ -27,7 +27,7 @@ const CONSTANTS = {
  * factory.purgatory(virtual, nowNs): { operation(hooks) -> operation, tryCompleteElseWatch(operation, keys) -> boolean,
  *   checkAndComplete(key) -> count, forceComplete(operation) -> boolean, cancelForKey(key) -> operations, watched(),
  *   keys(), delayed(), advanceTo(nowNs), settle(), close() }, where keys() counts the keys that have a list (P4)
- * All may be async, and what is not declared may be left out. A task is async: who runs it need not wait for it.
+ * All may be async, and methods that are not declared may be left out. A task is async: its caller need not wait for it.
  */
 function run(promises, factory) {
   const can = promises.can;
@@ -52,7 +52,7 @@ function run(promises, factory) {
       this.virtual = start.time === "virtual";
       this.gates = start.gates ?? [];
       this.over = false;
-      this.held = new Map(); // number of a pause to what lets it go on
+      this.held = new Map(); // by number of a pause, the function that resumes it
       this.handles = new Map();
       this.hooks = new Map();
       this.names = new Map(); // operation to id
@@ -142,7 +142,7 @@ function run(promises, factory) {
             await under.addAgain(handle, call.delay_ns);
           } else {
             const hooks = this.hooksOf(call.id, call.delay_ns);
-            // What the event loop runs is nobody's call, even if the timer keeps the context in which it was added.
+            // The event loop runs outside of any call, even if the timer keeps the context of the add.
             const task = () => (this.virtual ? hooks.timerFire() : here.exit(() => hooks.timerFire()));
             this.handles.set(call.id, await under.add(task, call.delay_ns));
           }
@@ -225,7 +225,7 @@ function run(promises, factory) {
     } else {
       const run = current;
       const make = () => here.run({ during: call.n }, () => run.make(call));
-      // A lane makes one call after the other; what is told to a call that is paused is of no lane.
+      // A lane makes one call after the other. Calls inside a paused call belong to no lane.
       const before = call.hold === undefined ? run.lanes.get(call.lane) : undefined;
       const made = before === undefined ? make() : before.then(make);
       if (call.hold === undefined) run.lanes.set(call.lane, made);
@@ -233,7 +233,7 @@ function run(promises, factory) {
       made.finally(() => unanswered.delete(made));
     }
   }).on("close", () => {
-    // What has been read is answered; a call that waits for the driver never is.
+    // Calls that were read are answered, except a call that waits for the driver.
     Promise.allSettled(unanswered).then(() => process.exit(0));
     setTimeout(() => process.exit(0), 1000);
   });
@@ -241,7 +241,7 @@ function run(promises, factory) {
 
 class ToldToFail extends Error {
   constructor(f) {
-    super(`${f} was told to fail`);
+    super(`${f} fails, as the driver requested`);
     this.name = "ToldToFail";
   }
 }

@@ -43,7 +43,7 @@ class ManualClock:
         return self._now_ms
 
     def advance(self, by_ms: int) -> int:
-        """Move on by `by_ms` and return the new time. ValueError where it is negative."""
+        """Move on by `by_ms` and return the new time. Raises ValueError if it is negative."""
         if by_ms < 0:
             raise ValueError(f"a clock does not go back: advance({by_ms})")
         with self._lock:

@@ -99,7 +99,7 @@ class Loop(Protocol):
     """The methods of an event loop that `LoopExecutor` needs. `asyncio.AbstractEventLoop` has these methods."""
 
     def call_soon_threadsafe(self, callback: Callable[[], None], /) -> object:
-        """Let the loop run `callback` in one of its next turns. RuntimeError where the loop is closed."""
+        """Let the loop run `callback` in one of its next turns. Raises RuntimeError if the loop is closed."""
 
 
 class LoopExecutor(Uncopied):

@@ -74,5 +74,5 @@ def whole_ms(delay: object) -> int:
 
 
 def no_task(task: object) -> TypeError:
-    """For what `add` and `cancel` do not take."""
+    """The error for a wrong argument of `add` or `cancel`."""
     return TypeError(f"a timer takes a TimerTask or a result of call_later, not {task!r}")

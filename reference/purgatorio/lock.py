@@ -21,7 +21,7 @@ class Lock(Protocol):
         """Take it; without `blocking` return False at once where another thread has it."""
 
     def release(self) -> None:
-        """Give it back. RuntimeError where it is not held."""
+        """Give it back. Raises RuntimeError if it is not held."""
 
     def __enter__(self) -> bool: ...
 

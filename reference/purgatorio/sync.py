@@ -23,7 +23,7 @@ runs. Times are in milliseconds, the unit of the timers.
 from collections.abc import Callable, Hashable, Iterator
 from typing import Protocol, TypeVar
 
-from purgatorio.lock import Lock as Lock  # who needs the seam takes it from here
+from purgatorio.lock import Lock as Lock  # users of the seam import it from here
 from purgatorio.lock import Mutex
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class Condition(Protocol):
     """Waiting for a change of what one lock guards. Every method needs the lock held."""
 
     def wait(self, timeout_ms: int | None = None) -> bool:
-        """Let go of the lock, sleep until notified, take it again; False where the time-out ended the sleep.
+        """Let go of the lock, sleep until notified, take it again; False if the time-out ended the sleep.
 
         Spurious wake-ups are allowed: re-test in a loop.
         """
@@ -157,7 +157,7 @@ class Executor(Protocol):
 
 class Worker(Protocol):
     def join(self, timeout_ms: int | None = None) -> bool:
-        """Wait for its end; False where the time ended first."""
+        """Wait for its end; False if the time ended first."""
 
     def is_current(self) -> bool:
         """Whether the caller is this thread."""

@@ -56,7 +56,7 @@ an extension. A check at that moment would choose the wrong classes."""
 
 
 def _native_lock() -> Callable[[], Mutex] | None:
-    """What makes one of librt's locks; None where it is not installed, or nothing would be gained by it."""
+    """The constructor of librt's lock. None if librt is not installed, or would gain nothing."""
     if not COMPILED:
         return None
     try:

@@ -39,7 +39,7 @@ def check_files(paths: Iterable[Path], *, full: bool = False) -> CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """A run that was read and judged, and what can be shown of it. `fold` is None where the header or its profile is
+    """A run that was read and judged, and what can be shown of it. `fold` is None if the header or its profile is
     unusable."""
 
     result: RunResult

@@ -32,7 +32,7 @@ class Recording:
     broken_off: str = ""
 
     def write(self, path: Path) -> None:
-        """As a trace; one that was broken off gets no end record."""
+        """Write the run as a trace. An interrupted run gets no end record."""
         partial = path.with_name(f"{path.name}.{id(self)}.jsonl")
         write_run(partial, self.header, self.events, None if self.broken_off else 0)
         partial.replace(path)

@@ -24,15 +24,15 @@ from purgatorio_stress.scenario.outcome import outcomes_of, serial_outcomes
 _PLAIN = "the code keeps state in plain attributes, which this strategy does not compare; use dpor or bounded"
 
 _NO_END_S = 30.0
-"""So much longer than its limit no exploration takes: it checks the time between two runs."""
+"""An exploration takes at most this time longer than its limit, because it checks the time between two runs."""
 
 STRATEGIES = ("dpor", "states", "bounded", "pct", "random")
 
 
 @dataclass(frozen=True, slots=True)
 class ScenarioResult:
-    """What became of one scenario. `counterexample` is the small one, with its token and its run. `outcomes`: of the
-    runs that came to their end and broke nothing."""
+    """The result of one scenario. `counterexample`: the minimized one, with its token and its run. `outcomes`: of
+    the runs that ended without a violation."""
 
     program: ScenarioProgram
     exploration: Exploration

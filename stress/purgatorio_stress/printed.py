@@ -29,8 +29,8 @@ class Grade(StrEnum):
 
 
 class Outcome(Struct, frozen=True, omit_defaults=True):
-    """One line of a table. `overlapped`: in how many of these rounds two threads were at work at the same time, None
-    where there are no threads. `again`: the command that repeats a forbidden one."""
+    """One line of a table. `overlapped`: the number of these rounds in which two threads overlapped, None without
+    threads. `again`: the command that repeats a forbidden outcome."""
 
     outcome: str
     count: Count
@@ -98,7 +98,8 @@ class Stuck(Struct, frozen=True):
 
 
 class Stress(Struct, tag_field="kind", tag="stress"):
-    """Of `stress`. `problem`: why it ended before its time; `unwritten_rounds` were judged and are in no trace."""
+    """The result of `stress`. `problem`: why it ended early. `unwritten_rounds`: rounds that were judged, but are in
+    no trace."""
 
     verdict: Verdict
     scenarios: list[Raced]
@@ -128,7 +129,7 @@ class Shown(Struct):
 
 
 class _Searched(Struct, kw_only=True):
-    """How far a search came. `limit`: what ended it before all within `bound` was covered."""
+    """The extent of a search. `limit`: the limit that ended it before everything within `bound` was covered."""
 
     verdict: Verdict
     complete: bool = False
@@ -203,7 +204,7 @@ class DrawnSum(Struct):
 
 
 class Explore(Struct, tag_field="kind", tag="explore"):
-    """Of `explore`: what holds of all scenarios, and the list of them."""
+    """The result of `explore`: a summary of all scenarios, and the scenarios."""
 
     verdict: Verdict
     scenarios: list[Explored]

@@ -100,7 +100,7 @@ class RecordedOperation(DelayedOperation):
         return self._ready.get()
 
     def evaluate(self) -> bool:
-        """What `try_complete` does, without the recording."""
+        """The work of `try_complete`, without the recording."""
         return self.force_complete() if self.is_ready() else False
 
     def try_complete(self) -> bool:

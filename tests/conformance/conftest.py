@@ -11,5 +11,6 @@ from conformance.kit_classes import kit_classes
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """`java`, and the classes of the kit, the example and the cases. Who asks for it is in the group `jvm-kit`."""
+    """`java`, and the classes of the kit, the example and the test cases. Tests that use it are in the group
+    `jvm-kit`."""
     return kit_classes(tmp_path_factory)

@@ -32,7 +32,7 @@ IN_MS: Final = {"between-ticks": "it counts in milliseconds"}
 
 
 class Quiet(ContainFaults):
-    """What the suite raises on purpose is no news."""
+    """A fault policy that ignores the exceptions of the suite."""
 
     def report(self, error: Exception, where: str, subject: object) -> None:
         """Expected."""
@@ -179,8 +179,8 @@ class GroupedOperation(ProbedOperation):
 
 
 class GroupedPurgatory(AnyPurgatory):
-    """A purgatory as Kafka's coordinators have it: each key is a group with a lock. Who changes a group has its lock,
-    and puts the check of its key on an `ActionQueue`, run when the lock is back."""
+    """A purgatory as in Kafka's coordinators: each key is a group with a lock. A thread that changes a group has its
+    lock, and puts the check of its key on an `ActionQueue`. The queue runs when the lock is released."""
 
     def __init__(self, promise: Promise) -> None:
         super().__init__(promise)

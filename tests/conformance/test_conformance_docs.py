@@ -20,7 +20,7 @@ EVENT_LOOP = ROOT / "examples" / "event-loop" / "test_event_loop.py"
 
 
 def block(name: str) -> str:
-    """The file between two markers of the page, or the one that the page links."""
+    """The file between two markers of the page, or the file that the page links."""
     return EVENT_LOOP.read_text() if name == "event_loop" else listing(PAGE, name)
 
 
@@ -57,7 +57,7 @@ def test_the_file_fails_where_it_should(pytester: pytest.Pytester, monkeypatch: 
     assert result.parseoutcomes()["failed"] == 1
 
 
-def test_the_tables_name_what_there_is() -> None:
+def test_the_tables_name_existing_tests() -> None:
     promise = Promise("timer", tick_ns=1)
     names = [*LACKS, *(one.name for one in scenarios_of("timer", promise))]
     assert not [name for name in names if f"`{name}`" not in PAGE]

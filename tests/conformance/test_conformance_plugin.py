@@ -61,7 +61,8 @@ def test_the_entry_point_is_the_plugin() -> None:
 
 
 def test_without_the_extra_pytest_runs_all_the_same(tmp_path: Path) -> None:
-    """The plugin is loaded wherever the distribution is: without the extra it harms nobody, and says what it lacks."""
+    """The plugin is loaded wherever the distribution is installed. Without the extra it does no harm, and names the
+    missing package."""
     (tmp_path / "test_other.py").write_text("def test_other():\n    pass\n")
     (tmp_path / "test_case.py").write_text(
         "import pytest\n@pytest.mark.purgatorio(promises=[1])\ndef test_it(purgatorio_case):\n    pass\n"
@@ -125,7 +126,7 @@ def test_one_cause_is_shown_once(ci: str, toy: pytest.Pytester, monkeypatch: pyt
 
 
 def test_the_replay_replays(toy: pytest.Pytester) -> None:
-    """What the failure says to type shows the same counterexample."""
+    """The command that a failure prints shows the same counterexample."""
     first = toy.runpytest_inprocess("-q", "--purgatorio-clause", "T1", "-k", "Toy and plan")
     shown = first.outlines
     start = next(at for at, line in enumerate(shown) if line.startswith("replay"))
@@ -140,7 +141,7 @@ def test_the_replay_replays(toy: pytest.Pytester) -> None:
 
 
 def test_one_clause(toy: pytest.Pytester) -> None:
-    """`--purgatorio-clause` leaves other tests alone, and refuses what is no clause."""
+    """`--purgatorio-clause` does not affect other tests, and refuses an unknown clause."""
     toy.makepyfile(test_other="def test_other():\n    pass\n")
     of_t3 = toy.runpytest_inprocess(
         "-q", "--purgatorio-clause", "T3", "--collect-only", "test_toy_wheel.py", "test_other.py"
@@ -154,7 +155,7 @@ def test_one_clause(toy: pytest.Pytester) -> None:
 
 
 def test_parametrised_by_promise(toy: pytest.Pytester) -> None:
-    """Each promise has its own tests, by the name of its profile; two of one profile could not be told apart."""
+    """Each promise has its own tests, with the name of its profile. Two promises of one profile are refused."""
     change(toy, "import pytest", "import pytest\nfrom dataclasses import replace")
     change(toy, "promises=[PROMISE]", "promises=[PROMISE, replace(PROMISE, profile='timer')]")
     result = toy.runpytest_inprocess("-q", "--collect-only", "-k", "T1 and plan and TestToyWheel")
@@ -179,7 +180,7 @@ def test_expected_failures_are_strict(toy: pytest.Pytester) -> None:
 
 
 def test_a_lack_skips_with_its_reason(toy: pytest.Pytester) -> None:
-    """In the subject's own words; and a lack that nobody knows is an error."""
+    """The reason is the subject's own text. An unknown lack is an error."""
     result = toy.runpytest_inprocess("-q", "-rs", "-k", "T5 and plan")
     result.stdout.fnmatch_lines(["*SKIPPED: the subject lacks size: the toy counts nothing"])
     change(toy, '"raising":', '"rasing":')
@@ -278,7 +279,7 @@ def commanded(pytester: pytest.Pytester, short_runs: None) -> pytest.Pytester:
 
 
 def test_a_command_instead_of_a_factory(commanded: pytest.Pytester) -> None:
-    """What it promises comes from its description; the scenarios are the same."""
+    """Its promises come from its description; the scenarios are the same."""
     result = commanded.runpytest_inprocess("-q", "-rs", "-k", "T1 and plan")
     assert outcomes(result) == {"passed": 1, "failed": 1, "deselected": outcomes(result)["deselected"]}
     result.stdout.fnmatch_lines(
@@ -304,7 +305,7 @@ def test_a_command_that_is_not_there(pytester: pytest.Pytester) -> None:
 
 
 def test_a_command_that_dies_is_a_failure_of_its_run(commanded: pytest.Pytester) -> None:
-    """It is started anew for the next program; none passes by it."""
+    """It is started again for the next program, and no test passes because of it."""
     source = (commanded.path / "wheel.py").read_text()
     dying = source.replace("import json\n", "import json\nimport os\n").replace(
         '"advance"', 'os._exit(3) or "advance"'
@@ -349,7 +350,7 @@ STUCK = program("stuck_purgatory")
 def test_a_thread_that_never_comes_back_fails_its_race_in_time(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In this process it cannot be ended; the test is, and says what was not answered, and where it stands."""
+    """The thread cannot be ended in this process. The test ends, and names the unanswered call and its place."""
     monkeypatch.setattr(gated, "_LIMITS", ChildLimits(silence_s=0.3))
     pytester.makepyfile(test_stuck=STUCK)
     result = pytester.runpytest_inprocess("-q", "-k", "O4 and gates")
@@ -365,8 +366,8 @@ def test_a_thread_that_never_comes_back_fails_its_race_in_time(
 def test_threads_that_wait_for_each_other_break_p3(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two locks in two orders: each call returns by itself, and hangs again in the order that made it hang. What is
-    shown is where each stands, and that order."""
+    """Two locks in two orders: each call returns alone, and hangs again in the order that made it hang. The report
+    shows the places and that order."""
     monkeypatch.setattr(gated, "_LIMITS", ChildLimits(silence_s=0.3))
     monkeypatch.setenv("COLUMNS", "400")  # pytest cuts its summary to the width, but in CI
     crossed = STUCK.replace(

@@ -32,7 +32,7 @@ def recorded(built: tuple[Path, Path], case: str, path: Path) -> ReadRun:
 
 
 def test_every_field_of_the_format(built: tuple[Path, Path], tmp_path: Path) -> None:
-    """The whole of the format can be written, and is read by the one parser."""
+    """The kit can write the whole format, and the parser reads it."""
     run = recorded(built, "every-field", tmp_path / "run.jsonl")
     assert run.end == End(10, 0)
     assert (run.header.run, run.header.profile, run.header.purge_interval) == ("the run", "locked", 3)
@@ -65,7 +65,7 @@ def test_threads_are_in_one_order_and_nothing_is_lost(built: tuple[Path, Path], 
 def test_exit_without_close_loses_nothing_and_is_no_whole_run(
     built: tuple[Path, Path], tmp_path: Path, name: str
 ) -> None:
-    """All that was recorded is there; no end record, so that nobody takes it for a run that came to its end."""
+    """All recorded events are there. There is no end record, so that the run does not count as finished."""
     path = tmp_path / name
     said(built, "exit-without-close", str(path))
     text = gzip.decompress(path.read_bytes()) if name.endswith(".gz") else path.read_bytes()
@@ -73,7 +73,7 @@ def test_exit_without_close_loses_nothing_and_is_no_whole_run(
     assert [line["kind"] for line in lines] == ["header"] + ["event"] * 1_000
 
 
-def test_full_disk_is_told_and_counted(built: tuple[Path, Path]) -> None:
+def test_full_disk_is_reported_and_counted(built: tuple[Path, Path]) -> None:
     """What could not be written is dropped, and is said to be."""
     assert said(built, "full-disk") == "no space left; dropped 10, written 0\n"
 
@@ -116,7 +116,8 @@ def adapter(built: tuple[Path, Path], bug: str = "NONE") -> list[str]:
     ],
 )
 def test_races_find_the_twins(built: tuple[Path, Path], tmp_path: Path, bug: str, broken: set[str]) -> None:
-    """The races are recorded whole, break nothing in the example and what they should in each of its twins."""
+    """The races are recorded completely. They break nothing in the example, and the expected clause in each negative
+    control."""
     command = [*adapter(built, bug), "races", str(tmp_path), "--rounds", "1000", "--seed", "3"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
@@ -146,7 +147,7 @@ def test_a_list_dropped_beside_a_registration_is_found_by_steps(
     assert {name for name, clause in run.clauses.items() if clause.violations} - {"P2"} == broken
 
 
-def test_a_stranger_may_ask_for_what_there_is_not(built: tuple[Path, Path]) -> None:
+def test_a_client_may_ask_for_unknown_names(built: tuple[Path, Path]) -> None:
     for wrong in (["race"], ["races"], ["races", "x", "--scenario", "none"], ["races", "x", "--rounds"]):
         done = subprocess.run([*adapter(built), *wrong], capture_output=True, text=True, check=False)
         assert done.returncode == 2, wrong
@@ -154,7 +155,7 @@ def test_a_stranger_may_ask_for_what_there_is_not(built: tuple[Path, Path]) -> N
 
 
 def test_two_threads_of_one_name_are_two(built: tuple[Path, Path], tmp_path: Path) -> None:
-    """A pool that calls its threads alike: what they do at once is not taken for one thread's."""
+    """A pool gives all its threads the same name: their concurrent calls are not attributed to one thread."""
     java, classes = built
     command = [str(java), *QUICK, "-cp", str(classes), "NamesakePool"]
     (subject,) = (one for one in command_subjects(command, lines=None) if one.mode == "real-free")
@@ -177,7 +178,7 @@ def test_what_was_read_is_answered_at_the_end_of_input(built: tuple[Path, Path])
 
 
 def test_kit_speaks_the_protocol_with_gates(built: tuple[Path, Path]) -> None:
-    """What it declares, and a thread that is stopped, makes a call where it stands, and goes on."""
+    """The description, and a thread that is paused, makes a call while it is paused, and continues."""
     command = adapter(built)
     description = describe_command(command)
     assert description.protocol == "purgatorio-subject/1.1"

@@ -68,7 +68,7 @@ def found(one: CommandSubject, folder: Path) -> tuple[set[str], Path]:
 def test_a_race_between_two_lines_is_found_and_its_line_is_named(
     built: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    """An add that is lost beside another: no callback is near, and the code has no mark."""
+    """An add is lost during another add: no callback is near, and the code has no marked loop."""
     lost = subject(built, "lost")
     broken, trace = found(lost, tmp_path)
     assert "T3" in broken
@@ -90,7 +90,8 @@ def test_a_race_within_one_line_is_found(built: tuple[Path, Path], tmp_path: Pat
 def test_a_task_is_added_again_beside_time_that_moves_it(
     case: str, broken: set[str], built: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who moves it has it in hand, and puts it back beside the new one: it runs twice. In the twin all that is one."""
+    """The thread that moves a task puts it back next to the new one, so it runs twice. The negative control makes
+    both under one lock."""
     name = "move-add-again"
     monkeypatch.setattr(
         gates,
@@ -106,7 +107,7 @@ def test_a_task_is_added_again_beside_time_that_moves_it(
 
 
 @pytest.mark.parametrize("why", [NO_LINE, NO_LINE_OF_ITS_OWN])
-def test_programs_that_were_stopped_at_no_line_are_told_with_the_reason(
+def test_programs_without_a_pause_at_a_line_are_listed_with_the_reason(
     why: str, built: tuple[Path, Path]
 ) -> None:
     """Of each run in one line; that it was played elsewhere does not hide it."""
@@ -131,7 +132,8 @@ def test_a_field_that_a_line_reads_again_may_have_changed_between(second: int, p
 def test_its_twin_with_a_lock_is_kept_though_the_lock_is_held(
     built: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    """A thread that stands with the monitor blocks the other, which is told from one that runs."""
+    """A paused thread that holds the monitor blocks the other thread. A blocked thread is distinguished from a
+    running one."""
     ways: list[Mode] = ["virtual-lines", "virtual-gates", "virtual-scope"]
     clean, *others = (subject(built, "clean", mode=mode) for mode in ways)
     assert not any(found(one, tmp_path)[0] for one in (clean, *others))
@@ -142,7 +144,7 @@ def test_its_twin_with_a_lock_is_kept_though_the_lock_is_held(
 
 
 def test_lines_can_be_left_alone(built: tuple[Path, Path], tmp_path: Path) -> None:
-    """Nobody is stopped, or only in classes that have no part in it. (A race may be lost without, so there is none.)"""
+    """No thread is paused, or only in classes without the race. (The race may be lost then.)"""
     for lines in (None, "org.acme.*"):
         without = subject(built, "clean", lines=lines, mode="virtual-gates")
         assert found(without, tmp_path / str(lines))[0] == set()
@@ -163,7 +165,7 @@ def test_a_jvm_without_the_agent_is_driven_without_and_it_is_said(
 
 
 def test_a_jvm_that_dies_while_a_thread_stands(built: tuple[Path, Path], tmp_path: Path) -> None:
-    """What was recorded until then is kept, and nobody waits for it."""
+    """The events until then are kept, and the driver does not wait for the JVM."""
     dies = subject(built, "dies")
     with pytest.raises(SubjectFailed) as caught:
         dies.run(dies.shape.make(1, 1, 1, dies.tick_ns), tmp_path / "run.jsonl", lambda *_: None)
@@ -179,7 +181,7 @@ class _Circle:
         self._place = place
 
     def fileno(self) -> int:
-        """See `Aside`. The end of a pipe that nobody writes to."""
+        """See `Aside`. The end of a pipe without a writer."""
         return self._place
 
     def read_lines(self) -> list[bytes]:
@@ -189,7 +191,7 @@ class _Circle:
 def test_a_jvm_is_asked_for_its_stacks_though_a_thread_runs_in_a_circle(
     built: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are told, and nobody waits for it to come to rest."""
+    """The stacks are reported, and the driver does not wait until the JVM rests."""
     monkeypatch.setattr("purgatorio_conformance.subject.child._STACKS_MOST_S", 2.0)
     java, classes = built
     ours, theirs = os.pipe()
@@ -206,8 +208,9 @@ def test_a_jvm_is_asked_for_its_stacks_though_a_thread_runs_in_a_circle(
 @pytest.mark.parametrize(
     "said", [b"", b"GET / HTTP/1.1", b"JDWP-Handshake", b"JDWP-Handshake\xff\xff\xff\xff" * 9]
 )
-def test_who_calls_and_is_no_jvm_is_let_be(said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """He hangs up, speaks otherwise, or says nothing of what was asked: there is no JVM, and no wait."""
+def test_a_peer_that_is_not_a_jvm_is_ignored(said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A peer that closes the connection, speaks another protocol, or does not answer is not a JVM. The driver does
+    not wait for it."""
     monkeypatch.setattr(Listening, "_is_ours", lambda *_: True)
     with closing(Listening()) as listening:
         option = listening.environ()["JAVA_TOOL_OPTIONS"].rpartition(":")[2]
@@ -221,8 +224,8 @@ def test_who_calls_and_is_no_jvm_is_let_be(said: bytes, monkeypatch: pytest.Monk
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs Linux's /proc")
 def test_only_a_process_that_was_started_to_call_is_answered() -> None:
-    """Another program of this machine finds the port, and is hung up on; ours, with the same code, is answered.
-    When the run ends nobody listens there."""
+    """Another program of this machine that connects to the port is refused. Our JVM, with the same code, is
+    answered. After the run no process listens there."""
     code = "import socket, sys; print(socket.create_connection(('127.0.0.1', int(sys.argv[1]))).recv(14))"
     with closing(Listening()) as listening:
         environ = listening.environ()
@@ -328,7 +331,7 @@ class _Stops:
     [((0, 1, 2), (1, 2, 2), 1), ((0, 1), (1, 1, 2), 0), ((0, 3, 1), (1, 2, 2), 0), ((0,), (1, 2, 2), 0)],
     ids=["by hand", "all in one class", "the kit's", "not known"],
 )
-def test_lines_of_who_takes_the_calls_are_left_out(
+def test_lines_of_the_adapter_are_left_out(
     began: tuple[int, ...], classes: tuple[int, ...], left_out: int
 ) -> None:
     """Where the lane's thread began, unless most of the lines are there: then the purgatory is, too."""

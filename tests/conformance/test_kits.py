@@ -154,7 +154,7 @@ def test_kafka_6653_is_found_in_the_released_classes(version: str, broken: set[s
 
 @pytest.mark.slow
 def test_a_go_timer_that_others_wrote_is_driven(tmp_path: Path) -> None:
-    """`time.AfterFunc` and RussellLuo/timingwheel keep what they promise; one module each kind is enough."""
+    """`time.AfterFunc` and RussellLuo/timingwheel keep their promises. One module of each kind is enough."""
     binary = tmp_path / "adapters"
     try:
         built([needed("go"), "build", "-o", str(binary), "."], KITS / "go" / "adapters")
@@ -166,7 +166,7 @@ def test_a_go_timer_that_others_wrote_is_driven(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_rust_timer_that_others_wrote_is_driven(tmp_path: Path) -> None:
-    """`tokio-util`'s queue keeps what it promises, in virtual time."""
+    """The queue of `tokio-util` keeps its promises, in virtual time."""
     out = tmp_path / "target"
     try:
         built([needed("cargo"), "build", "--target-dir", str(out)], KITS / "rust" / "adapters")

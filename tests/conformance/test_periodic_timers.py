@@ -79,7 +79,7 @@ def broken(run: RunResult) -> set[str]:
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_the_toy_keeps_what_it_declares(rule: str, tmp_path: Path) -> None:
+def test_the_toy_keeps_its_promises(rule: str, tmp_path: Path) -> None:
     """Each catch-up; every clause has occasions."""
     run = judged(of_toy("--catch-up", rule), 1, 300, tmp_path)
     assert run.verdict is Verdict.PASS
@@ -187,7 +187,7 @@ def test_the_suite_finds_a_bug(bug: str, monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("bug", ["", "rearmed-in-the-past", "former-deadline", "endless-turn"])
 def test_the_suite_plays_them_to_a_program(bug: str) -> None:
-    """What it offers and declares comes from its description."""
+    """The offers and declarations come from the description."""
     clause, rule = FOUND.get(bug, ("", "once"))
     command = [sys.executable, str(TOY), "--bug", bug, "--catch-up", rule]
     description = describe_command(command)
@@ -254,7 +254,7 @@ def test_the_suite_passes_the_reference(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_promise_without_offers_asks_for_nothing_new() -> None:
-    """Who had an adapter before has the same cases."""
+    """An adapter from before has the same cases as before."""
     plain = replace(PROMISE, offers=(), catch_up=None, turn=None)
     assert not {case.clause for case in cases("timer", plain)} & set(NEW)
 

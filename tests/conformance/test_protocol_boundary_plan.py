@@ -1,4 +1,4 @@
-"""What a plan of seconds does not reach, and what is found there: the toys with one thing changed."""
+"""Bugs that a plan of seconds does not reach: the toy subjects with one change each."""
 
 from __future__ import annotations
 
@@ -232,10 +232,10 @@ class Loses:
 
 
 @pytest.mark.parametrize(("loses", "starts"), [(True, 1), (False, 21)])
-def test_in_real_time_what_is_lost_is_not_waited_for_in_each_new_start(
+def test_in_real_time_a_lost_task_is_not_awaited_at_each_start(
     loses: bool, starts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its twin is only late, too late for the next to be within a turn, and is started anew each time."""
+    """The negative control is only late, too late for the next run, and is started again each time."""
     monkeypatch.setattr(Reach, "in_real_time", lambda reach: None)
     session = Loses(50 * MS, loses)
     monkeypatch.setattr("purgatorio_conformance.protocol.real_time.time", session)
@@ -258,7 +258,8 @@ class _Noted(TimerTask):
 
 
 class TakesTheNext(SystemTimer):
-    """It takes the next bucket out of the queue before it drains the one in hand, which may put something there."""
+    """It removes the next bucket from the queue before it drains the current bucket, which may add a task to the
+    next one."""
 
     def advance_clock(self, timeout_ms: int) -> bool:
         following = first = self._queue.poll()
@@ -304,7 +305,7 @@ class OfReference:
 
 
 @pytest.mark.parametrize("made", [SystemTimer, TakesTheNext])
-def test_several_buckets_are_overslept_beside_what_is_due_a_turn_later(made: type[SystemTimer]) -> None:
+def test_a_late_drain_of_several_buckets_keeps_tasks_of_a_later_turn(made: type[SystemTimer]) -> None:
     """Nothing is early, nor later than the leap, unless two that a turn lies between get into one bucket."""
     run = OfReference(made)
     Reach(run, OF_20, "timer", 1).over_buckets(100 * MS)

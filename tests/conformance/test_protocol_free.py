@@ -59,7 +59,8 @@ def test_what_has_one_lane_or_no_purgatory_is_asked_for_less() -> None:
 
 
 def test_calls_from_inside_are_made_where_code_of_others_runs() -> None:
-    """In callbacks. Nobody's code runs where a time-out is handed to the timer; a lock may be held there."""
+    """Calls are made inside callbacks. No user code runs when a time-out is added to the timer, and a lock may be
+    held there."""
     programs = [one for part in CLASSES for one in gate_programs(part, Delays(0, 1, 9, 5, 6, 2, 7, 3, 4, 1))]
     inside = [
         one for one in programs if any(isinstance(call, Inside) and not call.at for call in one.calls())
@@ -76,7 +77,7 @@ def test_a_run_with_gates_that_broke_off_is_not_called_one_without() -> None:
     assert any("(no gates)" in line for _, line in not_looked_for(without))
 
 
-def test_what_was_looked_for_is_counted_and_what_was_not_has_its_reason() -> None:
+def test_tested_occasions_are_counted_and_others_have_a_reason() -> None:
     """By class of bugs: of two programs of a class one is enough, and what kept the others out is said."""
     *others, gated = command_subjects(REFERENCE, time="real")
     programs = {one.name: one for one in gate_programs("purgatory", Delays(0, 1, 9, 5, 6, 2, 7, 3, 4, 1))}
@@ -102,7 +103,7 @@ def test_what_was_looked_for_is_counted_and_what_was_not_has_its_reason() -> Non
 
 
 def test_what_nothing_was_done_for_is_not_blamed_on_the_way_that_could_not() -> None:
-    """A class that a broken promise kept from being played is said to be that, whichever way was told of last."""
+    """If a broken promise prevents a class of programs, the report names the broken promise, not another reason."""
     *others, gated = command_subjects(REFERENCE, time="real")
     program = gate_programs("purgatory", Delays(0, 1, 9, 5, 6, 2, 7, 3, 4, 1))[0]
     way = next(iter(OTHER_WAYS))
@@ -122,7 +123,7 @@ def test_what_nothing_was_done_for_is_not_blamed_on_the_way_that_could_not() -> 
         (-MS, MS, ""),
     ],
 )
-def test_that_no_delay_below_zero_was_asked_for_is_told(least_ns: int, unit_ns: int, why: str) -> None:
+def test_missing_negative_delays_are_reported(least_ns: int, unit_ns: int, why: str) -> None:
     """Of a subject whose least delay, in whole units, is not below zero; the plans of all others have some."""
     subjects = [
         replace(one, description=replace(one.description, least_delay_ns=least_ns, unit_ns=unit_ns))

@@ -626,6 +626,7 @@ def test_the_rest_is_not_played_once_a_promise_is_broken(
     found = "nothing | register next a; in try_complete of next: event next"
     _only(monkeypatch, found, "op a | check a; in try_complete of op: give back a")
     monkeypatch.setattr(gate_play, "_JUDGED_FIRST", 1)
+    monkeypatch.setattr(gate_play, "_JUDGED_AGAIN", 1)
     subjects = command_subjects((*PURGATORY, "--no-recheck"))
     (subject,) = (one for one in subjects if one.mode.endswith("-gates"))
     (record,) = record_runs([subject], tmp_path, suffix=".jsonl")

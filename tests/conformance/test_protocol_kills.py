@@ -45,7 +45,7 @@ def found(change: Diff, folder: Path) -> set[str]:
     ],
 )
 def test_every_change_is_found_or_has_its_reason(change: Diff, tmp_path: Path) -> None:
-    """Some of them in every run of the tests; what is not found is known by name."""
+    """Some changes run in every test run. The changes that are not found are listed by name."""
     broken = found(change, tmp_path)
     if " " in change.what:
         assert broken == set(), "a limit that is none any more: say what finds it"

@@ -79,7 +79,7 @@ VALUES = st.one_of(
     st.lists(st.sampled_from(["t-0", "timer", "cancel", "timer_fire", 1, None]), max_size=3),
     st.just({}),
 )
-"""What a subject might put anywhere."""
+"""Values that a subject might put into any field."""
 
 NAMES = sorted({rule.name for record in SAID.values() for rule in field_rules(record)})
 SAYINGS = st.builds(
@@ -91,7 +91,7 @@ SAYINGS = st.builds(
 
 
 def test_the_published_schema_is_in_step() -> None:
-    """`python -m docs.makers.protocol_schema` writes it anew."""
+    """`python -m docs.makers.protocol_schema` writes the schema."""
     assert SCHEMA_FILE.read_text(encoding="utf-8") == schema_text()
     jsonschema.Draft202012Validator.check_schema(json_schema())
 
@@ -99,7 +99,7 @@ def test_the_published_schema_is_in_step() -> None:
 def test_the_page_is_in_step_and_its_transcripts_are_real_runs(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every message with its fields, and two whole runs, made anew; `--refresh-golden` writes them."""
+    """The page has every message with its fields, and two whole runs. `--refresh-golden` writes it."""
     monkeypatch.chdir(ROOT)
     made = transcripts()
     page = MESSAGES.read_text(encoding="utf-8")
@@ -109,7 +109,7 @@ def test_the_page_is_in_step_and_its_transcripts_are_real_runs(
 
 
 def test_the_lines_of_the_transcript_are_lines_of_the_protocol() -> None:
-    """The page, the schema and the run agree: what is shown there is valid, and a changed line is not."""
+    """The page, the schema and the run agree: the lines of the page are valid, and a changed line is not."""
     page = MESSAGES.read_text(encoding="utf-8")
     parts = [listing(page, marker).splitlines() for marker in ("transcript", "purgatory")]
     assert [len(part) > 15 for part in parts] == [True, True]
@@ -132,7 +132,7 @@ def test_the_page_names_every_kind_of_misbehaviour() -> None:
 def test_every_call_is_as_the_schema_says(
     call: Call, lane: int, hold: int | None, steps: tuple[int, ...]
 ) -> None:
-    """What the driver writes, it writes as published; its line fits a pipe's atomic write."""
+    """The driver writes lines that match the published schema. A line fits into one atomic write of a pipe."""
     line = call_line(12, call, lane, hold, steps)
     VALIDATOR.validate(json.loads(line))
     assert len(line) < 4096
@@ -202,7 +202,7 @@ LINES = st.one_of(
 
 @given(st.lists(st.tuples(st.sampled_from(EVERY_CALL), LINES), max_size=12), st.booleans())
 def test_no_conversation_crashes(steps: list[tuple[Call, bytes]], virtual: bool) -> None:
-    """Whatever comes in whatever order is recorded or is a Misbehaved; what was recorded can be written."""
+    """Any message in any order is recorded or raises Misbehaved. The recorded events can be written."""
     recorder = Recorder(lambda: 5)
     conversation = Conversation(recorder, REPORTABLE, virtual=virtual)
     for call, line in steps:

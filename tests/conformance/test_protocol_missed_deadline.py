@@ -1,4 +1,4 @@
-"""Who sleeps past a deadline in real time, and who is only late."""
+"""Threads that sleep past a deadline in real time, and threads that are only late."""
 
 from __future__ import annotations
 
@@ -77,12 +77,14 @@ def test_who_wakes_in_time_or_does_not_promise_it_is_not_late(
 
 @pytest.mark.slow
 def test_who_works_past_deadlines_may_be_slow(tmp_path: Path) -> None:
-    """As late as the one that sleeps, but a thread runs all the time: the machine may be why."""
+    """As late as the sleeping thread, but a thread runs all the time: the machine may be the cause."""
     looked_at(changed("pass"), tmp_path)
 
 
 @pytest.mark.parametrize(("changes", "told"), [({}, 0), (UNDECLARED, 1)])
-def test_that_nobody_looked_who_sleeps_is_told(changes: dict[str, str], told: int, tmp_path: Path) -> None:
+def test_a_missing_check_for_sleeping_threads_is_reported(
+    changes: dict[str, str], told: int, tmp_path: Path
+) -> None:
     """Where no bound for real time was declared."""
     subjects = command_subjects(command(changes, tmp_path))
     assert sum("no late_real_ns" in line for _, line in not_looked_for(subjects)) == told

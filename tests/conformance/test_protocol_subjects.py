@@ -212,7 +212,7 @@ def test_the_limits_of_a_player_are_for_each_script() -> None:
             player.play(replace(script, calls=script.calls * 2))
 
 
-def test_a_plan_keeps_to_what_the_subject_declares() -> None:
+def test_a_plan_respects_the_declarations_of_the_subject() -> None:
     """No delay outside its range or unit, no huge one where nothing can be cancelled, no cancel it does not know."""
     plan = make_plan(1, 2_000, 4, MS)
     coarse = replace(
@@ -279,7 +279,7 @@ def test_a_task_that_is_lost_in_real_time_is_missed(tmp_path: Path) -> None:
     assert check_files([path]).runs[0].clauses["T3"].verdict is Verdict.VIOLATED
 
 
-def test_an_interrupted_run_keeps_what_was_recorded(tmp_path: Path) -> None:
+def test_an_interrupted_run_keeps_its_events(tmp_path: Path) -> None:
     """Ctrl-C in the middle: the trace is there, without an end record, and the child is gone."""
     heard = count()
 
@@ -296,7 +296,7 @@ def test_an_interrupted_run_keeps_what_was_recorded(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dialect", ["locked", "pending-flag"])
 def test_a_purgatory_with_threads_is_judged_without_a_false_alarm(dialect: str, tmp_path: Path) -> None:
-    """The reference behind the protocol: four lanes, a reaper and an executor, all told by `during` and `th`."""
+    """The reference as a subject: four lanes, a reaper and an executor, all reported by `during` and `th`."""
     result, run = record_purgatory([str(REFERENCE), dialect], tmp_path)
     assert result.verdict is Verdict.PASS
     clauses = {"O1", "O2", "O3", "O4", "O5", "O7", "P1", "P2", "T1", "T2", "T3", "T4", "T5"}
@@ -333,7 +333,7 @@ def test_names_of_runs_are_fit_for_files() -> None:
     assert names == ["my-timer-1-0-timer-virtual-steps", "subject-timer-virtual-steps"]
 
 
-def test_the_description_is_what_the_program_says() -> None:
+def test_the_description_comes_from_the_program() -> None:
     said = describe_command(WHEEL)
     assert (said.name, said.tick_ns, said.wheel_size, said.lanes) == ("toy-wheel", MS, 8, 1)
 

@@ -72,8 +72,8 @@ def test_refused_add_is_recorded_with_its_exception(tmp_path: Path, monkeypatch:
     assert run.end is not None
 
 
-def test_loop_that_dies_leaves_what_was_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A crash inside the loop is told as `died`, with a trace of the beginning that has no end record."""
+def test_loop_that_dies_leaves_its_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A crash inside the loop is reported as `died`. The trace has the events until then, and no end record."""
 
     def explode(*arguments: object, **more: object) -> asyncio.TimerHandle:
         raise OverflowError("too far")
@@ -93,7 +93,7 @@ def test_loop_that_dies_leaves_what_was_recorded(tmp_path: Path, monkeypatch: py
 
 
 def test_early_bound_is_the_resolution_and_the_roundings() -> None:
-    """A bound from the documentation and the number format, not from what was seen."""
+    """The bound comes from the documentation and the number format, not from a measurement."""
     resolution_ns = time.get_clock_info("monotonic").resolution * 1e9
     assert early_bound_ns(0) > resolution_ns
     assert early_bound_ns(0) <= math.ceil(resolution_ns + 2.5 * math.ulp(2 * time.monotonic()) * 1e9)

@@ -68,14 +68,14 @@ SLEEPS = "import time; time.sleep(600)"
          r"\x1b[2Jgone | second line"),
     ],
 )  # fmt: skip
-def test_a_child_that_misbehaves_is_told_as_that(
+def test_a_child_that_misbehaves_is_reported(
     script: str, limits: ChildLimits, kind: FailureKind, why: str
 ) -> None:
     found = failure(script, limits)
     assert (found.kind, why in str(found)) == (kind, True), found.why
 
 
-def test_child_that_does_not_read_blocks_nobody() -> None:
+def test_child_that_does_not_read_blocks_no_caller() -> None:
     """A plan larger than the pipe, and a child that never reads it: sending returns, silence ends it."""
     assert failure(SLEEPS, ChildLimits(silence_s=0.2), say=[b"x" * 1_000] * 1_000).kind == "hang"
 
@@ -85,7 +85,7 @@ PARKED = "\tat jdk.internal.misc.Unsafe.park(Native)\n\t- parking to wait for  <
 
 
 def lanes(*places: str) -> str:
-    """What a JVM says of its lanes, each of which waits in a method."""
+    """The stacks of a JVM with these lanes, each of which waits in a method."""
     state = "   java.lang.Thread.State: WAITING (parking)\n"
     return "".join(f'"lane-{n}" #{n}\n{state}{PARKED}\tat {place}\n\n' for n, place in enumerate(places))
 
@@ -102,7 +102,7 @@ def lanes(*places: str) -> str:
     ],
 )
 def test_lanes_that_all_wait_have_no_call(stacks: str, idle: bool) -> None:
-    """An adapter that forgot a call is told from an implementation that hangs in it."""
+    """An adapter that lost a call is distinguished from an implementation that hangs in it."""
     assert lanes_wait(stacks) is idle
 
 
@@ -119,7 +119,7 @@ class Chatter:
         return self._ours.fileno()
 
     def read_lines(self) -> list[bytes]:
-        """See `Aside`. What has come is left there, so that there is always more."""
+        """See `Aside`. Lines stay in the pipe, so that there is always more to read."""
         return []
 
     def close(self) -> None:
@@ -156,7 +156,7 @@ def test_a_child_whose_threads_all_wait_has_said_everything() -> None:
                 assert child.hear(0.0) == b"done"
 
 
-def test_dead_child_is_told_with_its_status_and_last_words() -> None:
+def test_dead_child_is_reported_with_its_status_and_last_lines() -> None:
     """The cause stands on standard error: it belongs into the message."""
     found = failure("import sys; print('a'); sys.stderr.write('x' * 9000 + 'out of cheese'); sys.exit(7)")
     assert found.kind == "died"
@@ -174,11 +174,10 @@ fcntl.flock(file, fcntl.LOCK_EX)
 os.set_inheritable(file, True)
 os.execv(sys.argv[1], sys.argv[1:])
 """
-"""What another JVM does to the file of one that starts, for a moment. HotSpot has that folder's name built in, whatever
-TMPDIR says."""
+"""Another JVM deletes the file of a JVM that starts. HotSpot has a fixed name of the folder, and ignores TMPDIR."""
 
 
-def test_a_jvm_that_starts_beside_another_says_nothing_among_its_messages() -> None:
+def test_two_jvms_that_start_together_mix_no_messages() -> None:
     """Four are started at once, so that it happens by itself, rarely."""
     try:
         command = [sys.executable, "-c", _LOOKED_AT, str(find_java().java), "-version"]
@@ -221,7 +220,8 @@ def test_grandchildren_end_with_the_child(session: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_child_of_one_thread_is_met_on_one_processor(threads: int) -> None:
-    """And nobody is held there afterwards; a child of more threads goes where it likes, as whoever talks to it."""
+    """Afterwards no process stays on one processor. A child with more threads runs on all processors, and so does
+    the driver."""
     before = os.sched_getaffinity(0)
     script = "import os, sys, threading\n"
     script += "threading.Thread(target=threading.Event().wait, daemon=True).start()\n" * (threads - 1)

@@ -1,4 +1,4 @@
-"""The control thread beside a subject: what it saw is in the trace, bounded, and is the machine's alone."""
+"""The control thread of a run: its measurements are in the trace, are bounded, and are about the machine only."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_its_driver_gives_a_lost_task_up_before_it_is_given_up(subject: JvmSubje
 def test_real_timer_leaves_a_whole_trace_and_keeps_its_promises(
     subject: JvmSubject | PythonSubject, tmp_path: Path
 ) -> None:
-    """A timer that nobody here wrote, under several threads; what it does not promise is SKIPPED, not passed."""
+    """A third-party timer with several threads. Clauses that it does not promise are SKIPPED, not PASS."""
     path = subject.run(small_plan(subject), tmp_path / "run.jsonl.gz", silent)
     run = read_run(path)
     check_intervals(run.events)
@@ -185,8 +185,8 @@ def test_planted_bug_is_violated(
     assert cause in found[clause].causes
 
 
-def test_early_bound_of_a_wall_clock_grows_by_what_it_was_set_forward(tmp_path: Path) -> None:
-    """Whoever sets the clock makes such a timer early, and the timer has broken nothing."""
+def test_early_bound_of_a_wall_clock_grows_when_it_is_set_forward(tmp_path: Path) -> None:
+    """A change of the system clock makes such a timer early. The timer has broken no promise."""
     done = '{"kind":"done","events":0,"dropped":0,"skipped":0,"open":0,"oversleep_ns":0,"wall_shift_ns":7}'
     plan = Plan(0, 1, 0, (), 0)
     speaks = (sys.executable, "-c", f"print({done!r})")
@@ -281,7 +281,7 @@ def test_every_foreign_subject_has_its_promises() -> None:
             assert promise.late.startswith("none promised"), subject.name
 
 
-def test_a_plan_is_fitted_to_what_a_timer_takes() -> None:
+def test_a_plan_is_fitted_to_the_limits_of_a_timer() -> None:
     """Rounded up to the unit, never beyond the range; what cannot be cancelled is never waited for."""
     shape = PlanShape(unit_ns=MS, least_ns=0, most_ns=MAX_DELAY_NS)
     delays = [-MS, -1, 0, 1, MS, MS + 1, MAX_DELAY_NS]

@@ -1,4 +1,4 @@
-"""A run in an interpreter of its own: whatever ends the one that started it, nothing is left and nothing is lost."""
+"""A run in a separate interpreter: after any end of the parent, no process is left, and no event is lost."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def readable(place: int) -> bool:
 @pytest.mark.skipif(sys.platform != "linux", reason="finds processes by /proc")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_nothing_is_left_when_the_command_is_ended(how: signal.Signals, tmp_path: Path) -> None:
-    """The program hangs, and would for ever: it is killed, and what was recorded until then is whole."""
+    """The program hangs without end: it is killed, and the recorded events are complete."""
     mark = secrets.token_hex(16)
     os.mkfifo(tmp_path / "fifo")
     fifo = os.open(tmp_path / "fifo", os.O_RDWR)
@@ -125,7 +125,7 @@ def test_nothing_is_left_when_the_command_is_ended(how: signal.Signals, tmp_path
 
 
 def test_what_a_run_raises_is_raised_here(tmp_path: Path) -> None:
-    """A full disk is told by its file's name, and so is this; the twin is recorded."""
+    """The error of a full disk names its file, and so does this error. The negative control is recorded."""
     subject = command_subjects([sys.executable, "-I", "-S", str(BAD)], limits=PATIENT)[0]
     (record,) = record_runs([subject], tmp_path, ops=20, suffix=".jsonl")
     assert record.path is not None
@@ -167,7 +167,7 @@ class _Full:
 
 
 def test_a_run_whose_trace_cannot_be_written_to_its_end_is_unfinished(tmp_path: Path) -> None:
-    """As on a full disk; the other runs go on. One whose trace cannot begin is told as above."""
+    """The disk is full. The other runs continue. A trace that cannot be started is reported as above."""
     other = command_subjects([sys.executable, "-I", "-S", str(BAD)], limits=PATIENT)[0]
     records = record_runs([_Full(), other], tmp_path, ops=20, suffix=".jsonl")
     failed = records[0].failure

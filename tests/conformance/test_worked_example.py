@@ -11,7 +11,7 @@ from purgatorio.delayed.dialect import Dialect
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "worked-example.md"
 
 
-def test_the_page_is_what_a_run_prints() -> None:
+def test_the_page_is_the_output_of_a_run() -> None:
     """Three runs print the very page, so the events in it are real and not a matter of luck."""
     written = PAGE.read_text(encoding="utf-8")
     for _ in range(3):
@@ -21,8 +21,8 @@ def test_the_page_is_what_a_run_prints() -> None:
 
 
 @pytest.mark.parametrize(("dialect", "completer"), [(PENDING_FLAG, "follower-1"), (LOCKED, "follower-2")])
-def test_who_completes_is_the_difference(dialect: Dialect, completer: str) -> None:
-    """What the page says in words: the thread that completes, and what the second check returns."""
+def test_the_completing_thread_is_the_difference(dialect: Dialect, completer: str) -> None:
+    """The statement of the page: the thread that completes, and the result of the second check."""
     meeting, _ = events_of(dialect)
     (completion,) = (event for event in meeting if event.f == "on_complete" and event.ph == "call")
     (answer,) = (

@@ -29,8 +29,8 @@ SHAPES: Final = tuple(
         if name != "request-log"
     }.values()
 )
-"""One profile of each kind: what is judged and how depends on nothing else of it. That of logs has clauses
-that others have too, and is left out: the seeds that are known to show rare things were drawn without it."""
+"""One profile of each kind, because the judgement depends on nothing else of a profile. The profile of logs is left
+out: its clauses are in other profiles too, and the seeds of rare cases were found without it."""
 
 
 FEW: Final = tuple(fault for fault in FAULTS if fault not in MANY)
@@ -52,7 +52,7 @@ def sampled(seed: int, ending: str | None = None) -> Drawn:
 
 @dataclass(slots=True)
 class Expected:
-    """What the spec says of one operation: clauses broken or undecided, occasions, summary."""
+    """The expected result of one operation: clauses that are broken or undecided, occasions, summary."""
 
     marked_for: set[str] = field(default_factory=set)
     occasions: dict[str, int] = field(default_factory=dict)

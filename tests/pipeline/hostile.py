@@ -43,7 +43,7 @@ COMMANDS = (
     "a\u2066b\u2028c\u0085d",
     "::error::" + "pwned " * 2_000,
 )
-"""What a terminal or a CI system would obey, or could not show."""
+"""Characters that a terminal or a CI system would obey, or could not show."""
 
 
 def hostile_check(text: str) -> tuple[CheckResult, dict[CauseKey, Counterexample], list[Lateness]]:

@@ -30,8 +30,8 @@ class Sent(NamedTuple):
 
 
 def messages_of(run: str, lines: Sequence[bytes], at_once: int, partition: int) -> list[Sent]:
-    """The lines of a trace as messages under one key, some at once; every third one has the header again, as a sender
-    that was started anew would write."""
+    """The lines of a trace as messages with one key, some in the same message. Every third message has the header
+    again, as after a restart of the sender."""
     header, rest = lines[0], lines[1:]
     parts = [rest[at : at + at_once] for at in range(0, len(rest), at_once)]
     return [
@@ -41,7 +41,7 @@ def messages_of(run: str, lines: Sequence[bytes], at_once: int, partition: int) 
 
 
 def in_one_partition(messages: Sequence[Sent]) -> list[Sent]:
-    """Messages in the order in which they were sent, numbered anew."""
+    """Messages in send order, with new numbers."""
     return [one._replace(offset=number) for number, one in enumerate(messages)]
 
 

@@ -38,7 +38,7 @@ def disk_full(what: str) -> OSError:
 
 @dataclass
 class Killer:
-    """Counts the steps of a check, and ends it before the one with number `at`: by a kill, or by a full disk."""
+    """Counts the steps of a check, and ends the check before step `at`: by a kill, or by a full disk."""
 
     at: int = -1
     done: list[str] = field(default_factory=list)

@@ -57,7 +57,7 @@ def explore_of(*scenarios: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def kill(by: str = "", seconds: float = 0.5, **more: Any) -> dict[str, Any]:
-    """What a layer said; by nothing, it found nothing."""
+    """The result of a layer. Without `by`, the layer found nothing."""
     return {"killed": bool(by), "by": by, "seconds": seconds, **more}
 
 

@@ -1,6 +1,6 @@
-"""The part of the SARIF 2.1.0 form that the reports use, as a JSON Schema; like the standard's own it allows no other
-property in any of these objects. Names and limits after the standard, sections 3.13 to 3.58; what is required beyond it
-is what GitHub's code scanning requires of a rule and a result, with its limits of length."""
+"""The part of the SARIF 2.1.0 schema that the reports use, as a JSON Schema. Like the standard's schema, it allows
+no other property in any of these objects. Names and limits are those of the standard, sections 3.13 to 3.58. Further
+requirements are those of GitHub's code scanning for a rule and a result, with its limits of length."""
 
 from __future__ import annotations
 

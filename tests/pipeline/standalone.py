@@ -19,7 +19,7 @@ import pyspark
 SPARK_HOME = Path(pyspark.__file__).parent
 WORKERS = 2
 START_S = 120.0
-"""A bound, not a wait: whoever is not up by then has failed."""
+"""A time limit, not a wait: a server that is not up by then has failed."""
 
 
 class Daemon:

@@ -1,4 +1,4 @@
-"""`python -m benchmarks timer | purgatory`: what they print, in small."""
+"""`python -m benchmarks timer | purgatory`: their output for small runs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_json_has_the_public_shape() -> None:
 
 
 def test_tables_fit_a_terminal() -> None:
-    """80 columns, every candidate by name, who was left out, and which build it is."""
+    """At most 80 columns, with every candidate, the missing candidates, and the build."""
     done = CliRunner().invoke(timer.command, ["--scale", "quick", "--workload", "U1", "--only", "heapq"])
     assert done.exit_code == 0, done.output
     assert max(map(len, done.stdout.splitlines())) <= WIDTH

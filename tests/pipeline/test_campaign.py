@@ -66,13 +66,14 @@ def runner(tmp_path: Path) -> Runner:
 
 
 def started(runner: Runner) -> list[int]:
-    """The seeds of the processes that were started, but of the one that hangs."""
+    """The seeds of the started processes, without the one that hangs."""
     seeds = map(int, Path(runner.program[2]).read_text().split())
     return sorted(seed for seed in seeds if seed != 2)
 
 
 def test_whatever_a_process_does_becomes_a_row_and_is_not_run_again(runner: Runner) -> None:
-    """A crash, a hang, rubbish and a signal among sound jobs; a second campaign starts only what has no row."""
+    """A crash, a hang, invalid output and a signal among sound jobs. A second campaign starts only jobs without a
+    row."""
     heard: list[JobOutcome] = []
     jobs = [job(seed) for seed in range(6)]
     # Long before it hangs: what is stopped for its time may have done nothing.
@@ -117,7 +118,7 @@ def test_whatever_a_process_does_becomes_a_row_and_is_not_run_again(runner: Runn
 
 
 def test_the_first_violation_ends_it(runner: Runner) -> None:
-    """What is left is said, and is no pass."""
+    """The remaining jobs are reported, and the campaign is not a pass."""
     jobs = [job(4), *(job(seed) for seed in range(10, 40))]
     campaign = run_campaign(jobs, runner, budget=Budget(first=True), tell=lambda one: None)
     assert campaign.why == "stopped at the first violation"
@@ -182,7 +183,7 @@ def test_a_row_is_read_back_as_it_was() -> None:
 
 
 def test_a_verdict_that_its_status_denies_is_a_failure() -> None:
-    """It says PASS and ends with 1: nobody knows which is true."""
+    """The output says PASS and the status is 1: either may be wrong."""
     printed = b'{"kind": "explore", "verdict": "PASS", "schedules": 3, "scenarios": []}'
     outcome = outcome_of(job(0), printed, b"", 1, 0.5)
     assert (outcome.verdict, outcome.failure) == (
@@ -193,7 +194,7 @@ def test_a_verdict_that_its_status_denies_is_a_failure() -> None:
 
 
 def test_a_job_of_the_real_program(tmp_path: Path) -> None:
-    """The arguments are ones that `purgatorio explore` takes, and what it prints is understood."""
+    """`purgatorio explore` accepts the arguments, and the campaign understands its output."""
     runner = Runner(tmp_path, 600.0)
     found = runner.run(Job("explore", "two-events/pending-flag", "bounded", 0, 5000, mutant=LOST))
     assert found is not None
@@ -240,7 +241,8 @@ class Disk:
 def test_ended_at_any_step_nothing_is_lost(
     runner: Runner, monkeypatch: pytest.MonkeyPatch, step: int, how: str
 ) -> None:
-    """Before or after each file that it commits, or at it; started again, it comes to what it would have come to."""
+    """The campaign is ended before, at or after each file that it commits. After a restart it comes to the same
+    result."""
     jobs = [job(0), job(4)]
     end = disk_full(how) if how == "disk full" else Killed()
     with monkeypatch.context() as patched:

@@ -40,7 +40,7 @@ def test_each_clause_has_every_leg(clause: str) -> None:
 
 @pytest.mark.parametrize("clause", WIRE_CLAUSES)
 def test_each_clause_of_the_wire_has_a_story(clause: str) -> None:
-    """What it says, where it is judged, which scenes ask it, and twins."""
+    """The sentence, the judging functions, the scenes, and negative controls."""
     told = CliRunner().invoke(command, [clause])
     assert told.exit_code == 0
     assert " ".join(told.output.split()).startswith(f"{clause} {WIRE_CLAUSES[clause].promise}")

@@ -22,6 +22,6 @@ def test_a_line_that_fits_stays() -> None:
 
 
 def test_a_pipe_gets_it_whole(capsys: pytest.CaptureFixture[str]) -> None:
-    """What is searched by `grep` is one line."""
+    """`grep` searches single lines."""
     echo_line(ENTRY, 41)
     assert capsys.readouterr().out == ENTRY + "\n"

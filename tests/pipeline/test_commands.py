@@ -73,7 +73,8 @@ def test_the_exit_status_is_the_verdict(text: str, status: int, verdict: str, tm
 def test_a_clause_without_occasion_is_unknown(
     text: str, options: list[str], status: int, tmp_path: Path
 ) -> None:
-    """Nothing fires, so T1 was not asked anything: no PASS, unless that is meant. What is broken stays so."""
+    """No task fires, so T1 had no chance to fail: the run is not PASS, unless --allow-idle is given. A broken clause
+    stays broken."""
     path = tmp_path / "t.jsonl"
     path.write_text(text)
     done = run("check", path, "--engine", "process", *options)
@@ -82,7 +83,7 @@ def test_a_clause_without_occasion_is_unknown(
 
 
 def test_the_worst_trace_decides_and_the_others_are_judged(tmp_path: Path) -> None:
-    """A broken file beside good ones costs nobody else's verdict."""
+    """A broken file changes no verdict of other files."""
     (tmp_path / "a.jsonl").write_text(fired("5"))
     (tmp_path / "b.jsonl").write_text("no trace at all\n")
     done = run("check", tmp_path, "--engine", "process", "--json", "--allow-idle")

@@ -1,4 +1,4 @@
-"""Before and after a change: what is newly broken is never missed, what is not known is never called mended."""
+"""Before and after a change: new violations are always found, and an UNKNOWN verdict never counts as fixed."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_newly_broken_and_mended() -> None:
 
 
 def test_runs_without_a_partner_count() -> None:
-    """A run that is missing after is UNKNOWN, a new one that is broken is broken; names decide who belongs together."""
+    """A missing run counts as UNKNOWN, and a new run that is broken counts as broken. Runs are paired by name."""
     one, two = in_time("one"), in_time("two")
     missing = compare(judged(one, two), judged(two))
     assert verdicts(missing) == (Verdict.UNKNOWN, 3)
@@ -116,7 +116,7 @@ def test_an_invalid_trace_is_no_mending() -> None:
     assert not list(compared.changes(Change.MENDED))
 
 
-def test_the_text_says_what_changed() -> None:
+def test_the_text_lists_the_changes() -> None:
     """Markdown for the page of a CI job, strangers' text escaped."""
     made = fired_early(run="<b>|x")
     text = comparison_markdown(compare(judged(in_time("a"), in_time("<b>|x")), judged(made)))

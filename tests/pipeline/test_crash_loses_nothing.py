@@ -96,7 +96,7 @@ def checked(folder: Path, *, broken: bool, options: tuple[str, ...] = ()) -> Res
 
 @pytest.mark.parametrize("broken", [True, False])
 def test_without_a_fault(broken: bool, tmp_path: Path) -> None:
-    """The control: nothing is told, and all is written."""
+    """The control without a fault: no failure is reported, and every file is written."""
     done = checked(tmp_path, broken=broken)
     assert (done.exit_code, "Error" in done.stderr) == (int(broken), False)
     assert all((tmp_path / name).exists() for name in FILES)
@@ -107,7 +107,8 @@ def test_without_a_fault(broken: bool, tmp_path: Path) -> None:
 def test_a_fault_at_any_stage(
     stage: str, broken: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A violation that was found is status 1, is told, and stands in the files but the one at which we failed."""
+    """A violation that was found gives status 1, is printed, and is in every file except the one whose writing
+    failed."""
     (JUDGING | SHOWING)[stage](monkeypatch)
     # The fold asks a clause of what its rules mark alone.
     done = checked(tmp_path, broken=broken, options=("--full",) if stage == "a clause" else ())
@@ -138,7 +139,7 @@ def test_json_has_the_verdicts_too(broken: bool, tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize("broken", [True, False])
 @pytest.mark.parametrize("writer", ["page", "markdown", "junit", "sarif"])
 def test_a_full_disk(writer: str, broken: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the machine refused is no error of ours: status 2, where nothing was found."""
+    """A refusal of the machine is not an internal error: status 2, if no violation was found."""
     _in(showing, writer, _full)(monkeypatch)
     done = checked(tmp_path, broken=broken)
     assert done.exit_code == (1 if broken else 2)
@@ -179,7 +180,7 @@ def test_a_run_that_cannot_be_judged_spoils_no_other(tmp_path: Path, monkeypatch
 
 
 def test_the_rows_are_judged_where_the_fold_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clauses need no rules: the verdicts are those of the fold, and its failure is told."""
+    """The clauses need no rules: the verdicts are those of the fold, and the failure of the fold is reported."""
     path = timer(tmp_path / "a.jsonl", broken=True)
     expected = fold_reader(TraceReader(path)).result
     monkeypatch.setattr(fold, "candidates", _fail)
@@ -203,7 +204,7 @@ BUGGY: Final = f"{WHEEL} --bug"
         _in(judging, "counterexample"),
     ],
 )
-def test_verify_tells_what_it_found(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verify_prints_its_findings(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where no counterexample can be minimized; each trace has its end record."""
     put(monkeypatch)
     done = run_verify(tmp_path, BUGGY, options=())
@@ -226,7 +227,7 @@ def test_a_program_that_passes_and_a_fault_is_70(tmp_path: Path, monkeypatch: py
 
 
 def test_a_scene_of_a_broker_that_cannot_be_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other scenes are, nothing passes, and the failure is told."""
+    """The other scenes are judged, no clause is PASS, and the failure is reported."""
     path = tmp_path / "wire.jsonl"
     out = WireWriter(path, WireHeader("w", {"address": "x"}, {}, Declared(), {}, {}))
     out.write(WireEvent(0, 0, "open", "c", "scene#1"))

@@ -74,7 +74,7 @@ def assert_same(found: CheckResult, expected: CheckResult) -> None:
 @pytest.mark.parametrize(
     "full", [pytest.param(False, id="fold"), pytest.param(True, id="full", marks=pytest.mark.slow)]
 )
-def test_spark_says_what_the_process_engine_says(
+def test_spark_agrees_with_the_process_engine(
     spark: SparkSession, traces: list[Path], by_process: CheckResult, tmp_path: Path, full: bool
 ) -> None:
     """Whatever their order, tasks and forms."""
@@ -117,7 +117,7 @@ def test_row_by_row_is_the_same(traces: list[Path], by_process: CheckResult) -> 
     assert_same(check_files(traces, full=True), by_process)
 
 
-def test_a_generated_set_breaks_what_was_put_in(tmp_path: Path) -> None:
+def test_a_generated_set_has_the_injected_violations(tmp_path: Path) -> None:
     """`python -m benchmarks check` and `incremental` stand on that."""
     found: Counter[str] = Counter()
     for run in check_files(write_traces(tmp_path, 100_000)).runs:

@@ -1,4 +1,4 @@
-"""What is shown of a violation is the same from the lake as from the file, however long its history was."""
+"""A violation looks the same from the lake and from the file, for histories of any length."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_what_is_left_in_the_lake_is_counted() -> None:
 
 
 @pytest.mark.slow
-def test_spark_shows_what_the_process_engine_shows(spark: SparkSession, tmp_path: Path) -> None:
+def test_spark_shows_the_same_as_the_process_engine(spark: SparkSession, tmp_path: Path) -> None:
     """Of operations, checks and readings; short and long."""
     made = [tried_often(), checked_among_others(), fired_early(), miscounted(), garbage_kept()]
     paths = [one.write(tmp_path / f"{one.header.run}.jsonl") for one in made]

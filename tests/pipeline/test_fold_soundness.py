@@ -46,8 +46,9 @@ from spec.drawn_periodic import draw as draw_periodic
 pytestmark = pytest.mark.xdist_group("fold-soundness")  # `many` is made once
 
 RARE: Final = (60, 99, 135, 337, 367, 421, 571, 711, 730, 738, 785, 896, 926, 1_099, 14_832)
-"""What the first runs lack: for each rule and each odd operation a run or two that shows its loss (found by the twins
-below over 2,000 seeds; where the generator changes, they fail and others are to be looked for)."""
+"""Runs that the first seeds lack: for each rule and each odd operation, one or two runs that show its loss. The
+negative controls below found them among 2,000 seeds. If the generator changes, they fail, and other runs must be
+found."""
 ENDINGS: Final = (NOTHING_LOST, NOTHING_LOST, NOTHING_LOST, CUT, DROPPED)
 
 
@@ -100,7 +101,7 @@ def _same_violations(played: Played, told: RunTally) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("block", range(20))
-def test_the_fold_says_what_the_clauses_say_of_twenty_thousand_runs(block: int) -> None:
+def test_the_fold_agrees_with_the_clauses_on_twenty_thousand_runs(block: int) -> None:
     """The rare crossings of three changes need many runs."""
     assert_equal(range(10_000 + block * 1_000, 11_000 + block * 1_000))
 
@@ -121,7 +122,7 @@ def many(request: pytest.FixtureRequest) -> list[Expecting]:
     return [(one, expect(one.run, one.table)) for one in some]
 
 
-def test_the_fold_says_what_the_clauses_say(many: list[Expecting]) -> None:
+def test_the_fold_agrees_with_the_clauses(many: list[Expecting]) -> None:
     """Occasions, causes and examples, whatever the batches: of the whole runs that the rules are held to, and
     of others that lost something."""
     assert many
@@ -145,7 +146,7 @@ def of_logs(seeds: Iterable[int]) -> Iterator[Played]:
         yield Played.of(drawn, seed)
 
 
-def test_of_a_log_the_fold_says_what_the_clauses_say() -> None:
+def test_for_a_log_the_fold_agrees_with_the_clauses() -> None:
     """Also where an answer comes later than its time-out; without the rule for that, some are missed."""
     played = [one for one in of_logs(range(60)) if one.table.num_rows]
     assert sum(_same_violations(one, one.concluded()) for one in played) > 30
@@ -238,11 +239,11 @@ def test_an_odd_operation_taken_for_plain_is_missed(many: list[Expecting], condi
 
 
 def test_without_the_cancelled_keys_something_is_missed(many: list[Expecting]) -> None:
-    """The twin of what a key should have given back."""
+    """The negative control for operations that a `cancel_for_key` should have returned."""
     assert any(what.endswith("O2: not marked") for what in missed(many, keys=False))
 
 
-def test_a_fold_that_forgets_who_waits_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fold_that_forgets_waiting_operations_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin of the carry: operations that wait for a check wait to the end of their batch only. (Calls that are
     forgotten only mark more, and checks that are forgotten are followed one by one.)"""
     feed = Fold.feed
@@ -294,7 +295,7 @@ def _lose_names(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Names, "_open_those_with", lambda *_: None)
 
 
-def test_packed_operations_are_what_they_were(
+def test_packed_operations_are_unpacked_unchanged(
     monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     """Whatever is packed and opened again between two batches, in 32 bits and in 64; the twins lose something."""

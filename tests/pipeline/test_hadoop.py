@@ -41,7 +41,7 @@ def test_what_is_a_uri() -> None:
 
 
 def test_files_and_folders(spark: SparkSession, tmp_path: Path) -> None:
-    """What the lake does with a folder, looked at from the other side; and what a file system refuses."""
+    """The operations of a lake on a folder, checked from outside, and the refusals of a file system."""
     root = hadoop_path(spark, tmp_path.as_uri()) / "a b"
     data = bytes(range(256)) * 20
     (root / "one" / "file").write_bytes(data)
@@ -64,7 +64,8 @@ def test_files_and_folders(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_a_check_that_touches_no_local_path(spark: SparkSession, tmp_path: Path) -> None:
-    """Traces and lake by URI: the answers and tables of local paths. Who commits second is refused."""
+    """Traces and lake by URI: the results and tables are those of local paths. A second commit at the same time is
+    refused."""
     names = ("kafka-buggy-no-recheck.parquet", "kafka-clean-1k.parquet")
     local = [TRACES / name for name in names]
     found = find_on_hadoop(spark, [path.as_uri() for path in local])
@@ -94,7 +95,7 @@ def both_ways(spark: SparkSession, folder: Path) -> tuple[CheckResult, CheckResu
 
 
 def broken_lines(result: CheckResult) -> list[dict[str, object]]:
-    """What is in quarantine; a file by its name alone."""
+    """The quarantined lines. A file is named without its folder."""
     return [{**asdict(one), "file": Path(one.file).name} for one in result.broken]
 
 
@@ -124,8 +125,8 @@ def named(run: object, folder: Path) -> str:
 def test_what_is_not_read_from_there(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Names that Spark passes over or takes for patterns, and what is too large for one piece, are refused; Parquet
-    that is not in order is invalid, as by path."""
+    """Refused: names that Spark ignores or takes for patterns, and files that are too large. A damaged Parquet file
+    is invalid, as with a local path."""
     refused = {
         "_run.jsonl": "Spark ignores a file of this name",
         "a,b.jsonl": "the name of a file must contain none of",

@@ -52,7 +52,7 @@ def broken(folder: Path, name: str) -> Path:
 
 
 def said(*arguments: str | Path) -> str:
-    """What a command prints on both of its streams."""
+    """The output of a command, on both streams."""
     done = CliRunner().invoke(purgatorio, [str(one) for one in arguments])
     assert done.exit_code in (0, 1, 2, 3), done.output
     return done.output
@@ -82,7 +82,7 @@ def commands(folder: Path, name: str) -> dict[str, str]:
 
 
 def reports(name: str) -> dict[str, str]:
-    """What is written of a check and of findings whose every text is such a name: each read as its reader does."""
+    """The report files of a check and of findings in which every text is such a name, each read by its own reader."""
     (result, examples, late), findings, shown = (
         hostile_check(name),
         hostile_findings(name),
@@ -113,7 +113,7 @@ def reports(name: str) -> dict[str, str]:
 
 
 def terminal(name: str) -> str:
-    """What a check and a watch print, without the colours that are our own."""
+    """The output of a check and of a watch, without the colors of Purgatorio."""
     result, examples, _ = hostile_check(name)
     (run,) = result.runs
     (cause,) = run.clauses["T1"].causes.values()
@@ -134,7 +134,7 @@ def terminal(name: str) -> str:
 
 
 def pwned(kind: str, text: str) -> str:
-    """What of a text would be obeyed, or nothing."""
+    """The parts of a text that a terminal would obey."""
     text = text.replace("\n", "") if kind in ("json", "sarif") else text
     # JSON is read by programs, which escape what they show: it holds no control characters, and the rest as it is.
     wrong = (
@@ -203,8 +203,8 @@ def test_a_log_with_such_columns_is_refused_in_plain_words(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", COMMANDS, ids=[ascii(name)[:40] for name in COMMANDS])
 def test_a_log_of_such_rows_is_converted_and_judged_in_plain_words(name: str, tmp_path: Path) -> None:
-    """With `--keep-going`: lines that are no rows, rows that are bad, and what is judged of the rest. A row of that id
-    is answered twice."""
+    """With `--keep-going`: lines that are not rows, bad rows, and the judgement of the others. A request is answered
+    twice."""
     row = {"r": name, "k": name, "in": 1, "out": 2}
     rows = [row, {**row, "out": 3}, {**row, "r": name + "x", "out": name}, {**row, "r": "y", "in": name}]
     log = tmp_path / "log.jsonl"

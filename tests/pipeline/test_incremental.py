@@ -44,7 +44,7 @@ from purgatorio_spec.verdict import Verdict
 
 
 def test_a_second_check_reads_nothing(tmp_path: Path) -> None:
-    """Nor does it write: the files hold other bytes by now, which nobody looks at."""
+    """It also writes nothing. The files have other contents by now, and are not read."""
     paths = some_of_all(tmp_path / "traces")
     lake = tmp_path / "lake"
     first, read = check(lake, paths)
@@ -118,7 +118,7 @@ def test_a_file_that_is_not_named_is_forgotten(tmp_path: Path) -> None:
 
 
 def test_another_checker_judges_all_again(tmp_path: Path) -> None:
-    """And says so; the one before it would have to do the same."""
+    """The output says so. The former checker would also judge all files again."""
     paths = [run(tmp_path, f"{name}.jsonl") for name in "ab"]
     check(tmp_path / "lake", paths)
     for checker in ("another one", CHECKER):
@@ -147,7 +147,7 @@ def test_what_makes_another_checker(tmp_path: Path) -> None:
 
 
 def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:
-    """What was read is shown, and not taken for known."""
+    """The read contents are shown, but the file does not count as known."""
     paths = [run(tmp_path, f"{name}.jsonl") for name in "ab"]
     reader = ProcessReader(meanwhile=lambda: paths[1].write_bytes(paths[1].read_bytes() + b"\n"))
     check_lake(Lake(tmp_path / "lake"), paths, reader, CHECKER)
@@ -162,8 +162,8 @@ def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damaged", ["manifest/*.json", "batches/*/cached.json"])
 @pytest.mark.parametrize("text", ["", "[", "[{}]", '{"files": [{}]}', '[{"run": 1}]', "[1]"])
-def test_what_cannot_be_read_any_more_is_read_anew(tmp_path: Path, damaged: str, text: str) -> None:
-    """A list or what was kept of a batch: damaged, the files are read again; the user's own files stay."""
+def test_damaged_files_of_the_lake_are_replaced(tmp_path: Path, damaged: str, text: str) -> None:
+    """A damaged list or batch: the files are read again. The files of the user are not changed."""
     paths = [run(tmp_path, f"{name}.jsonl") for name in "ab"]
     lake = tmp_path / "lake"
     for own in (lake / "batches" / "mine", lake / "manifest" / "mine.json"):
@@ -181,7 +181,7 @@ def test_what_cannot_be_read_any_more_is_read_anew(tmp_path: Path, damaged: str,
 
 
 def test_what_is_kept_comes_back_as_it_was(tmp_path: Path) -> None:
-    """Everything, of every kind of file; text that is something else is told."""
+    """Every kind of file is restored. A text that is something else is reported."""
     paths = some_of_all(tmp_path / "traces")
     held = ProcessReader().judge(paths, Lake(tmp_path / "lake"))
     assert decoded(encoded(held), list[CachedResult]) == held
@@ -196,7 +196,7 @@ def test_what_is_kept_comes_back_as_it_was(tmp_path: Path) -> None:
 
 
 class LateLake(KilledLake):
-    """A wrong order: what is kept of a batch is written after the manifest that names it."""
+    """A wrong order: a batch is written after the manifest that names it."""
 
     held: ClassVar[list[tuple[KilledLake, bytes]]] = []
 
@@ -245,8 +245,8 @@ def killed_at_each_step(
 
 
 def nothing_is_lost(kind: type[KilledLake], tmp_path: Path, end: End = Killed) -> None:
-    """One file is new, one changed, one gone. Whenever the check is killed: what was committed is not read again, what
-    was not is, and then all is as if nothing had happened."""
+    """One file is new, one is changed, one is gone. The check is killed at any step. Committed files are not read
+    again, the others are, and the final result is the same."""
     before = [run(tmp_path, f"{name}.jsonl", broken=name in "bc") for name in "abc"]
     known = tmp_path / "known"
     check(known, before)
@@ -301,7 +301,7 @@ def test_a_name_that_is_used_twice_is_found(tmp_path: Path) -> None:
 
 
 def test_half_a_list_is_none(tmp_path: Path) -> None:
-    """What a kill in the middle of a write leaves beside the list, and a batch that no list names: ignored, removed."""
+    """A half-written list, and a batch that no list names, are ignored and removed."""
     paths = [run(tmp_path, "a.jsonl")]
     lake = tmp_path / "lake"
     check(lake, paths)
@@ -337,7 +337,7 @@ def test_an_empty_check_is_whole() -> None:
     assert decoded(encoded([]), list[CachedResult]) == list[CachedResult]()
 
 
-def test_gold_knows_what_was_idle(tmp_path: Path) -> None:
+def test_gold_has_idle_clauses(tmp_path: Path) -> None:
     """A clause without an occasion is UNKNOWN in the tables too, unless that is meant; nothing is judged again."""
     paths = [run(tmp_path, "a.jsonl")]
     said = {}

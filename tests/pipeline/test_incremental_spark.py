@@ -100,9 +100,11 @@ def test_new_changed_and_gone(
         judge_on_spark(paths, out=lake, full=True)
 
 
-def test_the_command_says_what_it_read(spark: SparkSession, read: list[str], tmp_path: Path) -> None:
-    """In words and in JSON; the exit status of a check that read nothing is that of the one that did. With `--run` the
-    page speaks of that run alone. `purgatorio report` draws from the lake what a check of the files draws."""
+def test_the_command_reports_the_files_that_it_read(
+    spark: SparkSession, read: list[str], tmp_path: Path
+) -> None:
+    """In words and in JSON. A check that reads nothing has the exit status of the previous check. With `--run`, the
+    page is about this run only. `purgatorio report` draws the same from the lake as from the files."""
     traces = tmp_path / "traces"
     traces.mkdir()
     for name in ("kafka-buggy-no-recheck", "kafka-clean-1k"):

@@ -16,7 +16,7 @@ CLEAN = Path(__file__).resolve().parents[2] / "examples" / "traces" / "kafka-cle
 @pytest.mark.parametrize(
     "mine", ["gold/mine.parquet", "bronze/x", "batches/000000001/y", "notes.txt", ".hidden"]
 )
-def test_a_folder_of_somebody_else_is_refused(mine: str, tmp_path: Path) -> None:
+def test_a_folder_of_another_program_is_refused(mine: str, tmp_path: Path) -> None:
     """Before Spark is started: status 2, and every file is as it was."""
     file = tmp_path / "out" / mine
     file.parent.mkdir(parents=True)
@@ -29,7 +29,7 @@ def test_a_folder_of_somebody_else_is_refused(mine: str, tmp_path: Path) -> None
 
 
 def test_an_empty_folder_becomes_ours_and_stays_so(tmp_path: Path) -> None:
-    """Made, used, and used again with what is in it by then."""
+    """The folder is created, used, and used again with its files."""
     lake = Lake(tmp_path / "new" / "lake")
     with lake.owned("check"):
         lake.write_bytes("gold/x", b"ours")
@@ -40,7 +40,7 @@ def test_an_empty_folder_becomes_ours_and_stays_so(tmp_path: Path) -> None:
 
 
 def test_the_second_of_two_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
-    """By a lock that ends with the process, so a killed one blocks nobody."""
+    """A lock that ends with the process: a killed process blocks no other."""
     lake = Lake(tmp_path / "lake")
     with lake.owned("check"):
         with pytest.raises(OSError, match="another purgatorio") as refused, lake.owned("check"):

@@ -22,7 +22,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 def shown(value: object) -> Reader:
-    """What a notebook displays of a value, held to what the page may be made of."""
+    """The HTML that a notebook displays for a value. Only the elements of the page are allowed."""
     text: str = value._repr_html_()  # type: ignore[attr-defined]  # as Jupyter calls it: on anything that has it
     read = Reader(text)
     assert read.elements <= ELEMENTS - {"script", "html", "body"}
@@ -39,7 +39,7 @@ def cells() -> list[dict[str, Any]]:
 
 
 def run(source: str, names: dict[str, object]) -> object:
-    """Run a cell as a notebook does: the value of a last expression is what it shows."""
+    """Runs a cell like a notebook: returns the value of a last expression."""
     tree = ast.parse(source)
     last = tree.body[-1]
     if not isinstance(last, ast.Expr):
@@ -71,7 +71,7 @@ def test_the_example_notebook_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_style_stays_inside() -> None:
-    """Every rule stands inside the one class, so that the notebook around it looks as before."""
+    """Every rule is inside the one class, so that the rest of the notebook does not change."""
     made = lost_with_a_flag()
     style = (
         ShownCheck(Judged(made.result(), made.examples(), []))

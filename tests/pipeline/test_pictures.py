@@ -1,4 +1,4 @@
-"""Lateness and gauges as they are drawn, beside their definitions: one task and one reading at a time."""
+"""The drawings of lateness and gauges, compared with their definitions: one task and one reading at a time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "traces"
 
 
 def drawn(made: Trace) -> tuple[Lateness | None, GaugeSeries | None]:
-    """What is drawn of a run by hand, fed in two batches."""
+    """The drawings of a run that is written by hand, in two batches."""
     fold = Fold(made.header)
     for batch in made.table().to_batches(max_chunksize=len(made.events) // 2 + 1):
         fold.feed(coded(batch))
@@ -56,7 +56,7 @@ def pending(operation: OperationHistory) -> tuple[int, int, int]:
 
 
 @pytest.mark.parametrize("name", ["clean-1k", "clean-race-4k"])
-def test_what_is_drawn_of_real_runs_is_what_is_defined(name: str) -> None:
+def test_drawings_of_real_runs_match_their_definitions(name: str) -> None:
     """With few readings, and with more than are kept: of those the ends and the peaks are."""
     path = EXAMPLES / f"kafka-{name}.parquet"
     folded = fold_reader(TraceReader(path))
@@ -87,7 +87,7 @@ def test_what_is_drawn_of_real_runs_is_what_is_defined(name: str) -> None:
 
 
 def test_late_and_early_count_from_the_deadline() -> None:
-    """Early is negative. What was added after its deadline is late from the add on."""
+    """Early is negative. The lateness of a task that was added after its deadline counts from the add."""
     for delay_ms, fires_after_ms, wanted in (
         (10, 13, 3 * MS + 2_000),
         (10, 7, -3 * MS + 2_000),

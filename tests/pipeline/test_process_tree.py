@@ -1,4 +1,4 @@
-"""What a measured process cost: its memory is not counted twice while it starts another program."""
+"""The cost of a measured process: its memory does not count twice while it starts another program."""
 
 import sys
 from dataclasses import replace
@@ -22,7 +22,7 @@ def test_a_child_with_its_parents_pages_is_counted_once() -> None:
 
 
 def test_a_process_is_measured_to_its_end() -> None:
-    """What it printed, its CPU time, and the memory of its children."""
+    """The output, the CPU time, and the memory of the child processes."""
     held = "x = bytearray(64 << 20); sum(range(20_000_000))"
     program = f"import subprocess, sys; print(subprocess.run([sys.executable, '-c', {held!r}]))"
     cost = run_measured([sys.executable, "-c", program])
@@ -30,7 +30,7 @@ def test_a_process_is_measured_to_its_end() -> None:
     assert cost.peak_bytes > 64 << 20
 
 
-def test_the_end_of_its_errors_is_told() -> None:
+def test_the_end_of_its_standard_error_is_shown() -> None:
     """With its status."""
     with pytest.raises(Failed, match=r"ended with 3: (.|\n)*why"):
         run_measured([sys.executable, "-c", "import sys; print('why', file=sys.stderr); sys.exit(3)"])

@@ -21,7 +21,7 @@ def log() -> tuple[io.StringIO, Console]:
     return out, Console(file=out, width=80, force_terminal=False)
 
 
-def test_what_is_left_is_told_from_the_share_that_is_done() -> None:
+def test_the_remaining_time_is_estimated_from_the_finished_share() -> None:
     """A quarter took 30 seconds, so 90 are left."""
     shown = Progress("recording", 20, "runs", clock_s=ticks(100, 130))
     shown.tell(5)
@@ -36,7 +36,7 @@ def test_nothing_is_said_of_the_rest_before_the_first_step_and_after_the_last() 
     assert shown.counted() == "20 of 20 runs, 1:06:41"
 
 
-def test_of_parts_that_go_on_at_once_the_slowest_says_what_is_left() -> None:
+def test_the_slowest_of_concurrent_parts_gives_the_remaining_time() -> None:
     """Nothing while one has only begun; and it is named in a log."""
     shown = Progress("recording", 2, "runs", clock_s=ticks(0, 0, 0, 10, 20))
     shown.share("fast", 0, 10)
@@ -49,7 +49,7 @@ def test_of_parts_that_go_on_at_once_the_slowest_says_what_is_left() -> None:
 
 
 def test_units() -> None:
-    """Bytes as megabytes, a share as per cent, a total that nobody knows not at all."""
+    """Bytes as megabytes, a share in per cent, and no total if the total is unknown."""
     assert Progress("", 3e9, "bytes", poll=lambda: (1.5e9, 3e9), clock_s=ticks(0, 1)).counted() == (
         "1,500.0 of 3,000.0 MB, 0:01, about 0:01 left"
     )
@@ -62,7 +62,7 @@ def test_units() -> None:
 
 
 def test_a_log_gets_a_line_at_once_and_one_a_while() -> None:
-    """Nothing moves in a log; who reads it later sees how far it was."""
+    """A log has no moving bar. A later reader sees the progress at each time."""
     out, console = log()
     next_line, waiting = threading.Semaphore(0), threading.Semaphore(0)
 
@@ -92,7 +92,7 @@ def test_quiet_says_nothing_in_a_log() -> None:
 
 
 def test_a_terminal_gets_a_bar_that_is_gone_afterwards() -> None:
-    """And what is printed meanwhile is not caught: it goes to standard output."""
+    """Other output is not captured: it goes to standard output."""
     out = io.StringIO()
     console = Console(file=out, width=80, force_terminal=True, color_system=None)
     with progress("recording", 20, "runs", console=console, quiet=True) as going:

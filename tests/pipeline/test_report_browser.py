@@ -73,7 +73,7 @@ def test_nothing_of_a_trace_runs(tmp_path: Path) -> None:
     assert "<img" not in seen
 
 
-def test_the_browser_would_run_what_is_not_escaped(tmp_path: Path) -> None:
+def test_the_browser_would_run_unescaped_texts(tmp_path: Path) -> None:
     """The twin that must fail: a script in the page does change its title here."""
     text = page(*hostile_check("x")).replace("<main>", f"<main>{HOSTILE[0]}")
     assert "<title>pwned</title>" in dom(text, tmp_path, 1280)
@@ -88,7 +88,8 @@ def test_the_policy_lets_our_script_run_and_no_other(tmp_path: Path) -> None:
 
 
 def test_a_drawing_answers_to_keys_and_pointer(tmp_path: Path) -> None:
-    """Fields of the row tapped, the next, the last (and no further), and of the one pointed at; one stop for Tab."""
+    """Fields of the tapped row, of the next row, of the last row (and no further), and of the row under the pointer.
+    One stop for Tab."""
     made = lost_with_a_flag()
     examples = made.examples()
     (example,) = examples.values()
@@ -121,7 +122,7 @@ def test_a_phone_need_not_scroll_sideways(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("width", "display"), [(390, "block"), (1400, "none")])
-def test_a_phone_is_told_of_the_lanes_beyond_its_edge(tmp_path: Path, width: int, display: str) -> None:
+def test_a_phone_shows_that_more_columns_exist(tmp_path: Path, width: int, display: str) -> None:
     """By a line that names the threads; a wide screen shows them."""
     made = lost_with_a_flag()
     script = """<script>addEventListener('load', () => {

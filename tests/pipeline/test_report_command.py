@@ -1,4 +1,5 @@
-"""`purgatorio report`: from traces, lakes, campaigns and files of results to one page; what it cannot read it says."""
+"""`purgatorio report`: from traces, lakes, campaigns and files of results to one page. Sources that it cannot read
+are refused with a reason."""
 
 from __future__ import annotations
 
@@ -76,7 +77,7 @@ def test_one_page_of_everything(tmp_path: Path) -> None:
 
 
 def test_a_form_of_runs_is_not_made_of_none(tmp_path: Path) -> None:
-    """An empty suite beside a forbidden outcome would read as a pass."""
+    """An empty suite next to a forbidden outcome would look like a pass."""
     stress = written(tmp_path / "stress.json", stress_of(raced()))
     for option in ("--junit", "--sarif"):
         done = report(stress, option, tmp_path / "x")
@@ -220,7 +221,7 @@ def test_what_is_left_out_names_an_option_that_the_command_has() -> None:
 
 
 def test_every_document_says_its_kind(tmp_path: Path) -> None:
-    """So that whoever reads it need not guess from its keys."""
+    """A reader need not guess the kind from the keys."""
     trace = one_task(tmp_path, "4")
     commands: dict[str, list[str | Path]] = {
         "check": ["check", trace],

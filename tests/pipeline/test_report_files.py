@@ -213,7 +213,7 @@ def test_a_field_that_sarif_does_not_know_would_be_caught() -> None:
 
 
 def test_markdown_says_subjects_causes_and_problems() -> None:
-    """The table of subjects with occasions, each cause as text, and what is wrong with the traces."""
+    """The table of subjects with occasions, each cause as text, and the problems with the traces."""
     made = lost_with_a_flag()
     result = CheckResult((*every_verdict().runs, made.judge()))
     read = Tags(markdown(result, made.examples(), []))
@@ -235,7 +235,7 @@ def test_kinds_of_causes_are_written(make: Callable[[], Trace]) -> None:
 
 
 def test_many_runs_and_violations_make_bounded_files() -> None:
-    """10,000 broken runs of one cause, 10,000 broken lines: each file can still be opened, and says what is missing."""
+    """10,000 broken runs of one cause, and 10,000 broken lines: each file can be opened, and lists what is left out."""
     made = fired_early()
     (run,) = made.result().runs
     runs = tuple(replace(run, run=f"run-{at}", file=f"{at}.jsonl", problems=("cut",)) for at in range(10_000))

@@ -49,7 +49,7 @@ ELEMENTS = set(
 
 
 class Reader(HTMLParser):
-    """What a browser would see: elements, attributes, text; fails on tags that do not match."""
+    """The view of a browser: elements, attributes and text. Fails if tags do not match."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -156,8 +156,8 @@ def test_no_runs_at_all_is_a_page() -> None:
 
 
 @pytest.mark.parametrize("make", [completed_twice, lost_with_a_flag, fired_early, miscounted])
-def test_each_cause_is_drawn_with_what_was_allowed_and_seen(make: Callable[[], Trace]) -> None:
-    """The page is for the one who must mend it: clause, drawing, sentence, command."""
+def test_each_cause_is_drawn_with_the_allowed_and_the_seen(make: Callable[[], Trace]) -> None:
+    """The page is for the developer who must correct the bug: clause, drawing, sentence, command."""
     made = make()
     examples = made.examples()
     read = alone(page(made.result(), examples, []))
@@ -190,8 +190,8 @@ def test_a_broken_clause_leads_to_its_own_counterexample() -> None:
     assert sorted(led) == sorted(anchors)
 
 
-def test_runs_of_one_name_are_told_apart() -> None:
-    """The file stands beside the name where the name alone would say nothing, and only there."""
+def test_runs_with_one_name_are_distinguished() -> None:
+    """The file is shown next to the name only if the name alone is ambiguous."""
     texts = "".join(alone(page(*two_runs_of_one_name(), [])).text)
     assert "early-fire (hand-made.jsonl)" in texts
     assert "early-fire (other.jsonl)" in texts
@@ -210,7 +210,7 @@ def test_the_broken_place_stands_above_the_drawing() -> None:
 
 
 def test_a_page_says_where_it_comes_from() -> None:
-    """Date, version, command and machine, escaped like all else; the seed stands beside its run."""
+    """Date, version, command and machine, escaped like all texts. The seed is shown with its run."""
     made = fired_early()
     run = made.result().runs[0]
     assert run.header is not None
@@ -245,7 +245,7 @@ def test_the_drawing_has_a_lane_a_thread_and_one_illegal_point() -> None:
 
 
 def test_ten_thousand_violations_of_one_cause_are_one_article() -> None:
-    """A page of 10,000 articles would be read by nobody; one, with the count, is."""
+    """A page with 10,000 articles is unreadable. One article with the count is readable."""
     text = page(many_violations(10_000), {}, [])
     assert text.count("<article") == 1
     assert "10,000 tasks" in text
@@ -253,7 +253,7 @@ def test_ten_thousand_violations_of_one_cause_are_one_article() -> None:
 
 
 def test_ten_thousand_runs_make_a_bounded_page() -> None:
-    """A campaign breaks one promise in every run: the page still opens on a phone, and says what it leaves out."""
+    """A campaign breaks one promise in every run: the page opens on a phone, and lists what is left out."""
     (run,) = many_violations(1).runs
     runs = tuple(
         replace(run, run=f"run-{number}", file=f"{number}.jsonl", problems=("cut",))
@@ -271,7 +271,7 @@ def test_ten_thousand_runs_make_a_bounded_page() -> None:
 
 
 def test_gauges_and_bounds_are_drawn() -> None:
-    """Garbage and pending over time with their highest values; lateness beside the bounds that the header declares."""
+    """Garbage and pending operations over time, with their highest values. Lateness with the bounds from the header."""
     made = garbage_kept()
     made.gauge(5, 3)
     (run,) = made.result().runs
@@ -300,7 +300,7 @@ def test_gauges_and_bounds_are_drawn() -> None:
 
 
 def test_lateness_is_shown_with_and_without_the_machine() -> None:
-    """The control's outline and percentiles beside the tasks', and the difference; in no other form is it believed."""
+    """The control's outline and percentiles next to those of the tasks, and the difference."""
     timed = fired_early()
     (run,) = timed.result().runs
     found, _ = drawn(timed)

@@ -35,8 +35,9 @@ def page_of(*findings: Finding) -> str:
     return page(NOTHING, {}, [], (), findings)
 
 
-def test_a_scenario_says_what_came_of_it() -> None:
-    """How often it was run, what is forbidden with its clause and count, why it is no pass, and how to see it again."""
+def test_a_scenario_shows_its_result() -> None:
+    """The number of runs, forbidden outcomes with clause and count, the reason why it is no pass, and the command
+    that repeats it."""
     threads, other, searched = findings_of(
         stress_of(raced(), raced("b/c", "UNKNOWN", overlapped=0), mutant="bug.py"), explore_of(explored())
     )
@@ -67,7 +68,7 @@ def test_what_broke_off_or_is_stuck_says_so() -> None:
 
 
 def test_layers_of_the_matrix_are_put_together() -> None:
-    """What a CI job a layer printed; a bug that only one of them finds does not survive."""
+    """The output of one CI job for each layer. A bug that one layer finds does not survive."""
     one = mutants_of(bug(3, explorer=kill()), bug(1, explorer=kill("O4")))
     whole, alive = findings_of(one)
     assert (whole.verdict, whole.said) == (Verdict.VIOLATED, "1 of 2 were found by at least one layer")
@@ -78,7 +79,7 @@ def test_layers_of_the_matrix_are_put_together() -> None:
 
 
 def test_what_is_not_there_has_no_section() -> None:
-    """A check alone has none of it; findings alone have no table of verdicts, and say nothing of promises kept."""
+    """A check alone has no such section. Findings alone have no table of verdicts, and no promises."""
     made = fired_early()
     assert "Found by other commands" not in page(made.result(), made.examples(), [])
     found = findings_of(stress_of(raced()))
@@ -107,13 +108,14 @@ def test_what_is_not_there_has_no_section() -> None:
     ],
 )
 def test_only_our_own_commands_are_shown(command: str, shown: bool) -> None:
-    """They are there to be pasted into a shell: none of a stranger's, and none that was cut."""
+    """The commands are there to be pasted into a shell: no command from a file of another program, and no command
+    that is cut."""
     (one,) = findings_of(stress_of(raced() | {"outcomes": [outcome("x", 1, "forbidden", "O4", command)]}))
     assert one.again == (command if shown else "")
 
 
 def test_many_findings_and_outcomes_are_bounded() -> None:
-    """10,000 scenarios with 1,000 long outcomes each: the page still opens, and says what it leaves out."""
+    """10,000 scenarios with 1,000 long outcomes each: the page opens, and lists what is left out."""
     lines = [outcome(f"{at} {'x' * 2_000}", 1, "forbidden", "O4", AGAIN) for at in range(1_000)]
     (big,) = findings_of(stress_of(raced() | {"outcomes": lines, "rounds": 1_000}))
     assert "997 more outcomes that are forbidden" in big.said

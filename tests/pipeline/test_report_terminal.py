@@ -28,7 +28,7 @@ def printed(
     *,
     verbose: bool = False,
 ) -> str:
-    """What a terminal of 80 columns gets."""
+    """The output for a terminal of 80 columns."""
     out = io.StringIO()
     print_check(
         Console(file=out, width=80),
@@ -58,14 +58,14 @@ def test_eighty_columns_hold_it() -> None:
 
 
 def test_skipped_clauses_and_reasons_wait_for_verbose() -> None:
-    """Noise by default hides the one line that matters; but why a clause was not judged must be there to find."""
+    """Long lists by default would hide the important line. But the reason of a SKIPPED clause must be available."""
     made = lost_with_a_flag()
     assert "skipped" not in printed(made.result(), made.examples())
     assert "T2 skipped: the header" in printed(made.result(), made.examples(), verbose=True)
 
 
 def test_a_pass_says_why_clauses_were_not_looked_for() -> None:
-    """A PASS without O4 is worth little to who does not know why. What was skipped in some runs waits for verbose."""
+    """A PASS without O4 needs the reason. Clauses that were skipped in some runs are listed with --verbose."""
     kept, skipped = ClauseResult("O1", Verdict.PASS, 3), ClauseResult("O4", Verdict.SKIPPED, reason="no try")
     run = RunResult("a", "a.jsonl", "x", "locked", Verdict.PASS, 9, {"O1": kept, "O4": skipped})
     other = replace(run, run="b", clauses={"O1": replace(skipped, clause="O1"), "O4": skipped})
@@ -118,7 +118,7 @@ def test_the_counterexample_is_of_the_run_that_is_broken_the_earliest() -> None:
     assert "of run late" not in text
 
 
-def test_problems_and_quarantined_lines_come_with_what_to_do() -> None:
+def test_problems_and_quarantined_lines_have_a_remedy() -> None:
     """A broken trace is the user's next task: which file, which line, why, what to do; the rest is counted."""
     result, _, _ = hostile_check("plain")
     result = replace(result, quarantined=7)
@@ -176,7 +176,7 @@ def test_the_summary_is_the_golden_one(golden: Golden) -> None:
     golden("pipeline/golden/terminal.txt", "".join(f"{line.rstrip()}\n" for line in text.splitlines()))
 
 
-def test_long_names_stand_under_what_they_share() -> None:
+def test_long_names_are_listed_under_their_common_part() -> None:
     """`make verify` on 80 columns: one line a run, and the whole name can still be read."""
     names = ["reference-tick1-wheel2-seed1", "reference-tick10-wheel20-seed1", "asyncio-seed1"]
     assert under_headings(names, 80) == [("", name) for name in names]

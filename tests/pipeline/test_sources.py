@@ -1,4 +1,4 @@
-"""What the user names, and the traces that are found there."""
+"""The sources that a user names, and the traces that are found there."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def test_files_folders_and_globs(tmp_path: Path) -> None:
     assert find_traces([str(first), str(tmp_path / "*.jsonl")]) == [first]
 
 
-def test_nothing_there_says_what_would_be(tmp_path: Path) -> None:
+def test_an_empty_page_says_what_is_missing(tmp_path: Path) -> None:
     """A typing error in a path must not look like a clean check of nothing."""
     with pytest.raises(NoTraces, match=r"name files, folders or globs; in a folder, files ending in \.jsonl"):
         find_traces([str(tmp_path)])
 
 
 def test_a_pipe_is_no_file(tmp_path: Path) -> None:
-    """Nobody may ever write to it: it is not opened, and the words say what it is."""
+    """A pipe may never get a writer: it is not opened, and the message says what it is."""
     pipe = tmp_path / "runs.jsonl"
     os.mkfifo(pipe)
     with pytest.raises(NoTraces, match="is a pipe or a device: a trace is read from a file"):
@@ -48,7 +48,7 @@ def test_a_pipe_is_no_file(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_our_own_is_no_folder_of_traces(tmp_path: Path) -> None:
-    """What a campaign says in JSON is no broken trace; its traces have a folder of their own."""
+    """The JSON of a campaign is not a broken trace. The traces of a campaign have a folder of their own."""
     (tmp_path / MARK).write_text("campaign")
     with pytest.raises(NoTraces, match="name the traces themselves"):
         find_traces([str(tmp_path)])

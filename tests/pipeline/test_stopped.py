@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="ne
 ROOT = Path(__file__).resolve().parents[2]
 MARK = "PURGATORIO_TEST_MARK"
 GONE_S = 60.0
-"""A bound, not a wait: what is not gone by then stays."""
+"""A time limit, not a wait: a process that is not gone by then stays."""
 
 STUBBORN = """
 import os, subprocess, time
@@ -67,7 +67,7 @@ def command():
 cli.main = command
 {begin}()
 """
-"""A command that ends, and not what it started."""
+"""A command that ends, but not the program that it started."""
 CHILD = f"""
 import os, subprocess, sys, time
 code = '''
@@ -135,8 +135,8 @@ def all_gone(pids: Sequence[int]) -> bool:
     return all(map(gone, pids))
 
 
-def test_an_interrupt_ends_what_does_not_end_by_itself() -> None:
-    """Also what it started. Without the bound the same program stays: the negative control."""
+def test_an_interrupt_ends_every_started_program() -> None:
+    """The programs that it started are ended too. Without the limit, the same program stays: the negative control."""
     bound = "from purgatorio_pipeline.stopping import bound_interrupts; bound_interrupts()"
     ours, control = (Started(sys.executable, "-c", STUBBORN.format(bound=one)) for one in (bound, ""))
     try:
@@ -239,7 +239,7 @@ def test_what_was_started_ends_with_a_killed_parent(
 
 
 def is_spark(pid: int) -> bool:
-    """Whether it is the JVM; not the script that becomes it, nor the one that finds out its options."""
+    """Whether it is the JVM, not the script that starts it or the one that finds its options."""
     with suppress(OSError):
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         return words[0].endswith(b"/java") and b"org.apache.spark.launcher.Main" not in words
@@ -300,7 +300,7 @@ MOMENTS_S = (0.02, 0.2, 0.4, 0.7, 1.0, 1.5, 2.5, 4.0, 6.0, 10.0)
 
 
 def inputs(folder: Path) -> None:
-    """What the commands read."""
+    """The inputs of the commands."""
     traces(folder / "traces")
     (folder / "counters.py").write_text(COUNTERS)
     rows = (ROOT / "examples" / "logs" / "requests.csv").read_text().splitlines()
@@ -309,7 +309,7 @@ def inputs(folder: Path) -> None:
 
 
 def begun(name: str, at: int, folder: Path, port: str = "") -> Started:
-    """A command, so long after its first line; what has ended by then has ended."""
+    """A command, some time after its first line. A command that has ended by then has ended."""
     new = folder / f"new-{at}"
     new.mkdir()
     words = (
@@ -329,7 +329,8 @@ def begun(name: str, at: int, folder: Path, port: str = "") -> Started:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_an_interrupt_at_any_moment_ends_a_command(name: str, tmp_path: Path) -> None:
-    """Ten moments of each: the status is that of Ctrl-C, or of what was found until then; never an error of ours."""
+    """Ten moments for each command: the status is that of Ctrl-C, or of the violations until then, never of an
+    internal error."""
     inputs(tmp_path)
     broker = Started(sys.executable, "-m", "purgatorio_pipeline", "broker", "--port", "0")
     try:

@@ -65,7 +65,7 @@ def test_the_layout_is_the_one_of_the_golden_file(golden: Golden) -> None:
 
 
 def test_the_page_in_the_repository_is_of_these_subjects_and_promises() -> None:
-    """Figures vary, so no test makes them anew; but what is promised, and who is on the page, must be current."""
+    """Figures vary, so no test generates them again. But the promises and the list of timers must be current."""
     page = (ROOT / "docs" / "measured" / "subjects.md").read_text()
     subjects = [subject for family in FOREIGN for subject in subjects_named(family)]
     for subject in subjects:
@@ -77,7 +77,7 @@ def test_the_page_in_the_repository_is_of_these_subjects_and_promises() -> None:
 
 
 def test_verdicts_of_rows() -> None:
-    """What misbehaved proves nothing; what is not there is SKIPPED and fails nobody's job."""
+    """A subject that misbehaved proves nothing. A missing subject is SKIPPED and fails no job."""
     assert [row.verdict for row in rows()] == [
         Verdict.PASS,
         Verdict.VIOLATED,
@@ -86,7 +86,7 @@ def test_verdicts_of_rows() -> None:
     ]
 
 
-def test_timers_are_counted_by_what_became_of_them() -> None:
+def test_timers_are_counted_by_their_results() -> None:
     """A cancel counts when it says that it won; one that says nothing, when the timer did not fire after it."""
     events: list[dict[str, object]] = [{"ph": "ret", "f": "timer_add", "id": name} for name in "abcd"]
     events += [
@@ -128,7 +128,7 @@ def test_what_a_subject_left_behind_is_judged(fired_t: int, verdict: Verdict, tm
     assert "died: exit status 9" in subject_page([row], {"processors": 2}, 1, 10)
 
 
-def test_the_command_drives_what_is_named(tmp_path: Path) -> None:
+def test_the_command_drives_the_named_subjects(tmp_path: Path) -> None:
     """One JSON object, a trace that stays, and status 0."""
     said = run("subjects", "sched", "--operations", "40", "--json", "--traces", tmp_path)
     assert said.exit_code == 0, said.output
@@ -139,7 +139,7 @@ def test_the_command_drives_what_is_named(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["sched-seed1.jsonl.gz"]
 
 
-def test_the_command_shows_what_breaks_a_promise(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_command_shows_violations(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The counterexample, with a replay line that works where the trace was kept; and why a run broke off."""
     monkeypatch.setattr(
         "purgatorio_pipeline.command.subjects.survey",
@@ -162,7 +162,7 @@ def test_the_command_shows_what_breaks_a_promise(monkeypatch: pytest.MonkeyPatch
         (["--list"], 0, "jetty            jetty-executor, jetty-timer"),
     ],
 )
-def test_the_command_says_what_is_wrong(arguments: list[str], status: int, said: str) -> None:
+def test_the_command_names_the_error(arguments: list[str], status: int, said: str) -> None:
     """Usage errors have status 2 and a sentence."""
     done = run("subjects", *arguments)
     assert done.exit_code == status

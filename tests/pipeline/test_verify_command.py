@@ -52,7 +52,7 @@ def test_a_program_that_keeps_its_promises_passes(tmp_path: Path) -> None:
 
 
 def test_a_broken_promise_is_shown_with_the_fewest_calls(tmp_path: Path) -> None:
-    """Status 1, and the one line that has to be typed into the program to see it."""
+    """Status 1, and the one line to type into the program to see the violation."""
     done = verify(tmp_path, f"{WHEEL} --bug")
     said = json.loads(done.stdout)
     assert (done.exit_code, said["verdict"]) == (1, "VIOLATED")
@@ -141,7 +141,7 @@ def test_a_short_trace_that_does_not_show_it_is_not_left(
 def test_what_was_recorded_until_ctrl_c_is_kept_and_named(
     recorded: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a folder that nobody chose too; the twin, into which nothing was written, is removed."""
+    """Also in a temporary folder. The negative control, a folder without files, is removed."""
 
     def interrupted(_: object, folder: Path, *__: object, **___: object) -> None:
         if recorded:
@@ -156,9 +156,9 @@ def test_what_was_recorded_until_ctrl_c_is_kept_and_named(
     assert all(f"traces: {folder}\n" in done.stderr for folder in folders)
 
 
-def test_a_bad_end_is_told_as_soon_as_its_run_has_ended(tmp_path: Path) -> None:
-    """What is violated, and what misbehaved. On standard error, before anything else is done, and each is judged once;
-    nothing of what passes, and nothing where JSON is wanted (above). What is shown then is the same as there."""
+def test_a_bad_end_is_reported_at_the_end_of_its_run(tmp_path: Path) -> None:
+    """Violations and misbehavior, on standard error, before the next run, each judged once. Nothing for runs that
+    pass, and nothing with --json (above). The output at the end is the same."""
     done = verify(tmp_path, f"{WHEEL} --bug", WHEEL, f"{BAD} answer-twice", options=())
     early, then, _ = done.stderr.partition("minimizing ")
     assert then
@@ -185,7 +185,8 @@ def test_what_hears_of_the_end_of_a_run_hears_of_it_before_the_next_begins(tmp_p
 
 
 def test_misbehaviour_is_the_verdict_of_its_run_alone(tmp_path: Path) -> None:
-    """Status 3, the kind by name, what was recorded is judged; the other program's runs are not touched."""
+    """Status 3, with the kind of misbehavior. The recorded events are judged. Runs of the other program are not
+    affected."""
     done = verify(tmp_path, f"{BAD} answer-twice", WHEEL)
     said = json.loads(done.stdout)
     assert (done.exit_code, said["verdict"]) == (3, "UNKNOWN")
@@ -201,7 +202,7 @@ def test_misbehaviour_is_the_verdict_of_its_run_alone(tmp_path: Path) -> None:
 
 
 def test_a_violation_before_the_misbehaviour_counts(tmp_path: Path) -> None:
-    """What was found stands, whatever came afterwards."""
+    """A violation counts, whatever happens afterwards."""
     program = tmp_path / "early_and_dead.py"
     source = (ROOT / "examples" / "subjects" / "toy_wheel.py").read_text(encoding="utf-8")
     program.write_text(

@@ -56,7 +56,7 @@ def many(run: str, broken: bool, operations: int = 40) -> Trace:
 
 
 def watch(spark: SparkSession, place: Path, files: int = 64) -> list[News]:
-    """Take in what is there, and what each batch told."""
+    """Judges the existing files. Returns the messages of each batch."""
     heard: list[News] = []
     watcher = Watcher(spark, place / "lake", heard.append, place / "m.prom", allow_idle=True)
     start_stream(new_files(spark, place / "in", files), watcher).awaitTermination()
@@ -120,7 +120,7 @@ def test_open_runs_are_unknown_or_violated_and_closed_ones_as_check_says(
 
 @pytest.mark.slow
 def test_a_watch_that_is_killed_goes_on_and_comes_to_the_same(place: Path) -> None:
-    """Killed without warning inside its third batch; what a watch that nobody disturbed says is said all the same."""
+    """The watch is killed inside its third batch. It still reports everything that an undisturbed watch reports."""
     for name in ("good", "bad"):
         path = many(name, name == "bad").write(place / "whole" / f"{name}.jsonl")
         write_segments(path, place / "in", 150)
@@ -177,7 +177,7 @@ def test_a_segment_with_another_header_is_a_problem() -> None:
 
 
 def test_the_state_is_the_same_when_it_is_read_back(tmp_path: Path) -> None:
-    """And what is forgotten is what no batch will start from."""
+    """The state contains exactly what a later batch needs."""
     run = OpenRun("r", HEADER, "f.jsonl", 0)
     run.take(segment("r", 10))
     assert run.add(Violation("O1", "op-1", "completed-twice", (1, 2), "once", "twice"), 0)
@@ -192,7 +192,7 @@ def test_the_state_is_the_same_when_it_is_read_back(tmp_path: Path) -> None:
     assert load_before(lake, 2) == WatchState()
 
 
-def test_metrics_escape_what_comes_from_a_trace() -> None:
+def test_metrics_escape_texts_of_a_trace() -> None:
     """A run's name is the producer's."""
     run = OpenRun('a"b\\c\nd', HEADER, "f.jsonl", 0)
     run.add(Violation("O1", "op-1", "completed-twice", (1,), "once", "twice"), 0)

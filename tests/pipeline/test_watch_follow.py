@@ -1,4 +1,4 @@
-"""The fold's carry in a watch: a run in pieces comes to what it comes to at once, whatever the pieces are."""
+"""The fold of a watch: a run in pieces comes to the same result as in one piece, for any pieces."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Watched:
 
 @dataclass
 class Seen:
-    """What a watch said of a run: at its end, and before."""
+    """The messages of a watch about a run: at its end, and before."""
 
     result: RunResult
     early: list[Violation]
@@ -94,7 +94,7 @@ def broken_by(result: RunResult) -> set[tuple[str, str]]:
 
 
 def same_in_pieces(seeds: Iterable[int], folder: Path) -> tuple[int, list[str]]:
-    """How many violations were told early, and what differs."""
+    """The number of early violations, and the differences."""
     early, different = 0, []
     for seed in seeds:
         facts, events, expected = drawn(seed)
@@ -110,8 +110,8 @@ def same_in_pieces(seeds: Iterable[int], folder: Path) -> tuple[int, list[str]]:
     return early, different
 
 
-def test_drawn_runs_in_drawn_pieces_come_to_what_the_clauses_say(tmp_path: Path) -> None:
-    """And what is told of an open run stands when it is closed."""
+def test_random_runs_in_random_pieces_agree_with_the_clauses(tmp_path: Path) -> None:
+    """A violation that is reported for an open run stays when the run is closed."""
     early, different = same_in_pieces(range(20), tmp_path)
     assert different == []
     assert early > 10
@@ -124,8 +124,10 @@ def test_a_thousand_drawn_runs_in_drawn_pieces(block: int, tmp_path: Path) -> No
     assert same_in_pieces(range(1_000 + 250 * block, 1_250 + 250 * block), tmp_path)[1] == []
 
 
-def test_a_carry_that_forgets_who_waits_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The twin: what is read back lacks one thing."""
+def test_a_carry_that_forgets_waiting_operations_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The negative control: the restored state lacks one thing."""
 
     def forgetful(header: Header, place: Path) -> Fold:
         fold = read_carry(header, place)
@@ -178,7 +180,7 @@ def test_a_batch_that_is_done_again_comes_to_the_same(tmp_path: Path) -> None:
 
 
 def test_pieces_in_any_order_come_to_the_same(tmp_path: Path) -> None:
-    """Nothing can be carried then: the run is folded anew."""
+    """No state can be carried then: the whole run is judged again."""
     facts, events, expected = drawn(7)
     third = events.num_rows // 3
     pieces = [events.slice(0, third), events.slice(third, third), events.slice(2 * third)]
@@ -223,7 +225,7 @@ def test_time_that_runs_backwards_over_a_border_makes_the_run_invalid(tmp_path: 
         assert (first in str(seen.result.problems)) == (name == "back")
 
 
-def test_a_profile_that_nobody_knows_is_invalid(tmp_path: Path) -> None:
+def test_an_unknown_profile_is_invalid(tmp_path: Path) -> None:
     """Nothing is folded, nothing is carried."""
     facts, events, _ = drawn(7)
     assert facts.header is not None

@@ -86,7 +86,7 @@ class Machine:
         self.patch.setattr(Watcher, "_forget", forgotten)
 
     def read(self, spark: SparkSession, lake: Lake, number: int, rows: Iterable[Path]) -> list[Segment]:
-        """The segments of files, and their table: written beside its place and renamed, as `Lake` does."""
+        """The segments of files, and their table, which is written next to its place and renamed, as `Lake` does."""
         staged = self.out / "silver" / ".staged-events"
         table = self.out / "silver" / f"events-{number:09d}"
         segments: list[Segment] = []
@@ -165,7 +165,7 @@ def killed_everywhere(
 def full_disk_everywhere(
     tmp_path: Path, paths: Sequence[Path], patch: pytest.MonkeyPatch
 ) -> Iterator[WatchState]:
-    """By an error, which whoever handles errors hears of."""
+    """By an error that every error handler sees."""
     at = 0
     while True:
         out = tmp_path / f"full-{at}"
@@ -190,7 +190,7 @@ def full_disk_everywhere(
 def test_nothing_is_lost_and_nothing_counts_twice(
     tmp_path: Path, paths: list[Path], monkeypatch: pytest.MonkeyPatch, ended: Ended
 ) -> None:
-    """However it ends, the state is that of a watch that nobody disturbed, and its verdicts are `check`'s."""
+    """After any end, the state is that of an undisturbed watch, and its verdicts are those of `check`."""
     with monkeypatch.context() as context:
         calm = Machine(tmp_path / "calm", paths, Killer(), context)
         heard: list[News] = []

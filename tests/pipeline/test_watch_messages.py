@@ -56,7 +56,7 @@ def watch(spark: SparkSession, place: Path) -> list[News]:
 
 
 @pytest.mark.slow
-def test_messages_come_to_what_the_file_of_their_lines_comes_to(spark: SparkSession, place: Path) -> None:
+def test_messages_give_the_result_of_a_file_with_their_lines(spark: SparkSession, place: Path) -> None:
     """Two runs in one partition, interleaved and cut at batches, one with a line that is none in another partition; a
     message seen again in its batch and in a later one counts once, and so does a batch that is done again."""
     good = messages_of("good", lines_of(place, "good", broken=False), 40, 0)
@@ -112,8 +112,8 @@ def test_messages_come_to_what_the_file_of_their_lines_comes_to(spark: SparkSess
 
 
 def test_messages_that_are_no_run_s(spark: SparkSession, place: Path) -> None:
-    """No key, another key than the header's, no header, no value: invalid and told once, whatever comes after. An `i`
-    that is not above those of the batch before is a broken line, as in a file."""
+    """No key, another key than the header's, no header, no value: invalid, and reported once. An `i` that is not
+    above those of the previous batch is a broken line, as in a file."""
     lines = lines_of(place, "good", broken=False)
     some, repeated = b"\n".join(lines[:4]), b"\n".join(lines[2:6])
     batches = [
@@ -172,7 +172,7 @@ def test_options_that_do_not_fit(arguments: list[str], why: str) -> None:
 
 
 def test_jars_are_for_a_jvm_that_is_started_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are settings of the session; under spark-submit, and when Spark does not start, the user is told."""
+    """Jars are settings of the session. Under spark-submit, and if Spark does not start, the user gets a message."""
     given: list[object] = []
 
     def start(*_: object, brought: object, **__: object) -> None:

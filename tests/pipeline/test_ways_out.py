@@ -65,7 +65,7 @@ def test_a_check_needs_no_spark() -> None:
     ],
 )
 def test_the_help_of_a_command_needs_no_extra(name: str, package: str) -> None:
-    """What it does, and where its options need the package, what to install; without `--help` that is an error."""
+    """The purpose of the command, and the package to install for its options. Without `--help`, this is an error."""
     done = alone(name, "--help", without=(package,))
     assert done.returncode == 0, done.stderr
     assert f"purgatorio {name}" in done.stdout or "Usage:" in done.stdout
@@ -95,8 +95,8 @@ def test_an_error_of_ours_is_neither_violated_nor_wrong_input(monkeypatch: pytes
 
 
 def test_a_full_disk_under_spark_is_said_with_status_2(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark's errors are none of the machine's: the JVM's text says what it was. In one line, without a traceback. Who
-    else says these words is no full disk."""
+    """Spark's errors have no errno: the text of the JVM contains the reason. One line, without a traceback. Other
+    errors with these words are not a full disk."""
     text = "Task failed while writing rows. Caused by: java.io.IOException: No space left on device"
     errors = [PySparkException(text), RuntimeError(text)]
 
@@ -114,7 +114,7 @@ def test_a_full_disk_under_spark_is_said_with_status_2(monkeypatch: pytest.Monke
 
 
 def test_a_file_may_go_once_it_was_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever cleans up behind a check does not end it."""
+    """A program that deletes files after the check has read them does not end the check."""
 
     def read_and_gone(reader: TraceReader, *, full: bool, only: str | None) -> Folded:
         folded = fold_reader(reader, full=full, only=only)
@@ -187,7 +187,7 @@ LIKE_OTHERS: Final = {
         for name, arguments in PRINTING.items()
     ],
 )
-def test_an_output_that_nobody_reads_is_no_violation(arguments: list[str]) -> None:
+def test_an_output_without_a_reader_is_no_violation(arguments: list[str]) -> None:
     """`purgatorio check ... | head -1`, and a closed standard output: as shells say it of a program that dies of
     SIGPIPE, though a clause is broken. Read, it has a status of its own: the negative control."""
     command = [sys.executable, "-m", "purgatorio_pipeline", *arguments]
@@ -250,7 +250,7 @@ def test_help_has_two_headings_and_every_command_under_one() -> None:
 
 
 def test_the_engine_goes_by_size(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """What was asked for overrides; a lake and a cluster are Spark's; a large input too, where Spark is installed."""
+    """An explicit engine has priority. A lake and a cluster need Spark. Large inputs use Spark if it is installed."""
     trace = tmp_path / "run.jsonl"
     trace.write_bytes(b"x" * 100)
     assert choose_engine(None, [trace]).engine is Engine.PROCESS

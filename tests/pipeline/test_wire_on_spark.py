@@ -59,7 +59,7 @@ def test_progress_says_that_judging_has_begun(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_time_limit_in_judging_loses_no_verdict(capsys: pytest.CaptureFixture[str]) -> None:
-    """The first SIGTERM is noted, and another one does what it always does."""
+    """The first SIGTERM is noted, and another one has its usual effect."""
     before = signal.getsignal(signal.SIGTERM)
     with wire._verdicts_first():
         assert signal.getsignal(signal.SIGTERM) != before

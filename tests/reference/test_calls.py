@@ -1,4 +1,4 @@
-"""Functions on timers: arguments, repetition, what is refused, and the warning for a timer that nobody drains."""
+"""Functions on timers: arguments, repetition, refusals, and the warning for a timer that no thread drains."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_driven_timer_takes_them_too() -> None:
 
 @pytest.mark.parametrize("kind", TIMERS)
 @pytest.mark.parametrize("how", ["closed", "dropped"])
-def test_a_timer_that_nobody_drains_warns(kind: str, how: str) -> None:
+def test_a_timer_without_a_drain_warns(kind: str, how: str) -> None:
     """What waits in it never runs, and nothing else says so."""
     timer = TIMERS[kind]()
     timer.add(ActionTask(10, lambda: None))
@@ -129,7 +129,7 @@ def test_a_timer_that_nobody_drains_warns(kind: str, how: str) -> None:
 
 @pytest.mark.parametrize("kind", TIMERS)
 def test_no_warning_without_a_reason(kind: str) -> None:
-    """Drained, empty, with a reaper that had no time to come, or with a clock that somebody moves by hand."""
+    """Drained, empty, with a reaper that had no time to run, or with a clock that is moved by hand."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for use in uses(kind):
@@ -167,7 +167,7 @@ def uses(kind: str) -> Iterator[Callable[[], object]]:
     yield from (lambda: made().close(), drained, reaped, waiting, by_hand, by_itself)
 
 
-def test_a_purgatory_that_nobody_drives_warns() -> None:
+def test_a_purgatory_without_a_driver_warns() -> None:
     """Without its reaper, and without `pass_time`: no request in it ever times out."""
     purgatory = Purgatory[Never]("p", reaper=False, complete_at_shutdown=False)
     purgatory.try_complete_else_watch(Never(10_000), ["k"])

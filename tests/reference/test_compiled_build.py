@@ -46,7 +46,7 @@ SAME_TESTS = (
     "tests/reference/test_timers.py",
     "tests/reference/test_virtual_time.py",
 )
-"""What a purgatory and a timer promise, on the build that is imported."""
+"""The promises of a purgatory and a timer, on the imported build."""
 OTHER_TIMERS = "(test_timers or test_stateful_timers) and not (intrusive or reaper)"
 """The tests of timers that are not those of the wheel for use."""
 
@@ -93,8 +93,8 @@ def run_compiled(directory: Path, *arguments: str) -> subprocess.CompletedProces
     )
 
 
-def test_it_says_what_it_is(directory: Path) -> None:
-    """`compiled` is True there and False here; the modules are machine code, with their source beside them."""
+def test_it_knows_whether_it_is_compiled(directory: Path) -> None:
+    """`compiled` is True there and False here. The modules are machine code, with their source next to them."""
     code = "from purgatorio.timer import compiled, intrusive; print(compiled, intrusive.timer.__file__)"
     done = run_compiled(directory, "-c", code)
     assert done.returncode == 0, done.stderr
@@ -106,8 +106,8 @@ def test_it_says_what_it_is(directory: Path) -> None:
 
 
 def test_the_compiler_finds_its_tools_where_pip_builds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There they are on PYTHONPATH alone (here: without site packages), which is not handed on as it is: a compiled
-    package that lies on it must not be what is compiled."""
+    """In the build of pip, the tools are only on PYTHONPATH (here: without site packages). PYTHONPATH is not passed
+    on as it is, because a compiled package on it must not be compiled again."""
     monkeypatch.setenv("PYTHONPATH", "/compiled/package")
 
     def finds(environment: dict[str, str]) -> bool:

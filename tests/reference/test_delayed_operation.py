@@ -33,7 +33,8 @@ def is_held(lock: Lock) -> bool:
 
 @both
 def test_a_request_completes_by_its_own_keys_event(dialect: Dialect) -> None:
-    """testRequestSatisfaction: a check completes what has become ready, counts it once, and nothing else."""
+    """testRequestSatisfaction: a check completes the operation that has become ready, counts it once, and completes
+    no other."""
     _, purgatory = quiet_world()
     one, two = Request(dialect=dialect), Request(dialect=dialect)
     assert purgatory.check_and_complete("test1") == 0
@@ -181,7 +182,7 @@ def test_a_key_named_twice_is_watched_twice_and_counted_once(dialect: Dialect) -
 
 @both
 def test_inside_on_complete_the_timer_is_gone(dialect: Dialect) -> None:
-    """The order is flag, cancel, callback: who looks from inside sees a completed request that no timer holds."""
+    """The order is flag, cancel, callback: inside on_complete, the request is completed and not in the timer."""
     _, purgatory = quiet_world()
     seen: list[tuple[bool, int, int]] = []
     request = Request(

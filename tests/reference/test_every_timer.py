@@ -1,6 +1,6 @@
-"""What an executor refuses is not lost, two drains at once are as good as one, calls from inside a task count: for each
-timer a bug that breaks it, and the random program that shows it. (The sound ones break nothing: `test_drawn_programs`.)
-"""
+"""For each timer, bugs and the random programs that find them: a refused task is lost, two drains at once differ
+from one, calls from inside a task do not count. (Random programs find no violation in the sound timers:
+`test_drawn_programs`.)"""
 
 from __future__ import annotations
 
@@ -65,5 +65,5 @@ TWINS = (
 
 @pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.name)
 def test_programs_find_it(twin: Mutant) -> None:
-    """Two drains at once, an executor that refuses, a cancel beside an add, calls from inside a task."""
+    """Two concurrent drains, an executor that refuses, a cancel during an add, calls from inside a task."""
     assert hunt(twin).killed

@@ -1,4 +1,4 @@
-"""A callback that ends with what is no `Exception` ends itself and nothing else, and the owner gets it (O8)."""
+"""A callback that ends with an exception that is not an `Exception` ends only itself, and the owner gets it (O8)."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_what_is_due_with_it_runs_also_while_the_timer_closes(exits: type[BaseEx
 @every_exit
 @every_timer
 def test_an_owner_on_the_stack_gets_it_there(kind: str, exits: type[BaseException]) -> None:
-    """Executors that run on the caller: what is left runs in the same call, or the next one of the owner."""
+    """Executors that run on the caller: the remaining tasks run in the same call, or in the next call of the owner."""
     for executor in (DirectExecutor(), QueuedExecutor()):
         ran: list[str] = []
         with INNER[kind](executor=executor) as timer:
@@ -281,8 +281,8 @@ def test_closing_completes_all_that_wait() -> None:
     assert purgatory.close() == 0
 
 
-def test_a_twin_that_lets_it_through_loses_what_comes_later() -> None:
-    """The negative control: an executor that contains only `Exception` is what it was, and its later timer is lost."""
+def test_an_executor_that_contains_too_little_loses_later_timers() -> None:
+    """The negative control: an executor that contains only `Exception`. Its later timer is lost."""
 
     class Frail:
         """As the executor of 0.1 was."""
@@ -321,7 +321,8 @@ def test_a_twin_that_lets_it_through_loses_what_comes_later() -> None:
 
 
 def test_what_ends_a_run_of_the_explorer_is_not_contained() -> None:
-    """Its own exceptions are none of the callback's: a reaper that went on after them would never end."""
+    """The explorer's own exceptions are not exceptions of the callback: a reaper that continued after them would
+    never end."""
     from greenlet import GreenletExit
 
     for error in (GreenletExit(), NoEnd(), KeyboardInterrupt()):

@@ -38,7 +38,7 @@ class Driven:
         self.executor.run_all()
 
     def drain(self, delay_ms: int) -> None:
-        """Let time pass; what is due is handed over, and has not run."""
+        """Moves the time. Due functions are passed to the executor, and have not run."""
         self.clock.advance(delay_ms)
         self.timer.advance_clock(0)
 
@@ -56,7 +56,7 @@ class Session:
 
 @pytest.fixture
 def no_collector() -> Iterator[None]:
-    """What is freed is freed by its last reference."""
+    """An object is freed by its last reference, not by the collector."""
     gc.collect()
     gc.disable()
     yield
@@ -84,7 +84,7 @@ ENDS = (end_by_firing, end_by_cancelling, end_by_closing)
 End = Callable[[Driven, Handle], None]
 
 
-def test_the_default_is_what_is_faster_in_this_build() -> None:
+def test_the_default_is_the_faster_choice_in_this_build() -> None:
     """Numbers where Python is interpreted, linked handles where it is machine code."""
     assert isinstance(
         IntrusiveTimer("t", clock=ManualClock()).call_later(5, lambda: None), CallNode if compiled else int
@@ -133,7 +133,7 @@ def test_who_keeps_its_own_handle_is_not_freed_before(driven: Driven) -> None:
 
 @pytest.mark.parametrize("end", ENDS)
 def test_a_finalizer_may_use_the_timer(end: End, driven: Driven) -> None:
-    """The function goes outside of the lock: what it was the last to hold may come back to the timer."""
+    """The function is released outside of the lock, because a finalizer may use the timer."""
     sizes: list[int] = []
 
     class Asking:
@@ -148,7 +148,7 @@ def test_a_finalizer_may_use_the_timer(end: End, driven: Driven) -> None:
 
 
 def test_the_collector_walks_no_compiled_handle() -> None:
-    """What the build for speed is about; interpreted, every object with slots is walked, and numbers are not."""
+    """The reason of the compiled build: the collector walks every interpreted object with slots, and no integer."""
     assert gc.is_tracked(Driven(integer_handles=False).timer.call_later(1, print)) is not compiled
     assert not gc.is_tracked(Driven(integer_handles=True).timer.call_later(1, print))
 

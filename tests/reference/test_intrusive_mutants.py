@@ -124,7 +124,8 @@ def test_found_by_the_explorer(mutant: Mutant) -> None:
 
 
 def fired(*program: tuple[int, int], until_ms: int, integer_handles: bool) -> list[int]:
-    """What a drain at `until_ms` fires: (moment, deadline) are calls to a wheel of 4 slots and a level of 16 above."""
+    """The functions that a drain at `until_ms` fires. (moment, deadline) are calls to a wheel of 4 slots with a
+    level of 16 slots above."""
     clock, executor = ManualClock(), QueuedExecutor()
     timer = IntrusiveTimer(
         "t", wheel_size=4, levels=1, integer_handles=integer_handles, clock=clock, executor=executor

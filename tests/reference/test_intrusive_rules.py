@@ -14,7 +14,8 @@ import pytest
 from reference.test_seam_rules import INTRUSIVE, breaches_beside_attributes
 
 GUARDED = {"_closed", "_sleepers", "_wake_tick", "_wheel", "next", "previous"}
-"""What changes after `__init__`, and the wheel. (What a node holds is taken by whoever has taken out the node.)"""
+"""Attributes that change after `__init__`, and the wheel. (The fields of a node belong to the thread that has
+removed the node.)"""
 
 EXEMPT = {"__init__": "nobody else has the object yet", "check": "for quiet moments"}
 

@@ -37,7 +37,8 @@ def test_callbacks_run_on_the_loop_s_thread_in_order() -> None:
 
 
 def test_what_raises_goes_to_the_fault_policy_and_the_next_runs() -> None:
-    """The default contains it: what is behind runs. The twin lets it out, to the loop's own handler."""
+    """The default policy contains the exception, and the next tasks run. The negative control raises it in the
+    loop's own handler."""
     told: list[str] = []
 
     async def main(executor: LoopExecutor, loop: asyncio.AbstractEventLoop) -> None:
@@ -57,7 +58,7 @@ def test_what_raises_goes_to_the_fault_policy_and_the_next_runs() -> None:
 
 
 def test_a_closed_loop_refuses_and_the_timer_keeps_the_task() -> None:
-    """ExecutorClosed, as of any executor; what was refused waits again."""
+    """ExecutorClosed, as for any executor. The refused task waits again."""
     loop = asyncio.new_event_loop()
     clock = ManualClock()
     timer = IntrusiveTimer("t", clock=clock, executor=LoopExecutor(loop))

@@ -1,4 +1,4 @@
-"""What is refused at the door, in words; forks, copies and pickles; one way to end things."""
+"""Refused arguments, with explanations; forks, copies and pickles; one way to end things."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from reference.waiting import Never, Stepped
 
 
 def said(words: str) -> str:
-    """What a TypeError says; compiled, the wrong class of an argument is refused before our words are reached."""
+    """The text of a TypeError. In the compiled build, a wrong class of an argument is refused before our check."""
     return f"{words}|object expected; got" if compiled else words
 
 
@@ -239,8 +239,9 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has
 @needs_fork
 @pytest.mark.filterwarnings("ignore:timer 't' ends")
 @every_timer
-def test_a_child_is_told_that_the_timer_is_its_parent_s(kind: str) -> None:
-    """Each call raises, and closing does nothing. What the child makes works, and so does the parent's."""
+def test_a_child_cannot_use_the_timer_of_its_parent(kind: str) -> None:
+    """Each call raises, and `close` does nothing. Objects that the child creates work, and so do the parent's
+    objects."""
 
     def child() -> None:
         calls: list[Callable[[], object]] = [
@@ -344,7 +345,7 @@ def test_leaving_an_async_block_does_not_hold_up_the_loop() -> None:
     assert asyncio.run(main())
 
 
-def test_an_async_block_completes_what_waits_on_the_loop_s_thread() -> None:
+def test_an_async_block_completes_waiting_operations_on_the_loop_s_thread() -> None:
     """So `on_complete` may touch futures; with `with`, on the thread of the block as well."""
     seen: list[int] = []
 

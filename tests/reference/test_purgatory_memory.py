@@ -41,7 +41,8 @@ class _World:
             self.purgatory.try_complete_else_watch(_Pending(self, number), keys)
 
     def events(self, first: int, end: int) -> None:
-        """99 of 100 get theirs; then 200 ms pass, garbage is purged, and what is left of it is counted."""
+        """99 of 100 operations get their event. Then 200 ms pass, a purge runs, and the remaining garbage is
+        counted."""
         for number in range(first, end):
             if number % 100:
                 self.ready = number
@@ -74,7 +75,7 @@ class _Pending(DelayedOperation):
 
 
 def _blocks() -> int:
-    """What the interpreter has allocated: exact, and back at the start if nothing is kept."""
+    """The blocks that the interpreter has allocated: exact, and the same as at the start if nothing is kept."""
     gc.collect()
     return sys.getallocatedblocks()
 

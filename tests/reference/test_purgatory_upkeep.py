@@ -1,4 +1,4 @@
-"""The purgatory beside its operations: faults (O8), purge (P1), gauges (P2), shutdown, deferred actions."""
+"""The services of the purgatory: faults (O8), purge (P1), gauges (P2), shutdown, deferred actions."""
 
 import threading
 
@@ -57,7 +57,7 @@ def test_on_expiration_after_an_on_complete_that_raised(dialect: Dialect, contai
 
 @both
 def test_an_exception_in_the_first_try_registers_nothing(dialect: Dialect) -> None:
-    """It is the caller's own request and nobody has seen it: the caller gets the exception, and nothing is left."""
+    """The caller gets the exception, and no state is left."""
     _, purgatory = quiet_world()
     with pytest.raises(LookupError):
         purgatory.try_complete_else_watch(Request(dialect=dialect, during_try=burst), ["key"])

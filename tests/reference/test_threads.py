@@ -73,7 +73,7 @@ def test_atomics_lose_no_update() -> None:
 
 
 def test_an_exchange_gives_each_value_to_one() -> None:
-    """Of eight threads that put values and take what was there, and no value is compared with another."""
+    """Eight threads store values and take the old values. No value is compared with another."""
     ref: AtomicRef[Incomparable] = THREADS.atomic_ref(Incomparable())
     put = [[ref.get()], *([Incomparable() for _ in range(2_000)] for _ in range(8))]
     taken: list[list[Incomparable]] = [[] for _ in range(8)]
@@ -96,7 +96,8 @@ class Incomparable:
 
 
 def test_an_executor_runs_in_order_survives_and_ends() -> None:
-    """One thread, in order; an exception is logged; after shutdown what was taken still runs, and no more is taken."""
+    """One thread, in order. An exception is logged. After the shutdown, accepted actions still run, and new ones are
+    refused."""
     executor = THREADS.executor("order")
     ran: list[int] = []
     go_on = threading.Event()
@@ -115,7 +116,7 @@ def test_an_executor_runs_in_order_survives_and_ends() -> None:
     assert not executor.is_current()
 
 
-def test_shutdown_now_drops_what_has_not_started() -> None:
+def test_shutdown_now_drops_tasks_that_have_not_started() -> None:
     """And says how many; an executor that never ran anything ends at once."""
     executor = THREADS.executor("drop")
     inside, go_on = threading.Event(), threading.Event()
@@ -171,7 +172,8 @@ class TestReadWriteLock:
         writer.join()
 
     def test_misuse_is_an_error_not_a_hang(self) -> None:
-        """A reader that wants to write would wait for itself; releasing what is not held is a bug of the caller."""
+        """A reader that wants to write would wait for itself. The release of a lock that is not held is a bug of the
+        caller."""
         lock = THREADS.read_write_lock()
         with lock.read, pytest.raises(RuntimeError):
             lock.write.acquire()

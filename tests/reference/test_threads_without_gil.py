@@ -91,7 +91,7 @@ def test_without_the_gil_an_atomic_keeps_its_promises() -> None:
 
 @pytest.mark.usefixtures("no_gil")
 def test_a_finalizer_may_use_the_atomic_that_held_it() -> None:
-    """What is overwritten is dropped outside of the stripe, which is not re-entrant."""
+    """The old value is dropped outside of the stripe, which is not reentrant."""
     seen: list[object] = []
 
     class Holder:

@@ -138,8 +138,8 @@ def test_levels_grow_with_the_logarithm_of_the_delay() -> None:
 
 
 def test_an_idle_wheel_leaves_a_delay_of_zero_to_the_next_drain() -> None:
-    """The clock of the wheel lags while nothing is due, so `add` does not run a task whose time has come: it waits in
-    a bucket that is due. Without somebody who drains, it never runs."""
+    """The clock of the wheel lags while nothing is due, so `add` does not run a task that is due: the task waits in
+    a bucket that is due. Without a drain it never runs."""
     world = World("wheel20")
     world.clock.advance(1_000)
     world.add(0, "late")
@@ -162,7 +162,7 @@ def test_buckets_of_cancelled_tasks_still_come_due() -> None:
 class TestHashedWheelStops:
     """The two stops of the single wheel."""
 
-    def test_at_once_gives_back_what_waited(self) -> None:
+    def test_stop_now_returns_waiting_tasks(self) -> None:
         """Pending tasks are returned, earliest first, and never run; nothing more is taken."""
         world = World("hashed3")
         wheel = world.timer
@@ -189,7 +189,7 @@ class TestHashedWheelStops:
         assert not [thread for thread in threading.enumerate() if thread.name.endswith("-pending")]
 
     def test_after_pending_gives_up_at_its_time_out(self) -> None:
-        """Nobody drains here, so the wait ends by the time-out and says so."""
+        """No thread drains, so the wait ends at the time-out and returns False."""
         world = World("hashed3")
         assert isinstance(world.timer, HashedWheel)
         world.add(5, "waits")
@@ -247,7 +247,8 @@ class TestReaperTimer:
         assert not [thread for thread in threading.enumerate() if thread.name == "reaper-c"]
 
     def test_a_second_user_is_served_as_well(self) -> None:
-        """testSharedTimerBetweenConsumers: one user's tasks are done, another's later one still runs."""
+        """testSharedTimerBetweenConsumers: the tasks of one user are done, and a later task of another user still
+        runs."""
         timer = ReaperTimer("reaper-s", SystemTimer("s"))
         first, second = threading.Event(), threading.Event()
         timer.add(ActionTask(5, first.set))
@@ -265,7 +266,7 @@ class TestReaperTimer:
         with pytest.raises(ValueError, match="name"):
             ReaperTimer("", SystemTimer("n"))
 
-    def test_nobody_else_drains_it(self) -> None:
+    def test_no_other_thread_drains_it(self) -> None:
         """Two drainers would share the tasks between their threads: refused."""
         timer = ReaperTimer("reaper-d", SystemTimer("d"))
         with pytest.raises(RuntimeError):

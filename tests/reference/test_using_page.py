@@ -22,7 +22,7 @@ PAGE = ROOT / "docs" / "using.md"
 
 @pytest.mark.parametrize("example", ["timeouts.py", "asyncio_timeouts.py"])
 def test_the_output_on_the_page_is_the_example_s(example: str) -> None:
-    """What a reader sees is what the program prints."""
+    """The page shows the output of the program."""
     command = [sys.executable, str(ROOT / "examples" / example)]
     printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
     assert f"```text\n{printed}```" in PAGE.read_text()

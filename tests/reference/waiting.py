@@ -1,4 +1,4 @@
-"""What the tests of the reference share: timers, operations and tasks that write down what happens, and threads."""
+"""Helpers of the reference's tests: timers, operations and tasks that record events, and threads."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -122,7 +122,7 @@ def quiet_world(purge_interval: int = 1000) -> tuple[VirtualTime, Purgatory[Requ
 
 
 class Reports:
-    """A fault policy that keeps what it is told."""
+    """A fault policy that keeps its reports."""
 
     def __init__(self) -> None:
         self.caught_at: list[str] = []
@@ -132,7 +132,7 @@ class Reports:
 
 
 def free(lock: Lock) -> bool:
-    """Whether a non-blocking acquire succeeds; it is given back."""
+    """Whether a non-blocking acquire succeeds; the lock is released again."""
     if not lock.acquire(blocking=False):
         return False
     lock.release()
@@ -146,7 +146,7 @@ def elsewhere(question: Callable[[], Answer]) -> Answer:
 
 
 def together(bodies: Sequence[Callable[[], Answer]]) -> list[Answer]:
-    """Run the bodies on a thread each, at once; what they answer, in the order of their ends."""
+    """Runs the bodies on a thread each, at once. Returns their results in the order of their ends."""
     start = threading.Barrier(len(bodies))
     answers: list[Answer] = []
 

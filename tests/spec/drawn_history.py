@@ -41,7 +41,7 @@ LATE_NS: Final = 30_000 * MS
 """Above any time that a drawn run takes: a timer that is played is late by as much as threads take turns."""
 
 PLAYED: Final = tuple(f for f in FUNCTIONS if f not in SINCE_2)
-"""What the player records. Periodic tasks and resets are played in `drawn_periodic`."""
+"""The functions that the player records. For periodic tasks and resets, see `drawn_periodic`."""
 
 Steps = Generator[None, None, Any]
 
@@ -559,7 +559,7 @@ class Player:
         return not live
 
     def settle(self) -> bool:
-        """Time goes on and the timer does what is due; whether it came to rest."""
+        """Moves the time until the timer has run its due tasks. Returns whether it came to rest."""
         for _ in range(self.random.choice((1, 3))):
             jumps = {"late": (3 * LATE_NS,), "no-purge": (MS,)}.get(
                 self.fault, (MS, 10 * MS, 60 * MS, 6_000 * MS)
@@ -665,7 +665,7 @@ def judged(drawn: Drawn) -> RunTally:
 
 
 def folded(drawn: Drawn, rows: int) -> dict[str, object]:
-    """What the fold says, in batches of so many rows."""
+    """The result of the fold, in batches of so many rows."""
     fold = Fold(drawn.header)
     for batch in drawn.table().to_batches(max_chunksize=rows):
         fold.feed(coded(batch))

@@ -59,7 +59,7 @@ class Player:
     events: list[Event] = field(default_factory=list)
     tasks: list[Task] = field(default_factory=list)
     rearms: bool = False
-    """A reset arms what is over."""
+    """A reset arms a task that has ended."""
 
     def note(self, th: str, ph: str, f: str, name: str | None = None, **fields: Any) -> int:
         self.i += 1 if self.random.random() < 0.95 else 3
@@ -73,7 +73,7 @@ class Player:
         self.t += 0 if self.virtual else self.random.randrange(ns)
 
     def add(self, th: str, task: Task, f: str, delay_ns: int) -> None:
-        """The deadline is told on the call, as early as the timer can mean it."""
+        """The call has the deadline: the earliest one that the timer may mean."""
         delay = task.period_ns or delay_ns
         c = self.note(th, "call", f, task.name, delay_ns=delay, deadline_t=self.t + delay_ns)
         self.pass_t(MS // 100)

@@ -1,4 +1,4 @@
-"""What a correct check says of each recorded run under `examples/traces`, for every test that checks them."""
+"""The result of a correct check for each recorded run under `examples/traces`, for every test that checks them."""
 
 from pathlib import Path
 from typing import Final

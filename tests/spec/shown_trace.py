@@ -1,4 +1,4 @@
-"""Small traces, each with one broken promise: for the tests of what is shown. Most are told in `shown/broken.txt`."""
+"""Small traces, each with one broken promise, for the tests of counterexamples. Most are in `shown/broken.txt`."""
 
 from collections.abc import Callable
 from dataclasses import replace

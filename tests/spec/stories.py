@@ -65,7 +65,7 @@ class Told:
         return said[variant % len(said)]
 
     def wrong(self, variant: int, results: Mapping[str, ClauseResult]) -> list[str]:
-        """What is not as it is expected."""
+        """The differences from the expected result."""
         said = {clause: self.expects(clause, variant) for clause in self.expected}
         found = [
             f"{name}: {_said(results[name])}, not {one}"

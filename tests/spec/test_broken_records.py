@@ -40,7 +40,7 @@ def _double(events: list[Event], at: int, random: Random) -> None:
 
 
 def _swap(events: list[Event], at: int, random: Random) -> None:
-    """With the next of its thread: what came first is told last."""
+    """Exchanges a record with the next of its thread."""
     other = next((n for n in range(at + 1, len(events)) if events[n].th == events[at].th), at)
     one, two = events[at], events[other]
     events[at], events[other] = two._replace(i=one.i), one._replace(i=two.i)
@@ -92,7 +92,7 @@ def _legal(seed: int) -> Drawn:
 
 
 def _clean(seeds: range) -> list[Drawn]:
-    """Without those whose dropped records may be what is missed."""
+    """The clauses without those that dropped records may excuse."""
     some = [_legal(seed) for seed in seeds if not draw(seed).dropped]
     return [one for one in some if len(one.events) > 4]
 
@@ -114,7 +114,7 @@ def _spoilt(drawn: Drawn, random: Random, places: int) -> list[tuple[str, str, b
 
 
 @pytest.mark.parametrize("block", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 20))])
-def test_one_spoilt_record_accuses_nobody(block: int) -> None:
+def test_one_broken_record_causes_no_violation(block: int) -> None:
     """Wherever others contradict it the run is INVALID_TRACE, by both ways of judging, and no clause is VIOLATED. The
     rest is few, and each kind of breakage is met."""
     unseen: Counter[tuple[str, str]] = Counter()
@@ -195,8 +195,8 @@ SAID: Final[dict[Callable[[Trace], None], str]] = {
 def test_each_kind_is_said_in_both_forms(
     break_it: Callable[[Trace], None], form: str, tmp_path: Path
 ) -> None:
-    """Exit status 2, with what is broken and what to do, whether clauses are asked for occasions or not; and a real
-    violation beside it, on another task, is told as what it would be, and not as one."""
+    """Exit status 2, with the problem and the remedy, with and without --allow-idle. A real violation of another
+    task is reported as possible, not as certain."""
     made = Trace("timer")
     made.add("early", delay_ns=10 * MS)
     made.fire("early")
@@ -229,8 +229,8 @@ def test_the_same_run_unbroken_is_judged(tmp_path: Path) -> None:
     assert (run.verdict, run.clauses["T1"].violations) == (Verdict.VIOLATED, 1)
 
 
-def test_dropped_records_explain_what_is_missing() -> None:
-    """The recorder said so: a return without its call is what was to be expected, time that goes back is not."""
+def test_dropped_records_explain_missing_records() -> None:
+    """The recorder counted dropped records: a return without its call is expected, time that goes back is not."""
     for break_it, said in SAID.items():
         made = Trace("timer")
         break_it(made)
@@ -238,7 +238,7 @@ def test_dropped_records_explain_what_is_missing() -> None:
         assert invalid == ("backwards" in said)
 
 
-def test_lost_lines_accuse_nobody(tmp_path: Path) -> None:
+def test_lost_lines_cause_no_violation(tmp_path: Path) -> None:
     """A line less, a line twice, two lines in each other's place: the file says so by its count, or by `i`."""
     made = Trace()
     made.register("a", delay_ns=10 * MS)
@@ -262,7 +262,7 @@ def test_lost_lines_accuse_nobody(tmp_path: Path) -> None:
         assert all(one.verdict is not Verdict.VIOLATED for one in run.clauses.values())
 
 
-def test_a_recording_without_what_any_clause_needs_was_not_judged(tmp_path: Path) -> None:
+def test_a_recording_without_the_functions_of_any_clause_is_not_judged(tmp_path: Path) -> None:
     """Exit status 3, and why; one clause that is judged is enough."""
     made = Trace("timer")
     made.add("a", delay_ns=10 * MS)

@@ -1,4 +1,4 @@
-"""Broken traces: each is reported with what to do, gets the verdict it must, and spoils no valid run beside it."""
+"""Broken traces: each is reported with the remedy, gets the right verdict, and changes no verdict of valid runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def checked(tmp_path: Path, name: str) -> tuple[RunResult, CheckResult]:
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_verdict_and_the_exit_status(name: str, tmp_path: Path) -> None:
-    """Broken input is never a PASS and never a crash; the valid runs beside it are judged all the same."""
+    """Broken input is never PASS and never a crash. Valid runs are judged nevertheless."""
     run, result = checked(tmp_path, name)
     wanted = CASES[name][1]
     assert run.verdict == wanted
@@ -44,7 +44,7 @@ def test_the_verdict_and_the_exit_status(name: str, tmp_path: Path) -> None:
 
 
 def test_what_is_said_of_each(tmp_path: Path, golden: Golden) -> None:
-    """The message is what a user has to go on: where, what is wrong, and what to do."""
+    """The message has the place, the problem and the remedy."""
     parts = []
     for name, (file, _, _) in CASES.items():
         run, result = checked(tmp_path, name)
@@ -103,7 +103,7 @@ def _recording(made: Trace, *functions: str) -> Header:
 
 
 def test_a_violation_counts_even_in_a_trace_without_end(tmp_path: Path) -> None:
-    """A killed recorder does not unmake what it saw: exit status 1, not 3."""
+    """A violation that a killed recorder has recorded counts: exit status 1, not 3."""
     made = Trace()
     made.add("a", delay_ns=10_000_000)
     made.fire("a")

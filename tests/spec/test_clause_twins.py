@@ -47,8 +47,8 @@ VARIANTS = [(told, variant) for told in STORIES for variant in range(told.varian
 
 @pytest.mark.parametrize(("told", "variant"), VARIANTS, ids=str)
 def test_a_history_comes_to_what_is_expected(told: Told, variant: int) -> None:
-    """A false alarm on a legal history is what makes people turn a checker off; a clause that fails for another cause
-    sends people astray. The fold says the same: what none of its rules marks is judged by no clause."""
+    """A false alarm on a legal history makes users turn a checker off, and a wrong cause misleads them. The fold
+    gives the same results: a clause judges only candidates."""
     made = told.made(variant)
     judged = made.judge().clauses
     assert not told.wrong(variant, judged)
@@ -67,7 +67,7 @@ def test_a_history_comes_to_what_is_expected(told: Told, variant: int) -> None:
 
 
 def test_every_cause_in_the_clauses_has_twins() -> None:
-    """A new branch of a clause without a history that reaches it is a branch that nobody has seen work."""
+    """A new branch of a clause needs a history that reaches it."""
     assert {told.expects(told.clause, 1) for told in TWINS} == set(_causes()) | {
         f"{f}-answered-{answer}"
         for f in ("try_complete", "try_complete_else_watch")
@@ -98,14 +98,14 @@ def test_every_clause_has_twins() -> None:
 
 @pytest.mark.parametrize("told", ABSENT, ids=str)
 def test_dropped_records_make_absence_unknown(told: Told) -> None:
-    """What a recorder dropped may be the very record whose absence would be the violation, or a bound's summand."""
+    """A dropped record may be the record whose absence would be the violation, or a part of a bound."""
     legal, broken = (told.made(variant).judge(dropped=1).clauses[told.clause] for variant in range(2))
     assert legal.verdict in (Verdict.UNKNOWN, Verdict.PASS)
     assert broken.verdict is Verdict.UNKNOWN
 
 
 def test_what_happened_is_a_violation_even_if_records_were_dropped() -> None:
-    """Missing records excuse what is missing, not what is there."""
+    """Dropped records excuse missing events, not recorded ones."""
     causes = {"completed-twice", "two-winners", "overlap", "expired-twice"}
     present = [told for told in TWINS if told.expects(told.clause, 1) in causes]
     assert len(present) == 6
@@ -132,7 +132,7 @@ def test_a_completion_whose_record_is_lost_accuses_no_call(acts: str, dropped: i
     assert made.judge(dropped=dropped).clauses["O4"].verdict == verdict
 
 
-def test_a_cancel_of_a_task_that_ran_is_told_as_such() -> None:
+def test_a_cancel_of_a_task_that_ran_is_reported_as_such() -> None:
     """Not as one that came so long before its deadline."""
     (told,) = (one for one in TWINS if str(one) == "t4_cancelled_after_it_ran-asyncio")
     (example,) = told.made(1).judge().clauses["T4"].causes["cancelled-after-it-ran"].examples

@@ -1,4 +1,5 @@
-"""Drawn histories: what is legal is never VIOLATED, a fault is convicted by its clause, two ways of judging agree."""
+"""Random histories: a legal history is never VIOLATED, a fault is found by its clause, and two ways of judging
+agree."""
 
 from __future__ import annotations
 
@@ -117,7 +118,7 @@ def test_the_fold_agrees(rows: int) -> None:
 
 @pytest.mark.parametrize("fault", ["", "other-turn", "burst-for-skip"])
 def test_a_fold_that_was_put_aside_goes_on(fault: str, tmp_path: Path) -> None:
-    """What a watched run carries from batch to batch has the clock's stops in it."""
+    """The state that a watched run keeps between batches contains the stops of the clock."""
     drawn = drawn_periodic.draw(3, fault)
     batches = [coded(batch) for batch in drawn.table().to_batches(max_chunksize=40)]
     fold = Fold(drawn.header, held_bytes=0)

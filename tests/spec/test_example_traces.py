@@ -23,7 +23,8 @@ WITHOUT_OCCASION: Final[dict[str, set[str]]] = {
     "kafka-clean-pending-flag-4k": {"O3", "T1", "T3"},
     "kafka-buggy-nonatomic-force": {"O3", "O4", "T1", "T3"},
 }
-"""Nothing expires in the races, and the race of two forces makes nothing ready: what they cannot show."""
+"""The races have no expiry, and the race of two forces makes no operation ready. These clauses have no occasion
+there."""
 
 
 README: Final = {
@@ -37,7 +38,7 @@ README: Final = {
         re.MULTILINE,
     )
 }
-"""What the tables of bugs say of a run: clause, how many, of how many."""
+"""The tables of bugs: the clause of a run, the number of violations, and the number of occasions."""
 
 
 @pytest.mark.parametrize("path", files(), ids=lambda path: path.name)

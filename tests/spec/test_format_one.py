@@ -61,7 +61,7 @@ def test_version_one_in_every_form(name: str) -> None:
 
 
 def test_the_files_hold_all_of_version_one() -> None:
-    """A function or a field that none of the files has could be lost without a word."""
+    """The files have every function and every field, so that none can be lost."""
     events = [orjson.loads(line) for line in (FOLDER / "run.jsonl").read_bytes().splitlines()][1:-1]
     assert {event["f"] for event in events} == set(FUNCTIONS) - SINCE_2
     fields = {name for event in events for name in event}

@@ -24,7 +24,7 @@ OFFSETS: Final = (0, 1, 2, 4, 8, 16)
 
 
 def whole(virtual: bool) -> Iterator[Drawn]:
-    """Whole legal histories of purgatories with nothing left out, whose last event is a reading at rest."""
+    """Whole legal histories of purgatories, complete, whose last event is a reading at rest."""
     for seed in count():
         drawn = draw(seed, "", ("locked", "pending-flag")[seed % 2], virtual=virtual)
         shut_down = any(event.f == "cancelled" and not event.keys for event in drawn.events)

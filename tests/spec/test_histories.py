@@ -19,7 +19,7 @@ from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 HISTORIES: Final = Path(__file__).parent / "histories"
 Record = dict[str, Any]
 Said = dict[str, str]
-"""Clause to cause for what is VIOLATED, to UNKNOWN for what is not decided; nothing: PASS."""
+"""By clause: the cause of a violation, UNKNOWN if it is undecided. Other clauses are PASS."""
 
 
 def edit(records: list[Record], change: Record) -> None:

@@ -65,14 +65,14 @@ def test_a_broken_invariant_is_shown_by_the_shortest_path() -> None:
 
 
 def test_a_limit_that_is_reached_is_unknown_and_never_pass() -> None:
-    """A truncated search proves nothing about what it did not refute."""
+    """A truncated search proves nothing about the claims that it did not refute."""
     answer = check(counter(1000, always={"below 2000": lambda n: n < 2000}), limit_states=10)
     assert answer.verdict is Verdict.UNKNOWN
     assert answer.finding(DEADLOCK).verdict is Verdict.UNKNOWN
 
 
 def test_a_stopped_search_leaves_the_rest_unknown() -> None:
-    """What was refuted before the limit is; the rest is open."""
+    """Claims that were refuted before the limit stay refuted. The others are open."""
     properties = {"below 3": lambda n: n < 3, "below 7": lambda n: n < 7}
     answer = check(counter(9, always=properties), limit_states=5)
     assert answer.finding("below 3").verdict is Verdict.VIOLATED
@@ -156,7 +156,7 @@ def test_the_table_has_a_column_a_thread_and_marks_the_loop() -> None:
     ]
 
 
-def test_fields_do_not_overlap_and_refuse_what_does_not_fit() -> None:
+def test_fields_do_not_overlap_and_refuse_large_values() -> None:
     """A packed state is only as good as its layout."""
     layout = Layout()
     low, high = layout.add("low", 3), layout.add("high", 2)

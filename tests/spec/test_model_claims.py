@@ -62,7 +62,7 @@ def test_symmetry_does_not_change_a_verdict(dialect: variant.Variant, threads: i
 
 
 def test_retry_once_is_invisible_with_two_threads() -> None:
-    """Why bounds are printed beside claims: the same bug passes one bound and dies at the next."""
+    """The reason why claims are printed with their bounds: the same bug passes one bound and fails at the next."""
     two = check(completion(variant.RETRY_ONCE, Scene(2))).finding(protocol.NO_LOST)
     assert two.verdict is Verdict.PASS
     three = check(completion(variant.RETRY_ONCE, Scene(3))).finding(protocol.NO_LOST)
@@ -70,7 +70,7 @@ def test_retry_once_is_invisible_with_two_threads() -> None:
 
 
 def test_the_story_of_the_lost_completion() -> None:
-    """KAFKA-6653 step by step: who evaluates false, who finds the lock held and leaves."""
+    """KAFKA-6653 step by step: one thread evaluates false, and the other finds the lock held and leaves."""
     twin = claims_by_id()["C1"].twins[0]
     story = twin.examine().story
     assert "try_lock: held by another thread" in story

@@ -1,4 +1,4 @@
-"""Known limits of the protocols, kept as tests: what they do not promise, and what shows it."""
+"""Known limits of the protocols, kept as tests: missing promises, and the programs that show them."""
 
 from __future__ import annotations
 

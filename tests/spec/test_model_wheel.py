@@ -1,4 +1,4 @@
-"""The wheel model beside the set of deadlines: the specification alone, and the model's own arithmetic."""
+"""The model of the wheel, compared with the set of deadlines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contracts beside the reference's arithmetic, and the commands that run them."""
+"""The contracts of the reference's arithmetic, and the commands that run them."""
 
 from __future__ import annotations
 

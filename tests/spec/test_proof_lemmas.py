@@ -1,4 +1,4 @@
-"""The lemmas are proved, their twins refuted, and the thin layer over z3 answers what it is asked."""
+"""The lemmas are proved, their negative controls are refuted, and the layer over z3 gives correct answers."""
 
 from __future__ import annotations
 

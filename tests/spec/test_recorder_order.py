@@ -1,4 +1,4 @@
-"""The recorder: one order over all threads, nothing twice, nothing lost unsaid, nobody made to wait."""
+"""The recorder: one order over all threads, no event twice, no unreported loss, no waiting thread."""
 
 import threading
 from collections.abc import Callable
@@ -60,7 +60,7 @@ def test_around_records_the_value_and_passes_it_on() -> None:
     assert [(e.ph, e.id, e.out) for e in recorder.drain()] == [("call", "op-0", None), ("ret", "op-0", 5)]
 
 
-def test_around_records_and_raises_what_was_raised() -> None:
+def test_around_records_and_raises_the_exception() -> None:
     """An exception is a result (`err`): the interval is closed, and the exception goes on."""
     recorder = Recorder(ticking())
 
@@ -72,8 +72,8 @@ def test_around_records_and_raises_what_was_raised() -> None:
     assert [(e.ph, e.err) for e in recorder.drain()] == [("call", None), ("ret", "LookupError")]
 
 
-def test_threads_share_one_order_while_somebody_drains() -> None:
-    """Eight threads and a drain beside them: every event once, in order, in its own thread's lane, none open."""
+def test_threads_share_one_order_during_a_drain() -> None:
+    """Eight threads and a concurrent drain: every event once, in order, with its own thread, and no open call."""
     recorder = Recorder()
     threads, pairs = 8, 400
     go = threading.Barrier(threads + 1)
@@ -102,7 +102,8 @@ def test_threads_share_one_order_while_somebody_drains() -> None:
 
 
 def test_overflow_is_counted_and_leaves_no_dangling_return() -> None:
-    """A full buffer never blocks and never grows; what it dropped is known, and the rest is still well formed."""
+    """A full buffer never blocks and never grows. The number of dropped events is known, and the other events are
+    valid."""
     recorder = Recorder(ticking(), capacity=3)
     first = recorder.call("timer_add", "a")
     second = recorder.call("timer_fire", "b")

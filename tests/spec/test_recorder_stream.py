@@ -26,7 +26,7 @@ def fire(recorder: Recorder, number: int) -> None:
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
 def test_normal_end_has_everything_and_an_end_record(tmp_path: Path, suffix: str) -> None:
-    """What was flushed in between and what was left come together in order, once."""
+    """Flushed events and remaining events together, in order, once."""
     recorder = Recorder()
     path = tmp_path / f"r{suffix}"
     with StreamedRecording(recorder, path, HEADER, every_s=None) as recording:
@@ -39,7 +39,7 @@ def test_normal_end_has_everything_and_an_end_record(tmp_path: Path, suffix: str
     assert run.end == End(20, 0)
 
 
-def test_dropped_events_are_told_in_the_end_record(tmp_path: Path) -> None:
+def test_dropped_events_are_counted_in_the_end_record(tmp_path: Path) -> None:
     """Without the count a checker would take a gap for something that did not happen."""
     recorder = Recorder(capacity=1)
     with StreamedRecording(recorder, tmp_path / "r.jsonl", HEADER, every_s=None):
@@ -63,8 +63,8 @@ def test_interrupt_leaves_all_that_was_recorded_and_no_end(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
-def test_kill_leaves_what_was_flushed(tmp_path: Path, suffix: str) -> None:
-    """kill -9 gives nobody the time to close a file: what was flushed before it must be there."""
+def test_kill_leaves_flushed_events(tmp_path: Path, suffix: str) -> None:
+    """kill -9 leaves no time to close a file: flushed events must be in the file."""
     path = tmp_path / f"r{suffix}"
     script = (
         "import sys\nfrom pathlib import Path\n"
@@ -94,8 +94,10 @@ def test_kill_leaves_what_was_flushed(tmp_path: Path, suffix: str) -> None:
     assert [type(record) for record in records] == [Header] + [Event] * 200
 
 
-def test_failing_writer_thread_is_told_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The thread that writes has nobody to tell: the error must come out where the block is left."""
+def test_failing_writer_thread_is_reported_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The writing thread has no caller, so its error must be raised at the end of the block."""
     tried = threading.Event()
 
     def full(writer: TraceWriter) -> None:

@@ -1,4 +1,4 @@
-"""What a counterexample shows of others: the calls that may have made it happen, and no more."""
+"""The other events of a counterexample: the calls that may have caused the violation, and no more."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_an_open_check_of_another_thread_is_shown(beside: bool, tmp_path: Path) 
 
 
 def test_a_cancel_of_the_key_is_shown(tmp_path: Path) -> None:
-    """One that raised, while the operation was there: nobody knows what it did."""
+    """A cancel that raised while the operation was watched: its effect is unknown."""
     made = Trace()
     made.register("a", delay_ns=10 * MS)
     fire = made.start("timer_fire", "a", th="exec")

@@ -190,7 +190,8 @@ def test_visible_changes_nothing_that_is_harmless() -> None:
 
 
 def test_a_late_task_is_shown_with_the_jumps_of_time_and_both_parts_of_its_bound() -> None:
-    """The bound of a run is the declared one and its longest jump; without the jumps nobody can follow the sum."""
+    """The bound of a run is the declared bound plus its longest jump. Without the jumps the sum is not
+    understandable."""
     made = Trace("timer", late_ns=9 * MS)
     made.declare(clock="manual", recorded=(*made.header.recorded, "advance_clock"))
     made.header = replace(made.header, params={"late_slack_ns": 8 * MS})

@@ -1,4 +1,4 @@
-"""The counterexample in the documentation is the one that the code prints."""
+"""The counterexample in the documentation is the output of the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a broken promise looks like as text: a product, so every shape of it is a file that a diff shows."""
+"""A violation as text. Every kind of text is a file, so that a diff shows each change."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def test_text_is_the_golden_one(name: str, golden: Golden) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_text_fits_eighty_columns(name: str) -> None:
-    """A CI log and a small terminal cut or fold what is wider; only the command to paste may be."""
+    """A CI log and a small terminal cut or wrap wider lines. Only the command to paste may be wider."""
     make, clause = CASES[name]
     wide = [line for line in render(make().example(clause)).splitlines() if len(line) > WIDTH]
     assert all("purgatorio check" in line for line in wide), wide
 
 
 def test_many_threads_take_a_column_of_names() -> None:
-    """Eight lanes of ten characters say nothing: then the thread's name stands beside its line."""
+    """Eight columns of ten characters show nothing, so the thread's name is at the start of its line."""
     made = Trace()
     made.register("op-1", ["k1"], th="worker-0")
     made.ready("op-1", th="worker-0")

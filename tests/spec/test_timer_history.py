@@ -10,7 +10,7 @@ LOOSE, STRICT, DRIVEN = TimerRules(), TimerRules(strict=True), TimerRules(driven
 
 
 def calls(text: str) -> tuple[Call, ...]:
-    """`DO BEGIN-END TIME`, and what it answered; of an `add` the time is when its task is due, and it may fail."""
+    """`DO BEGIN-END TIME`, and the answer. The time of an `add` is the deadline of its task, and the add may fail."""
     found = []
     for one in text.split(", "):
         do, span, ms, *more = one.split()

@@ -83,7 +83,7 @@ PARTS = {
     "Completion": ("Over", "Ready"),
     "Wheel": ("Floor(time, tick)", "Deadlines", "Sum(bag, set)", "Due(d)", "Pending(bag, d)", "Fair"),
 }
-"""What the statements of each module are made of; the statements are those that its configuration asks for."""
+"""The parts of the statements of each module. The statements are those of its configuration."""
 
 
 def stated(module: str, name: str) -> str:

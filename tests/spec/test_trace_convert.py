@@ -1,4 +1,4 @@
-"""Converting a trace: nothing is lost, nothing half-written is left, and what is broken is reported, not passed on."""
+"""The conversion of a trace: no event is lost, no half-written file is left, and broken lines are reported."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_an_error_under_way_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_conversion_holds_a_bounded_part(tmp_path: Path) -> None:
-    """Traces are larger than memory: what is held may not grow with the events."""
+    """Traces are larger than memory: the memory must not grow with the events."""
     peaks = []
     for groups in (2, 4):
         count = groups * ROW_GROUP_ROWS

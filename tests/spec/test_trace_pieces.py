@@ -1,4 +1,4 @@
-"""Traces whose bytes or lines somebody else brings: the same reader, the same answers."""
+"""Traces whose bytes or lines come from another reader: the same results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def told(reader: TraceReader) -> tuple[RunResult, list[BrokenLine]]:
 
 @pytest.mark.parametrize("size", [1, 1000, 1 << 30])
 @pytest.mark.parametrize("name", LINES)
-def test_pieces_come_to_what_the_file_comes_to(
+def test_pieces_give_the_result_of_the_file(
     name: str, size: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """However the bytes are cut: a piece may end inside a line, a character or the magic of a compression."""
@@ -46,7 +46,7 @@ def test_pieces_come_to_what_the_file_comes_to(
 
 
 def repeated(path: Path, header: bytes) -> list[Line]:
-    """The lines of a file with another one after the third, numbered anew."""
+    """The lines of a file with an additional line after the third, with new numbers."""
     found = [line.text for line in lines(path)]
     found.insert(3, header)
     return [Line(number, text) for number, text in enumerate(found, 1)]
@@ -66,7 +66,7 @@ def test_a_header_may_come_again_where_lines_are_sent(tmp_path: Path) -> None:
 
 
 def test_events_go_on_above_the_last_one_that_was_read(tmp_path: Path) -> None:
-    """What is read for the second time is a broken line each."""
+    """An event that is read a second time is a broken line."""
     path = good().write(tmp_path / "run.jsonl")
     whole = TraceReader(path)
     fold_reader(whole)
@@ -80,8 +80,8 @@ def test_events_go_on_above_the_last_one_that_was_read(tmp_path: Path) -> None:
 def test_a_stream_that_unpacks_to_very_much_is_not_read_to_its_end(
     pack: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A megabyte may hold a gigabyte of nothing. What was read is judged, and the run is not whole; events, however
-    alike, are not packed so well."""
+    """A megabyte may contain a gigabyte of zeros. The read part is judged, and the run is not complete. Events, even
+    similar ones, are not compressed as much."""
     monkeypatch.setattr("purgatorio_spec.trace.lines.FREE_BYTES", 1 << 20)
     path = tmp_path / "run.jsonl"
     whole = good().write(path).read_bytes()

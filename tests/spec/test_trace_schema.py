@@ -1,4 +1,5 @@
-"""The published schemas say what the validator says, and the fast way of reading never accepts what it refuses."""
+"""The published schemas agree with the validator, and the fast reader never accepts a line that the validator
+refuses."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ VALUES = st.one_of(
     st.lists(st.sampled_from(["k", "ready", 1, None]), max_size=2),
     st.sampled_from([{}, {"watched": 1}, {"watched": None}, {"watched": "1"}, {"x_w": 1}, {"other": 1}]),
 )
-"""What a broken writer might put anywhere."""
+"""Values that a broken writer might put into any field."""
 
 EVENTS = st.fixed_dictionaries(
     {
@@ -132,7 +133,7 @@ def beyond_the_schema(fields: Fields) -> bool:
 
 @settings(max_examples=600, deadline=None)
 @given(line())
-def test_the_json_schema_says_what_the_validator_says(fields: Fields) -> None:
+def test_the_json_schema_agrees_with_the_validator(fields: Fields) -> None:
     """People validate with the published schema in other languages: it must not disagree with the tool."""
     text = _dumps(fields)
     valid = VALIDATOR.is_valid(orjson.loads(text))
@@ -149,7 +150,7 @@ def _dumps(fields: Fields) -> bytes:
 
 @settings(max_examples=250, deadline=None)
 @given(st.lists(line(), min_size=1, max_size=6))
-def test_a_block_holds_what_its_lines_hold(block: list[Fields]) -> None:
+def test_a_block_has_the_contents_of_its_lines(block: list[Fields]) -> None:
     """The fast way may be suspicious of a good line; it must never accept a bad one or change a value."""
     texts = [_dumps({"kind": fields.get("kind"), **fields}).replace(b'": ', b'":', 1) for fields in block]
     _same(texts)
@@ -216,7 +217,7 @@ def test_lines_at_which_two_json_readers_differ(text: bytes) -> None:
 @settings(max_examples=200, deadline=None)
 @given(line())
 def test_a_record_survives_being_written(fields: Fields) -> None:
-    """What was read is what is written: every field of all three records, the producer's own included."""
+    """A record that was read is written unchanged: every field of all three records, and the fields of the producer."""
     text = _dumps(fields)
     if accepted(text):
         record = parse_line(text)
@@ -239,7 +240,7 @@ def test_the_schema_is_one_and_knows_every_function() -> None:
 
 
 def test_the_schema_of_version_one_stays() -> None:
-    """Who validates with it validates what version 1 is: it knows nothing of what came later."""
+    """A validation with this schema validates version 1, without later additions."""
     old = orjson.loads(TRACE.joinpath("purgatorio-trace-1.schema.json").read_bytes())
     known = set(old["oneOf"][1]["properties"]["f"]["enum"])
     assert known == set(FUNCTIONS) - SINCE_2

@@ -81,7 +81,7 @@ class Trace:
         without: Sequence[str] = (),
         **timer: Any,
     ) -> None:
-        """What the header says otherwise; what it is `without` is not recorded."""
+        """Changes the header. Functions in `without` are not recorded."""
         self.hidden = frozenset(without)
         held = tuple(f for f in recorded or self.header.recorded if f not in without)
         self.header = replace(self.header, recorded=held, timer=replace(self.header.timer, **timer))
@@ -290,7 +290,7 @@ class Trace:
         }
 
     def example(self, clause: str) -> Counterexample:
-        """The counterexample of the one cause in which a clause is broken here."""
+        """The counterexample of the only cause of a broken clause."""
         (found,) = (one for key, one in self.examples().items() if key.clause == clause)
         return found
 

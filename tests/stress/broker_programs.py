@@ -116,7 +116,7 @@ class RemotePlayer(_Waiting):
             value.fail(OSError("the tier is gone"))
 
     def do_stop(self, partition: int) -> None:
-        """The replica is stopped, and its requests are told."""
+        """Stops the replica, and answers its requests."""
         self.scene.manager.stop_replica(_ASKED[partition][0], deleted=True)
         self.remote.partition_deleted(_ASKED[partition][0])
 
@@ -135,7 +135,7 @@ class SharePlayer(Player):
         self.asked.append(self.made.fetch(PARAMS, P0))
 
     def do_lock(self) -> None:
-        """Somebody else fetches."""
+        """Locks the records for another fetch."""
         self.held[0] = self.made.share(P0).lock_for_fetch() or self.held[0]
 
     def do_unlock(self) -> None:

@@ -20,7 +20,7 @@ def explored_outcomes(name: str, limits: Limits) -> frozenset[str] | None:
 
 
 def line(name: str, limits: Limits) -> str:
-    """A scenario's line of the table; what was not searched completely before is not tried."""
+    """A line of the table for a scenario. A search that was not complete before is not repeated."""
     scenario, dialect = name.split("/")
     serial = json.dumps(sorted(serial_outcomes(SCENARIOS[scenario], dialect)))
     seen = explored_outcomes(name, limits) if name in outcome.REACHABLE else None

@@ -126,7 +126,8 @@ def kept_signal(sync: Sync) -> tuple[Sequence[Body], Callable[[], bool]]:
 
 
 def peterson(flag_first: bool) -> Build:
-    """Mutual exclusion by Peterson; with the turn given away before the flag is raised it excludes nobody."""
+    """Mutual exclusion by Peterson. If a thread gives the turn away before it raises its flag, there is no
+    exclusion."""
 
     def build(sync: Sync) -> tuple[Sequence[Body], Callable[[], bool]]:
         wants = [sync.atomic_flag(False, f"wants{n}") for n in (0, 1)]
@@ -198,7 +199,8 @@ def bounded_buffer(conditions: int) -> Build:
 
 @dataclass
 class _InOrder:
-    """Follows a schedule and goes on with the first that can; keeps who else could have, at each point."""
+    """Follows a schedule, then runs the first thread that can continue. Keeps the other threads that could continue
+    at each point."""
 
     schedule: list[int]
     able: list[list[int]] = field(default_factory=list)

@@ -43,7 +43,7 @@ def test_all_candidates_fire_the_same_timers(planned: object) -> None:
 
 
 class Forgetful(IntHeap):
-    """Fires what was cancelled, once in a hundred."""
+    """Fires one of a hundred cancelled timers."""
 
     def cancel(self, key: int) -> None:
         if key % 100:
@@ -68,7 +68,7 @@ def test_a_candidate_that_disagrees_is_found(broken: Callable[[], Candidate], sa
 
 
 def test_a_run_has_every_candidate_and_ratios_of_ours() -> None:
-    """The shape of a figure, and the honest baseline beside each of ours."""
+    """The shape of a figure, with the baseline for each of our timers."""
     bench = run_timer_bench("quick", HERE, ("K1", "U1"))
     rows = [figure.row() for figure in bench.figures]
     assert {row["id"] for row in rows} == {"K1", "U1", "U2", "U4"}
@@ -86,7 +86,7 @@ def test_an_unknown_workload_is_refused() -> None:
 
 
 def test_orders_rotate_and_reverse() -> None:
-    """Nobody always follows the same one."""
+    """No candidate always follows the same one."""
     assert rotated("abc", 4) == [list("abc"), list("acb"), list("cab"), list("cba")]
 
 
@@ -102,7 +102,7 @@ def test_ratios_are_of_the_same_round() -> None:
     assert not figures(measured)[0].ratios, "a peer has no ratio of its own"
 
 
-def test_who_cannot_take_part_is_skipped_with_a_reason() -> None:
+def test_a_candidate_that_cannot_take_part_is_skipped_with_a_reason() -> None:
     """A package that is not there, a clock that cannot be set, a cancel that searches."""
     absent = replace(entry("heapq"), name="absent", module="no_such_package")
     chosen, skipped = eligible(HerdWorkload(2_000), [absent, entry("uvloop"), entry("sched"), entry("heapq")])
@@ -171,7 +171,7 @@ def test_the_guard_passes_ours_and_fails_its_twin() -> None:
 
 
 def test_the_guards_hold() -> None:
-    """Those of CI, on what is built here. UNKNOWN is a machine too busy to say, which fails nobody."""
+    """The guards of CI, on the builds of this machine. UNKNOWN (a busy machine) fails no test."""
     found = [check_guard(guard, HERE, 5) for guard in GUARDS]
     assert not [one for one in found if one.verdict is Verdict.VIOLATED]
     assert [one for one in found if one.verdict is not Verdict.SKIPPED]
@@ -206,7 +206,7 @@ def test_every_id_is_played_at_the_standard_scale() -> None:
 
 
 def test_a_stopwatch_divides_by_operations() -> None:
-    """And leaves out what was never done."""
+    """Operations that never ran are left out."""
     watch = Stopwatch()
     with watch.timing("nothing", 0):
         pass
@@ -214,8 +214,8 @@ def test_a_stopwatch_divides_by_operations() -> None:
 
 
 def test_a_stall_of_the_machine_is_no_worst_tick() -> None:
-    """A tick that is long in one play of three is the machine's, one that is long in all is the timer's; the
-    collector's pauses count in the one column and not in the other."""
+    """A tick that is long in one of three runs is caused by the machine. A tick that is long in all runs is caused
+    by the timer. Pauses of the collector count in one column only."""
     quiet = [1_000] * 10
     stalled, slow = [*quiet[:9], 50_000_000], [*quiet[:4], 3_000_000, *quiet[5:]]
     paused = [*quiet[:7], 9_000_000, *quiet[8:]]

@@ -85,7 +85,7 @@ def a_change_of_leadership(sync: Sync) -> Built:
 
 
 def members_that_come_and_go(sync: Sync) -> Built:
-    """A member joins, one rejoins, one leaves, at once: when all is quiet, no rebalance waits for nobody."""
+    """A member joins, one rejoins, one leaves, at once. In the end, no rebalance waits for a missing member."""
     actions = ActionQueue(faults=PROPAGATE, sync=sync)
     made = GroupScene(VirtualRuntime(7, faults=PROPAGATE, sync=sync), actions)
     first, second = made.stable(2)

@@ -90,7 +90,7 @@ def test_every_public_method_is_in_the_vocabulary(name: str) -> None:
     assert _never_played(VOCABULARIES[name]) == []
 
 
-def test_a_public_method_that_no_act_plays_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_public_method_without_an_act_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SystemTimer, "postpone", lambda self: None, raising=False)
     assert _never_played(VOCABULARIES["system"], 50) == ["SystemTimer.postpone"]
 
@@ -135,8 +135,8 @@ MADE_FOR: dict[str, list[Patch]] = {
         edited(Reaper, "_turn", 'self._faults.caught(error, "turn", self._name)', "pass"),
     ],
 }
-"""By subject: changes of the kind that it was made for. A count whose lock is gone, or is looked at the wrong way
-round; an action that wakes nobody; a turn that fails in silence."""
+"""By subject, changes that random programs find: a count without its lock, or with a wrong comparison; an action
+that wakes no thread; a turn whose exception is lost."""
 
 
 @pytest.mark.parametrize(
@@ -164,12 +164,13 @@ def test_what_breaks_the_sound_code_too_is_no_kill(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("program", [program for said, program, _ in FOUND if said == "sound"])
-def test_the_reference_is_not_accused_of_what_nobody_promises(program: str) -> None:
+def test_the_reference_is_judged_by_its_own_promises(program: str) -> None:
     assert explore_program(Drawn.parse(program), "pending-flag").found == []
 
 
 def test_an_event_that_meets_an_evaluation_that_raises_is_seen_by_another() -> None:
-    """Found by a random program (seed 15): whoever raised left, and did not look at the flag of the event."""
+    """Found by a random program (seed 15): the thread with the exception left, and did not test the flag of the
+    event."""
     drawn = Drawn.parse("drawn:purgatory:0.0.0.0:3.3.0::event.0+register.0:try.0=raise")
     assert explore_program(drawn, "pending-flag", schedules=2_000).found == []
     as_it_was = edited(PendingFlag, "safe_try_complete", "if not again:", "if True:")
@@ -224,7 +225,7 @@ def test_two_drains_of_a_timer_that_says_whether_it_is_driven_have_no_race() -> 
     assert found.clause == "RACE"
 
 
-def test_what_turns_for_ever_is_told_and_does_not_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_loop_is_reported_and_does_not_hang(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("purgatorio_stress.random_program.search._NO_END_S", 0.5)
 
     def turn(self: TimerTaskList, entry: object) -> None:
@@ -261,7 +262,7 @@ def test_small_programs_are_enumerated_once_each_and_read_back() -> None:
         "drawn:system:1.2.0.0:x::add.0:",
     ],
 )
-def test_a_text_that_is_no_program_is_told(text: str) -> None:
+def test_a_text_that_is_not_a_program_is_refused(text: str) -> None:
     with pytest.raises(BadProgram):
         scenario_named(text)
 
@@ -282,7 +283,7 @@ def test_a_text_that_is_no_program_is_told(text: str) -> None:
         ("drawn:purgatory:0.0.0.0:0.0.0::check.0,retry.0+register.0:", "locked", True),
     ],
 )
-def test_nobody_tries_an_operation_that_is_being_registered_without_a_lock(
+def test_no_thread_tries_an_operation_during_its_registration_without_a_lock(
     program: str, dialect: str, may: bool
 ) -> None:
     """O6 of the tries holds in every program that may be written, and breaks in the ones that may not."""

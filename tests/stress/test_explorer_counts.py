@@ -1,4 +1,4 @@
-"""The searches cover what they claim: exact counts of interleavings and classes, and the classic bugs."""
+"""The searches are complete: exact counts of interleavings and classes, and the classic bugs."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def test_lost_update_is_found_by_every_strategy() -> None:
     assert not any(every_interleaving(programs.Small(programs.counted)))
 
 
-def test_abba_has_three_classes_and_names_who_holds_what() -> None:
-    """One class each for who is first, and the deadlock; its text must say who waits for whom."""
+def test_abba_has_three_classes_and_names_the_holders() -> None:
+    """One class for each order, and the deadlock. Its text names the holder of each lock."""
     result = explore_dpor(programs.Small(programs.abba), ALL)
     assert result.schedules == 3
     (found,) = result.found

@@ -1,4 +1,4 @@
-"""Data races of cells: what each primitive orders, and what it does not; the reference has none."""
+"""Data races of cells: the order that each primitive gives, and its limits. The reference has no data race."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ Threads = tuple[Callable[[], object], ...]
 
 
 def _races(make: Callable[[Sync, Cell[int]], Threads]) -> list[str]:
-    """What is seen where these threads use a cell."""
+    """The reported races if these threads use a cell."""
 
     def build(world: World) -> None:
         for number, body in enumerate(make(world.sync, world.sync.cell(0, "shared")), 1):
@@ -169,7 +169,7 @@ def test_what_is_ordered_is_no_race(make: Callable[[Sync, Cell[int]], Threads]) 
 @pytest.mark.parametrize(
     "make", [_bare, _two_locks, _written_under_the_read_side, _published_too_early, _not_joined]
 )
-def test_what_is_not_ordered_is_told_with_both_lines(make: Callable[[Sync, Cell[int]], Threads]) -> None:
+def test_a_data_race_is_reported_with_both_lines(make: Callable[[Sync, Cell[int]], Threads]) -> None:
     seen = _races(make)
     assert seen
     assert all(one.startswith(f"{RACE} on shared: test_explorer_races.py:") for one in seen)

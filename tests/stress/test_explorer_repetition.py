@@ -50,7 +50,7 @@ def figures(program: ScenarioProgram, search: Search) -> tuple[object, ...]:
         "shutdown-against-registration/locked",
     ],
 )
-def test_put_back_is_as_good_as_set_up_anew(name: str, search: Search) -> None:
+def test_a_restored_state_equals_a_new_set_up(name: str, search: Search) -> None:
     """Same schedules, same steps, same histories."""
     scenario, dialect = name.split("/")
     kept, fresh = (kind(SCENARIOS[scenario], dialect) for kind in (ScenarioProgram, SetUpAnew))
@@ -70,7 +70,7 @@ def test_what_a_mutant_remembers_is_put_back_too() -> None:
 
 @pytest.mark.parametrize("name", [name for name, scenario in SCENARIOS.items() if scenario.threads > 1])
 def test_every_scenario_can_be_put_back(name: str) -> None:
-    """Else it would be searched at half the speed, and nobody would know."""
+    """Otherwise the search would take twice the time, without any report."""
     program = ScenarioProgram(SCENARIOS[name], SCENARIOS[name].dialects[0])
     with Repetition(program, Dpor()) as repetition:
         first, _ = repetition.carry_out([])
@@ -90,8 +90,8 @@ class Plain:
         self.other: object = 0
 
 
-def test_a_snapshot_puts_back_what_was_changed() -> None:
-    """Containers keep who they are; attributes, closures and what was not bound are as before."""
+def test_a_snapshot_restores_changed_objects() -> None:
+    """Containers keep their identity. Attributes, closures and unbound names are as before."""
     thing, queue, table, group = Plain(), deque([1]), {"a": [1]}, {1}
     count = 0
 
@@ -118,7 +118,7 @@ def test_a_snapshot_puts_back_what_was_changed() -> None:
 
 @pytest.mark.parametrize("hidden", [itertools.count(), (one for one in "ab"), random.Random(1), iter([1])])
 def test_what_cannot_be_looked_into_is_not_kept(hidden: object) -> None:
-    """A counter goes on counting: such a program is set up anew every time."""
+    """A counter continues to count, so such a program is set up again for every run."""
     with pytest.raises(CannotKeep):
         Snapshot([{"a": hidden}])
 
@@ -153,7 +153,7 @@ def test_ctrl_c_stops_the_search_and_is_no_bug_of_a_task() -> None:
 
 @pytest.mark.parametrize(("threads", "reads"), [(2, 1), (2, 2), (3, 1), (3, 2)])
 def test_states_are_named_alike_whatever_the_way_to_them(threads: int, reads: int) -> None:
-    """Nobody changes anything: a state is how far each thread has come, before its start and at its end included."""
+    """No thread changes the state: a state is the position of each thread, also before its start and at its end."""
 
     def build(sync: Sync) -> tuple[list[Callable[[], object]], Callable[[], bool]]:
         shared = sync.atomic_int(0, "x")

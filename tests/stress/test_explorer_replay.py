@@ -1,4 +1,4 @@
-"""What is printed replays; the text of a failure is pinned."""
+"""A printed token can be replayed, and the text of a failure is fixed."""
 
 from __future__ import annotations
 

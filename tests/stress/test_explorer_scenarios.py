@@ -212,7 +212,7 @@ def test_locks_out_of_order_are_reported() -> None:
     assert out_of_order({("bucket", "watcher-list"): "T1"}) == ["T1 takes watcher-list while it holds bucket"]
 
 
-def test_a_word_of_the_table_that_nobody_reads_is_refused() -> None:
+def test_an_unknown_entry_of_the_table_is_refused() -> None:
     """A mistyped one would leave a bound out, or a look at the end."""
     with pytest.raises(ValueError, match="odd: unknown entries tuns"):
         registry._scenario("odd", {"about": "", "clauses": "P3", "reach": {}, "tuns": 2})
@@ -245,7 +245,7 @@ def test_a_run_is_a_function_of_its_schedule() -> None:
     assert histories[0] == histories[1]
 
 
-def test_a_thread_that_dies_is_told_and_not_what_the_look_at_the_end_then_misses() -> None:
+def test_a_thread_that_dies_is_reported_not_the_checks_it_prevents() -> None:
     def die(self: DelayedOperation) -> bool:
         raise RuntimeError("dead")
 
@@ -260,7 +260,7 @@ def test_a_thread_that_dies_is_told_and_not_what_the_look_at_the_end_then_misses
     assert {one.clause for one in explored.counterexample.broken} <= {"O8", "O4"}
 
 
-def test_a_mutant_that_never_ends_hangs_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mutant_that_never_ends_blocks_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     def turn(self: WatcherList, key: object) -> None:
         while True:
             pass

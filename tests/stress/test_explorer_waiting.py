@@ -27,7 +27,7 @@ def _one_run(build: Build) -> Execution:
     return carry_out(Small(build), Dpor(), [])[0]
 
 
-def test_a_timed_wait_ends_when_nobody_can_go_on() -> None:
+def test_a_timed_wait_ends_when_no_thread_can_continue() -> None:
     """Virtual time leaps to the end of the wait, and not before the others have stopped."""
 
     def build(sync: Sync) -> tuple[list[Body], Callable[[], bool]]:
@@ -46,7 +46,7 @@ def test_a_timed_wait_ends_when_nobody_can_go_on() -> None:
 
 
 def test_a_waiting_writer_holds_back_new_readers_only() -> None:
-    """Who reads already may read again; a second reader behind a writer waits, and all end."""
+    """A thread that reads may read again. A second reader after a writer waits, and all end."""
 
     def build(sync: Sync) -> tuple[list[Body], Callable[[], bool]]:
         gate = sync.read_write_lock("gate")
@@ -97,7 +97,7 @@ def test_a_reader_chain_behind_a_writer_deadlocks() -> None:
 
 
 def test_an_executor_runs_in_order_and_ends() -> None:
-    """One worker, first in first out, and `await_termination` waits for what was taken."""
+    """One worker, first in first out. `await_termination` waits for accepted actions."""
 
     def build(sync: Sync) -> tuple[list[Body], Callable[[], bool]]:
         executor = sync.executor("executor")
@@ -211,7 +211,7 @@ def test_a_lock_that_is_not_reentrant_deadlocks_with_itself() -> None:
 
 
 def test_a_queue_iteration_is_weakly_consistent() -> None:
-    """What was there and is not removed is seen, nothing twice, while others append and remove."""
+    """The iteration sees every element that is not removed, none twice, while other threads append and remove."""
 
     def build(sync: Sync) -> tuple[list[Body], Callable[[], bool]]:
         queue: SharedQueue[int] = sync.queue("queue")

@@ -1,4 +1,4 @@
-"""The explorer for foreign code: what is found, what is not there, and what cannot be said."""
+"""The explorer for foreign code: the bugs that it finds, programs without bugs, and UNKNOWN results."""
 
 import re
 from pathlib import Path
@@ -107,7 +107,7 @@ def test_an_error_of_ours_is_not_the_codes(monkeypatch: pytest.MonkeyPatch) -> N
     assert "ValueError: of ours" in done.stderr
 
 
-def test_a_for_that_unpacks_is_a_step_on_what_it_unpacks() -> None:
+def test_a_for_that_unpacks_is_a_step_on_the_unpacked_object() -> None:
     assert _explored("planted:UnpacksPairs").verdict is Verdict.VIOLATED
     assert _explored("planted:UnpacksPairsWithLock").verdict is Verdict.PASS
 
@@ -232,7 +232,7 @@ ADAPTERS = Path(__file__).parents[2] / "examples" / "adapters"
     ],
 )
 def test_public_packages(package: str, name: str, verdict: Verdict) -> None:
-    """What is VIOLATED here was reproduced with plain threads; see docs/explorer.md."""
+    """The violations were reproduced with plain threads; see docs/explorer.md."""
     pytest.importorskip(package)
     explored = explore_foreign(
         [package], f"{package}_adapter:{name}", Limits(3_000, 30), path=[str(ADAPTERS)]
@@ -267,8 +267,8 @@ def test_the_example_of_the_page() -> None:
     assert shown in page
 
 
-def test_a_call_of_threading_is_one_line_that_says_what_came_of_it() -> None:
-    """The inside of `Condition` told nobody that the notice went to a wait that had timed out."""
+def test_a_call_of_threading_is_one_line_with_its_result() -> None:
+    """The inside of `Condition` does not show that the notification went to a wait that had timed out."""
     explored = _explored("planted:TakesNoticeTooLate")
     text = table(explored)
     words = " ".join(line.split("  ")[-1].strip() for line in text.splitlines())
@@ -280,7 +280,7 @@ def test_a_call_of_threading_is_one_line_that_says_what_came_of_it() -> None:
 
 
 def test_no_line_of_a_table_is_wider_than_80_columns() -> None:
-    """However many threads there are; only what is pasted is."""
+    """With any number of threads. Only the line to paste may be wider."""
     text = table(_explored("planted:ManyLose"))
     assert max(len(line) for line in text.splitlines() if "--replay" not in line) <= 80
     assert "    thread" in text.splitlines()

@@ -69,7 +69,7 @@ def test_a_race_is_found_where_c_code_hides_it(hidden: _Program) -> None:
 
 
 def test_what_other_code_reads_during_a_write_is_no_pass() -> None:
-    """Not a race that is found, for nobody knows what the code reads; its twin with a lock is sound."""
+    """Not a race, because it is unknown what the code reads. The version with a lock is PASS."""
     explored = explore_foreign(["blind_spots"], "blind_spots:Printed", Limits(500, 60), path=[HERE])
     assert explored.verdict is Verdict.UNKNOWN
     assert "Point.x, which other code may read during a write: blind_spots.py:" in explored.uncontrolled[0]
@@ -89,7 +89,9 @@ def test_attributes_that_object_sets_are_seen() -> None:
     assert explored.verdict is Verdict.VIOLATED
 
 
-def test_the_table_sees_what_is_not_followed(program: _Program, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_shows_objects_that_are_not_followed(
+    program: _Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The negative control: a container is found only where it is given as itself."""
 
     def itself(self: Reach, thing: object) -> tuple[object, ...]:
@@ -104,7 +106,7 @@ def test_the_table_sees_what_is_not_followed(program: _Program, monkeypatch: pyt
     assert {"Dict__super_for", "deque__stored"} <= wrong
 
 
-def test_an_object_of_a_class_that_nobody_knows_is_one_location() -> None:
+def test_an_object_of_an_unknown_class_is_one_location() -> None:
     explored = explore_foreign(["planted"], "planted:SharesUnknown", Limits(500, 60), path=[HERE])
     assert explored.verdict is Verdict.VIOLATED
 

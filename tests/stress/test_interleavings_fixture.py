@@ -1,4 +1,4 @@
-"""The pytest fixture that explores a package: what fails, what passes, what is UNKNOWN."""
+"""The pytest fixture that explores a package: tests that fail, that pass, and that are UNKNOWN."""
 
 import shutil
 from pathlib import Path

@@ -59,20 +59,20 @@ def test_a_change_that_loses_an_operation_is_killed_and_its_row_is_kept(tmp_path
     assert (tmp_path / "rows").read_text().count("\n") == 1
 
 
-def test_a_process_that_dies_takes_nobody_along() -> None:
+def test_a_process_that_dies_ends_no_other() -> None:
     assert apart(os._exit, 3) is None
     assert apart(abs, -3) == 3
 
 
 @pytest.mark.slow
-def test_a_change_that_never_ends_is_told_and_hangs_nobody() -> None:
+def test_a_change_that_never_ends_is_reported_and_blocks_no_other() -> None:
     change = _named(
         "purgatorio.timer.heap_timer", "HeapTimer.advance_clock", "without: entry = self._queue.poll()"
     )
     assert fates_of([change], 2, 1)[0].clause
 
 
-def test_the_page_names_every_survivor_with_what_is_said_of_it() -> None:
+def test_the_page_explains_every_survivor() -> None:
     named = next(iter(survivors().values()))
     fates = [
         Fate(BUCKET, named.name, "", "", "", 9.0),
@@ -93,7 +93,7 @@ def test_what_is_said_of_survivors_is_of_changes_that_there_are() -> None:
 
 @pytest.mark.slow
 def test_a_sample_of_a_hundred_is_mostly_killed() -> None:
-    """Who lives and is not judged yet may be equivalent, so this is no exact figure."""
+    """A surviving mutant that is not judged yet may be equivalent, so the figure is not exact."""
     fates = fates_of(sampled(100, 1), 10, 1, jobs=2)
     assert {fate.layer for fate in fates} <= {"", "process", *LAYERS}
     assert sum(bool(fate.layer) for fate in fates) >= 65, "\n".join(summary(fates))

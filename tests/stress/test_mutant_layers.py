@@ -25,7 +25,8 @@ def right(deadline: int, clock: int, tick: int) -> bool:
 
 
 def test_contracts_are_searched_with_the_mutants_own_body() -> None:
-    """Wrong arithmetic breaks its contract, other right arithmetic does not, and what is no arithmetic is not asked."""
+    """Wrong arithmetic breaks its contract, and other correct arithmetic does not. Mutants without arithmetic are
+    not searched."""
     assert contract_kill(MUTANTS[66]).by == "X-is_within_level"
     patch = Patch(wheel, "is_expired", right)
     assert not contract_kill(Mutant(1002, "planted", "here", "", "two-events", ("O4",), (patch,))).killed
@@ -41,7 +42,7 @@ def test_stateful_tests_and_threads_are_asked_with_the_bug_inside(
 
 
 def test_rows_are_kept_and_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that was broken off goes on where it stopped; the file repeats what was said."""
+    """An interrupted run continues after its last row. The file repeats the previous results."""
     kept = tmp_path / "rows.jsonl"
     first = matrix([19], ("explorer", "model"), kept=kept)
     assert kept_rows(kept)[19].layers["explorer"].by == "O1"

@@ -70,7 +70,7 @@ def test_all_rows_are_accounted_for() -> None:
 
 
 def test_mutants_and_scenarios_name_public_clauses() -> None:
-    """A clause that nobody can look up is no clause. CHECK is a structure's own invariant."""
+    """A clause must be listed. CHECK is a structure's own invariant."""
     known = {*public_clauses(), "CHECK"}
     named = {clause for mutant in MUTANTS.values() for clause in mutant.clauses}
     named |= {clause for scenario in SCENARIOS.values() for clause in scenario.clauses}
@@ -86,7 +86,7 @@ def test_a_patch_is_undone() -> None:
         assert [_present(patch) for patch in mutant.patches] == before
 
 
-def test_every_patch_changes_what_is_there() -> None:
+def test_every_patch_changes_existing_code() -> None:
     """A renamed method would make a mutant of nothing."""
     for mutant in MUTANTS.values():
         for patch in mutant.patches:
@@ -108,7 +108,7 @@ def row_of_page(number: int) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("number", FAST)
-def test_the_page_says_what_a_fresh_run_says(number: int) -> None:
+def test_the_page_agrees_with_a_new_run(number: int) -> None:
     """A part of docs/measured/kill-matrix.md in every run of the suite."""
     (row,) = matrix([number], QUICK)
     fresh = {title: cell for title, cell in cells(row).items() if cell}

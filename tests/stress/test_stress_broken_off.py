@@ -41,7 +41,7 @@ def first_batch(process: subprocess.Popen[str]) -> None:
 
 
 def judged(path: Path) -> RunResult:
-    """What the engine for traces says of a file that nobody finished."""
+    """The verdict of the trace engine on an unfinished file."""
     run = check_files([path]).runs[0]
     assert not [clause for clause in run.clauses.values() if clause.violations]
     assert run.clauses["O4"].occasions > 100, "the rounds before the end are all there"
@@ -56,7 +56,7 @@ def plan(folder: Path | None, **more: int) -> StressPlan:
 
 
 def test_kill_9_leaves_the_batches_that_were_done(tmp_path: Path) -> None:
-    """Nobody gets to close the file; what was flushed after each batch is there, down to the last line."""
+    """No code closes the file. The batches that were flushed are there, down to the last line."""
     with child(tmp_path) as process:
         first_batch(process)
         process.send_signal(signal.SIGKILL)
@@ -65,7 +65,7 @@ def test_kill_9_leaves_the_batches_that_were_done(tmp_path: Path) -> None:
     assert run.verdict is Verdict.UNKNOWN
 
 
-def test_ctrl_c_ends_the_run_and_tells_what_was_done(tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_run_and_prints_the_results(tmp_path: Path) -> None:
     """The table so far, UNKNOWN, and a trace without an end record."""
     with child(tmp_path) as process:
         first_batch(process)
@@ -77,7 +77,7 @@ def test_ctrl_c_ends_the_run_and_tells_what_was_done(tmp_path: Path) -> None:
     assert judged(tmp_path / NAME).clauses["O5"].verdict is Verdict.UNKNOWN
 
 
-def test_a_full_disk_ends_the_run_and_keeps_what_fitted(tmp_path: Path) -> None:
+def test_a_full_disk_ends_the_run_and_keeps_the_written_part(tmp_path: Path) -> None:
     """A limit on the size of files is what a full disk is to a writer; the last line may be cut."""
     with child(tmp_path, str(LIMIT)) as process:
         out, _ = process.communicate("\n" * 100, timeout=BOUND_S)
@@ -120,7 +120,7 @@ def crash(after: int) -> object:
 
 
 def test_a_crash_leaves_the_trace_and_goes_on_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error of the harness is no verdict; what was recorded before it is there."""
+    """An error of the harness is no verdict. The recorded events are in the file."""
     monkeypatch.setattr(RoundMaker, "make", crash(after=300))
     with pytest.raises(RuntimeError, match="fell over"):
         run_stress(plan(tmp_path))

@@ -1,4 +1,4 @@
-"""`purgatorio stress` and `python -m benchmarks stress`: what they print, and with which status they end."""
+"""`purgatorio stress` and `python -m benchmarks stress`: their output, and their exit status."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_bug_is_shown_with_the_command_that_repeats_it(tmp_path: Path) -> None
 
 
 def test_a_stuck_round_is_shown_with_its_locks(capsys: pytest.CaptureFixture[str]) -> None:
-    """A deadlock: who stands where, who holds what, and the command."""
+    """A deadlock: the places of the threads, the holders of the locks, and the command."""
     plan = StressPlan([("registration-under-group", "pending-flag")], yields=True, bug=MUTANTS[7].bug)
     result = run_stress(plan, wait=lambda thread: thread.join(0.2), patience=10)
     show_stress(result, plan)
@@ -79,7 +79,7 @@ def test_a_stuck_round_is_shown_with_its_locks(capsys: pytest.CaptureFixture[str
         (("--rounds", "0"), "rounds"),
     ],
 )
-def test_wrong_usage_says_what_is_wrong(words: tuple[str, ...], why: str) -> None:
+def test_wrong_usage_names_the_error(words: tuple[str, ...], why: str) -> None:
     """Status 2."""
     done = invoke(*words)
     assert done.exit_code == 2
@@ -87,7 +87,7 @@ def test_wrong_usage_says_what_is_wrong(words: tuple[str, ...], why: str) -> Non
 
 
 def test_all_scenarios_are_listed_and_those_left_out_have_a_reason() -> None:
-    """What is not raced is not silently absent."""
+    """Scenarios that cannot run on real threads are listed with the reason."""
     listed = invoke("--list").output
     assert all(name in listed for name in SEVERAL)
     assert all(why in listed for name in SEVERAL if (why := why_not_raced(name)) is not None)
@@ -100,7 +100,7 @@ def cost() -> StressCost:
 
 
 @pytest.mark.xdist_group("stress-bench")
-def test_the_bench_counts_what_it_recorded(cost: StressCost) -> None:
+def test_the_bench_counts_its_recorded_events(cost: StressCost) -> None:
     """No time is asserted here: the figures are the bench's business."""
     assert cost.rounds == 512
     assert cost.events > 15 * cost.rounds

@@ -1,4 +1,4 @@
-"""Outcome tables: what is graded how, and what a table may say of itself."""
+"""Outcome tables: the grades, and the texts of a table."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def verdict_of(of: OutcomeTable) -> Verdict:
 
 
 def test_each_grade_has_its_reason() -> None:
-    """Serial is acceptable, reachable otherwise is interesting, beyond that nobody knows."""
+    """A serial outcome is acceptable. An outcome of an interleaving is interesting. Other outcomes are unknown."""
     rounds = table()
     for label in "aab":
         rounds.add({label}, [], overlapped=True, batch=0, where="")
@@ -60,7 +60,8 @@ def test_what_breaks_a_clause_is_forbidden_and_stands_first() -> None:
 
 
 def test_each_forbidden_outcome_says_how_it_is_repeated() -> None:
-    """The batch in which that one was seen first, not the first that broke anything; what is allowed needs none."""
+    """The batch in which this outcome was seen first, not the first batch with a violation. Allowed outcomes have no
+    command."""
     rounds = table()
     rounds.again = "purgatorio stress --batch {}".format
     for batch, seen in ((3, "left"), (4, "twice"), (5, "left")):
@@ -94,7 +95,7 @@ def test_a_window_that_was_never_hit_is_no_pass() -> None:
 
 @pytest.mark.parametrize("missing", ["dropped", "given_up"])
 def test_rounds_and_records_that_are_missing_are_no_pass(missing: str) -> None:
-    """What nobody saw cannot be called right."""
+    """Outcomes that were not seen cannot be correct."""
     rounds = table()
     rounds.add({"a"}, [], overlapped=True, batch=0, where="")
     setattr(rounds, missing, 1)
@@ -122,7 +123,7 @@ def test_an_outcome_is_the_marks_in_one_order() -> None:
 
 
 def test_every_scenario_of_several_threads_is_raced_or_excused() -> None:
-    """A new scenario takes part without being told to."""
+    """A new scenario takes part automatically."""
     raced = {name for name, _ in chosen()}
     excused = {name for name in SEVERAL if why_not_raced(name) is not None}
     assert raced | excused == {name for name, scenario in SCENARIOS.items() if scenario.threads > 1}
@@ -137,7 +138,7 @@ def test_what_the_table_holds_is_raced() -> None:
 
 @pytest.mark.parametrize("name", [name for name in REACHABLE if name not in LONG])
 def test_the_reachable_outcomes_are_those_of_the_explorer(name: str) -> None:
-    """All interleavings, made anew; what the tasks give one after the other is among them."""
+    """The outcomes of all interleavings, computed again. The serial outcomes are among them."""
     assert explored_outcomes(name, Limits()) == REACHABLE[name]
     scenario, dialect = name.split("/")
     assert serial_outcomes(SCENARIOS[scenario], dialect) <= REACHABLE[name]

@@ -1,4 +1,4 @@
-"""The reference under real threads: nothing forbidden, and the harness sees what it is there to see."""
+"""The reference on real threads: no forbidden outcome, and the harness finds what it must find."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RUNS = 20
 
 
 def forbidden(result: StressResult, plan: StressPlan) -> list[str]:
-    """What was broken, each with the one command that runs its batch again."""
+    """The violations, each with the command that runs its batch again."""
     found = [
         f"{table.name}: {line.clause} {line.outcome}; again: {plan.command(table.name, table.first_batch)}"
         for table in result.tables
@@ -115,7 +115,7 @@ def test_recorded_rounds_are_a_trace_that_the_engines_judge(tmp_path: Path) -> N
 
 
 def test_what_is_written_of_any_scenario_breaks_nothing(tmp_path: Path) -> None:
-    """What its set-up did is in the trace, or the trace does not say that it would be: then the run is not VIOLATED."""
+    """The trace contains the set-up, or does not claim to. So the run is not VIOLATED."""
     result = run_stress(StressPlan(PAIRS, rounds=8, record_every=1, traces=tmp_path))
     runs = check_files(result.traces).runs
     broken = {
@@ -142,7 +142,7 @@ def test_a_trace_of_a_bug_says_so_too(tmp_path: Path) -> None:
 
 
 def test_a_file_has_a_bound_and_is_whole_all_the_same(tmp_path: Path) -> None:
-    """A soak must not fill the disk; what was left out is counted."""
+    """A soak must not fill the disk. The left-out rounds are counted."""
     scenario = SCENARIOS["force-against-force"]
     trace = RoundTrace(tmp_path / "r.jsonl", scenario, "locked", 1, most_events=100)
     table = OutcomeTable(scenario.name, frozenset(), None)
@@ -156,7 +156,7 @@ def test_a_file_has_a_bound_and_is_whole_all_the_same(tmp_path: Path) -> None:
 
 
 def test_the_printed_command_reproduces() -> None:
-    """What a failure says to paste is pasted: the same scenario breaks the same clause."""
+    """The printed command breaks the same clause of the same scenario."""
     plan = StressPlan(
         [("event-against-expiry", "pending-flag")],
         rounds=64,

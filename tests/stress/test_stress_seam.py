@@ -1,4 +1,4 @@
-"""The seam of a round is the threads' own: what it adds must not change what a primitive does."""
+"""The seam of a round uses real primitives, and must not change their behavior."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def sync(request: pytest.FixtureRequest) -> RoundSync:
     return seams()[int(request.param)]
 
 
-def test_atomics_do_what_they_promise(sync: Sync) -> None:
+def test_atomics_keep_their_promises(sync: Sync) -> None:
     """Flag, integer, reference."""
     flag, number, ref = sync.atomic_flag(), sync.atomic_int(3), sync.atomic_ref("a")
     assert not flag.get()
@@ -42,7 +42,7 @@ def test_atomics_do_what_they_promise(sync: Sync) -> None:
     assert ref.get() == "c"
 
 
-def test_queues_and_cells_do_what_they_promise(sync: Sync) -> None:
+def test_queues_and_cells_keep_their_promises(sync: Sync) -> None:
     """A queue whose middle is removed; a cell whose container is changed in place, of a name that is yielded at."""
     queue: SharedQueue[str] = sync.queue("q")
     for item in "abc":
@@ -60,7 +60,7 @@ def test_queues_and_cells_do_what_they_promise(sync: Sync) -> None:
     assert cell.get() == []
 
 
-def test_locks_do_what_they_promise(sync: Sync) -> None:
+def test_locks_keep_their_promises(sync: Sync) -> None:
     """Exclusion, re-entrance, readers and writers, and a condition of such a lock."""
     lock, rlock, both = sync.lock("l"), sync.rlock("r"), sync.read_write_lock("rw")
     with lock:
@@ -78,7 +78,7 @@ def test_locks_do_what_they_promise(sync: Sync) -> None:
 
 
 def test_held_locks_are_named_with_their_holders(sync: RoundSync) -> None:
-    """What the verdict on a stuck round says; a plain lock cannot tell who has it."""
+    """The report of a stuck round. A plain lock does not know its holder."""
     free, plain, mine = sync.lock("free"), sync.lock("plain"), sync.rlock("mine")
     me = threading.current_thread().name
     with plain, mine:
@@ -124,7 +124,7 @@ def test_a_round_starts_no_thread_of_its_own(sync: RoundSync) -> None:
         ReaperTimer("reaper", SystemTimer("t", sync=sync), sync=sync)
 
 
-def test_a_thread_yields_where_its_plan_says_and_nobody_else_does() -> None:
+def test_a_thread_yields_by_its_plan_and_no_other_does() -> None:
     """At least once a round of as many calls as rounds have had; a thread without a plan passes."""
     noise, lane = Noise(), Lane("yields", most=1)
     noise.point()

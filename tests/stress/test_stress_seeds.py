@@ -1,4 +1,4 @@
-"""What a seed fixes: the plan."""
+"""A seed determines the plan."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_seed_repeats_the_yields_of_every_round() -> None:
     assert yields("7/a") != yields("8/a")
 
 
-def test_the_command_repeats_what_is_not_the_default() -> None:
+def test_the_printed_command_has_every_option_that_is_not_default() -> None:
     """Pasted, it runs the same batch: everything that its settings were drawn from is in it."""
     plan = StressPlan([], rounds=64, threads=4, seed=9, yields=True, record_every=1, bug=Bug("my bug.py"))
     assert plan.command("two-events/pending-flag", 3) == (

@@ -1,4 +1,4 @@
-"""Subjects of the harness: the reference, its production wheel, and parts of somebody else's."""
+"""Subjects of the harness: the reference, its production wheel, and third-party parts."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def test_only_scenarios_about_the_subject_are_raced() -> None:
     assert pairs < {name for name, _ in chosen(subject=REFERENCE_SUBJECT)}
 
 
-def test_somebody_elses_timer_is_raced_and_judged() -> None:
-    """By module and attribute; what it breaks is found, and the command names it."""
+def test_a_third_party_timer_is_raced_and_judged() -> None:
+    """By module and attribute. Its violation is found, and the command names it."""
     subject = subject_named(f"{HERE}:MISCOUNTING")
     plan = StressPlan([("cancel-against-flush", "pending-flag")], rounds=32, subject=subject)
     result = run_stress(plan)

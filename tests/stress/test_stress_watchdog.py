@@ -37,7 +37,7 @@ class Gate:
         self._met = False
 
     def wait(self, thread: threading.Thread) -> None:
-        """One beat, the first once everybody is inside."""
+        """One interval, the first one when all threads are inside."""
         if not self._met:
             self.barrier.wait(BOUND_S)
             self._met = True
@@ -95,7 +95,7 @@ def run(
 
 
 @pytest.mark.parametrize("yields", [0, 1], ids=["plain", "yields"])
-def test_a_deadlock_is_told_with_stacks_and_locks(yields: int) -> None:
+def test_a_deadlock_is_reported_with_stacks_and_locks(yields: int) -> None:
     """Both threads stand, each in the body of its task, and each lock has its holder."""
     gate = Gate(2)
     stuck, batch = run(deadlocked(gate), gate, yields)
@@ -111,7 +111,7 @@ def test_a_deadlock_is_told_with_stacks_and_locks(yields: int) -> None:
 
 
 def test_the_trace_so_far_is_kept_without_an_end(tmp_path: Path) -> None:
-    """What the stuck round recorded is written, and no engine takes it for a whole run."""
+    """The events of the stuck round are written, and no engine takes the trace for a whole run."""
     gate = Gate(2)
     scenario = deadlocked(gate)
     path = tmp_path / "stuck.jsonl"
@@ -135,7 +135,7 @@ def test_a_livelock_ends_at_its_next_turn() -> None:
             assert not thread.is_alive()
 
 
-def test_progress_starts_the_count_anew() -> None:
+def test_progress_restarts_the_count() -> None:
     """Slow is not stuck: the beats in a row count, not the beats."""
     progress = [0]
     dog = Watchdog(lambda: progress[0], patience=3)

@@ -21,11 +21,11 @@ Timed = tuple[tuple[Act, ...], ...]
 DURATIONS: tuple[int | None, ...] = (10, 10, 10, 10, 5, 20, 1, 0)
 FAMILIES = (("wait", "set"), ("take", "give"), ("get", "put"), ("notice", "notify"), ("join", "alive"),
             ("hold", "hold"), ("submit", "note"))  # fmt: skip
-"""Acts on one thing: the first waits, with a time-out; the second changes what it waits for, or looks at it."""
+"""Acts on one object: the first waits with a time-out; the second changes its condition, or reads it."""
 WAITS = frozenset(first for first, _ in FAMILIES) - {"submit"}
 
 CURRENT: Timed = ()
-"""What the adapter `timed:Player` plays."""
+"""The acts of the adapter `timed:Player`."""
 
 
 def random_program(seed: int) -> Timed:
@@ -81,7 +81,7 @@ class ThroughTheSeam:
 
 
 class _Things:
-    """What the threads share."""
+    """The objects that the threads share."""
 
     def __init__(self, sync: Sync, run: Execution) -> None:
         self._run = run
@@ -119,7 +119,7 @@ class _Things:
         return None
 
     def do(self, name: str, ms: int | None) -> object:
-        """One act; what it saw."""
+        """Runs one act; returns its observation."""
         if name == "sleep":
             return self._sleep(ms or 0)
         if name == "join":

@@ -108,7 +108,7 @@ def every_command() -> dict[str, list[tuple[str, str]]]:
 
 
 def test_every_command_is_known() -> None:
-    """A command that nobody runs is one that nobody knows to work. Nothing in the list is stale."""
+    """A command that is never run may not work. The list has no old entries."""
     found = every_command()
     assert {command: pages for command, pages in found.items() if command not in KNOWN} == {}
     assert set(KNOWN) - set(found) == set()
@@ -124,7 +124,8 @@ def test_what_is_run_elsewhere_is_there() -> None:
 
 
 def test_a_new_command_is_found() -> None:
-    """The twin: fenced and indented, with a comment, a continuation and what it prints; and a tree of files is none."""
+    """The negative control: fenced and indented, with a comment, a continuation and an output. A tree of files is
+    not a command."""
     fenced = "```console\n$ purgatorio new --a   # why\nPASS\n$ make  b \\\n   c\n```\n"
     page = f"x\n\n{fenced}\n    purgatorio old\n    pipeline/x\n"
     assert commands_of(page) == [("purgatorio new --a", "PASS"), ("make b c", ""), ("purgatorio old", "")]
@@ -189,10 +190,10 @@ def ended(command: str, folder: Path, patch: pytest.MonkeyPatch) -> tuple[int, s
 
 
 @pytest.mark.parametrize(("command", "how"), cases())
-def test_a_command_does_what_its_page_says(
+def test_a_command_matches_its_page(
     command: str, how: Run, desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its status, and what it prints: the whole where the page shows it, else what the page speaks of."""
+    """Its status, and its output: the whole output if the page shows it, otherwise the part that the page mentions."""
     if how.needs and shutil.which(how.needs) is None:
         pytest.skip(f"{how.needs} is not installed")
     status, told, errors = ended(command, desk / how.folder, monkeypatch)

@@ -36,7 +36,7 @@ def test_links_lead_somewhere() -> None:
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
-def test_a_page_begins_with_what_its_reader_can_do(path: Path) -> None:
+def test_a_page_begins_with_its_purpose(path: Path) -> None:
     """And it links the glossary, whose terms it uses."""
     text = path.read_text()
     assert re.search(r"^After this page you (can|know) ", text, re.MULTILINE)
@@ -57,7 +57,7 @@ def listed(index: str) -> list[str]:
 
 
 def test_the_index_has_every_page_once() -> None:
-    """The site's order is this list, so a page that is not in it is found by nobody."""
+    """The site's order is this list, so a page that is not in it cannot be found."""
     pages = listed((ROOT / "docs" / "index.md").read_text())
     docs = ROOT / "docs"
     there = [path.relative_to(docs).as_posix() for path in docs.rglob("*.md") if path != docs / "index.md"]

@@ -1,4 +1,4 @@
-"""docs/measured/atomics.md against the source: what it names is there, and what is there it names."""
+"""docs/measured/atomics.md and the source: every name of the page is in the source, and the other way round."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_the_places_of_the_page_exist() -> None:
 
 
 def test_every_atomic_and_queue_of_the_reference_is_on_the_page() -> None:
-    """Whoever adds one says what must be one step, and why."""
+    """A new atomic needs an entry: which step must be atomic, and why."""
     bindings = {"sync.py", "threads.py"}
     unnamed = {
         f"{path.name}: {name}"

@@ -58,7 +58,7 @@ FORBIDDEN = (
     ("pipeline/purgatorio_pipeline/finding.py", "purgatorio_pipeline.gather", "- .finding -> .gather ("),
     ("pipeline/purgatorio_pipeline/cli.py", "purgatorio", "- purgatorio_pipeline.cli -> purgatorio (l."),
 )  # fmt: skip
-"""Where, what is imported there, and how the linter tells of it."""
+"""The file, the import, and the text of the linter."""
 
 
 def test_forbidden_imports_are_found(tmp_path: Path) -> None:

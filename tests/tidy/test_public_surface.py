@@ -50,7 +50,7 @@ def parameters(value: object) -> str:
     return f"({', '.join(words)})"
 
 
-def test_the_public_surface_is_what_is_listed(request: pytest.FixtureRequest) -> None:
+def test_the_public_surface_is_listed(request: pytest.FixtureRequest) -> None:
     """All of it and nothing else."""
     if request.config.getoption("--refresh-golden"):
         LISTING.write_text(listing())

@@ -58,7 +58,7 @@ def run(script: str, folder: Path, env: Mapping[str, str]) -> subprocess.Complet
 
 
 def test_all_of_it_is_yaml() -> None:
-    """A workflow that does not parse never runs, and says so to nobody."""
+    """A workflow that cannot be parsed never runs, and reports nothing."""
     assert len(YAML) >= 7
     for path in YAML:
         assert yaml.safe_load(path.read_text()) is not None, path
@@ -158,7 +158,7 @@ def hook() -> dict[str, object]:
     return cast("dict[str, object]", found)
 
 
-def test_the_hook_brings_what_a_check_needs() -> None:
+def test_the_hook_installs_the_needs_of_a_check() -> None:
     """What `purgatorio[spec]` brings, by name: pre-commit installs the repository without its extras."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert hook()["additional_dependencies"] == [
@@ -169,8 +169,8 @@ def test_the_hook_brings_what_a_check_needs() -> None:
 @pytest.mark.slow
 @pytest.mark.xdist_group("release")
 def test_the_hook_works_in_a_bare_environment(tmp_path: Path) -> None:
-    """As pre-commit makes it: a new environment, this repository, the dependencies that the hook names, and its entry.
-    Without the last of them it says what is missing: the negative control."""
+    """As pre-commit does it: a new environment, this repository, the dependencies of the hook, and its entry.
+    Without the last dependency, the hook names it: the negative control."""
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "env")], check=True)
     place = tmp_path / "env" / "bin"
     needed = cast("list[str]", hook()["additional_dependencies"])
@@ -233,7 +233,7 @@ def test_a_wheel_brings_nothing_else_and_its_links_work(built: Path) -> None:
 
 @pytest.mark.xdist_group("release")
 def test_the_source_has_no_recorded_traces(built: Path) -> None:
-    """They are 13 MB, and who wants them clones the repository."""
+    """They are 13 MB. They are in the repository."""
     (source,) = built.glob("*.tar.gz")
     with tarfile.open(source) as archive:
         names = archive.getnames()

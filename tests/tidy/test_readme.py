@@ -55,7 +55,7 @@ def failure(output: str) -> str:
 
 
 def test_the_failure_is_the_one_that_the_command_prints(output: str, request: pytest.FixtureRequest) -> None:
-    """`--refresh-golden` writes it anew."""
+    """`--refresh-golden` writes the failure."""
     text = failure(output)
     if request.config.getoption("--refresh-golden"):
         README.write_text(with_part(README.read_text(), "failure", f"```text\n{text}```\n"))
@@ -63,7 +63,7 @@ def test_the_failure_is_the_one_that_the_command_prints(output: str, request: py
 
 
 def test_only_the_toy_fails_and_only_t1(output: str) -> None:
-    """The twin, with the right character, passes every test that is not skipped for what it lacks."""
+    """The negative control, with the right character, passes every test that is not skipped."""
     failed = FAILED.findall(output)
     assert failed
     assert {(suite, test.split("-")[3]) for suite, test in failed} == {("TestToyWheel", "T1")}

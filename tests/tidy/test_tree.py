@@ -42,7 +42,7 @@ def says_all(source: str) -> bool:
 
 
 def test_names_are_public_by_their_spelling() -> None:
-    """In stress and pipeline no module repeats its names in `__all__`: what is not for others begins with a line."""
+    """In stress and pipeline no module repeats its names in `__all__`: a private name begins with an underscore."""
     mine = [path for path in modules() if path.relative_to(ROOT).parts[0] in ("stress", "pipeline")]
     assert not [str(path) for path in mine if says_all(path.read_text())]
 
@@ -88,7 +88,7 @@ def test_the_docstring_check_can_fail() -> None:
 
 
 def test_silenced_checks_give_a_reason() -> None:
-    """Whoever silences a check says why on the same line."""
+    """A silenced check has its reason on the same line."""
     bare: list[str] = []
     for path in tracked(".py"):
         if path == Path(__file__):

@@ -1,4 +1,4 @@
-"""The tutorials are played: their files are written, the failure is the one on the page, the mended code passes."""
+"""The tutorials are run: their files are written, the failure is that of the page, and the corrected code passes."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def suite(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("name", ["tutorial-timer.md", "tutorial-purgatory.md"])
-def test_a_tutorial_does_what_it_says(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """`--refresh-golden` writes the failure anew."""
+def test_a_tutorial_works(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """`--refresh-golden` writes the failure."""
     page = DOCS / name
     text = page.read_text()
     files = FILE.findall(text)

@@ -100,7 +100,7 @@ class Group:
                 step(names, error) if step else self.wait(ms)
 
     def leave(self, name: str) -> None:
-        """Who came last may not know its id yet."""
+        """The last member may not know its id yet."""
         known = self._known(name)
         gone = known.member if known else self.scene.group.members()[-1].id
         assert self.coordinator.leave("g", gone) is Error.NONE
@@ -200,7 +200,7 @@ class Group:
 
 
 TIERED = ReadRecords((Record(0, 1, 10, 0, 0),), None, None)
-"""What the tier has of each partition."""
+"""The part of each partition that is in the tier."""
 
 
 class Share:
@@ -235,7 +235,7 @@ class Share:
         self.operations[member], self.boxes[member] = self.scene.fetch(params, *parts, member=member)
 
     def take(self, member: str) -> None:
-        """A fetch of any record of partition 0, as a request: what it made ready is completed."""
+        """A fetch of any record of partition 0, as a request: it completes the operations that it makes ready."""
         self.fetch(member, of=(0,), wait=1000, least=1)
         self.act()
 
@@ -331,8 +331,8 @@ class Share:
         self, member: str, at: list[int] | None = None, *, of: tuple[int, ...] = (0,), error: str = "NONE",
         deliveries: tuple[int, ...] = (), beside: Mapping[int, str] | None = None,
     ) -> None:  # fmt: skip
-        """The one answer: these records of each of these partitions, or this error; or nothing. `beside`: the errors of
-        others."""
+        """The one answer: these records of each of these partitions, or this error, or nothing. `beside`: the errors
+        of other partitions."""
         answer = self.boxes[member].only()
         errors = dict.fromkeys(of, error) if at is not None or error != "NONE" else {}
         assert {p.partition: one.error.name for p, one in answer.items()} == {**errors, **(beside or {})}
@@ -406,7 +406,7 @@ class Broker:
         self.manager.become_leader(PARTS[number], 1, (0,), (0,))
 
     def fenced(self, number: int, epoch: int) -> None:
-        """Nobody leads in this epoch any more."""
+        """No broker is the leader in this epoch any more."""
         for change in (
             lambda: self.scene.leads(PARTS[number], epoch=epoch),
             lambda: self.follows(number, epoch),
@@ -516,7 +516,7 @@ NAMED = {"secret": TopicPartition("secret", 0), "nowhere": TopicPartition("nowhe
 
 
 class Layer(Broker):
-    """A day of the request layer: nobody may see the topic `secret`, and the broker does not know `nowhere`."""
+    """Histories of the request layer: no client may see the topic `secret`, and the broker does not know `nowhere`."""
 
     def made(self, min_isr: int = 2, segment_bytes: int = 100) -> None:
         super().made(min_isr, segment_bytes)

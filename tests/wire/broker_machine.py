@@ -175,7 +175,7 @@ class BrokerMachine(RuleBasedStateMachine):
 
     @rule(partition=partitions, how=st.sampled_from(("stopped", "deleted", "offline")))
     def lose_replica(self, partition: TopicPartition, how: str) -> None:
-        """The partition is held here no more; if it comes back, it begins anew."""
+        """The partition is no longer here. If it returns, it is empty."""
         self.leads[partition] = False
         self.sizes[partition] = []
         self.starts[partition] = [0, 0, 0]
@@ -225,7 +225,7 @@ class BrokerMachine(RuleBasedStateMachine):
 
     @invariant()
     def a_fetch_waits_only_for_what_is_not_there(self) -> None:
-        """Less than min bytes are available to whoever waits, and its partitions are led here."""
+        """A waiting fetch has less than min bytes available, and this broker leads its partitions."""
         self.fetches = [fetch for fetch in self.fetches if not fetch.answers]
         for fetch in self.fetches:
             assert all(self.leads[partition] for partition in fetch.wanted), "waits for a follower"

@@ -1,4 +1,4 @@
-"""What the broker's tests share: a broker in virtual time, and boxes that answers fall into."""
+"""Helpers of the broker's tests: a broker in virtual time, and callbacks that keep answers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ A = TypeVar("A")
 
 
 class Answers(Generic[A]):
-    """A callback that keeps what it was called with."""
+    """A callback that keeps its arguments."""
 
     def __init__(self) -> None:
         self.got: list[A] = []

@@ -40,7 +40,7 @@ class GroupMachine(RuleBasedStateMachine):
         return GroupScene()
 
     def request_ends(self) -> None:
-        """A member's request is over: the broker that it came to does what was put off."""
+        """A request of a member ends: its broker runs the queued actions."""
 
     def now_ms(self) -> int:
         return self.group.runtime.clock.now_ms()
@@ -154,7 +154,7 @@ class GroupMachine(RuleBasedStateMachine):
 
     @invariant()
     def a_generation_has_all_its_members(self) -> None:
-        """The leader is told exactly those that were answered; nobody of a generation is forgotten."""
+        """The leader receives exactly the members that were answered, and no member is forgotten."""
         for client in self.clients.values():
             if client.leads and self.group.group.generation() == client.generation:
                 assert self.generations[client.generation] >= set(client.leads)
@@ -167,7 +167,7 @@ class GroupMachine(RuleBasedStateMachine):
         assert not waiting or group.state() is GroupState.PREPARING
 
     def teardown(self) -> None:
-        """Without a sign of life everybody goes in the end, and nobody waits for an answer."""
+        """Without heartbeats all members are removed in the end, and no request waits."""
         self.group.advance(NEW_MEMBER_TIMEOUT_MS + 3 * REBALANCE_MS)
         self.collect()
         assert (self.joins, self.syncs) == ([], []), "somebody waits for an answer"

@@ -53,7 +53,7 @@ class GroupScene:
         return answers
 
     def sync(self, joined: JoinResult) -> Answers[SyncResult]:
-        """It syncs with the generation that it was told; a leader gives each its own id."""
+        """Sends SyncGroup in the member's generation. A leader assigns its id to each member."""
         answers: Answers[SyncResult] = Answers()
         assignments = {member: member.encode() for member in joined.members}
         self.coordinator.sync("g", joined.generation, joined.member, assignments, answers)

@@ -26,7 +26,7 @@ partitions = st.sampled_from((P0, P1))
 
 @dataclass
 class Owned:
-    """A record that was given out. `member`: "" where nobody has it any more."""
+    """A delivered record. `member`: "" if no member has it."""
 
     member: str
     deliveries: int
@@ -57,7 +57,7 @@ class ShareMachine(RuleBasedStateMachine):
         return self.scene.scene.runtime.clock.now_ms()
 
     def answered(self, member: str, answer: Fetched) -> None:
-        """Note what was acquired: by one member at a time, and no more often than is allowed."""
+        """Notes the acquired records: by one member at a time, and within the delivery limit."""
         for partition, result in answer.items():
             for record, deliveries in zip(result.records, result.deliveries, strict=True):
                 before = self.owned.get((partition, record.offset))
@@ -94,7 +94,7 @@ class ShareMachine(RuleBasedStateMachine):
 
     @rule(partition=partitions, fails=st.booleans())
     def tier_answers(self, partition: TopicPartition, fails: bool) -> None:
-        """What was read of a partition last comes, or does not."""
+        """The last read of a partition returns records, or none."""
         future = self.scene.tier.futures.get(partition)
         if future is not None and fails:
             future.fail(OSError("the tier is gone"))
@@ -110,7 +110,7 @@ class ShareMachine(RuleBasedStateMachine):
 
     @rule(member=members, partition=partitions, how=st.sampled_from(Acknowledgement), first=st.booleans())
     def acknowledge(self, member: str, partition: TopicPartition, how: Acknowledgement, first: bool) -> None:
-        """A member is done with what it has of a partition, or with the first of it."""
+        """A member acknowledges its records of a partition, or the first one."""
         mine = [o for (p, o), owned in self.owned.items() if p == partition and self.has(owned, member)]
         chosen = sorted(mine)[: 1 if first else None]
         for offset in chosen:
@@ -155,7 +155,7 @@ class ShareMachine(RuleBasedStateMachine):
 
     @invariant()
     def no_lock_without_a_fetch(self) -> None:
-        """Where nobody waits for an answer, nobody has a fetch lock."""
+        """If no fetch waits, no fetch has a fetch lock."""
         assert self.asked or self.scene.locked() == [False, False], "a lock outlives its answer"
 
     @invariant()

@@ -26,8 +26,8 @@ REMOTE_MS = 50
 
 
 class WatchedLog(ShareLog):
-    """Says what was read. `before` runs before each read, and may raise; `begun` when one is put on another thread;
-    `ended` when that has ended, before anybody is told."""
+    """Records the reads. `before` runs before each read, and may raise. `begun` runs when a read is passed to
+    another thread, and `ended` when it has ended, before the callbacks."""
 
     def __init__(self, scene: Scene, executor: QueuedExecutor | None, tier: Tier) -> None:
         super().__init__(
@@ -63,8 +63,8 @@ class WatchedLog(ShareLog):
 
 
 class Tier:
-    """The tier: `starts` says how much of each partition it alone has; `futures` are its reads, for the test to end;
-    `ended` runs when one has, before anybody is told."""
+    """The remote tier. `starts`: the size of its own part of each partition. `futures`: its reads, which the test
+    ends. `ended` runs when a read has ended, before the callbacks."""
 
     def __init__(self) -> None:
         self.starts: dict[TopicPartition, int] = {}

@@ -41,7 +41,7 @@ _EXPECTED = re.compile(r"-> ([A-Z0-9 ]+?) ((?:[A-Z]{4,}|innocent)(?: / [A-Z]{4,}
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Of these clauses, in each variant, and what is said of them."""
+    """The expected verdicts of these clauses, in each variant, and parts of their reasons."""
 
     clauses: tuple[str, ...]
     verdicts: tuple[str, ...]
@@ -56,7 +56,7 @@ class Told:
 
     @property
     def clause(self) -> str:
-        """The clause that it is a story of; "" of one that others tell, or that says itself what is expected."""
+        """The clause of the story; "" for a story that others use, or that names its expected verdicts."""
         said = self.name.partition("_")[0].upper()
         return said if said in WIRE_CLAUSES and not self.expected else ""
 
@@ -125,8 +125,8 @@ def _over_time(verb: Callable[..., object]) -> Callable[..., None]:
 
 @cache
 def judged(name: str, variant: int) -> tuple[dict[str, ClauseResult], set[tuple[int, str, str, RowStatus]]]:
-    """What comes of a story; of the broken one of a clause, told twice. And of each row the place of its judge, its
-    clause and cause, and what it says."""
+    """The results of a story, and of the broken variant of a clause, told twice. Also the judge, the clause, the
+    cause and the text of each row."""
     told, rows = stories()[name], set[tuple[int, str, str, RowStatus]]()
     story = told.tell(Story(), variant)
     if told.clause and variant:

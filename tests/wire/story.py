@@ -1,4 +1,4 @@
-"""Wire histories in a few words: what is asked and answered at which millisecond, as a trace that can be judged."""
+"""Wire histories in short notation: requests and responses with their times in ms, as a trace that can be judged."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Story:
     _times: int = 1
 
     def event(self, t: float, ev: Kind, **fields: object) -> int:
-        """Any event; the number that it is told by, until all are put in order."""
+        """Any event. Returns its number in the order of writing."""
         number = len(self._events)
         self._events.append((t, number, {"ev": ev, "scene": self.scene, **fields}))
         return number
@@ -194,7 +194,7 @@ class Story:
         return self.ask(t, api, body, t + 1, {"topics": of_t(error_code=error)})
 
     def offset(self, t: float, at: int) -> int:
-        """How far the group has read, as it is told."""
+        """The committed offset of the group in a response."""
         told = of_t(committed_offset=at, metadata="", error_code=0)
         got = {"groups": [{"group_id": "g", "error_code": 0, "topics": told}]}
         return self.ask(t, "offset_fetch", {"groups": [{"group_id": "g"}]}, t + 1, got)
@@ -208,7 +208,8 @@ class Story:
         self, members: str = "ab", at: float = 10, joins: float = 2000, rebalance: int = 3000, *,
         protocol: str = "range", subscriptions: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
-        """Generation 1 of these, of whom the first leads; they wait for it for `joins` ms, and nobody has synced."""
+        """Generation 1 with these members; the first leads. They wait `joins` ms for it, and no member has sent
+        SyncGroup."""
         for one in members:
             self.join(at, at + 1, "", error=79, given=one)
             self.join(
@@ -226,7 +227,7 @@ class Story:
         return self.event(t, "close", conn=conn, by=by, err=err or None)
 
     def set(self, **fields: object) -> None:
-        """What is known of the run, or the scene that what follows belongs to."""
+        """Sets the constants of the run, or the scene of the next lines."""
         for name, value in fields.items():
             setattr(self, name, value)
 

@@ -70,7 +70,8 @@ def waiting_fetch(
 
 
 def test_every_situation() -> None:
-    """B201 to B214: the code agrees with the table, at min bytes, one below, and one above what is there."""
+    """B201 to B214: the code agrees with the table, at min bytes, one byte below, and one byte above the available
+    bytes."""
     seen: set[str] = set()
     scenes = {
         (replica, throttled): scene_of(replica, throttled)

@@ -25,7 +25,7 @@ Fetched = Mapping[TopicPartition, FetchResult]
 
 
 class Broken(Exception):
-    """What a callback raises here."""
+    """The exception of a callback."""
 
 
 def every_action_runs() -> None:

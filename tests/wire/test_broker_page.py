@@ -50,7 +50,7 @@ def named_clauses(text: str) -> set[str]:
 
 
 def test_every_clause_is_named_by_a_test() -> None:
-    """A promise that no test speaks of is held by nobody."""
+    """Each clause has a test that names it."""
     text = "\n".join(path.read_text() for path in TOLD)
     assert sorted(BROKER_CLAUSES.keys() - named_clauses(text)) == []
 

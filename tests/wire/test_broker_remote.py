@@ -1,4 +1,5 @@
-"""DelayedRemoteFetch and DelayedRemoteListOffsets: every situation beside one of each kind, and the time-outs."""
+"""DelayedRemoteFetch and DelayedRemoteListOffsets: every situation together with one of each kind, and the
+time-outs."""
 
 from __future__ import annotations
 
@@ -98,7 +99,7 @@ def waiting_reads(remote: RemoteReads) -> tuple[list[Deferred[ReadRecords]], Ans
 
 
 def test_a_failed_remote_read_is_an_error_of_its_partition() -> None:
-    """The last future's completion answers, without any event besides; the other partition has its data."""
+    """The last future answers the request, without another event. The other partition has its data."""
     _, remote = scene()
     futures, answers = waiting_reads(remote)
     futures[0].complete(REMOTE_DATA)
@@ -108,7 +109,7 @@ def test_a_failed_remote_read_is_an_error_of_its_partition() -> None:
     assert remote.waiting() == (0, 0)
 
 
-def test_the_manager_tells_of_what_it_loses() -> None:
+def test_the_manager_reports_lost_leadership() -> None:
     """Named to it once, the purgatories of remote reads are checked with its own: by the queue, as they are."""
     made, remote = scene()
     made.manager.also_check(remote.partition_moved)
@@ -124,7 +125,7 @@ def test_the_manager_tells_of_what_it_loses() -> None:
 
 
 def test_a_remote_fetch_that_expires() -> None:
-    """Answered first, then what is unfinished is cancelled; what is done is not; one mark for the request."""
+    """The answer comes first, then the unfinished reads are cancelled. One expiration is counted for the request."""
     made, remote = scene()
     futures, answers = waiting_reads(remote)
     futures[0].complete(REMOTE_DATA)
@@ -161,7 +162,7 @@ def lookup(partition: TopicPartition, look: Look) -> OffsetLookup:
 
 
 def test_list_offsets_of_each_kind() -> None:
-    """B911 to B917, every situation beside one of each kind: who is answered when, and with what."""
+    """B911 to B917, every situation together with one of each kind: the time of each answer, and its contents."""
     kinds = {REMOTE_OFFSETS.decide(look).clause: look for look in REMOTE_OFFSETS.situations}
     for situations in product(REMOTE_OFFSETS.situations, kinds.values()):
         made, remote = scene()
@@ -212,7 +213,7 @@ def test_removing_a_partition_removes_its_meter() -> None:
     assert (meter.total(), meter.count(P0), meter.keys()) == (1, 0, [])
 
 
-def test_old_clients_are_not_told_the_epoch() -> None:
+def test_old_clients_do_not_get_the_epoch() -> None:
     """The field is left blank, the offset is not."""
     _, remote = scene()
     future: Deferred[OffsetFound | None] = Deferred(THREADS)

@@ -32,7 +32,7 @@ NONE = [False, False]
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: str(dialect.name))
 def test_every_situation(dialect: Dialect) -> None:
-    """B921 to B926: who completes, with what; and the locks are as they were, then and after the time-out."""
+    """B921 to B926: the completion and its records. The locks are as before, then and after the time-out."""
     for situation in SHARE_FETCH.situations:
         made = ShareScene(dialect=dialect)
         pairs = list(zip((P0, P1), situation.partitions, strict=True))
@@ -95,7 +95,7 @@ def play_read(made: ShareScene, situation: ShareReading) -> ShareAnswer:
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: str(dialect.name))
 def test_every_situation_of_a_local_read(dialect: Dialect) -> None:
-    """B931 to B935: whoever looks, the event or the time-out; and in the end no lock is left."""
+    """B931 to B935: checked at the event and at the time-out. In the end no lock is left."""
     for situation in SHARE_READ.situations:
         made = ShareScene(later=True, dialect=dialect)
         assert play_read(made, situation) is SHARE_READ.decide(situation).answer, situation
@@ -136,7 +136,7 @@ def play_remote(made: ShareScene, situation: ShareRemote) -> tuple[ShareAnswer, 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: str(dialect.name))
 def test_every_situation_of_remote_reads(dialect: Dialect) -> None:
-    """B941 to B944: who waits, who is answered, who is answered later, and with what; no lock outlives the answer."""
+    """B941 to B944: requests that wait, that are answered, and that are answered later. No lock outlives the answer."""
     shown = {Read.DONE: Error.NONE, Read.FAILED: Error.UNKNOWN_SERVER_ERROR}
     for situation in SHARE_REMOTE.situations:
         made = ShareScene(dialect=dialect, remote_wait_ms=REMOTE_MS if situation.patient else 20)
@@ -171,7 +171,7 @@ def test_a_callback_that_raises_leaves_no_lock() -> None:
     assert made.manager.actions.size() == 1
 
 
-def test_whoever_lets_faults_through_loses_no_lock_either() -> None:
+def test_a_policy_that_raises_loses_no_lock() -> None:
     made = ShareScene()
     made.tier.fails_for.add(P0)
     made.bring(P0, Share.TIERED)

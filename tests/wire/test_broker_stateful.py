@@ -40,7 +40,8 @@ def run(machine: type[RuleBasedStateMachine], examples: int, steps: int, *, fixe
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_arbitrary_days(machine: type[RuleBasedStateMachine]) -> None:
-    """Answered exactly once and in time, nothing acknowledged or shown too early, nobody expelled who was in time."""
+    """Each request is answered once and in time. No record is acknowledged or shown too early. No member with
+    heartbeats in time is removed."""
     run(machine, 40, 30, fixed=True)
 
 
@@ -68,7 +69,7 @@ TWINS = {
     "answered twice": edited(DelayedParts, "on_complete", ANSWER, f"{ANSWER}, {ANSWER}"),
     "acknowledged, not replicated": ACKNOWLEDGED_EARLY,
 }
-"""What the machine says, and the change that makes it say so."""
+"""The messages of the machine, and the change that causes each."""
 
 
 @pytest.mark.parametrize("said", TWINS)
@@ -121,7 +122,7 @@ def stable(members: int) -> GroupMachine:
     return machine
 
 
-def test_a_session_that_nobody_watches_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_without_a_watch_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin of the group's day: no session is ever begun, so that silent members stay for ever."""
     stable(1).teardown()
     monkeypatch.setattr(GroupCoordinator, "_heard_of", lambda self, group, member, timeout_ms: None)
@@ -144,8 +145,9 @@ def test_a_heartbeat_that_counts_for_nothing_is_found(monkeypatch: pytest.Monkey
         day()
 
 
-def test_what_a_time_out_stored_and_nobody_let_go_is_found() -> None:
-    """A twin (16): a rebalance ends at its time-out with nobody left, which is stored; a consumer waits for that."""
+def test_an_unchecked_key_after_a_time_out_is_found() -> None:
+    """A negative control (16): a rebalance ends at its time-out without members, and this is stored. A consumer
+    waits for it."""
 
     def day() -> None:
         machine = WholeMachine()
@@ -171,7 +173,7 @@ def test_what_a_time_out_stored_and_nobody_let_go_is_found() -> None:
 
 
 def test_a_generation_without_a_member_is_found() -> None:
-    """A twin: the leader is told of a member that was never answered."""
+    """A negative control: the leader receives a member that was never answered."""
     a_stranger = edited(
         group_coordinator, "_joined", "m.id for m in told", "m.id + id for m in told for id in ['', '?']"
     )

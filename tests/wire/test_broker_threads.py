@@ -1,4 +1,5 @@
-"""The broker on real threads and in real time: producers, followers and consumers at once; nobody is forgotten."""
+"""The broker on real threads and in real time: concurrent producers, followers and consumers. Every request is
+answered."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ Fetched = Mapping[TopicPartition, FetchResult]
 
 
 class Cluster:
-    """Broker 0 leads two partitions; brokers 1 and 2 follow until they are told to stop."""
+    """Broker 0 leads two partitions. Brokers 1 and 2 follow until the end."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.manager = ReplicaManager(Runtime(dialect=dialect), min_isr=2)
@@ -62,7 +63,7 @@ class Cluster:
                 self.acknowledged.append((partition, result.base_offset))
 
     def follow(self, replica: int) -> None:
-        """Fetch what comes; the next fetch says what was had."""
+        """Fetches new records. The next fetch confirms them."""
         ends = {P0: 0, P1: 0}
         while not self.stopped.is_set():
             call: Call[Fetched] = Call()

@@ -46,7 +46,7 @@ def ask(scene: Scene) -> dict[str, Answers[Answered]]:
 
 
 def caught_up(scene: Scene) -> None:
-    """Replica 2 has what was produced of the first partition, and both have deleted what the leader has."""
+    """Replica 2 has the records of the first partition, and both replicas have deleted the leader's deleted records."""
     for follower in (1, 2):
         params = FetchParams(0, 1, 1000, Isolation.LOG_END, replica_id=follower)
         scene.manager.fetch_records(params, {P0: FetchPartition(2, 100, log_start=1)}, lambda results: None)
@@ -117,7 +117,7 @@ DECIDED = {
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_whatever_decides_a_request_lets_it_go(event: str) -> None:
-    """At the end of the request that brought it, and not before; who is not concerned waits on."""
+    """At the end of the request that decided it, and not before. Other requests continue to wait."""
     scene = Scene(segment_bytes=1000).leads(P0, P1)
     answers = ask(scene)
     happen, expected = EVENTS[event]

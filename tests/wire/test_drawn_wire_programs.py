@@ -1,4 +1,4 @@
-"""Drawn programs: their text, how they are made small, and what they find in a broker."""
+"""Random programs: their text, their minimization, and the bugs that they find in a broker."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_program_is_made_small() -> None:
     assert str(asyncio.run(made_small(program, fails, 100, 4))) == "d0m; l0e"
 
 
-def test_our_own_broker_keeps_what_is_drawn(tmp_path: Path) -> None:
+def test_our_own_broker_passes_random_programs(tmp_path: Path) -> None:
     _, result = driven(tmp_path / "wire.jsonl", 0.4)
     assert result.verdict is Verdict.PASS, [
         one for one in result.clauses.values() if one.causes or one.reason

@@ -1,4 +1,4 @@
-"""A peer may do anything: the run ends in bounded time, holds bounded memory, and says what was wrong."""
+"""Any behavior of a peer: the run ends in bounded time, with bounded memory, and reports the problem."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def drive(
     seconds: float = SECONDS,
     found: Callable[[str], None] = lambda line: None,
 ) -> RunResult:
-    """Drive what is at this port for a while, and judge."""
+    """Drives the peer at this port for a while, and judges the trace."""
     asked = Asked(Address("127.0.0.1", port), "peer", tuple(chosen(only)), Declared(), seconds, seed=1)
     asyncio.run(record(asked, path, lambda line: None, found=found))
     return judge_file(path)[1]
 
 
 def answering(said: bytes = b"", *, stays: bool = True, for_ever: bool = False) -> Serve:
-    """Answers what comes with this, once or for ever, and then stays or goes."""
+    """Answers with these bytes, once or repeatedly, then stays or closes the connection."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(10)

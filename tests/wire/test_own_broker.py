@@ -88,7 +88,7 @@ def not_kept(result: RunResult) -> dict[str, str]:
 
 
 def broken(result: RunResult) -> set[str]:
-    """The clauses that are violated: what a busy machine left undecided is none of them."""
+    """The violated clauses. Clauses that a busy machine left undecided are not among them."""
     return {name for name, one in result.clauses.items() if one.verdict is Verdict.VIOLATED}
 
 
@@ -199,9 +199,7 @@ def test_what_a_scene_did_not_decide_is_asked_again(
         assert result.clauses["D1"].reason.endswith("--only D1")
 
 
-def test_what_looks_forgotten_is_asked_again_whatever_was_decided_beside_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_request_that_seems_forgotten_is_repeated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Many rows of the scene are kept, and one that was late by all of the gap could not be judged."""
     judged, repetitions = PlanRun._rows, set[str]()
 
@@ -240,7 +238,8 @@ def test_a_scene_that_is_kept_from_its_question_is_not_passed(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    """The leader has moved, the coordinator or the controller; or no rebalance is told, which breaks another clause."""
+    """The leader, the coordinator or the controller has moved, or no rebalance is reported (which breaks another
+    clause)."""
     answers(monkeypatch, api, instead_of, error)
     result = driven(tmp_path, scene)
     assert result.clauses[clause].verdict is Verdict.UNKNOWN
@@ -339,7 +338,7 @@ KINDS = {
     OFFSET_COPIES: ("leave described", "G4 G8 G13"),
     SHARE_COPIES: ("share-woken share-lock", "S2 S3 S7"),
 }
-"""What a coordinator of each kind keeps its state by: the scenes that need one, and clauses that they ask."""
+"""The settings of each kind of coordinator: the scenes that need one, and their clauses."""
 
 
 @pytest.mark.parametrize(
@@ -392,7 +391,7 @@ def test_what_was_recorded_until_it_was_ended_is_judged() -> None:
 
 @pytest.mark.parametrize("turns", range(6))
 def test_a_scene_that_is_ended_while_it_connects_is_over(turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else it goes on beside the cleaning up, and its topics are gone."""
+    """Otherwise it would continue during the clean-up, with deleted topics."""
 
     async def connects(*_: object, **__: object) -> tuple[None, None]:
         await asyncio.sleep(0)

@@ -71,7 +71,7 @@ def test_a_judge_that_fails_loses_its_own_clauses_alone(monkeypatch: pytest.Monk
     assert "ZeroDivisionError: for the test" in failed.reason
 
 
-def test_what_is_broken_is_told_beside_an_error_of_ours(
+def test_a_violation_is_reported_with_an_internal_error(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """On the command line, with the exit status of the verdicts."""

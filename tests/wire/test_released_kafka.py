@@ -25,7 +25,7 @@ def test_a_release_is_run_as_its_time_did(version: str, scala: str, kraft: bool)
     assert (Release(version).scala, Release(version).has_kraft) == (scala, kraft)
 
 
-def test_without_maven_or_java_it_is_said_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_maven_or_java_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("docs.makers.kafka_release.shutil.which", lambda tool: None)
     assert kafka_release.unavailable() == "mvn and java not installed"
     with pytest.raises(Missing, match="mvn and java not installed"), started(Release("3.9.0")):
@@ -38,7 +38,7 @@ def test_an_issue_explains_the_releases_before_its_mend_alone() -> None:
     assert explained("2.8.0", "G5 other-assignment") == ""
 
 
-def test_the_page_names_what_nothing_explains() -> None:
+def test_the_page_lists_unexplained_violations() -> None:
     clauses = {
         "G5": {"verdict": "VIOLATED", "causes": ["waits-for-no-leader", "other-assignment"]},
         "F1": {"verdict": "PASS", "causes": []},

@@ -1,4 +1,4 @@
-"""The broker behind a socket, asked by hand: what it answers, and what no peer can do to it."""
+"""The broker behind a socket: its answers to single requests, and its behavior with bad peers."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_every_version_that_is_offered_is_answered(key: int) -> None:
                 peer.socket.close()
 
 
-def test_the_offer_is_what_is_answered(peer: Peer) -> None:
+def test_listed_versions_are_answered(peer: Peer) -> None:
     answer = peer.ask((API_VERSIONS, 3), {})
     said = {
         e.number("api_key"): (e.number("min_version"), e.number("max_version"))
@@ -164,8 +164,8 @@ def test_the_offer_is_what_is_answered(peer: Peer) -> None:
     assert said == {api.key: (api.oldest, api.newest) for api in APIS.values()}
 
 
-def test_a_newer_client_is_told_what_there_is(peer: Peer) -> None:
-    """It asks for ApiVersions in a version that nobody knows, and reads the oldest answer."""
+def test_a_newer_client_gets_the_supported_versions(peer: Peer) -> None:
+    """The client sends ApiVersions in an unknown version, and reads the oldest response."""
     peer.socket.sendall(framed(struct.pack(">hhih", API_VERSIONS, 99, 7, -1) + b"\0"))
     answer = peer.receive((API_VERSIONS, 0), 7)
     assert error_of(answer) is ErrorCode.unsupported_version
@@ -273,7 +273,7 @@ def test_there_are_bounds() -> None:
         assert running.connections() == 1
 
 
-def test_who_is_above_its_quota_is_held_up_by_what_is_over() -> None:
+def test_a_client_above_its_quota_is_throttled_by_the_excess() -> None:
     now = [100.0]
     quotas = Quotas(clock=lambda: now[0])
     quotas.alter("limited", PRODUCER, 100.0)
@@ -285,7 +285,7 @@ def test_who_is_above_its_quota_is_held_up_by_what_is_over() -> None:
     assert quotas.throttle_ms("limited", PRODUCER, 9000) == 0
 
 
-def test_the_end_answers_who_waits_and_leaves_no_thread() -> None:
+def test_the_end_answers_waiting_requests_and_leaves_no_thread() -> None:
     before = set(threading.enumerate())
     with Running(Settings(port=0)) as running:
         peer = Peer(running.port)

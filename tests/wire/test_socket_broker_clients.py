@@ -63,7 +63,8 @@ def test_confluent_kafka(address: str) -> None:
 
 
 def test_transactions_of_confluent_kafka(address: str) -> None:
-    """What is committed is read, what is aborted is not; who comes with the same id fences the one before."""
+    """Committed records are read, aborted records are not. A new producer with the same transactional id fences the
+    former one."""
     confluent = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
     client = {"bootstrap.servers": address, "log_level": 0}
     producers = [confluent.Producer({**client, "transactional.id": "confluent"}) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""Wire traces as files: what was written is read back, and what is broken is said."""
+"""Wire traces as files: events are read as they were written, and broken lines are reported."""
 
 from __future__ import annotations
 

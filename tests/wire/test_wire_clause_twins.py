@@ -33,7 +33,7 @@ def test_every_clause_has_twins_and_every_story_is_expected_to_come_to_something
     assert {name for name, told in stories().items() if not told.clause and not told.expected} <= used
 
 
-def test_every_row_is_its_judge_s_and_decides_what_scenes_ask_for() -> None:
+def test_every_row_has_its_judge_and_decides_a_clause_of_a_scene() -> None:
     """A judge names the clauses of its rows, so that all are UNKNOWN where it fails; a way that no judge has rows
     of would leave its clause UNKNOWN for ever."""
     rows = [(told, row) for told, variant in TOLD for row in judged(told.name, variant)[1]]
@@ -45,7 +45,7 @@ def test_every_row_is_its_judge_s_and_decides_what_scenes_ask_for() -> None:
 
 
 @pytest.mark.parametrize("ask", ["G6 lat", "P1", "Z1 late"])
-def test_a_scene_cannot_ask_for_what_no_judge_knows(ask: str) -> None:
+def test_a_scene_cannot_test_an_unknown_clause(ask: str) -> None:
     async def plays(play: Play) -> None:
         """Nothing."""
 
@@ -70,7 +70,8 @@ def test_on_a_slow_machine_a_late_answer_is_unknown(name: str) -> None:
 
 
 def test_only_the_ends_of_a_wait_move_its_deadline() -> None:
-    """The machine stood still in its midst; who waits for several things one after the other is moved by that too."""
+    """The machine stops in the middle of a wait. A member that waits for several things in turn is delayed by that
+    too."""
     stood = WireEvent(0, 1600 * MS, "control", t_from=1400 * MS, late_ns=1000 * MS, rtt_ns=0)
     bounds = Bounds.of(Declared(), [stood])
     for through, held in ((False, RowStatus.LATE), (True, RowStatus.UNDECIDED)):
@@ -83,9 +84,7 @@ def test_only_the_ends_of_a_wait_move_its_deadline() -> None:
     ("name", "clause"),
     [("g0_not_known", "G0"), ("forgotten_when_left", "G3"), ("forgotten_when_silent", "G3")],
 )
-def test_a_group_that_nobody_is_in_may_be_forgotten_once(
-    name: str, clause: str, times: int, verdict: Verdict
-) -> None:
+def test_an_empty_group_may_be_forgotten_once(name: str, clause: str, times: int, verdict: Verdict) -> None:
     """Kafka up to 3.9 does so whenever a topic is deleted, also with an id that it has given."""
     story = stories()[name].tell(Story(), 1)
     for _ in range(times - 1):
@@ -98,9 +97,7 @@ def test_a_group_that_nobody_is_in_may_be_forgotten_once(
     [*product(COMMITS, (0, ILLEGAL_GENERATION, UNKNOWN_MEMBER)), (COMMITS[0], NO_SUCH_GROUP)],
 )
 @pytest.mark.parametrize("there", [False, True])
-def test_a_commit_where_nobody_is_surely_in_the_group_may_be_told_that_it_is_not_there(
-    api: str, error: int, there: bool
-) -> None:
+def test_a_commit_may_be_refused_if_the_group_may_have_no_members(api: str, error: int, there: bool) -> None:
     """It is forgotten, and of a commit with a transaction Kafka up to 3.9 makes it."""
     s = Story()
     s.gathered("ab" if there else "a")
@@ -111,7 +108,7 @@ def test_a_commit_where_nobody_is_surely_in_the_group_may_be_told_that_it_is_not
 
 
 @pytest.mark.parametrize(("known", "counts"), [(30, False), (10, True)])
-def test_what_a_broker_forgets_now_and_then_accuses_nobody(known: int, counts: bool) -> None:
+def test_a_broker_may_lose_state_that_it_need_not_keep(known: int, counts: bool) -> None:
     """As where topics are deleted all the time; it is no broker that forgets one of few."""
     tallied = Tallied()
     for t in (10, 20):

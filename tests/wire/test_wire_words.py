@@ -1,4 +1,4 @@
-"""A counterexample's requests name what they are about, and what a verdict depends on."""
+"""The requests of a counterexample name their objects, and the fields that decide the verdict."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from purgatorio_wire.trace.record import Kind, WireEnd, WireEvent, WireHeader
 
 
 @pytest.mark.parametrize("line", (Path(__file__).parent / "words.jsonl").read_text().splitlines())
-def test_a_request_says_what_it_asks_for(line: str) -> None:
+def test_a_request_shows_its_fields(line: str) -> None:
     said, api, body = json.loads(line)
     assert words(WireEvent(0, 0, "request", api=api, body=body)) == said
 

@@ -1,4 +1,4 @@
-"""What the histories of `twins` are told in, beside `Story`: requests with their answers in few words."""
+"""The verbs of the histories in `twins`, in addition to `Story`: requests with their responses in short notation."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def fetch_by_id(s: Story, at: float, topic: str, error: int, takes: float = 1, o
 
 
 def named_by_id(s: Story, at: float, creates: bool, shown: str) -> None:
-    """A topic is made, or asked for, and is told with its id."""
+    """Creates or requests a topic, with its id."""
     said = {"topics": [{"name": "u", "error_code": 0, "topic_id": shown}]}
     asked = {"topics": [{"name": "u"}], "allow_auto_topic_creation": False}
     s.ask(at, "create_topics" if creates else "metadata", asked, at + 1, said)
@@ -89,7 +89,7 @@ def newcomer(s: Story, t: float, answer: float | None, generation: int = 2) -> N
 
 
 def told_of_it(s: Story, t: float, state: str, *members: str, beside: bool = False) -> None:
-    """What DescribeGroups says. `beside`: of another group too, which is not there."""
+    """A DescribeGroups response. `beside`: also of another group, which does not exist."""
     said = [{"group_id": "g", "group_state": state, "members": [{"member_id": one} for one in members]}]
     if beside:
         said.insert(0, {"group_id": "nobody", "group_state": "Dead", "members": []})
@@ -138,7 +138,7 @@ def silent_b(s: Story, told: float) -> None:
 
 
 def _said(runs: Runs | None) -> Bodies:
-    """The partition 0 of a share group, with what is said of its records; None: no partition."""
+    """The partition 0 of a share group, with the acknowledgements of its records. None: no partition."""
     batches = [
         {"first_offset": first, "last_offset": last, "acknowledge_types": [kind]}
         for first, last, kind in runs or ()
@@ -152,8 +152,8 @@ def take(
     said: Runs | None = None, error: int = 0, told: int = 0, part_error: int = 0,
     batches: Sequence[tuple[int, int]] | None = None, conn: str = "", lock: int = 5000, least: int = 1,
 ) -> int:  # fmt: skip
-    """A share fetch of partition 0, and the ranges that came. `told`: the error of what it says. `batches`: those that
-    came, if others than were acquired."""
+    """A ShareFetch of partition 0, and the acquired ranges. `told`: the error of the acknowledgements. `batches`:
+    the returned batches, if they differ from the acquired ones."""
     body = {
         "group_id": "s", "member_id": member, "share_session_epoch": epoch, "max_wait_ms": wait, "min_bytes": least,
         "topics": _said(said or () if epoch == 0 else said), "forgotten_topics_data": [],
@@ -175,7 +175,7 @@ def say(
     s: Story, t: float, member: str, epoch: int, said: Runs, *, error: int = 0, told: int = 0, takes: float | None = 1,
     conn: str = "",
 ) -> int:  # fmt: skip
-    """A share acknowledgement, and the errors of the whole and of what it says."""
+    """A ShareAcknowledge, with the error of the response and the errors of its partitions."""
     body = {"group_id": "s", "member_id": member, "share_session_epoch": epoch, "topics": _said(said)}
     part = {"partition_index": 0, "error_code": told}
     got = {"error_code": error, "responses": [{"topic_id": "u", "partitions": [part]}] if said else []}
@@ -258,7 +258,7 @@ def read(
     s: Story, t: float, answer: float, came: Sequence[int], *, wait: int = 0, offset: int = 0, stable: int = -1,
     aborted: Sequence[tuple[int, int]] = (), committed: bool = True, least: int = 1,
 ) -> None:  # fmt: skip
-    """A fetch of who reads what is committed, and the batches that came."""
+    """A read_committed Fetch, and the returned batches."""
     body = {
         "max_wait_ms": wait, "min_bytes": least, "max_bytes": 1 << 20, "isolation_level": int(committed),
         "topics": [_read("t", offset)],
@@ -282,7 +282,7 @@ def ended(s: Story, t: float, commits: bool) -> None:
 def offsets(
     s: Story, t: float, at: int, *, stable: bool = False, error: int = 0, of_all: bool = False
 ) -> None:
-    """How far the group has read, as who asks is told."""
+    """The committed offset of the group in an OffsetFetch response."""
     topics = None if of_all else [{"name": "t", "partition_indexes": [0]}]
     body = {"group_id": "g", "topics": topics, "require_stable": stable}
     told = of_t(committed_offset=at, metadata="", error_code=error)

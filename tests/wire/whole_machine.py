@@ -14,8 +14,8 @@ STORED_BYTES = 7
 
 
 class WholeMachine(GroupMachine, BrokerMachine):
-    """Both days at once. What the group stores, under its lock, may let a fetch go: when the member's request ends, or,
-    where a time-out stored it, then; not later."""
+    """Both machines at once. A commit of the group, under its lock, may complete a fetch: at the end of the member's
+    request, or at the time-out that stored it, not later."""
 
     def make_group(self) -> GroupScene:
         return GroupScene(self.scene.runtime, self.manager.actions, self.store)
@@ -34,6 +34,6 @@ class WholeMachine(GroupMachine, BrokerMachine):
         GroupMachine.pass_time(self, by_ms)
 
     def teardown(self) -> None:
-        """In the end nobody waits, and no member is left."""
+        """In the end no request waits, and no member is left."""
         GroupMachine.teardown(self)
         BrokerMachine.teardown(self)

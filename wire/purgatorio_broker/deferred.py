@@ -56,12 +56,12 @@ class Deferred(Generic[T]):
         return self.outcome() is not None
 
     def when_done(self, action: Callable[[], object]) -> None:
-        """Run `action` when it is decided; at once where it is."""
+        """Run `action` when it is decided; at once if it is."""
         if not self.subscribe(action):
             action()
 
     def subscribe(self, action: Callable[[], object]) -> bool:
-        """Run `action` when it is decided; False, and nothing, where it is: for callers that hold locks."""
+        """Run `action` when it is decided; False, and nothing, if it is: for callers that hold locks."""
         with self._lock:
             if self._outcome.get() is None:
                 self._actions.mutate().append(action)

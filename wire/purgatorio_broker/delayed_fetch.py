@@ -41,7 +41,7 @@ CONSUMER_METER = "consumer"
 
 @dataclass(frozen=True, slots=True)
 class FetchStatus:
-    """A partition of the request, and where its first read began; None: it has no place, and is not checked."""
+    """A partition of the request, and the start of its first read. None: the start is unknown, and not checked."""
 
     partition: TopicPartition
     request: FetchPartition
@@ -101,7 +101,7 @@ class DelayedFetch(DelayedOperation):
         self._meter.mark(FOLLOWER_METER if self._params.is_from_follower() else CONSUMER_METER)
 
     def _bytes_available(self, status: FetchStatus, start: OffsetMetadata) -> int | None:
-        """The bytes that this partition adds; None where it is a reason to complete at once (F1, F2, H)."""
+        """The bytes that this partition adds; None if it is a reason to complete at once (F1, F2, H)."""
         partition = self._source.partition_or_raise(status.partition)
         epoch = status.request.current_epoch
         end = partition.ends(epoch, leader_only=self._params.leader_only).end(self._params.isolation)

@@ -46,7 +46,7 @@ class DelayedFuture(DelayedOperation):
 
 
 class DelayedFuturePurgatory:
-    """`executor`: where operations are completed when their futures are done."""
+    """`executor`: completes operations when their futures are done."""
 
     def __init__(self, name: str, executor: Executor, runtime: Runtime) -> None:
         self._executor = executor
@@ -56,7 +56,7 @@ class DelayedFuturePurgatory:
     def try_complete_else_watch(
         self, timeout_ms: int, futures: Sequence[Deferred[object]], callback: Callable[[], None]
     ) -> DelayedFuture:
-        """Call back when all are done, at once where they are, or at the time-out; returns the operation."""
+        """Call back when all are done, at once if they are, or at the time-out; returns the operation."""
         operation = DelayedFuture(timeout_ms, futures, callback, self._runtime)
         done = self._purgatory.try_complete_else_watch(operation, [_FutureKey()])
         if not done and not operation.is_completed():

@@ -63,7 +63,7 @@ EXPIRATIONS = "share"
 
 @dataclass(frozen=True, slots=True)
 class ShareResult:
-    """Of one partition: an error, or the records that were acquired, and how often each has been delivered now."""
+    """The result of one partition: an error, or the acquired records with their delivery counts."""
 
     error: Error
     records: tuple[Record, ...] = ()
@@ -98,8 +98,8 @@ class DelayedShareFetch(DelayedOperation):
         self._held: AtomicRef[Held | None] = runtime.sync.atomic_ref(None, "share-fetch.held")
 
     def try_complete(self) -> bool:
-        """Take the locks and continue from where it stands: acquire, read, wait for a read, or complete. What raises
-        gives the locks back and completes: on completion it is reported."""
+        """Takes the locks and continues: acquires records, reads, waits for a read, or completes. After an
+        exception, it releases the locks and completes. The exception is reported on completion."""
         held = self._held.get_and_set(None)
         if isinstance(held, ReadingHere):
             read = held.future.outcome()
@@ -263,7 +263,7 @@ class DelayedShareFetch(DelayedOperation):
         self._answer((*held.locked, *others), results)
 
     def _answer_late(self, held: ReadingRemotely) -> None:
-        """On whatever thread: its errors are contained as those of `on_complete` are."""
+        """Runs on any thread. Its exceptions are contained like those of `on_complete`."""
         try:
             self._answer_remotely(held)
         except Exception as error:
@@ -307,8 +307,8 @@ class DelayedShareFetch(DelayedOperation):
         return ShareResult(Error.NONE, tuple(found[o] for o in offsets), tuple(taken[o] for o in offsets))
 
     def _bytes_available(self, locked: Sequence[TopicPartition]) -> int:
-        """[B927] By arithmetic, from the places that are known. A log that was truncated, or continues in another
-        segment, has enough: to read is the only way to tell."""
+        """[B927] Computes the available bytes from known positions. If the log was truncated, or continues in
+        another segment, only a read can tell, so the answer is "enough"."""
         each_bytes = self._each_bytes(locked)
         total_bytes = 0
         for partition in locked:
@@ -405,7 +405,7 @@ class ShareFetches:
         return sum(released.values())
 
     def partition_moved(self, partition: TopicPartition) -> int:
-        """Its high watermark rose, or its role changed; returns how many this completed."""
+        """The high watermark of a partition rose, or its role changed. Returns the number of completed fetches."""
         return self._purgatory.check_and_complete(SharePartitionKey(partition))
 
     def waiting(self) -> int:

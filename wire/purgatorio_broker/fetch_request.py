@@ -13,8 +13,8 @@ CONSUMER = -1
 
 @dataclass(frozen=True, slots=True)
 class FetchParams:
-    """Of the whole request. A follower gives its `replica_id` and reads to the log's end; `leader_only=False` is a
-    consumer that may be served by a follower (KIP-392)."""
+    """The fields of the whole request. A follower has a `replica_id` and reads up to the end of the log.
+    `leader_only=False`: a consumer that a follower may serve (KIP-392)."""
 
     max_wait_ms: int
     min_bytes: int
@@ -29,8 +29,8 @@ class FetchParams:
 
 @dataclass(frozen=True, slots=True)
 class FetchPartition:
-    """Of one partition. The epochs are those that the fetcher knows; None: it did not say. `log_start`: a
-    follower's own."""
+    """The fields of one partition. The epochs are those that the fetcher knows; None: the request has none.
+    `log_start`: the log start offset of a follower."""
 
     offset: int
     max_bytes: int
@@ -41,7 +41,7 @@ class FetchPartition:
 
 @dataclass(frozen=True, slots=True)
 class FetchResult:
-    """Of one partition: an error without data, or data."""
+    """The result of one partition: an error without data, or data."""
 
     error: Error
     data: ReadRecords

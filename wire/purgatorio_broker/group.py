@@ -124,7 +124,7 @@ class Group:
         return self._generation.get()
 
     def leader(self) -> str:
-        """The id of the member that assigns; "" where there is none."""
+        """The id of the leader; "" if there is none."""
         return self._leader.get()
 
     def members(self) -> list[Member]:
@@ -149,7 +149,7 @@ class Group:
         return gone
 
     def add_pending(self, member: str) -> None:
-        """It has been given an id, and is expected to join."""
+        """Adds a client that got a member id, and is expected to join."""
         self._pending.mutate().add(member)
 
     def remove_pending(self, member: str) -> None:
@@ -162,7 +162,7 @@ class Group:
         return next((m for m in self.members() if name and m.instance == name), None)
 
     def swap(self, old: str, new: Member) -> None:
-        """Put `new` in the place of the member `old`, as the leader too where that led."""
+        """Replaces the member `old` by `new`, also as the leader."""
         members = [new if member.id == old else member for member in self.members()]
         self._members.set({member.id: member for member in members})
         if old in self._pending_sync.get():
@@ -177,14 +177,15 @@ class Group:
         return not self._pending.get() and all(m.awaiting_join is not None for m in self.members())
 
     def elect_joined_leader(self) -> bool:
-        """Let a member that awaits its join lead; False where there is none."""
+        """Let a member that awaits its join lead; False if there is none."""
         joined = [member.id for member in self.members() if member.awaiting_join is not None]
         if self._leader.get() not in joined and joined:
             self._leader.set(joined[0])
         return bool(joined)
 
     def next_generation(self) -> None:
-        """End the rebalance: Empty without members, else CompletingRebalance with every member's sync missing."""
+        """Ends the rebalance. The state is Empty without members, otherwise CompletingRebalance, and every member's
+        sync is missing."""
         self._generation.set(self._generation.get() + 1)
         self._pending_sync.set({member.id for member in self.members()})
         self.enter(GroupState.COMPLETING if self.members() else GroupState.EMPTY)

@@ -56,11 +56,11 @@ from purgatorio_broker.key import GroupJoinKey, GroupSyncKey, MemberKey, TopicPa
 from purgatorio_broker.runtime import Runtime
 
 NEW_MEMBER_TIMEOUT_MS = 5 * 60 * 1000
-"""How long a new member may wait for its first join to be answered; its session time-out counts from then on."""
+"""The longest wait of a new member for the answer to its first join. Its session timeout counts from then on."""
 
 
 class _InGroup(DelayedOperation):
-    """What waits under the group's lock, for its coordinator; it does nothing on completion unless it says so."""
+    """An operation under the group's lock. By default it does nothing on completion."""
 
     def __init__(self, timeout_ms: int, group: Group, coordinator: "GroupCoordinator") -> None:
         runtime = coordinator._runtime
@@ -186,7 +186,7 @@ class GroupCoordinator:
         self._heartbeats: Purgatory[DelayedHeartbeat] = runtime.purgatory("Heartbeat")
 
     def group(self, group_id: str) -> Group:
-        """The group, made where there is none."""
+        """The group, created if there is none."""
         with self._lock:
             found = self._groups.get().get(group_id)
             if found is None:
@@ -268,8 +268,8 @@ class GroupCoordinator:
         protocol: str = "",
         protocol_type: str = "",
     ) -> None:
-        """Ask for this member's assignment; the leader brings everybody's. INCONSISTENT_GROUP_PROTOCOL where it names
-        another protocol, or another type, than the group has (KIP-559)."""
+        """Requests this member's assignment. The leader's request has all assignments. INCONSISTENT_GROUP_PROTOCOL
+        if it names another protocol, or another type, than the group's (KIP-559)."""
         group = self.group(group_id)
         with group.lock:
             member = group.get(member_id)
@@ -334,7 +334,7 @@ class GroupCoordinator:
             return Error.NONE
 
     def leave(self, group_id: str, member_id: str) -> Error:
-        """The member goes; its waiting calls are answered with UNKNOWN_MEMBER_ID."""
+        """Removes the member. Its waiting requests get UNKNOWN_MEMBER_ID."""
         group = self.group(group_id)
         with group.lock:
             if group.is_pending(member_id):
@@ -355,7 +355,7 @@ class GroupCoordinator:
             return list(self._groups.get().values())
 
     def delete(self, group_id: str) -> Error:
-        """Forget the group and its offsets. GROUP_ID_NOT_FOUND; NON_EMPTY_GROUP where it has members."""
+        """Forget the group and its offsets. GROUP_ID_NOT_FOUND; NON_EMPTY_GROUP if it has members."""
         group = self.known(group_id)
         if group is None:
             return Error.GROUP_ID_NOT_FOUND

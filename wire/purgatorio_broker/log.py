@@ -18,7 +18,8 @@ from purgatorio_broker.error import BrokerError, Error
 
 @dataclass(frozen=True, slots=True)
 class OffsetMetadata:
-    """`segment_base`: the first offset of its segment; `position_bytes`: where it begins there. None: unknown."""
+    """`segment_base`: the first offset of its segment. `position_bytes`: its position in this segment. None:
+    unknown."""
 
     offset: int
     segment_base: int | None = None
@@ -31,7 +32,7 @@ class OffsetMetadata:
         return self.segment_base < other.segment_base
 
     def bytes_until(self, other: "OffsetMetadata") -> int | None:
-        """The bytes from here to `other` in the same segment; None where a place is unknown or they differ."""
+        """The bytes from here to `other` in the same segment; None if a place is unknown or they differ."""
         if self.segment_base is None or self.segment_base != other.segment_base:
             return None
         if self.position_bytes is None or other.position_bytes is None:
@@ -40,13 +41,13 @@ class OffsetMetadata:
 
 
 NewRecord = int | bytes
-"""A record to append: its contents, or its size in bytes where only that matters."""
+"""A record to append: its contents, or only its size in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record, with its place. `producer`: of a transaction; `marker`: "commit" or "abort" where it ends one.
-    `contents`: None where it was appended as a size."""
+    """One record, with its place. `producer`: of a transaction. `marker`: "commit" or "abort" if it ends one.
+    `contents`: None if only the size is known."""
 
     offset: int
     epoch: int
@@ -69,7 +70,7 @@ class AbortedTransaction:
 
 @dataclass(frozen=True, slots=True)
 class EpochEnd:
-    """Where `epoch`, the largest one not above the asked one, ends: the offset after its last record."""
+    """The end of `epoch`, the largest epoch not above the requested one: the offset after its last record."""
 
     epoch: int
     end_offset: int
@@ -118,7 +119,7 @@ class Log:
         return len(self._records.get())
 
     def place(self, offset: int) -> OffsetMetadata:
-        """The offset with its place; OFFSET_OUT_OF_RANGE where it is outside of `start..end`."""
+        """The offset with its place; OFFSET_OUT_OF_RANGE if it is outside of `start..end`."""
         if not self.start() <= offset <= self.end():
             raise BrokerError(Error.OFFSET_OUT_OF_RANGE)
         if offset == self.end():
@@ -127,11 +128,9 @@ class Log:
         return OffsetMetadata(offset, record.segment_base, record.position_bytes)
 
     def read(self, offset: int, before: int, max_bytes: int, *, at_least_one: bool) -> tuple[Record, ...]:
-        """Records from `offset`, below `before`, of one segment, up to `max_bytes`.
-
-        `at_least_one`: the first one with bytes is given even if it is larger, so that a reader never stands still.
-        OFFSET_OUT_OF_RANGE as in `place`.
-        """
+        """Records from `offset`, below `before`, of one segment, up to `max_bytes`. `at_least_one`: returns the
+        first record with bytes even if it is larger, so that a reader makes progress. OFFSET_OUT_OF_RANGE as in
+        `place`."""
         self.place(offset)
         records = self._records.get()
         found: list[Record] = []
@@ -151,7 +150,7 @@ class Log:
         return tuple(self._records.get()[self.start() : before])
 
     def truncate_to(self, offset: int) -> None:
-        """Drop the records from `offset` on; nothing where the log is shorter."""
+        """Drop the records from `offset` on; nothing if the log is shorter."""
         records = self._records.mutate()
         del records[max(offset, 0) :]
         self._transactional.set([record for record in self._transactional.get() if record.offset < offset])
@@ -168,7 +167,7 @@ class Log:
         self._start.set(max(self._start.get(), offset))
 
     def end_of_epoch(self, epoch: int) -> EpochEnd | None:
-        """The end of the largest epoch that is at most `epoch`; None where the log has none."""
+        """The end of the largest epoch that is at most `epoch`; None if the log has none."""
         records = self._records.get()
         end = bisect_right(records, epoch, key=lambda record: record.epoch)
         return EpochEnd(records[end - 1].epoch, end) if end else None

@@ -14,7 +14,7 @@ class ExpirationMeter:
         self._by_key: Cell[dict[Hashable, int]] = sync.cell({}, "meter.keys")
 
     def mark(self, key: Hashable) -> None:
-        """One more for `key`, and in all."""
+        """Counts one more for `key`, and in total."""
         with self._lock:
             self._total.set(self._total.get() + 1)
             by_key = self._by_key.mutate()
@@ -31,11 +31,11 @@ class ExpirationMeter:
             return self._by_key.get().get(key, 0)
 
     def keys(self) -> list[Hashable]:
-        """Those that have a meter of their own now."""
+        """The keys that have a meter now."""
         with self._lock:
             return list(self._by_key.get())
 
     def remove(self, key: Hashable) -> None:
-        """Forget `key`, which has gone; the total stays. Nothing where it has no meter."""
+        """Forget `key`, which has gone; the total stays. Nothing if it has no meter."""
         with self._lock:
             self._by_key.mutate().pop(key, None)

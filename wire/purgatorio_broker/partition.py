@@ -22,7 +22,8 @@ from purgatorio_broker.log import AbortedTransaction, EpochEnd, Log, NewRecord, 
 
 
 class Isolation(Enum):
-    """How far a reader may see: a follower all, a consumer the high watermark, or the last stable offset."""
+    """The limit of a reader: the end of the log for a follower, the high watermark or the last stable offset for a
+    consumer."""
 
     LOG_END = "log end"
     HIGH_WATERMARK = "high watermark"
@@ -31,7 +32,7 @@ class Isolation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LogEnds:
-    """The three ends of a log, each with its place where that is known."""
+    """The three ends of a log, each with its position if it is known."""
 
     log_end: OffsetMetadata
     high_watermark: OffsetMetadata
@@ -46,7 +47,8 @@ class LogEnds:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """Offsets of an append, and whether it moved the high watermark (it does where the ISR is the leader alone)."""
+    """The offsets of an append, and whether it moved the high watermark (it does if the leader is the only in-sync
+    replica)."""
 
     first_offset: int
     end_offset: int
@@ -145,7 +147,7 @@ class Partition:
             return Appended(first, self._log.end(), self._raise_high_watermark())
 
     def takes_acks_of_all(self) -> bool:
-        """Whether so many replicas are in sync that an append with acks -1 is not refused for that."""
+        """Whether enough replicas are in sync for an append with acks=-1."""
         with self._lock:
             return self._enough_in_sync()
 
@@ -198,7 +200,7 @@ class Partition:
             return meant
 
     def low_watermark(self) -> int:
-        """The smallest log start of the replicas. NOT_LEADER_OR_FOLLOWER where this broker does not lead."""
+        """The smallest log start offset of the replicas. NOT_LEADER_OR_FOLLOWER if this broker is not the leader."""
         with self._lock:
             self._leading()
             return self._low_watermark()
@@ -211,7 +213,7 @@ class Partition:
             return self._ends()
 
     def end_of_epoch(self, current_epoch: int | None, epoch: int) -> EpochEnd | None:
-        """Where `epoch` ends in this log; None where that is undefined. BrokerError as `ends`."""
+        """The end of `epoch` in this log; None if it is undefined. Raises BrokerError as `ends` does."""
         with self._lock:
             self._readable(current_epoch, leader_only=False)
             role = self._role.get()

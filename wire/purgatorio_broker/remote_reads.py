@@ -38,7 +38,7 @@ from purgatorio_broker.runtime import Runtime
 
 @dataclass(frozen=True, slots=True)
 class RemoteRead:
-    """A read on its way; `has_place`: where it began is known, so that its partition is checked."""
+    """An unfinished read. `has_place`: its start is known, so its partition is checked."""
 
     partition: TopicPartition
     future: Deferred[ReadRecords]
@@ -117,8 +117,8 @@ class ListedOffset:
 
 @dataclass(frozen=True, slots=True)
 class OffsetLookup:
-    """A partition of the request: `answer` where it is decided, else `future`, whose value is None where nothing
-    was found. `held_back`: the error of a blank answer."""
+    """A partition of the request: `answer` if it is decided, otherwise `future`, whose value is None if nothing was
+    found. `held_back`: the error of an empty answer."""
 
     partition: TopicPartition
     answer: ListedOffset | None = None
@@ -194,8 +194,8 @@ def _by_topic(callback: ListOffsetsCallback, answers: Mapping[TopicPartition, Li
 
 
 class RemoteReads:
-    """`fetch_wait_ms`: how long a fetch waits for the tier, whatever its max_wait; `list_wait_ms`: how long an
-    offset request without a time-out waits."""
+    """`fetch_wait_ms`: the longest wait of a fetch for the tier, for any max_wait_ms. `list_wait_ms`: the longest
+    wait of a ListOffsets without a time-out."""
 
     def __init__(
         self, runtime: Runtime, source: FetchSource, *, fetch_wait_ms: int = 500, list_wait_ms: int = 30_000
@@ -240,11 +240,11 @@ class RemoteReads:
                 lookup.future.when_done(partial(self._lists.check_and_complete, lookup.partition))
 
     def partition_moved(self, partition: TopicPartition) -> int:
-        """Its role or its place has changed; returns how many this completed."""
+        """The role or the place of a partition has changed. Returns the number of completed operations."""
         return self._fetches.check_and_complete(partition) + self._lists.check_and_complete(partition)
 
     def partition_deleted(self, partition: TopicPartition) -> int:
-        """It is gone for good, and so is its meter; returns how many this completed."""
+        """A partition was deleted, and its meter too. Returns the number of completed operations."""
         completed = self.partition_moved(partition)
         self.list_expirations.remove(partition)
         return completed

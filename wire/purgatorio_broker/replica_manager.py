@@ -76,11 +76,9 @@ class ReplicaManager:
         producer: str = "",
         marker: str = "",
     ) -> None:
-        """Append records, or sizes in bytes that stand for them; answer at once unless that has to wait for replicas.
-
-        It waits where acks is -1, there is data, and at least one append succeeded. acks outside of -1, 0 and 1:
-        INVALID_REQUIRED_ACKS for all, and nothing is appended.
-        """
+        """Appends records, or sizes in bytes. Answers at once unless the request must wait for replicas. It waits if
+        acks is -1, there is data, and at least one append succeeded. Other acks than -1, 0 and 1:
+        INVALID_REQUIRED_ACKS for all, and nothing is appended."""
         if acks not in (-1, 0, 1):
             callback({partition: ProduceResult(Error.INVALID_REQUIRED_ACKS) for partition in batches})
             return
@@ -109,9 +107,9 @@ class ReplicaManager:
         partitions: Mapping[TopicPartition, FetchPartition],
         callback: FetchCallback,
     ) -> None:
-        """Read, and answer at once unless that was too little and the fetcher is willing to wait.
+        """Reads, and answers at once unless there are too few bytes and the fetcher is willing to wait.
 
-        A follower's offsets say what it has: they may move the high watermark.
+        A follower's fetch offsets confirm its records, so they may move the high watermark.
         """
         results = self._read(params, partitions)
         if params.is_from_follower():
@@ -152,8 +150,8 @@ class ReplicaManager:
         *,
         segment_bytes: int | None = None,
     ) -> Partition:
-        """Lead `partition`, whose replica is made where it is not here yet, with segments of that size if it has one of
-        its own."""
+        """Makes this broker the leader of `partition`. Creates the replica if it does not exist, with segments of
+        this size if given."""
         replica = self._replica(partition, segment_bytes)
         replica.become_leader(epoch, replicas, isr)
         self._check_later(partition)

@@ -38,7 +38,8 @@ class ReplicaTable:
         return place if isinstance(place, Partition) else None
 
     def get_or_raise(self, partition: TopicPartition) -> Partition:
-        """The replica. BrokerError with the reason where it is not here, UNKNOWN_TOPIC_OR_PARTITION without one."""
+        """The replica. Raises BrokerError with the reason if it is not here, UNKNOWN_TOPIC_OR_PARTITION without a
+        reason."""
         with self._lock:
             place = self._places.get().get(partition, Error.UNKNOWN_TOPIC_OR_PARTITION)
         if isinstance(place, Error):  # [B202] [B203] [B204]

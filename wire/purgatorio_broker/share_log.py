@@ -19,7 +19,7 @@ from purgatorio_broker.partition import NOTHING_READ, Isolation, Partition, Read
 
 @dataclass(frozen=True, slots=True)
 class ShareRead:
-    """Of one partition; `remote`: what lies at the offset is in the tier only, and the result is empty."""
+    """The result of one partition. `remote`: the record at the offset is in the tier only, and the result is empty."""
 
     result: FetchResult
     remote: bool = False
@@ -28,7 +28,7 @@ class ShareRead:
 ShareReads = Mapping[TopicPartition, ShareRead]
 
 Tier = Callable[[TopicPartition, int, int], Deferred[ReadRecords]]
-"""Begins to read a partition from an offset, up to so many bytes; may raise where it cannot even begin."""
+"""Begins to read a partition from an offset, up to this number of bytes. May raise if it cannot begin."""
 
 
 @dataclass(eq=False)
@@ -46,7 +46,7 @@ class ShareLog:
     local_start: Callable[[TopicPartition], int] = lambda partition: 0
 
     def end(self, partition: TopicPartition, isolation: Isolation) -> OffsetMetadata:
-        """How far may be read. BrokerError where this broker does not lead it."""
+        """The end of the readable records. Raises BrokerError if this broker is not the leader."""
         return self.replica(partition).ends(None, leader_only=True).end(isolation)
 
     def read_now(

@@ -40,8 +40,8 @@ class Acknowledgement(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ShareLimits:
-    """`capacity`, in records; `lock_ms`: how long a member may keep a record; `max_deliveries`: how often a record is
-    given out at most. ValueError below 1."""
+    """`capacity`: in records. `lock_ms`: the acquisition lock duration. `max_deliveries`: the delivery limit. Raises
+    ValueError below 1."""
 
     capacity: int = 200
     lock_ms: int = 30_000
@@ -101,7 +101,7 @@ class SharePartition:
             self._fetching.set(False)
 
     def next_offset(self) -> int:
-        """Where the next fetch begins: at the first record that can be acquired again, else after the last."""
+        """The start of the next fetch: the first record that can be acquired again, otherwise the end."""
         with self._lock:
             return self._next()
 
@@ -112,7 +112,7 @@ class SharePartition:
             return place if place is not None and place.offset == self._next() else None
 
     def note_place(self, place: OffsetMetadata | None) -> None:
-        """A read began there; None: it must be read to tell."""
+        """Notes the start of a read. None: only a read can tell it."""
         with self._lock:
             self._place.set(place)
 
@@ -141,7 +141,7 @@ class SharePartition:
             return taken
 
     def acknowledge(self, member: str, offsets: Iterable[int], how: Acknowledgement) -> Error:
-        """Say so about records that `member` has acquired; INVALID_RECORD_STATE, and nothing, where it has not."""
+        """Say so about records that `member` has acquired; INVALID_RECORD_STATE, and nothing, if it has not."""
         wanted = list(offsets)
         with self._lock:
             records = self._records.get()
@@ -163,7 +163,7 @@ class SharePartition:
             return len(mine)
 
     def is_locked(self) -> bool:
-        """Whether a fetch has it."""
+        """Whether a fetch holds the fetch lock."""
         with self._lock:
             return self._fetching.get()
 
@@ -173,7 +173,7 @@ class SharePartition:
             return self._start.get()
 
     def delivered(self, offset: int) -> Delivered | None:
-        """What became of a record; None below the start, and where it was never given out."""
+        """The state of a record; None below the start, and for a record that was never delivered."""
         with self._lock:
             return self._records.get().get(offset)
 

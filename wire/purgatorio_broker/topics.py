@@ -51,12 +51,12 @@ class Metadata:
             return topic in self._leaders.get()
 
     def has_partition(self, partition: TopicPartition) -> bool:
-        """Whether the partition is there, with a leader or without."""
+        """Whether the partition exists, with or without a leader."""
         with self._lock:
             return partition.partition in self._leaders.get().get(partition.topic, {})
 
     def partitions(self, topic: str) -> int:
-        """How many partitions of the topic are there; 0 for one that is not."""
+        """The number of partitions of the topic; 0 for an unknown topic."""
         with self._lock:
             return len(self._leaders.get().get(topic, {}))
 
@@ -121,7 +121,7 @@ class Topics:
         self.metadata = Metadata(self._changed, runtime.sync)
 
     def create(self, timeout_ms: int, topics: Mapping[str, int], callback: TopicsCallback) -> None:
-        """Create topics of so many partitions. TOPIC_ALREADY_EXISTS; INVALID_PARTITIONS below 1."""
+        """Creates topics with this number of partitions. TOPIC_ALREADY_EXISTS; INVALID_PARTITIONS below 1."""
         results = {topic: self._may_create(topic, partitions) for topic, partitions in topics.items()}
         self._wait(timeout_ms, results, partial(self._have_leaders, topics), callback)
 

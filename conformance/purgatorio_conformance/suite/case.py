@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
@@ -122,8 +121,8 @@ class CaseResult:
         if self.judged is None:
             return self.text
         self.judged.write(file)
-        example = partial(self.judged.example, clause, str(file), whole=bool(self.calls))
-        lines = [self.text or render(example()).rstrip("\n")]
+        whole = bool(self.calls)
+        lines = [self.text or render(self.judged.example(clause, str(file), whole=whole)).rstrip("\n")]
         lines += _folded("program", self.steps)
         lines.append(f"again    {again}")
         return "\n".join(lines)

@@ -37,7 +37,7 @@ func (afterFunc) AddAgain(handle any, delayNs int64) {
 	handle.(*time.Timer).Reset(time.Duration(delayNs))
 }
 
-// timers: what the documentation of each says; nothing is held against a timer that it does not promise.
+// timers: the promises of each, from its documentation. A timer is judged by its own promises only.
 var timers = map[string]struct {
 	promises purgatorio.Promises
 	make     func() purgatorio.Timer

@@ -17,11 +17,11 @@ class Purgatory {
     return { hooks, completed: false, busy: false, again: false };
   }
 
-  // Evaluates it, or sees to it that somebody does after this; whether this call completed it.
+  // Evaluates it, or makes the evaluating call repeat. Returns whether this call completed it.
   async evaluate(operation) {
     if (operation.completed) return false;
     if (operation.busy) {
-      operation.again = !BUG; // the bug: it asks nobody, and leaves
+      operation.again = !BUG; // the bug: it sets no flag, and leaves
       return false;
     }
     let done = false;
@@ -90,13 +90,13 @@ class Purgatory {
         const expire = async () => {
           if (await this.forceComplete(operation)) await operation.hooks.onExpiration();
         };
-        // The error of one callback is not of whoever moves the time.
+        // The error of a callback is not an error of the call that moves the time.
         await operation.hooks.timerFire(expire).catch((problem) => console.error(problem.message));
       }
     }
   }
 
-  // Entries of completed operations leave when somebody asks for the size.
+  // Entries of completed operations are removed when the size is read.
   watched() {
     let entries = 0;
     for (const [key, list] of this.lists) {

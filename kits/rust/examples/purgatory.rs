@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 /// Its callbacks are those of the hooks.
 struct Operation {
     hooks: Arc<Hooks>,
-    busy: AtomicBool,      // somebody evaluates it
+    busy: AtomicBool,      // a thread evaluates it
     again: AtomicBool,     // and is asked to evaluate it once more
     completed: AtomicBool,
     time_out: Mutex<Option<toy::Place>>,
@@ -22,11 +22,11 @@ struct Operation {
 struct Toy {
     wheel: Arc<toy::Wheel>,
     watched: Mutex<HashMap<String, Vec<Arc<Operation>>>>,
-    bug: bool, // it asks nobody, and leaves
+    bug: bool, // it sets no flag, and leaves
 }
 
 impl Toy {
-    /// Evaluates the operation, or sees to it that somebody does after this; whether this call completed it.
+    /// Evaluates the operation, or makes the evaluating thread repeat. Returns whether this call completed it.
     fn evaluate(&self, operation: &Arc<Operation>) -> bool {
         let (mut done, mut more) = (false, true);
         while more && !operation.completed.load(SeqCst) {
@@ -135,7 +135,7 @@ impl Purgatory for OfToy {
         back
     }
 
-    /// Entries of completed operations leave when somebody asks for the size.
+    /// Entries of completed operations are removed when the size is read.
     fn watched(&self) -> Option<usize> {
         let mut watched = self.0.watched.lock().unwrap();
         watched.retain(|_, list| {

@@ -61,7 +61,7 @@ pub fn quote(into: &mut String, text: &str) {
     into.push('"');
 }
 
-/// Read a line. Panics where it is no flat object: the driver writes nothing else.
+/// Read a line. Panics if it is not a flat object, because the driver writes nothing else.
 pub fn read(line: &str) -> Fields {
     let mut reader = Reader { rest: line.trim() };
     let mut fields = Fields::new();

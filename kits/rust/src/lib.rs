@@ -55,14 +55,14 @@ pub struct Promises {
 /// A task of a timer: call it once when its time has come.
 pub type Task = Box<dyn Fn() + Send + Sync>;
 
-/// A timer that is driven, made anew for each run. Several threads may call all methods but `advance_to` and `close`. A panic
+/// A timer under test, created for each run. Several threads may call all methods but `advance_to` and `close`. A panic
 /// is the error of the call.
 pub trait Timer: Send + Sync + 'static {
     /// Identifies a task.
     type Handle: Clone + Send + 'static;
     /// Run the task when `delay_ns` have passed.
     fn add(&self, task: Task, delay_ns: i64) -> Self::Handle;
-    /// Add a task again: one that is over starts anew, one that waits is moved.
+    /// Add a task again: a finished task starts again, a waiting task is moved.
     fn add_again(&self, _handle: &Self::Handle, _delay_ns: i64) {
         panic!("add-again is not declared")
     }
@@ -101,7 +101,7 @@ pub trait Purgatory: Send + Sync + 'static {
     fn force_complete(&self, _operation: &Self::Operation) -> bool {
         panic!("force is not declared")
     }
-    /// Take out, uncompleted, what is watched under the key.
+    /// Remove the operations of the key without completing them.
     fn cancel_for_key(&self, _key: &str) -> Vec<Self::Operation> {
         panic!("cancel-key is not declared")
     }
@@ -127,7 +127,7 @@ pub trait Purgatory: Send + Sync + 'static {
     fn close(&self) {}
 }
 
-/// Says that a thread was paused: whoever waits for it goes on without.
+/// Reports that a thread was paused, so that no call waits for it.
 #[derive(Debug, Default)]
 pub struct Interrupted {
     is: Mutex<bool>,
@@ -137,18 +137,18 @@ pub struct Interrupted {
 impl Interrupted {
     /// Whether it is so.
     pub fn is(&self) -> bool {
-        *self.is.lock().expect("nobody panics with it")
+        *self.is.lock().expect("no thread panics with the lock")
     }
 
     /// Wait for that, or for so many nanoseconds.
     pub fn wait(&self, at_most_ns: u64) {
-        let is = self.is.lock().expect("nobody panics with it");
+        let is = self.is.lock().expect("no thread panics with the lock");
         let time = std::time::Duration::from_nanos(at_most_ns);
-        drop(self.changed.wait_timeout_while(is, time, |is| !*is).expect("nobody panics with it"));
+        drop(self.changed.wait_timeout_while(is, time, |is| !*is).expect("no thread panics with the lock"));
     }
 
     fn set(&self) {
-        *self.is.lock().expect("nobody panics with it") = true;
+        *self.is.lock().expect("no thread panics with the lock") = true;
         self.changed.notify_all();
     }
 }
@@ -227,14 +227,14 @@ impl Hooks {
     }
 }
 
-/// Who hears of callbacks: the driver, or a recorder.
+/// The receiver of callbacks: the driver, or a recorder.
 trait Telling: Send + Sync {
     fn enter(&self, f: &'static str, hooks: &Hooks) -> i64;
     fn leave(&self, f: &'static str, hooks: &Hooks, began: i64, out: Option<bool>, panics: bool);
     fn pause(&self, f: &'static str, id: &str);
 }
 
-/// A callback under way; its end is told also where it panics.
+/// A callback under way. Its end is reported even if it panics.
 struct Call<'a> {
     hooks: &'a Hooks,
     f: &'static str,

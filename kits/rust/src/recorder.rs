@@ -78,7 +78,7 @@ impl Recorder {
         let thread = std::thread::current();
         let name = thread.name().map_or_else(|| format!("{:?}", thread.id()), String::from);
         let t = self.now_ns();
-        let mut events = self.events.lock().expect("nobody panics with it");
+        let mut events = self.events.lock().expect("no thread panics with the lock");
         let i = events.len() as i64;
         let mut line = format!("{{\"kind\":\"event\",\"i\":{i},\"t\":{t},\"ph\":\"{ph}\",\"f\":\"{f}\",\"th\":");
         quote(&mut line, &name);
@@ -94,8 +94,8 @@ impl Recorder {
 
     /// Writes the events and the end record.
     pub fn close(self) -> io::Result<()> {
-        let mut file = self.file.into_inner().expect("nobody panics with it");
-        let events = self.events.into_inner().expect("nobody panics with it");
+        let mut file = self.file.into_inner().expect("no thread panics with the lock");
+        let events = self.events.into_inner().expect("no thread panics with the lock");
         for line in &events {
             file.write_all(line.as_bytes())?;
         }

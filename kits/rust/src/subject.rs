@@ -1,4 +1,4 @@
-//! The subject protocol: a thread for each lane makes the driver's calls; one that is paused makes there what it is told to.
+//! The subject protocol: a thread for each lane makes the calls of the driver. A paused thread makes requested calls, too.
 
 use crate::json::{self, list, number, quote, text, Fields, Value};
 use crate::{Hooks, Interrupted, Promises, Purgatory, Task, Telling, Timer};
@@ -39,7 +39,7 @@ pub fn run_purgatory<P: Purgatory>(promises: Promises, make: impl Fn(bool, i64) 
 }
 
 /// A scheduling point in the code under test, where the driver may pause a thread. Put it between two accesses to shared
-/// state and set [`Promises::steps`]. Where nobody drives the code it does next to nothing.
+/// state and set [`Promises::steps`]. Without a driver it does almost nothing.
 pub fn step() {
     let stop = HERE.with(|here| {
         let mut here = here.borrow_mut();
@@ -56,7 +56,7 @@ pub fn step() {
     }
 }
 
-/// What a callback panics with that is told to fail.
+/// The panic value of a callback that the driver makes fail.
 struct Failure;
 
 struct Here {
@@ -168,7 +168,7 @@ fn serve(promises: &Promises, part: &'static str, make: &Makes) {
             (_, None) => panic!("a call before start"),
         }
     }
-    // What has been read is answered; a call that waits for the driver never is.
+    // Calls that were read are answered, except a call that waits for the driver.
     for _ in 0..100 {
         if UNANSWERED.load(Ordering::SeqCst) > 0 {
             std::thread::sleep(Duration::from_millis(10));
@@ -235,7 +235,7 @@ fn start(promises: &Promises, part: &str, make: &Makes, call: &Fields) -> Driven
         calls
     });
     let lanes = lanes.collect();
-    PART.lock().expect("nobody panics with it").replace(Arc::clone(&part));
+    PART.lock().expect("no thread panics with the lock").replace(Arc::clone(&part));
     Driven { run, part, lanes }
 }
 
@@ -259,10 +259,10 @@ impl Driven {
 
 impl Run {
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics with it")
+        self.state.lock().expect("no thread panics with the lock")
     }
 
-    /// Say it unless the run is over: what a late thread still says is not of the next run.
+    /// Write the message unless the run has ended, because a late thread must not write into the next run.
     fn report(&self, line: &str) {
         let state = self.state();
         if !state.over {
@@ -375,7 +375,7 @@ impl Run {
         }
         self.here(&mut line);
         self.report(&line);
-        let part = PART.lock().expect("nobody panics with it").clone().expect("a run is under way");
+        let part = PART.lock().expect("no thread panics with the lock").clone().expect("a run is under way");
         for call in taken {
             if text(&call, "m") != "go" {
                 self.make(part.as_ref(), &call);
@@ -433,7 +433,7 @@ impl Names {
             let mut here = here.borrow_mut();
             here.depth += 1;
             if here.depth == 1 && here.calls.is_empty() {
-                let taken = self.taken.lock().expect("nobody panics with it");
+                let taken = self.taken.lock().expect("no thread panics with the lock");
                 let mut taken = self.freed.wait_while(taken, |taken| taken.iter().all(|one| *one)).expect("the same");
                 let free = taken.iter().position(|one| !one).expect("one is free");
                 taken[free] = true;
@@ -448,7 +448,7 @@ impl Names {
             here.depth -= 1;
             if here.depth == 0 {
                 if let Some(name) = here.name.take() {
-                    self.taken.lock().expect("nobody panics with it")[name] = false;
+                    self.taken.lock().expect("no thread panics with the lock")[name] = false;
                     self.freed.notify_one();
                 }
             }
@@ -465,7 +465,7 @@ struct OfTimer<T: Timer> {
 impl<T: Timer> Part for OfTimer<T> {
     fn answer(&self, name: &str, call: &Fields) -> String {
         let id = text(call, "id").to_string();
-        let known = self.handles.lock().expect("nobody panics with it").get(&id).cloned();
+        let known = self.handles.lock().expect("no thread panics with the lock").get(&id).cloned();
         match (name, known) {
             ("cancel", Some(handle)) => {
                 self.timer.cancel(&handle).map_or_else(String::new, |won| format!(",\"out\":{}", i64::from(won)))
@@ -482,7 +482,7 @@ impl<T: Timer> Part for OfTimer<T> {
                 let hooks = Hooks { id: id.clone(), delay_ns, told, ready: AtomicBool::new(false) };
                 let task: Task = Box::new(move || hooks.timer_fire(|| {}));
                 let handle = self.timer.add(task, delay_ns);
-                self.handles.lock().expect("nobody panics with it").insert(id, handle);
+                self.handles.lock().expect("no thread panics with the lock").insert(id, handle);
                 String::new()
             }
             _ => panic!("unknown call {name}"),
@@ -520,9 +520,9 @@ impl<P: Purgatory> OfPurgatory<P> {
         let hooks = Arc::new(Hooks { id: id.to_string(), delay_ns, told, ready: AtomicBool::new(false) });
         let operation = self.purgatory.operation(Arc::clone(&hooks));
         {
-            let ready = self.ready.lock().expect("nobody panics with it");
+            let ready = self.ready.lock().expect("no thread panics with the lock");
             hooks.ready.store(ready.iter().any(|other| other == id), Ordering::SeqCst);
-            let mut operations = self.operations.lock().expect("nobody panics with it");
+            let mut operations = self.operations.lock().expect("no thread panics with the lock");
             operations.insert(id.to_string(), (hooks, operation.clone()));
         }
         let keys = list(call, "keys").iter().filter_map(|key| match key {
@@ -534,7 +534,7 @@ impl<P: Purgatory> OfPurgatory<P> {
     }
 
     fn of(&self, id: &str) -> (Arc<Hooks>, P::Operation) {
-        self.operations.lock().expect("nobody panics with it").get(id).cloned().expect("it was registered")
+        self.operations.lock().expect("no thread panics with the lock").get(id).cloned().expect("it was registered")
     }
 }
 
@@ -544,8 +544,8 @@ impl<P: Purgatory> Part for OfPurgatory<P> {
         match name {
             "register" => self.register(id, call),
             "ready" => {
-                let mut ready = self.ready.lock().expect("nobody panics with it");
-                match self.operations.lock().expect("nobody panics with it").get(id) {
+                let mut ready = self.ready.lock().expect("no thread panics with the lock");
+                match self.operations.lock().expect("no thread panics with the lock").get(id) {
                     Some((hooks, _)) => hooks.ready.store(true, Ordering::SeqCst),
                     None => ready.push(id.to_string()),
                 }

@@ -25,11 +25,6 @@ MUTANTS: Final = ROOT / "tests" / "mutants"
 NOTHING: Final = "none" if (ROOT / "tests").is_dir() else "not known: these lines are in a checkout only"
 
 
-ROOMS: Final = ("spec", "reference", "stress", "conformance", "wire", "pipeline", "tidy")
-"""The order of the tests: first those that test a clause alone, because they fail first. In each room, the files that
-name the clause most often come first."""
-
-
 @click.command()
 @click.argument("name", metavar="ID")
 def command(name: str) -> None:
@@ -89,14 +84,8 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
         *_lines(ROOT / "tests/wire/days", quoted, "*.txt"),
     ]
     named = Counter(line.partition(":")[0] for line in naming)
-    files = sorted(named, key=lambda file: (_rank(file), -named[file], file))
     played = ["tests/spec/test_clause_twins.py"] if twins else []
-    yield "tests", [*dict.fromkeys((*played, *files))] or nothing
-
-
-def _rank(file: str) -> int:
-    room = file.split("/")[1]
-    return (*ROOMS, room).index(room)
+    yield "tests", [*dict.fromkeys((*played, *dict(named.most_common())))] or nothing
 
 
 def _broken(name: str, *folders: str) -> list[str]:

@@ -76,7 +76,7 @@ class Progress:
         self._done = sum(self._shares.copy().values())  # another thread may bring a part of its own meanwhile
 
     def say(self, text: str) -> None:
-        """A line that stays, at once; nothing where a log gets nothing."""
+        """A line that stays, at once; nothing if a log gets nothing."""
         if self._console is not None:
             self._console.print(Text(text), highlight=False, soft_wrap=True)
 

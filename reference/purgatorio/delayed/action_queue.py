@@ -52,5 +52,5 @@ class ActionQueue(Uncopied):
         return ran
 
     def size(self) -> int:
-        """How many wait."""
+        """The number of waiting actions."""
         return self._actions.size()

@@ -48,12 +48,12 @@ class GaugeRegistry(Uncopied):
             self._members.mutate()[id(member)] = member
 
     def remove(self, member: Gauged) -> None:
-        """Export it no more; nothing where it was not."""
+        """Export it no more; nothing if it was not."""
         with self._lock:
             self._members.mutate().pop(id(member), None)
 
     def members(self) -> list[Gauged]:
-        """Those exported now, in the order of their adding."""
+        """The exported purgatories, in the order in which they were added."""
         with self._lock:
             return list(self._members.get().values())
 

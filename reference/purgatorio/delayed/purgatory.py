@@ -56,8 +56,8 @@ class Purgatory(Owned, Generic[Op]):
 
     `timer`: an `IntrusiveTimer` of 1 ms by default. Do not share the timer, because `close` closes it. `reaper`: a
     thread named `ExpirationReaper-<name>` drives the timer. `timer_enabled=False`: operations never expire. `registry`:
-    exports the gauges. Raises ValueError for fewer than 1 shard, a negative purge interval, or a second reaper beside
-    that of a `ReaperTimer`."""
+    exports the gauges. Raises ValueError for fewer than 1 shard, a negative purge interval, or a `ReaperTimer`
+    together with `reaper`."""
 
     __slots__ = ("_closed", "_complete_at_shutdown", "_estimated_operations", "_purge_interval", "_reaper",
                  "_registry", "_sync", "_timer", "_timer_enabled", "_watcher_lists", "name")  # fmt: skip

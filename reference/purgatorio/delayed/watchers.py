@@ -133,7 +133,7 @@ class WatcherList:
         self._lists: Cell[dict[Hashable, Watchers]] = sync.cell({}, "watcher-list.lists")
 
     def watch(self, key: Hashable, operation: DelayedOperation) -> None:
-        """Append `operation` to the list of `key`, made where there is none."""
+        """Append `operation` to the list of `key`, created if there is none."""
         with self._lock:
             watchers = self._lists.get().get(key)
             if watchers is None:
@@ -142,7 +142,7 @@ class WatcherList:
             watchers.watch(operation)
 
     def watchers(self, key: Hashable) -> Watchers | None:
-        """The list of `key`, to be walked without the lock; None where no thread waits."""
+        """The list of `key`, to be walked without the lock; None if no thread waits."""
         with self._lock:
             return self._lists.get().get(key)
 

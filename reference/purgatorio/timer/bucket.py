@@ -37,7 +37,7 @@ from purgatorio.sync import AtomicInt, AtomicRef, Cell, Lock, Sync
 from purgatorio.timer.task import TimerTask
 
 NOT_QUEUED_MS = -(1 << 62)
-"""What `expiration_ms` answers for a bucket that is in no queue (Kafka's -1, which here could be a real time)."""
+"""The value of `expiration_ms` for a bucket that is in no queue (Kafka's -1, which here could be a real time)."""
 
 
 class _Link:
@@ -107,7 +107,7 @@ class TimerTaskList:
         return NOT_QUEUED_MS if expiration_ms is None else expiration_ms
 
     def delay_ms(self, now_ms: int) -> int:
-        """How long until the bucket is due, 0 where it is (`Delayed.getDelay`)."""
+        """The time until the bucket is due; 0 if it is due (`Delayed.getDelay`)."""
         return max(self.expiration_ms() - now_ms, 0)
 
     def __lt__(self, other: "TimerTaskList") -> bool:
@@ -124,7 +124,7 @@ class TimerTaskList:
                     return
 
     def remove(self, entry: TimerTaskEntry) -> None:
-        """Unlink `entry`; nothing where it is not in this bucket (any more)."""
+        """Unlink `entry`; nothing if it is not in this bucket (any more)."""
         with self._lock, entry.lock:
             if entry.bucket.get() is self:
                 self._unlink(entry)

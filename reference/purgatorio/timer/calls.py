@@ -63,7 +63,8 @@ class Repeated(TimerTask):
                     super().cancel()
 
     def cancel(self) -> None:
-        """It runs no more, but for a run that is under way or handed over. Idempotent."""
+        """The function does not run again, except for a run that has started or was passed to the executor. A second
+        cancel does nothing."""
         self._over.set(True)
         super().cancel()
 

@@ -29,7 +29,7 @@ class Delayed(Protocol):
     """An item with a time; `<` compares the times."""
 
     def expiration_ms(self) -> int:
-        """When it is due, in the clock of the queue."""
+        """The time at which it is due, by the clock of the queue."""
 
     def __lt__(self, other: Any, /) -> bool: ...
 
@@ -75,7 +75,7 @@ class DelayQueue(Generic[D]):
             return heapq.heappop(self._heap.mutate()) if self._has_due(self._clock.now_ms()) else None
 
     def remove(self, item: D) -> bool:
-        """Take `item` out, due or not; False where it is not inside. Costs time proportional to the size."""
+        """Take `item` out, due or not; False if it is not inside. Costs time proportional to the size."""
         with self._lock:
             heap = self._heap.mutate()
             if item not in heap:
@@ -85,7 +85,7 @@ class DelayQueue(Generic[D]):
             return True
 
     def size(self) -> int:
-        """How many are inside."""
+        """The number of elements."""
         with self._lock:
             return len(self._heap.get())
 
@@ -109,7 +109,8 @@ class DelayQueue(Generic[D]):
         return bool(heap) and is_due(heap[0].expiration_ms(), now_ms)
 
     def _wait_ms(self, now_ms: int, end_ms: int) -> int:
-        """How long to sleep: until the head is due, but not beyond `end_ms`. Never 0: that would be a busy loop."""
+        """The time to sleep: until the head is due, but not beyond `end_ms`. Never 0, because that would be a busy
+        loop."""
         heap = self._heap.get()
         next_ms = min(heap[0].expiration_ms(), end_ms) if heap else end_ms
         return wait_time(next_ms, now_ms)

@@ -41,7 +41,8 @@ def hand_over(task: TimerTask, executor: Executor, faults: FaultPolicy, sync: Sy
 
 
 def given_executor(executor: Executor | None, name: str, sync: Sync) -> Executor:
-    """What runs the tasks of the timer `name`: one thread, unless given. TypeError for what lacks a method of one."""
+    """The executor of the timer `name`: one thread by default. Raises TypeError if a method of an executor is
+    missing."""
     if executor is None:
         return sync.executor(f"executor-{name}")
     return given("an executor", executor)

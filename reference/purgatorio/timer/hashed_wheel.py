@@ -148,7 +148,7 @@ class HashedWheel(Calls):
                     return self._visit_until(virtual_id(self._clock.now_ms(), self.tick_ms)) > 0
 
     def size(self) -> int:
-        """How many tasks wait."""
+        """The number of waiting tasks."""
         with self._lock:
             return self._size.get()
 
@@ -222,7 +222,7 @@ class HashedWheel(Calls):
             self._worker.set(self._sync.spawn(f"wheel-{self.name}", self._drain_until_stopped))
 
     def _insert(self, entry: HashedEntry) -> None:
-        """Into its slot, or to the executor where its tick has been visited; nowhere where it was cancelled."""
+        """Into its slot, or to the executor where its tick has been visited; nowhere if it was cancelled."""
         cursor = self._cursor.get()
         if cursor is None or entry.gone.get() or entry.cancelled():
             return
@@ -271,7 +271,7 @@ class HashedWheel(Calls):
         return self._fire_all(_counted_off(self._slots[tick % self.wheel_size].get(), 1))
 
     def _leap(self, revolutions: int) -> int:
-        """As many whole revolutions at once: every slot is visited that often."""
+        """Advances by whole revolutions at once: every slot is visited that many times."""
         cursor = self._cursor.get()
         if revolutions == 0 or cursor is None:
             return 0
@@ -331,7 +331,7 @@ class HashedWheel(Calls):
                     self._changed.wait(_POLL_MS)
 
     def _drain_once(self) -> bool:
-        """A turn of the worker, which continues whatever comes out of it; True where it must not try again at once."""
+        """A turn of the worker, which continues whatever comes out of it; True if it must not try again at once."""
         try:
             self.advance_clock(_POLL_MS)
         except Exception as error:
@@ -355,7 +355,7 @@ class HashedWheel(Calls):
 
 
 def _counted_off(entries: Iterable[HashedEntry], visits: int) -> list[HashedEntry]:
-    """Of entries that are visited so often, those that have too few rounds left to let all of that pass."""
+    """Counts visits off the rounds of these entries. Returns the entries with too few rounds left."""
     due = []
     for entry in entries:
         rounds = entry.rounds.get()

@@ -94,7 +94,7 @@ class HeapTimer(Calls):
         return first is not None
 
     def size(self) -> int:
-        """How many tasks are in the heap."""
+        """The number of tasks in the heap."""
         return self._queue.size()
 
     def close(self) -> None:

@@ -117,7 +117,7 @@ class SystemTimer(Calls):
         return first is not None
 
     def size(self) -> int:
-        """How many entries are linked."""
+        """The number of linked entries."""
         return self._task_counter.get()
 
     def close(self) -> None:

@@ -63,7 +63,7 @@ class TimerTask(Uncopied, ABC):
         self._entry: AtomicRef[TaskEntry | None] = sync.atomic_ref(None, "task.entry")
 
     def __init_subclass__(cls) -> None:
-        """TypeError where a callback is a coroutine function."""
+        """TypeError if a callback is a coroutine function."""
         super().__init_subclass__()
         require_plain_methods(cls, ("run", "try_complete", "on_complete", "on_expiration"))
 

@@ -54,10 +54,8 @@ from purgatorio.timer.delay_queue import DelayQueue
 
 
 class TimingWheel:
-    """One level. `start_ms` is floored to `tick_ms`. ValueError for a tick below 1 or fewer than 2 buckets.
-
-    (A wheel of one bucket has an interval of one tick: no deadline would ever fit, in no level.)
-    """
+    """One level. `start_ms` is rounded down to `tick_ms`. Raises ValueError for a tick below 1 or fewer than 2
+    buckets. (A wheel of one bucket has an interval of one tick, so no deadline would fit into any level.)"""
 
     __slots__ = ("_buckets", "_clock_ms", "_lock", "_overflow", "_queue", "_sync", "_task_counter", "interval_ms",
                  "tick_ms", "wheel_size")  # fmt: skip
@@ -85,7 +83,7 @@ class TimingWheel:
         self._buckets = tuple(TimerTaskList(task_counter, sync) for _ in range(wheel_size))
 
     def add(self, entry: TimerTaskEntry) -> bool:
-        """Store `entry`; False where it is cancelled or has expired, and then it is nowhere."""
+        """Store `entry`; False if it is cancelled or has expired, and then it is nowhere."""
         deadline_ms, clock_ms = entry.expiration_ms, self._clock_ms.get()
         if entry.cancelled() or is_expired(deadline_ms, clock_ms, self.tick_ms):
             return False
@@ -111,7 +109,7 @@ class TimingWheel:
             overflow.advance_clock(clock_ms)
 
     def clock_ms(self) -> int:
-        """Where this level's clock stands, a multiple of its tick."""
+        """The time of this level's clock, a multiple of its tick."""
         return self._clock_ms.get()
 
     def overflow(self) -> "TimingWheel | None":

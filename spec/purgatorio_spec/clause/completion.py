@@ -34,10 +34,10 @@ O1 = Clause("O1")
 def once(run: Run, history: OperationHistory) -> Finding:
     """An occasion is an operation with a `force_complete` or an `on_complete`. A second completion is a violation even
     if records were dropped. The last rule is about a `force_complete` that began after the registration had returned
-    false, and that itself returned false. This rule is broken in two cases. Either no call completes the
-    operation, or the `try_complete` or expiry that completes the operation began after the `force_complete` had
-    returned. The last rule is not judged if a `cancel_for_key`
-    returned the operation, or if another `force_complete` raised an exception or has no return."""
+    false, and that itself returned false. This rule is broken in two cases. Either no call completes the operation, or
+    the `try_complete` or expiry that completes the operation began after the `force_complete` had returned. The last
+    rule is not judged in two cases: a `cancel_for_key` returned the operation, or another `force_complete` raised an
+    exception or has no return."""
     if not history.forces and not history.completes:
         return NO_OCCASION
     completes, winners = history.completes, history.winners
@@ -118,18 +118,17 @@ O2 = Clause("O2")
 def caused(run: Run, history: OperationHistory) -> Finding:
     """An occasion is an operation for which `on_complete` ran, or a `try_complete` returned true. Another occasion is
     an operation that a `cancel_for_key` returned. For each operation that a `cancel_for_key` returned, the trace has a
-    `cancelled` event. If the call removed the operation from several keys, the event lists all of these keys, and the
+    `cancelled` event. If the call removed the operation from several keys, the event lists all of these keys. Then the
     rule about checks after a `cancel_for_key` applies to each of them. The rule is judged only if the registration had
-    returned before the `cancel_for_key` began, because a registration that still runs may watch the key again. If an
+    returned before the `cancel_for_key` began. (A registration that still runs may watch the key again.) If an
     operation was registered several times under one key, one `cancel_for_key` call may return the operation several
     times. For each key, the rule that `cancel_for_key` returns every waiting operation is judged for one call: the
     first `cancel_for_key` after the registration returned false. Four conditions must hold. When the `cancel_for_key`
     returned, the time-out had not passed. During the `cancel_for_key`, no call of the operation was open. Before the
     `cancel_for_key`, the operation had no calls other than the registration, adds, and `try_complete` calls that
     returned false. If the operation was completed, the `try_complete` or expiry that completed it began after the
-    return of the `cancel_for_key`. The clause also allows that another `cancel_for_key` of the same key returns the
-    operation, if this other call began before the judged call returned. If the trace was cut off, this rule is not
-    judged."""
+    return of the `cancel_for_key`. Another `cancel_for_key` of the same key may also return the operation, if it began
+    before the judged call returned. If the trace was cut off, this rule is not judged."""
     if (broken := _not_given_back(run, history)) is not None:
         return broken
     truths = [attempt for attempt in history.tries if attempt.out == 1]

@@ -77,16 +77,16 @@ P2 = Clause("P2")
 @P2.of_reading
 def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
     """The sizes are read at some time before the event is recorded. A reading (`gauge` or `quiesce`) is an occasion if
-    the earliest possible time is known. If a reading is recorded as a call and a return, the earliest time is the
-    call. If a reading is recorded as a single event, the earliest time is the previous event of its thread. If there
-    is no previous event, only a reading at rest is an occasion. `watched_least` is the number of entries of live
-    operations that no `cancel_for_key` has returned, and `watched_most` is the number of all entries ever made. `live`
-    is the number of live operations that no `cancel_for_key` has returned. *plain tasks* are the timer tasks that are
-    not operations. `delayed` may also count *raced* tasks. `raced` is the number of these tasks. (T5 uses this number
-    too. In profiles other than `locked` and `pending-flag`, it is 0.) A task is raced if its cancel began during an
-    add of the task, or if any thread recorded an event during the cancel. A raced task counts until the first
-    `quiesce` that comes after (deadline of the task + `late_ns` + 200 ms). The 200 ms are the period of Kafka's
-    reaper. If the header has no `late_ns`, the clause uses 1 s in place of `late_ns`."""
+    the earliest possible time is known. If a reading is recorded as a call and a return, the earliest time is the call.
+    If a reading is recorded as a single event, the earliest time is the previous event of its thread. If there is no
+    previous event, only a reading at rest is an occasion. `watched_least` is the number of entries of live operations
+    that no `cancel_for_key` has returned. `watched_most` is the number of all entries ever made. `live` is the number
+    of live operations that no `cancel_for_key` has returned. *plain tasks* are the timer tasks that are not operations.
+    `delayed` may also count *raced* tasks. `raced` is the number of these tasks. (T5 uses this number too. In profiles
+    other than `locked` and `pending-flag`, it is 0.) A task is raced in two cases: its cancel began during an add of
+    the task, or any thread recorded an event during the cancel. A raced task counts until the first `quiesce` that
+    comes after (deadline of the task + `late_ns` + 200 ms). The 200 ms are the period of Kafka's reaper. If the header
+    has no `late_ns`, the clause uses 1 s in place of `late_ns`."""
     if not reading.bounded:
         return NO_OCCASION
     # Operations that a `cancel_for_key` may have returned without an event may be counted or not.
@@ -137,14 +137,13 @@ T5 = Clause("T5")
 @T5.of_reading
 def size_is_exact(run: Run, reading: Reading) -> Finding:
     """The trace records the result of `size()` as `delayed`. An occasion is a reading of `delayed`, with the conditions
-    of P2. With the profile `netty-hashed-wheel`, `size()`
-    counts a cancelled task until the next tick, so only a reading at rest is an occasion. `tasks_least` and
-    `tasks_most` bound the number of tasks that may have been pending during the reading. P2 defines `raced`. A reading
-    that is recorded as a single event may have been made at any time since the previous event of its thread. Even at
-    rest, a reaper may be moving one task between buckets, and the recorder does not see this move. Only a `quiesce`
-    excludes such a move. So without a `quiesce`, the lower bound is one less. `size()` may count a task until the end
-    of its run. In real time, the thread of a plain task may report the end of the run first, and change the count
-    later. So `size()` may count such a task for 200 ms more."""
+    of P2. With the profile `netty-hashed-wheel`, `size()` counts a cancelled task until the next tick, so only a
+    reading at rest is an occasion. `tasks_least` and `tasks_most` bound the number of tasks that may have been pending
+    during the reading. P2 defines `raced`. A reading that is a single event may have been made at any time since the
+    previous event of its thread. Even at rest, a reaper may be moving one task between buckets, and the recorder does
+    not see this move. Only a `quiesce` excludes such a move. So without a `quiesce`, the lower bound is one less.
+    `size()` may count a task until the end of its run. In real time, the thread of a plain task may report the end of
+    the run first, and change the count later. So `size()` may count such a task for 200 ms more."""
     if reading.delayed is None:
         return NO_OCCASION
     if reading.delayed < 0:

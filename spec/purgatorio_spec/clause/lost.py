@@ -60,18 +60,17 @@ O4 = Clause("O4")
 @O4.of_operation
 def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
     """An occasion is a registered operation that was ready before the registration started. Another occasion is an
-    operation with a key that was checked after the operation was ready, if the check returned. After a
-    `cancel_for_key` has returned the operation, the operation is not watched under this key, and checks of the key are
-    not judged. If a `try_complete` of the operation raised an exception, the exception may have prevented the
-    completion. So registrations and checks that began before the end of this `try_complete` are not judged. With the
-    profile `pending-flag`, the expiry may complete the operation in two cases. The first case: the expiry claimed the
-    operation before the check returned. The second case: at the claim, a `try_complete` of the operation was running,
-    had begun after the start of the check, or was about to begin. (In two cases, a `try_complete` may have been about
-    to begin. First, its thread recorded no event from before the return of the check until the `try_complete`.
-    Second, the claim came after the end of a `try_complete` and before the next event of its thread.) With the
-    profile `request-log`, the check of an event lasts for the time within which the event must answer. A check that
-    ended with an exception is not judged, because in Kafka the exception of one operation ends the check. (O8 forbids
-    this for the reference.)"""
+    operation with a key that was checked after the operation was ready, if the check returned. After a `cancel_for_key`
+    has returned the operation, it is not watched under this key. So checks of the key are not judged. If a
+    `try_complete` of the operation raised an exception, the exception may have prevented the completion. So
+    registrations and checks that began before the end of this `try_complete` are not judged. With the profile
+    `pending-flag`, the expiry may complete the operation in two cases. The first case: the expiry claimed the operation
+    before the check returned. The second case: at the claim, a `try_complete` of the operation was running, had begun
+    after the start of the check, or was about to begin. (In two cases, a `try_complete` may have been about to begin.
+    First, its thread recorded no event from before the return of the check until the `try_complete`. Second, the claim
+    came after the end of a `try_complete` and before the next event of its thread.) With the profile `request-log`, the
+    check of an event lasts for the time within which the event must answer. A check that ended with an exception is not
+    judged, because in Kafka the exception of one operation ends the check. (O8 forbids this for the reference.)"""
     registration, ready = history.registration, history.ready
     if ready is None or registration is None or registration.ret_i is None or registration.err is not None:
         return NO_OCCASION

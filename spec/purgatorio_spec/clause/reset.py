@@ -23,9 +23,9 @@ _MOVED: Final = "a reset moves the deadline: "
 @T11.of_operation
 def reset_moves_the_deadline(run: Run, history: OperationHistory) -> Finding:
     """An occasion is a task with a reset, if the task fired, or is overdue at the end. If the header gives `late_ns`,
-    lateness is judged too. In a profile in which a cancel that returned 1 is a barrier (T4), a reset that returned 1
-    is a barrier too. After such a reset, no fire on the thread of the reset comes before the new deadline, even if the
-    old deadline has passed."""
+    lateness is judged too. If a cancel that returned 1 is a barrier in a profile (T4), a reset that returned 1 is a
+    barrier too. After such a reset, no fire on its thread comes before the new deadline, even if the old deadline has
+    passed."""
     if not history.resets or history.is_periodic:
         return NO_OCCASION
     armed = replace(history, resets=[])

@@ -65,8 +65,8 @@ T2 = Clause("T2")
 
 @T2.of_operation
 def not_late(run: Run, history: OperationHistory) -> Finding:
-    """A task is an occasion if it fired, if only one add can be the *cause* of its first fire, and if no cancel and no
-    completion came before this fire. The timer may compute the deadline at any time between the add's call and its
+    """A task is an occasion if it fired, and if only one add can be the *cause* of its first fire. No cancel and no
+    completion may come before this fire. The timer may compute the deadline at any time between the add's call and its
     return, so lateness counts from the return. T3 judges a task that never fired. With the profile `request-log`, a
     request that was answered is an occasion too: the answer must come at most `late_ns` after the time-out."""
     late_ns = run.late_ns or 0
@@ -199,16 +199,16 @@ class _Stop(NamedTuple):
 
 @T4.of_operation
 def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
-    """A *stop* is a cancel, a `cancel_for_key` that returned the task's operation, or a completion of the operation by
-    a call other than its expiry. An occasion is a task with a stop that took effect before the deadline minus
+    """A *stop* is one of three calls: a cancel, a `cancel_for_key` that returned the task's operation, or a completion
+    of the operation (not by its expiry). An occasion is a task with a stop that took effect before the deadline minus
     `early_ns`. With most timer profiles, a cancel that returned 1 is a *barrier*: the task does not run for the
     cancelled add, at any time. (The profiles without barriers are `timer`, `locked`, `pending-flag`,
     `jdk-scheduled-executor`, `jetty-executor-scheduler` and `threading-timer`.) If all events of the trace are on one
-    thread, a cancel that returned 1 is a barrier in every profile, because no other thread can have been starting the
-    task. Every barrier is an occasion. In every profile, a cancel is an
-    occasion if the cancel returned 1 after a run of the task had ended on the same thread. If an operation is completed
-    before its task is in the timer, the task counts as cancelled when the registration returns. If `cancel_for_key`
-    returned the operation during its registration, the clause is not judged."""
+    thread, a cancel that returned 1 is a barrier in every profile. In this case, no other thread can have been starting
+    the task. Every barrier is an occasion. In every profile, a cancel is an occasion if it returned 1 after a run of
+    the task on the same thread. If an operation is completed before its task is in the timer, the task counts as
+    cancelled when the registration returns. If `cancel_for_key` returned the operation during its registration, the
+    clause is not judged."""
     stops = [*_cancel_stops(run, history), *_completion_stops(run, history), *_key_stops(run, history)]
     for stop in stops:
         wrong = next((fire for fire in history.fires if _ruled_out(history, stop, fire)), None)

@@ -76,7 +76,7 @@ def _values(table: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
 
 
 _SHORT: Final = 256
-"""For at most so many values, a dictionary costs more than it saves."""
+"""With at most this number of values, a dictionary costs more than it saves."""
 
 
 def _listed(column: Column) -> list[Any]:

@@ -41,7 +41,7 @@ class Twin:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What must hold, which clauses it speaks for, and what must fail next to it."""
+    """A claim: its property, its clauses, and its negative controls."""
 
     id: str
     statement: str

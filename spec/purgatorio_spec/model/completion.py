@@ -195,7 +195,7 @@ def _timer_promises(cast: Cast) -> dict[str, Callable[[int], bool]]:
 
 
 def _witnesses(cast: Cast, scene: Scene) -> dict[str, Callable[[int], bool]]:
-    """What must be seen at least once, so that no promise is kept only because nothing happened."""
+    """States that must be reached at least once, so that a promise is not kept only because nothing happened."""
     memory = cast.memory
     seen: dict[str, Callable[[int], bool]] = {}
     if not scene.never_ready:

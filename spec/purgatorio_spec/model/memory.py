@@ -9,7 +9,7 @@ IDLE, ARMED, TAKEN, CANCELLED = range(4)  # of the operation's timer task
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What one event's thread owns; the records are equal and adjacent, so they can be sorted."""
+    """The variables of one event's thread. The records are equal and adjacent, so they can be sorted."""
 
     counter: Bits
     published: Bits

@@ -50,7 +50,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an instruction stands: it turns a target label into what must be added to the state."""
+    """The place of an instruction: it converts a target label into the number to add to the state."""
 
     counter: Bits
     here: int
@@ -71,7 +71,7 @@ class Instruction:
     outcomes: Mapping[str, str] = field(default_factory=dict)
 
     def says(self, outcomes: Mapping[str, str]) -> Instruction:
-        """The same, with a word for each label that it may go to."""
+        """The same instruction, with a word for each next label."""
         return replace(self, outcomes=outcomes)
 
 

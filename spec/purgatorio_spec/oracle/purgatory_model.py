@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 Act = Callable[["PurgatoryModel"], None]
-"""What `on_complete` does, to the model."""
+"""The effect of `on_complete` on the model."""
 
 
 @dataclass(eq=False)
 class ModelOperation:
-    """One operation. `deadline` is None until the timer holds it, and again once it does not."""
+    """One operation. `deadline` is None if the timer does not contain it."""
 
     id: str
     act: Act
@@ -75,7 +75,7 @@ class PurgatoryModel:
         return True
 
     def check(self, key: str) -> int:
-        """What `check_and_complete` answers."""
+        """The result of `check_and_complete`."""
         completed = 0
         for entry in list(self.lists.get(key, ())):
             operation = entry.operation
@@ -105,7 +105,7 @@ class PurgatoryModel:
         return [operation.id for operation in due]
 
     def expire(self, operation_id: str) -> None:
-        """One that was handed over runs: `on_expiration` only if this completes it."""
+        """The expiry of an operation that was handed over: `on_expiration` only if this expiry completes it."""
         operation = self.operations[operation_id]
         operation.expired = self.complete(operation) or operation.expired
 

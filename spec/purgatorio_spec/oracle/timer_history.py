@@ -38,11 +38,11 @@ class TimerRules:
 class Call:
     """A call that ended, or a firing. Positions are moments of one order over the whole run.
 
-    `do`: `add`, `cancel`, `drain`, `close`, `stop` (says what waited), `finish` (a stop that waits), `fired`.
-    `task`: of `add`, `cancel`, `fired`. `due_ms`: of an `add`. `error`: what it raised: `closed`,
-    `refused`, or nothing.
-    `answer`: of `stop` the tasks that it gave back, of `finish` whether it came to its end. `refused`: of a drain, that
-    an executor refused something meanwhile.
+    `do`: `add`, `cancel`, `drain`, `close`, `stop` (returns the waiting tasks), `finish` (a stop that waits), `fired`.
+    `task`: for `add`, `cancel`, `fired`. `due_ms`: for an `add`. `error`: the kind of its exception: `closed`,
+    `refused`, or "".
+    `answer`: for `stop` the returned tasks, for `finish` whether it ended. `refused`: for a drain, whether an executor
+    refused a task meanwhile.
     """
 
     do: str
@@ -62,7 +62,7 @@ _Waiting = tuple[int, int, int] | None
 """Due at, in which timer, since which moment."""
 
 _Handed = tuple[tuple[int, int], ...]
-"""For each firing to come: not before, not after."""
+"""For each later firing, the earliest and the latest time."""
 
 _State = tuple[_Waiting, _Handed, frozenset[int], frozenset[int]]
 """The waiting tasks, the tasks that were handed over, the closed timers, and the calls without an effect yet."""
@@ -100,7 +100,7 @@ def possible_sizes(
 
 
 def earliest(tasks: Iterable[str], calls: tuple[Call, ...], rules: TimerRules, timer: int) -> int | None:
-    """When the first task that certainly waits is due; None where none does."""
+    """The deadline of the first task that certainly waits; None if there is none."""
     dues: list[int] = []
     for task in tasks:
         _, states = _followed(task, _about(task, calls), rules)

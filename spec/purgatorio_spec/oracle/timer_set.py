@@ -66,7 +66,7 @@ class TimerSet:
         self.deadlines[task] = deadline
 
     def cancel(self, task: str) -> None:
-        """Forget it; nothing where it does not wait."""
+        """Forget it; nothing if it does not wait."""
         self.deadlines.pop(task, None)
 
     def is_due(self, deadline: int, now: int) -> bool:
@@ -86,7 +86,7 @@ class TimerSet:
         return min((self.due_at(d) for d in self.deadlines.values()), default=None)
 
     def size(self) -> int:
-        """How many wait."""
+        """The number of pending tasks."""
         return len(self.deadlines)
 
     def fired_by_add(self, task: str, now: int) -> None:

@@ -26,7 +26,7 @@ SHOWN_ROWS: Final = 60
 
 HEAD_ROWS: Final = 10
 TAIL_ROWS: Final = 2_000
-"""Of a longer history, only so many of the first and of the last rows, and the witnesses, are used."""
+"""Of a longer history, only this number of first and of last rows, and the witnesses, are used."""
 
 _ABSENT: Final = ("never-claimed", "never-completed", "never-fired", "stopped-running")
 """The causes that no event shows, only the end of the run."""

@@ -59,7 +59,7 @@ _FIRST_ROWS: Final = 100
 _UNKNOWN_WORDS: Final = 1_000
 """The column may hold free text: so many different ones are counted."""
 _LINE_MOST: Final = 16 << 20
-"""So many characters of one line are looked at; a longer one is no row."""
+"""The largest length of a row, in characters. A longer line is not a row."""
 _DELIMITERS: Final = ",;\t|"
 _ROW_LINES: Final = 100
 """A row of a CSV with line ends in its texts has so many lines at most: a quote that is not closed costs no more."""
@@ -110,13 +110,14 @@ class _Read:
     backwards_row: int = 0
     left_out: int = 0
     why_left_out: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """By kind, the first in words, and how many."""
+    """By kind, the first bad row as a text, and the number of bad rows."""
     unknown: dict[str, int] = field(default_factory=dict)
     absent: list[tuple[str, str]] = field(default_factory=list)
     """Columns of an end that no request had, with that end."""
 
     def leave_out(self, why: str) -> None:
-        """Of a row or request that no trace can be made of. Refuses it, unless the user wants the others judged."""
+        """Leaves out a row or a request that cannot be converted. Raises CannotConvert unless the user wants to
+        leave out bad rows."""
         if not self.keep_going:
             raise CannotConvert(f"{why} (--keep-going leaves such rows out)")
         self.left_out += 1
@@ -168,7 +169,7 @@ def convert_log(
 
 
 def lacking(mapping: LogMapping) -> dict[str, list[str]]:
-    """By clause that a log could show: what this mapping does not name and the clause needs."""
+    """By clause, the entries that the clause needs and this mapping does not name."""
     names = {
         "completed": mapping.shows("completed"),
         "timed_out": mapping.shows("timed_out"),
@@ -630,7 +631,7 @@ FROM requests
 
 
 def _ends(database: Any, mapping: LogMapping) -> dict[str, int]:
-    """By words, in how many requests: also how many of those that have no end may still get one."""
+    """The number of requests for each kind of end, also the number of requests without an end that may still end."""
     ((answered, expired, endless, waiting, without),) = _rows(database, _ENDS)
     counts = {
         "answered": answered,
@@ -708,7 +709,7 @@ class _Maker:
         """Which row of the log says it: of the first event of a point (see `as_logged`)."""
 
     def events(self, point: Point) -> Iterator[Event]:
-        """What one point says."""
+        """The events of a point."""
         t, _, row, what, request, keys, delay_ns = point
         yield from self._answered(t)
         self._row = {"x_log_row": row}

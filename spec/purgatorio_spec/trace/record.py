@@ -72,10 +72,11 @@ PERIODIC_ADDS: Final = ("timer_fixed_rate", "timer_fixed_delay")
 `timer_fire`; a fixed delay counts from its return."""
 
 CATCH_UP: Final[tuple[str, ...]] = ("burst", "once", "skip", "restart")
-"""How a fixed rate makes up missed runs: all at once, one for all, none, or one from which the periods are counted."""
+"""The rules of a fixed rate for missed runs: all at once, one for all, none, or one from which the periods are
+counted."""
 
 TURNS: Final[tuple[str, ...]] = ("same", "next")
-"""When a task runs that was added without a delay from inside a task: in the same `advance_clock`, or not in it."""
+"""The time of a task that was added without a delay from inside a task: in the same `advance_clock`, or not in it."""
 
 MAX_LINE_BYTES: Final = 1 << 20
 """A longer line is refused, because a reader must bound its memory. A record usually has a few hundred bytes."""

@@ -550,7 +550,7 @@ class _Named(ModuleType):
         found: object = getattr(self.__dict__["_pg_module"], name)
         if isinstance(found, type) and issubclass(found, BaseException):
             return found
-        # What asks (`asyncio.iscoroutinefunction`) waits for nothing.
+        # Functions that only test (`asyncio.iscoroutinefunction`) wait for nothing.
         if not callable(found) or name.startswith("is"):
             return found
         if world.run.live:

@@ -73,7 +73,7 @@ class World:
         self.run_races: set[Race] = set()
         self.rows: list[Row] | None = None
         self.next_rows: dict[int, Row] = {}
-        """Of a replay: by task, the step that it is about to make."""
+        """In a replay: by task, its next step."""
         self.failure: Exception | None = None
         """An error of Purgatorio. See `fail`."""
         self.spins: set[str] = set()

@@ -28,7 +28,7 @@ class Patch:
 
 
 Memory = dict[int, Any] | list[Any]
-"""What patched functions remember, by object or in order."""
+"""The state of patched functions, by object or in order."""
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ class Player:
         self.planned: list[Planned] = []
         """The planned exceptions that callbacks raised."""
         self.told: list[BaseException | None] = []
-        """Those that a caller received."""
+        """The exits that a caller received."""
         self.tells_the_first = False
         """True if a caller receives only the first exception of several."""
 

@@ -35,14 +35,14 @@ _FORMS: Final[tuple[Callable[[tuple[str, ...]], Any], ...]] = (
     lambda keys: {keys[0]},
     deque,
 )
-"""What keys may be given as, besides a tuple. (A set of several has an order of its own in each process.)"""
+"""The types of keys, besides a tuple. (A set of several keys has another order in each process.)"""
 _NO_KEYS: Final[tuple[Callable[[], Any], ...]] = (tuple, list, set, deque, lambda: {}.keys())
 _WRONG_KEYS: Final[tuple[Callable[[], Any], ...]] = (
     *(partial(of, "ab") for of in (str, iter, dict.fromkeys, str.encode)),
     *(lambda: "", lambda: bytearray(b"ab"), lambda: (key for key in "ab"), lambda: None, lambda: 1),
     *(lambda: ["a", []], lambda: ({}, "a")),
 )
-"""Refused with ValueError, and with TypeError; made anew each time, as an iterator is used up."""
+"""Refused with ValueError, and with TypeError. Created each time, because an iterator can be used once."""
 _FOREVER: Final = -1
 _OWN: Final = 0
 _REGISTERS: Final = ("register", "enter", "give")
@@ -180,7 +180,8 @@ class PurgatoryPlayer(Player):
         self.do_register(number, given)
 
     def do_misuse(self) -> None:
-        """What is to be refused: keys, an operation, and what a purgatory is made of. Nothing is registered."""
+        """Wrong arguments that must be refused: keys, an operation, and the arguments of a purgatory. Nothing is
+        registered."""
         inner, sync = self.purgatory.inner, self.world.sync
         wrong = self.world.operation(f"op-wrong-{len(self.churned)}", "a")
         make: Callable[..., object] = partial(Purgatory, name="made", reaper=False, sync=sync)

@@ -56,7 +56,7 @@ INLINE: Final = 2
 """The setting of an executor that runs expired tasks on the draining thread."""
 
 RAISING: Final = 3
-"""As INLINE, with a fault policy that propagates the exceptions of tasks."""
+"""The same as INLINE, with a fault policy that raises the exceptions of tasks."""
 
 LONGEST_MS: Final = 200
 """The time by which a waiting callback on an executor's thread has ended."""
@@ -469,7 +469,8 @@ class TimerPlayer(Player):
             self.line.end(at)
 
     def do_misuse(self) -> None:
-        """What is to be refused: no function, a coroutine function, half a millisecond, no period, no task."""
+        """Wrong arguments that must be refused: no function, a coroutine function, half a millisecond, no period, no
+        task."""
         timer = self._calls_functions()
         none, half, no_task = cast(Any, None), cast(Any, 1.5), cast(Any, object())
 

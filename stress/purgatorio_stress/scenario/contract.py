@@ -20,7 +20,7 @@ BOTH: Final = ("pending-flag", "locked")
 """The dialects of a scenario that is about timers, or about what both do alike."""
 
 Final_ = Callable[[], Iterable[Broken]]
-"""What checks the structures when the run has ended."""
+"""The checks of the structures at the end of the run."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class Scenario:
     """A named program. `build` makes its tasks in a world and returns the check at the end.
 
     `clauses`: the clauses that it can break. `labels`: the branches that an exploration must reach to show anything.
-    `strategy`: the one that covers it completely: `dpor` or `states`.
-    `late_ms`: the lateness allowed, where T2 is judged. `turns`: the bound of marked loops. `plain`: what it runs keeps
-    state in plain attributes; two states may differ in them alone, so it cannot be searched by `states`.
+    `strategy`: the strategy that searches it completely, `dpor` or `states`.
+    `late_ms`: the allowed lateness, if T2 is judged. `turns`: the bound of marked loops. `plain`: its code keeps
+    state in plain attributes, which the strategy `states` does not compare.
     `plays_timer`: it runs expiries itself, and nothing is added to a timer.
     """
 
@@ -147,7 +147,7 @@ class ScenarioProgram:
 
 
 def ended_by(task: str, error: BaseException) -> Broken:
-    """What ended a task shows of the code that it ran."""
+    """The violations that the exception of a task shows."""
     if isinstance(error, InvariantBroken):
         return Broken("CHECK", task, str(error))
     return Broken("O8", task, f"ended by {type(error).__name__}: {error}")

@@ -12,7 +12,7 @@ from purgatorio_stress.recorded import RecordedOperation
 
 
 class TimerParts(TypedDict):
-    """What every timer of the reference is given next to its measures, by its own names."""
+    """The arguments of every timer of the reference, besides its tick and sizes, with the reference's names."""
 
     clock: Clock
     executor: Executor | None

@@ -1,10 +1,9 @@
 """Plays a scenario of `scenarios.toml` in a world.
 
-An act is a verb and its arguments: `register op` calls `do_register`. `under LOCK: ...` holds the lock during the acts
-behind it, which have commas between. `reach` says when a branch is reached: what a task answered last (`event = 1`), or
-what is true of operations and timer tasks (`fired task`: `is_fired`). `finally` says what is looked at when the run has
-ended: `see_left`. Other acts may stand between.
-"""
+An act is a verb and its arguments: `register op` calls `do_register`. `under LOCK: ...` holds the lock during the next
+acts, which are separated by commas. `reach` is the condition for a reached branch: the last result of a task (`event =
+1`), or a condition on operations and timer tasks (`fired task` calls `is_fired`). `finally` lists the checks at the end
+of the run (`left` calls `see_left`). Other acts may be between them."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
@@ -52,7 +51,7 @@ def _condition(text: str) -> tuple[bool, str, list[str]]:
 
 
 class Player:
-    """One run's things, and the acts on them. `said`: the scenario, as the file has it."""
+    """The objects of one run, and the acts on them. `said`: the scenario, as in the file."""
 
     timer: CheckedTimer
     purgatory: RecordedPurgatory
@@ -221,7 +220,7 @@ class Player:
             self.world.cover(label, self.holds(condition))
 
     def see_purgatory(self) -> Iterator[Broken]:
-        """Its structures are whole, else this raises; so of the timer."""
+        """Raises an exception if a structure of the purgatory or its timer is broken."""
         self.purgatory.inner.check()
         return iter(())
 
@@ -268,7 +267,7 @@ class Player:
             yield Broken("T5", "timer", f"size() is {self.timer.size()}, and {size} tasks wait")
 
     def see_as_counted(self, task: str) -> Iterator[Broken]:
-        """One that was not cancelled waits."""
+        """A task that was not cancelled waits."""
         self.cancelled = self.tasks[task].is_cancelled()
         return self.see_size("0" if self.cancelled else "1")
 

@@ -14,7 +14,7 @@ from purgatorio_stress.scenario.player import play
 _PLAYED: Final = frozenset(
     "operations locks read_write_locks timer_tasks wheel_size reaper before tasks reach finally".split()
 )
-"""What `player` reads."""
+"""The entries that `player` reads."""
 
 
 def _scenario(name: str, said: dict[str, Any]) -> Scenario:

@@ -55,7 +55,7 @@ class Timeline(Protocol):
 
     @property
     def said(self) -> Mapping[str, object]:
-        """By task, what its body returned."""
+        """By task, the result of its body."""
 
     def spawn(self, name: str, body: Callable[[], object], /) -> object:
         """A task, to be started with the others."""
@@ -81,7 +81,7 @@ class Stage(Protocol):
 
     @property
     def clock(self) -> ReadingClock:
-        """What timers read."""
+        """The clock that timers read."""
 
 
 class ExplorerStage:
@@ -207,7 +207,7 @@ class Task(TimerTask):
 
 
 class World:
-    """One run's parts, on a stage that is as fresh as the world. `asked_for`: the kinds of `parts` that it needed."""
+    """The parts of one run, on a new stage. `asked_for`: the kinds of `parts` that it needed."""
 
     def __init__(self, stage: Stage, dialect: str, *, start_ms: int = 0, parts: Parts = REFERENCE) -> None:
         self.parts = parts
@@ -252,7 +252,7 @@ class World:
         return make("timer", tick_ms=tick_ms, wheel_size=wheel_size, **self.timer_parts(executor))
 
     def timer_parts(self, executor: Executor | None = None) -> TimerParts:
-        """For a timer of another kind."""
+        """The parts for another kind of timer."""
         return {"clock": self.clock, "executor": executor, "faults": self.faults, "sync": self.sync}
 
     def purgatory(

@@ -24,7 +24,7 @@ class ActionQueueMachine(RuleBasedStateMachine):
 
     @rule(kind=st.sampled_from(("plain", "raises", "adds another")))
     def add(self, kind: str) -> None:
-        """As code does that holds locks: the action must not run here."""
+        """Adds an action like code that holds locks: the action must not run here."""
         self._add(kind)
         if self.ran:
             raise Disagreement(
@@ -47,7 +47,7 @@ class ActionQueueMachine(RuleBasedStateMachine):
 
     @rule()
     def run_all(self) -> None:
-        """Runs what was there when it began: no less, though one raises; no more, though one adds another."""
+        """Runs exactly the actions that wait at its begin, even if one raises, or one adds another."""
         due = list(self.waiting)
         count = self.queue.run_all()
         self.waiting = self.waiting[len(due) :]

@@ -24,7 +24,8 @@ _FUNCTIONS: Final = frozenset(contract.function for contract in CONTRACTS)
 
 
 def contract_kill(mutant: Mutant) -> Kill:
-    """Search the contracts of what it changes; at most 5 s of CPU for each condition."""
+    """Searches the contracts of the functions that the mutant changes, with at most 5 s of CPU time for each
+    condition."""
     patches = [patch for patch in mutant.patches if _is_arithmetic(patch)]
     if not patches:
         return Kill(False, reason=_NOT_ARITHMETIC)
@@ -57,7 +58,7 @@ def _with_body(patch: Patch) -> str | None:
 
 
 def _parsed(patch: Patch) -> ast.FunctionDef | ast.Lambda | None:
-    """What is put in; of a lambda the expression, which must be the only one that starts in its line."""
+    """The new code. For a lambda, the expression, which must be the only one that starts in its line."""
     function = patch.replacement
     if not isinstance(function, FunctionType):
         return None

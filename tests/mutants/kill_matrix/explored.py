@@ -15,8 +15,8 @@ HUNT: Final = Limits(schedules=5_000, seconds=60.0, preemptions=2, violations=1)
 
 @dataclass(frozen=True, slots=True)
 class Hunt:
-    """`killed`: a clause that the mutant is known to break was reported, and the code without it passes the same
-    search. `clause` is what was reported, if anything."""
+    """`killed`: a known clause of the mutant was reported, and the code without the mutant passes the same search.
+    `clause`: the reported clause, if there is one."""
 
     killed: bool
     clause: str

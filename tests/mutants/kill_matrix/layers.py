@@ -157,5 +157,5 @@ def clauses_in_trace(program: ScenarioProgram, rows: list[LogRow]) -> set[str]:
 
 @cache
 def _known() -> tuple[tuple[int, str, str], ...]:
-    """What the models and the lemmas kill; the contracts are searched, see `contract_layer`."""
+    """The mutants that models and lemmas kill. For the contracts, see `contract_layer`."""
     return tuple((kill.number, kill.layer, kill.claim) for kill in kills() if not kill.claim.startswith("X-"))

@@ -55,7 +55,7 @@ class TwoAdd(Base):
 
 
 class MadeByDefault(Base):
-    """A factory in Python, called from C code, which stores what it gives."""
+    """A factory in Python, called from C code, which stores the result."""
 
     def make(self) -> None:
         def factory() -> list[int]:
@@ -347,7 +347,7 @@ class DeeplyCopied(Copied):
 
 
 class Given:
-    """Pickled by what it says itself; the rest it has no need of."""
+    """Pickled by its own method. The other attributes are not used."""
 
     def __init__(self) -> None:
         self.x = 0
@@ -358,7 +358,7 @@ class Given:
 
 
 class Pickled(Copied):
-    """What the program's own method reads has its own steps."""
+    """A method of the program reads the attributes, with its own steps."""
 
     def make(self) -> None:
         self.point = Given()  # type: ignore[assignment]  # it has the same attributes
@@ -439,7 +439,7 @@ for _racy in RACY:
 
 
 class Printed(Copied):
-    """Code that nobody has rewritten reads the attributes, nobody knows when."""
+    """Code that is not rewritten reads the attributes at an unknown time."""
 
     def copied(self) -> Point:
         pprint.pformat(self.point)

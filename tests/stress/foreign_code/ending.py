@@ -54,7 +54,7 @@ class SwallowsTheEnd(CountsToTwo):
 
 
 class EndsItsThread(CountsToTwo):
-    """As in `threading`, nobody is told."""
+    """As in `threading`, no other thread is informed."""
 
     def thread_a(self) -> None:
         super().thread_a()

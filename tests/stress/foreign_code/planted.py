@@ -117,7 +117,7 @@ class Crossed:
 
 
 class LostNotice:
-    """A condition that is notified before anybody waits, and a predicate that nobody asks."""
+    """A condition that is notified before any thread waits, and a predicate that no thread tests."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
@@ -146,7 +146,7 @@ class AsksAsyncio(KeptUpdate):
 
 
 class UsesAsyncio:
-    """What the scheduler cannot control."""
+    """Modules that the scheduler cannot control."""
 
     def threads(self) -> Acts:
         return [self.turns]
@@ -262,7 +262,8 @@ class LooksAtNothing:
 
 
 class SharesUnknown:
-    """An object of a class that is neither ours nor a container: two operations of it that are one in nobody's view."""
+    """An object of an unknown class that is not a container: it is unknown whether two of its operations are one
+    step."""
 
     def __init__(self) -> None:
         self.ids = array.array("i", [1, 2])
@@ -378,7 +379,7 @@ class YieldsInVain(Spins):
 
 
 class SleepsBetween(Spins):
-    """It looks again after a while: time passes once the other thread has done what it can."""
+    """It checks again after a while: time passes when the other thread cannot continue."""
 
     def waits(self) -> None:
         while not self.ready:

@@ -86,7 +86,7 @@ class CancelAgainstRun:
 
 
 class SubmitAndShutdown:
-    """A pool is shut down beside a submit: refused, or done."""
+    """A pool is shut down during a submit: the submit is refused, or done."""
 
     def __init__(self) -> None:
         self.pool = ThreadPoolExecutor(max_workers=1)
@@ -112,7 +112,7 @@ class SubmitAndShutdown:
 
 
 class SubmitAndLeave:
-    """Nobody shuts the pool down: its idle workers end with the program."""
+    """No thread shuts the pool down: its idle workers end with the program."""
 
     def __init__(self) -> None:
         self.pool = ThreadPoolExecutor(max_workers=1)
@@ -132,7 +132,7 @@ class SubmitAndLeave:
 
 
 class SubmitAndHang(SubmitAndLeave):
-    """What was submitted never ends: neither does the program."""
+    """A submitted function never ends, so the program never ends."""
 
     def works(self) -> None:
         threading.Event().wait()

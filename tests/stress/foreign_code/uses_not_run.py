@@ -1,4 +1,4 @@
-"""An adapter that forgets what it is about, and one that does not."""
+"""An adapter that does not call the tested package, and one that does."""
 
 import not_run  # type: ignore[import-not-found]  # it is found beside this file, when it is explored
 

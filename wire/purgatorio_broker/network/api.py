@@ -37,7 +37,7 @@ def api_versions(node: Node, request: Request) -> None:
 
 
 def offered(code: int = ErrorCode.none.value) -> Values:
-    """What ApiVersions answers, with this error."""
+    """The APIs of an ApiVersions response, with this error."""
     return {
         "error_code": code,
         "api_keys": [

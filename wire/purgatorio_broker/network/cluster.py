@@ -66,7 +66,7 @@ class Cluster:
         return topic is not None and 0 <= partition.partition < topic.partitions
 
     def add(self, topic: Topic) -> bool:
-        """Take the topic in; False where there is one of this name."""
+        """Take the topic in; False if there is one of this name."""
         with self._lock:
             if topic.name in self._topics:
                 return False
@@ -75,7 +75,7 @@ class Cluster:
             return True
 
     def grow(self, name: str, partitions: int) -> Topic | None:
-        """Let it have so many partitions; None where it is not there or has as many."""
+        """Sets the number of partitions. None if the topic is unknown, or has as many already."""
         with self._lock:
             topic = self._topics.get(name)
             if topic is None or topic.partitions >= partitions:
@@ -84,7 +84,7 @@ class Cluster:
             return self._topics[name]
 
     def remove(self, name: str) -> Topic | None:
-        """Take it out; None where it is not there."""
+        """Removes the topic. None if it is unknown."""
         with self._lock:
             topic = self._topics.pop(name, None)
             if topic is not None:

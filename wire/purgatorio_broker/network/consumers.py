@@ -1,14 +1,14 @@
 """`Consumers`: the consumer groups of KIP-848, and the members of share groups (KIP-932). The broker assigns the
 partitions, which the members of a share group have in common.
 
-    change      a member comes, goes, or subscribes to other topics: the group has its next epoch, and targets
-    reconciled  a member whose target lacks what it has is to revoke that first, in its old epoch; when it has, it gets
-                the epoch of the group, and of its target what no other member has
+    change      a member joins, leaves, or subscribes to other topics: the group gets its next epoch, and new targets
+    reconciled  a member with partitions outside of its target revokes them first, in its old epoch; then it gets the
+                epoch of the group, and the partitions of its target that no other member has
 
-A member that is silent for its session time-out, or has not revoked by its rebalance time-out, is removed at the next
+A member that is silent for its session timeout, or has not revoked by its rebalance timeout, is removed at the next
 heartbeat of its group.
 
-Not here: regular expressions, assignors of a name.
+Not implemented: regular expressions, named assignors.
 """
 
 import threading
@@ -72,7 +72,7 @@ class _Group:
 
 
 class Consumers:
-    """For any number of threads. `shares`: the members of a group have all partitions in common."""
+    """Any number of threads may use it. `shares`: the members of a group have all partitions in common."""
 
     def __init__(self, cluster: Cluster, *, shares: bool = False) -> None:
         self._shares = shares
@@ -84,7 +84,7 @@ class Consumers:
         self, name: str, member_id: str, epoch: int, subscribed: Sequence[str] | None,
         owned: Owned | None = None, rebalance_ms: int = 0, instance: str = "",
     ) -> Beat:  # fmt: skip
-        """A member joins (epoch 0), is there, or leaves (-1), a static one for a while (-2). `owned`: None where that
+        """A member joins (epoch 0), is there, or leaves (-1), a static one for a while (-2). `owned`: None if that
         has not changed."""
         now_s = monotonic()
         with self._lock:

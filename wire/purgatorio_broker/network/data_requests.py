@@ -154,7 +154,7 @@ class _Produced:
         self._reply.close()
 
     def none(self) -> None:
-        """Nothing is sent where all went well (acks 0)."""
+        """Sends nothing if all appends succeeded (acks=0)."""
         if self._closes:
             self._reply.close()
         self._reply.nothing()
@@ -337,7 +337,7 @@ def list_offsets(node: Node, request: Request) -> None:
 
 
 def _look_up(replica: Partition, wanted_ms: int, isolation: Isolation, epoch: int | None) -> tuple[int, int]:
-    """The time and the offset; -1 and -1 where nothing is so late."""
+    """The time and the offset; -1 and -1 if no record is as late."""
     end = replica.ends(epoch, leader_only=True).end(isolation).offset
     if wanted_ms == _LATEST:
         return -1, end

@@ -16,7 +16,7 @@ from kio.schema.errors import ErrorCode
 from purgatorio_broker.network.fields import Asked, Fields, Values
 
 MOST_SESSIONS: Final = 1000
-"""The oldest one goes where there are more."""
+"""Above this number, the oldest session is removed."""
 CLOSES: Final = -1
 """The epoch of a fetch without a session. The fetch ends the session that it names."""
 
@@ -30,7 +30,7 @@ class Place(NamedTuple):
 
 
 def place_of(one: Asked) -> Place:
-    """By its topic's id where that is given, else by its name."""
+    """The key of a partition: by the id of its topic if the request has one, otherwise by its name."""
     return Place(one.topic if one.topic_id is None else None, one.topic_id, one.partition)
 
 

@@ -25,7 +25,7 @@ _PARTITIONS: Final = (
     "results_by_partition",
 )  # fmt: skip
 _NUMBER: Final = "partition_index", "partition", "index", "partition_id"
-"""What requests and answers call a topic's name, its partitions, and the number of one."""
+"""The names of the fields for a topic's name, its partitions, and the number of a partition."""
 
 
 class Fields:
@@ -59,7 +59,7 @@ class Fields:
         return found if isinstance(found, bytes) else b""
 
     def uuid(self, name: str) -> UUID | None:
-        """An id; None also where it is the id of nothing."""
+        """An id; None also for the zero id."""
         found = self._get(name)
         return found if isinstance(found, UUID) else None
 
@@ -105,7 +105,7 @@ NOTHING: Final = Fields(None)
 
 
 class Asked(NamedTuple):
-    """A partition that a request names. `topic`: None where it gives an id that is unknown."""
+    """A partition that a request names. `topic`: None if it gives an id that is unknown."""
 
     topic: str | None
     partition: int

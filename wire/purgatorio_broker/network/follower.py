@@ -37,14 +37,14 @@ _METADATA: Final = (3, 12)
 _REGISTRATION: Final = (62, 0)
 _TURN_S: Final = 0.05
 _FETCH_WAIT_MS: Final = 100
-"""Shorter than Kafka's 500: so long a new topic may wait for its first replication."""
+"""Shorter than Kafka's 500 ms, because a new topic waits at most this time for its first replication."""
 _ANSWER_S: Final = 30.0
 _PIECE_BYTES: Final = 1 << 16
 _FETCH_BYTES: Final = 8 << 20
 
 
 class Leader:
-    """A connection to the leader, for one thread. OSError where it breaks."""
+    """A connection to the leader, for one thread. Raises OSError if it breaks."""
 
     def __init__(self, host: str, port: int) -> None:
         self._socket = socket.create_connection((host, port), timeout=_ANSWER_S)
@@ -70,7 +70,7 @@ class Leader:
 
 
 def registered(leader: Leader, broker: Broker) -> None:
-    """Tell the leader where this broker is. ConnectionRefusedError where it does not want it."""
+    """Sends the follower's address to the leader. Raises ConnectionRefusedError if the leader refuses it."""
     answer = leader.ask(
         _REGISTRATION,
         {
@@ -86,7 +86,7 @@ def registered(leader: Leader, broker: Broker) -> None:
 
 
 class Follower:
-    """Follows from the beginning, on threads of its own, until `close`. OSError where the leader cannot be reached."""
+    """Follows the leader on threads of its own, until `close`. Raises OSError if the leader cannot be reached."""
 
     def __init__(self, node: Node, own: Broker, leader_host: str, leader_port: int) -> None:
         self._node = node
@@ -124,7 +124,7 @@ class Follower:
         return leader
 
     def _keep(self, work: Callable[[Leader], None]) -> None:
-        """Do the work on a connection to the leader, and again on another where that breaks."""
+        """Runs the work on a connection to the leader, and again on a new connection if it breaks."""
         while not self._closed.is_set():
             leader: Leader | None = None
             try:

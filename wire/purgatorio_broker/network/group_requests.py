@@ -162,7 +162,7 @@ def _leave(node: Node, fields: Fields, member: str, instance: str, refused: Erro
 
 
 def offset_commit(node: Node, request: Request) -> None:
-    """Kafka's OffsetCommit, 2 to 9. A partition that is not there has its own error, the others are committed."""
+    """Kafka's OffsetCommit, 2 to 9. An unknown partition gets an error, and the others are committed."""
     fields = request.fields
     asked = fields.asked("topics")
     offsets = named_offsets(node, asked)
@@ -255,7 +255,7 @@ def _committed(node: Node, asked: Fields, *, stable: bool) -> Values:
 
 
 def describe_groups(node: Node, request: Request) -> None:
-    """Kafka's DescribeGroups, 0 to 6; a group that is not there is Dead."""
+    """Kafka's DescribeGroups, 0 to 6. The state of an unknown group is Dead."""
     described = [_described(node, name, request.version) for name in request.fields.texts("groups")]
     request.answer(groups=described)
 
@@ -303,8 +303,8 @@ def delete_groups(node: Node, request: Request) -> None:
 
 
 def _refuses(node: Node, fields: Fields, *, makes: bool = False) -> Error:
-    """Why a call about a group is refused before the coordinator sees it: a group is made by joins and commits only,
-    and there are so many at most."""
+    """The reason to refuse a request before the coordinator handles it: only joins and commits create a group, and
+    the number of groups is limited."""
     if not node.leads:
         return Error.NOT_COORDINATOR
     group_id = fields.text("group_id")

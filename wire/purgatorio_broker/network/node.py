@@ -110,7 +110,7 @@ class Node:
         return self.groups.delete(group_id) if shared is None else shared
 
     def takes(self, size_bytes: int) -> bool:
-        """Whether there is room for so many bytes more; they count as stored then."""
+        """Whether there is room for these bytes. If so, they count as stored."""
         with self._lock:
             if self._stored_bytes + size_bytes > self.settings.max_stored_bytes:
                 return False
@@ -175,7 +175,8 @@ class Node:
         self._work.put(lambda: self._write_markers(ending))
 
     def _write_markers(self, ending: Ending) -> None:
-        """End a transaction in each of its partitions, whatever replicas are in sync, and commit its offsets."""
+        """Ends a transaction in each of its partitions, with any number of replicas in sync, and commits its
+        offsets."""
         self.transactions.await_appends(ending)
         batch = marker_batch(ending.producer_id, ending.producer_epoch, ending.marker)
         for partition in ending.partitions:

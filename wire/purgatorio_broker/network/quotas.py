@@ -21,7 +21,7 @@ class Quotas:
         self._paid_s: dict[tuple[str, str], float] = {}
 
     def alter(self, client: str, kind: str, bytes_per_s: float | None) -> None:
-        """Let it have so many, or, by None, any number."""
+        """Sets the quota, or removes it (None)."""
         with self._lock:
             self._paid_s.pop((client, kind), None)
             if bytes_per_s is None:

@@ -35,7 +35,7 @@ _CODECS: Final = 4
 _MARKER_TYPE_AT: Final = 68
 """In a batch of one marker: after the headers of the batch and of the record, and the version of its key."""
 COMMIT, ABORT = "commit", "abort"
-"""How a transaction ends."""
+"""The two kinds of markers."""
 _MARKERS: Final = (ABORT, COMMIT)
 """By their numbers in a marker's key."""
 
@@ -118,7 +118,7 @@ def stored(records: Sequence[Record]) -> bytes:
 
 
 def first_offset(record: Record) -> int:
-    """Where the batch that ends in this record of a log begins."""
+    """The first offset of the batch that ends in this record of a log."""
     return record.offset - int.from_bytes((record.contents or b"")[_LAST_DELTA], "big")
 
 

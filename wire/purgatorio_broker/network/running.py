@@ -13,7 +13,7 @@ from purgatorio_broker.network.settings import Settings
 class Running:
     """Serves from the beginning, on threads of its own. `follow`: the host and port of the broker that leads.
 
-    OSError where the address cannot be had, or the leader cannot be reached.
+    OSError if the address cannot be had, or the leader cannot be reached.
     """
 
     def __init__(self, settings: Settings, follow: tuple[str, int] | None = None) -> None:

@@ -18,7 +18,7 @@ from purgatorio_wire.trace.record import SEQUENCES, Written
 REMEMBERED: Final = 5
 """Batches of a producer and partition, as in Kafka."""
 MOST_PRODUCERS: Final = 20_000
-"""Of all partitions; the oldest one goes where there are more."""
+"""The limit for all partitions. Above it, the oldest producer is removed."""
 
 
 @dataclass(slots=True)
@@ -32,15 +32,15 @@ class _Producer:
 
 
 class Sequences:
-    """For any number of threads."""
+    """Any number of threads may use it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._producers: dict[tuple[TopicPartition, int], _Producer] = {}
 
     def take(self, partition: TopicPartition, header: BatchHeader) -> ErrorCode | int | None:
-        """Whether it is the next one, which is noted; else why not, or the base offset at which it is, -1 where that is
-        under way."""
+        """Whether the batch is the next one, which is noted. Otherwise the error, or the base offset of the known
+        batch (-1 while its append is unfinished)."""
         written = header.written
         if written.producer_id < 0:
             return None
@@ -68,13 +68,13 @@ class Sequences:
             return None
 
     def base(self, partition: TopicPartition, written: Written) -> int:
-        """Where a batch that was noted is; -1 where that is not known."""
+        """The base offset of a noted batch; -1 if it is unknown."""
         with self._lock:
             known = self._producers.get((partition, written.producer_id))
             return -1 if known is None else known.batches.get(written.base_sequence, (0, -1))[1]
 
     def appended(self, bases: Mapping[TopicPartition, int], taken: Mapping[TopicPartition, Written]) -> None:
-        """Where the batches that were noted are; -1 of one that was not appended, which is the next one again."""
+        """Stores the base offsets of noted batches; -1 for a batch that was not appended and must be sent again."""
         with self._lock:
             for partition, written in taken.items():
                 known = self._producers.get((partition, written.producer_id))

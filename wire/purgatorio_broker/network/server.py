@@ -43,7 +43,7 @@ _BACKLOG: Final = 1024
 
 
 class Server:
-    """Listens from the beginning; `serve` accepts until `close`. OSError where the address cannot be had."""
+    """Listens from the beginning; `serve` accepts until `close`. Raises OSError if the address cannot be had."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -128,7 +128,7 @@ class Server:
         connection.close()
 
     def _answer(self, connection: socket.socket, frame: bytes) -> bool:
-        """Handle one request and send its answer; False where the connection ends."""
+        """Handle one request and send its answer; False if the connection ends."""
         head = read_request_head(frame)
         api = APIS.get(head.api)
         if head.api == API_VERSIONS and api is not None and head.version > api.newest:

@@ -91,7 +91,8 @@ class Shares:
     def session(
         self, name: str, member_id: str, epoch: int, connection: int, *, opens: bool
     ) -> Session | ErrorCode | None:
-        """That of a request, which is its next one; None of the last. `opens`: whether the request may begin one."""
+        """The session of a request with the next epoch; None for the last request of the session. `opens`: whether the
+        request may begin a session."""
         with self._lock:
             group = self._groups.setdefault(name, _Group())
             if epoch == OPENS:

@@ -158,7 +158,7 @@ def create_partitions(node: Node, request: Request) -> None:
 
 
 def elect_leaders(node: Node, request: Request) -> None:
-    """Kafka's ElectLeaders, 0 to 2. This broker leads whatever it may lead, so no election is ever needed."""
+    """Kafka's ElectLeaders, 0 to 2. This broker leads all partitions that it may lead, so no election is needed."""
     asked = [one.place for one in request.fields.asked("topic_partitions")]
     if not request.fields.has("topic_partitions"):
         asked = [partition for topic in node.cluster.topics() for partition in topic.all()]
@@ -206,7 +206,7 @@ def _described(node: Node, name: str, topic_id: object, *, create: bool) -> Valu
 
 
 def _absent(node: Node, name: str, create: bool) -> int:
-    """The error of a topic that is not there; it is made where it may be, and is there the next time."""
+    """The error for an unknown topic. The topic is created if this is allowed, and known at the next request."""
     if not name:
         return ErrorCode.unknown_topic_id.value
     if not _NAME.match(name):
@@ -278,7 +278,7 @@ def describe_configs(node: Node, request: Request) -> None:
 
 
 def register_broker(node: Node, request: Request) -> None:
-    """Kafka's BrokerRegistration, 0, which there goes to the controller alone: a follower is there."""
+    """Kafka's BrokerRegistration, 0, which in Kafka only the controller handles: registers a follower."""
     listener = next(iter(request.fields.entries("listeners")), Fields(None))
     broker = Broker(request.fields.number("broker_id", -1), listener.text("host"), listener.number("port"))
     code = ErrorCode.none

@@ -28,7 +28,7 @@ def init_producer_id(node: Node, request: Request) -> None:
 
 
 def add_partitions_to_txn(node: Node, request: Request) -> None:
-    """Kafka's AddPartitionsToTxn, 0 to 3. Where one is not there, none is added."""
+    """Kafka's AddPartitionsToTxn, 0 to 3. If one partition is unknown, none is added."""
     fields = request.fields
     asked = [one.place for one in fields.asked("v3_and_below_topics")]
     absent = {one for one in asked if not node.cluster.has(one)}

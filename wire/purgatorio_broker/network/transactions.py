@@ -39,7 +39,7 @@ class State(Enum):
 
 
 Offsets = dict[str, dict[TopicPartition, Committed]]
-"""Of each group."""
+"""The offsets that a transaction commits, by group."""
 
 
 @dataclass(slots=True)
@@ -73,8 +73,8 @@ class Ending:
 
 
 class Transactions:
-    """For any number of threads. `new_id` creates the id of a producer. `write` receives the markers to write, and must
-    not block."""
+    """Any number of threads may use it. `new_id` creates the id of a producer. `write` receives the markers to
+    write, and must not block."""
 
     def __init__(self, new_id: Callable[[], int], write: Callable[[Ending], None]) -> None:
         self._new_id = new_id
@@ -85,7 +85,7 @@ class Transactions:
     def init(
         self, transactional_id: str, timeout_ms: int, known: tuple[int, int]
     ) -> ErrorCode | tuple[int, int]:
-        """The producer's id and epoch. `known`: those that it had, -1 and -1 where it had none."""
+        """The producer's id and epoch. `known`: its former id and epoch, -1 and -1 if it had none."""
         if not transactional_id:
             return ErrorCode.invalid_request
         if not 0 < timeout_ms <= LONGEST_MS:
@@ -147,7 +147,7 @@ class Transactions:
             return ErrorCode.none
 
     def unstable(self, group: str) -> set[TopicPartition]:
-        """Of what a transaction is open that commits offsets of the group."""
+        """The partitions whose offsets an open transaction commits for the group."""
         with self._changed:
             ongoing = [one for one in self._producers.values() if one.state in (State.ONGOING, State.ENDING)]
             return {partition for one in ongoing for partition in one.offsets.get(group, ())}
@@ -169,8 +169,8 @@ class Transactions:
     def end_and_renew(
         self, transactional_id: str, by: tuple[int, int], marker: str
     ) -> ErrorCode | tuple[int, int]:
-        """The same for a client of KIP-890's second part: the id and the epoch of the next transaction. Until that
-        begins, the result is the same again."""
+        """The same for a client of KIP-890's second part: returns the id and the epoch of the next transaction.
+        Until this transaction begins, the result is the same again."""
         with self._changed:
             producer = self._producers.get(transactional_id)
             if producer is None:
@@ -184,7 +184,7 @@ class Transactions:
             return (producer.id, producer.epoch) if error is ErrorCode.none else error
 
     def writes(self, written: Written, partition: TopicPartition) -> ErrorCode:
-        """Whether this may be appended; where it may, `wrote` is owed."""
+        """Whether this may be appended. If so, the caller must call `wrote`."""
         with self._changed:
             producer = self._by_id(written.producer_id)
             if producer is None:

@@ -299,7 +299,7 @@ class _Group:
         member.revokes = None if member.held == member.told else member.revokes or one
 
     def _outs(self, member: _Member) -> tuple[int, int]:
-        """From when on a member may be removed, and when it has to be."""
+        """The time from which on a member may be removed, and the time by which it must be."""
         heard, since, session_ms = member.heard, member.revokes, self.session_ms
         may_t = heard.t + (session_ms or self.beat_ms) * MS
         due_t = END_OF_TIME if session_ms is None else heard.ended_t + session_ms * MS

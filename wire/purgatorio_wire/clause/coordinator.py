@@ -35,7 +35,7 @@ NO_SUCH_PART: Final = frozenset({3, 55})
 TOO_LONG: Final = 50
 """INVALID_TRANSACTION_TIMEOUT: a broker has a bound of its own."""
 ENDS_GAP_NS: Final = 12_000 * MS
-"""By how much a transaction is late that never ends: a scene waits so long."""
+"""The lateness of a transaction that never ends. A scene waits for this time."""
 
 
 def coordinated(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:

@@ -9,10 +9,10 @@ from purgatorio_wire.history.history import Scene, integer, text
 
 LEAST_CUT: Final = 10
 GAP_NS: Final = 4000 * MS
-"""By how much a plain question would be late at a broker that does not continue."""
+"""The lateness of a simple request at a broker that does not continue."""
 HELD_UP_NS: Final = 3000 * MS
 FILES_LEFT_PART: Final = 10
-"""One in so many may stay open: a broker has other connections than ours."""
+"""One in this number may stay open, because a broker has other connections too."""
 
 
 def unread_answers(bounds: Bounds, scene: Scene) -> Rows:

@@ -83,7 +83,7 @@ def _once(bounds: Bounds, scene: Scene, lane: Lane, one: Exchange) -> Row | None
 
 
 def _patience_ends(scene: Scene, one: Exchange) -> int:
-    """When it should have been answered, whatever it waits for: a join or a sync for as long as any member asked."""
+    """The latest time of any answer: for a JoinGroup or SyncGroup, the longest timeout of any member."""
     waits_ms = one.wait_ms
     if one.api in ("join_group", "sync_group"):
         group = text(one.body, "group_id")

@@ -126,7 +126,7 @@ class _Asked:
 
 
 def stopped_spans(stimuli: Iterable[WireEvent], end_t: int) -> list[tuple[int, int]]:
-    """When a replica was stopped: from where it surely was until the moment before it continued."""
+    """The times in which a replica was certainly stopped."""
     spans: list[tuple[int, int]] = []
     begun: int | None = None
     for event in stimuli:
@@ -280,7 +280,7 @@ class Fetching:
 
     @property
     def gap(self) -> int:
-        """How late a broker is that makes a fetch wait though it is ready."""
+        """The lateness of a broker that makes a ready fetch wait."""
         return self.one.wait_ms * MS or NO_WAIT_GAP_NS
 
     @property
@@ -347,7 +347,7 @@ class Fetching:
         )
 
     def ready(self) -> tuple[int, int]:
-        """From when it can be ready for data, and by when it surely is."""
+        """The time from which on it can be ready for data, and the time from which on it is certainly ready."""
         return self._ready_from(), self._ready_by()
 
     @property

@@ -360,7 +360,7 @@ def back_in_sync(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 
 def _in_sync(one: Exchange, name: str) -> int | None:
-    """How many replicas of a topic's partition 0 metadata tells to be in sync."""
+    """The number of in-sync replicas of a topic's partition 0, by metadata."""
     for topic in items(one.got, "topics"):
         for part in items(topic, "partitions") if text(topic, "name") == name else ():
             nodes = part.get("isr_nodes")

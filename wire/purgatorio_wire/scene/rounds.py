@@ -16,7 +16,7 @@ from purgatorio_wire.scene.random_scene import parsed, play_rounds
 from purgatorio_wire.scene.spec import FOUND, Plays, SceneSpec
 
 ROUNDS: Final[dict[str, Plays]] = {}
-"""What plays each."""
+"""The functions that run the scenes, by name."""
 
 
 for paragraph in files(__package__).joinpath("fetch.txt").read_text(encoding="utf-8").strip().split("\n\n"):

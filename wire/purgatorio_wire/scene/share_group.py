@@ -101,7 +101,7 @@ class Sharer:
         return self.play.send(self.conn, "share_acknowledge", self._named(said, epoch, whole=False))
 
     def say(self, kind: int, first: int, last: int | None = None, number: int = 0) -> Sent:
-        """The same about one range."""
+        """Sends an acknowledgement of one range."""
         return self.acknowledge({number: [(first, first if last is None else last, kind)]})
 
     async def take(self, wait_ms: int) -> list[Range]:

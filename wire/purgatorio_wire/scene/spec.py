@@ -30,7 +30,7 @@ class SceneSpec:
     """The approximate duration on an idle machine, in seconds."""
 
     def __post_init__(self) -> None:
-        """ValueError where it asks what no judge knows: that would stay UNKNOWN for ever."""
+        """ValueError if it asks what no judge knows: that would stay UNKNOWN for ever."""
         for ask in self.asks:
             clause, _, way = ask.partition(" ")
             if clause not in WIRE_CLAUSES:

@@ -38,7 +38,7 @@ QUOTA_ROUNDS: Final = 4
 QUOTA_SECONDS: Final = 15
 CUTS: Final = 100
 HALF_OF: Final = 10
-"""Of this number of connections, one is closed in the middle of a request."""
+"""One in this number of connections is closed in the middle of a request."""
 COUNTS: Final = 12
 UNREAD: Final = 24
 """More than the socket buffers of two machines hold."""
@@ -55,7 +55,7 @@ fetch that waits at a follower."""
 FOLLOWED_MS: Final = 10_000
 FOLLOWS_TRIES: Final = 20
 GROWN_MS: Final = 10_000
-"""By this time the new partitions exist."""
+"""The time after which the new partitions exist."""
 _SHARER: Final = {"group_id": "purgatorio-nobody", "member_id": "EAAAAAAAAAAAAAAAAAAAAA"}
 HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
     "produce": {"acks": 1, "timeout_ms": 1000},

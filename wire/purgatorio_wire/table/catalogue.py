@@ -18,7 +18,7 @@ class Table(Protocol):
         """The operation of the table."""
 
     def check(self) -> dict[str, int]:
-        """How many situations each case decides, by clause."""
+        """The number of situations that each case decides, by clause."""
 
 
 TABLES: Final[tuple[Table, ...]] = (

@@ -45,7 +45,7 @@ class DecisionTable(Generic[S, A]):
     cases: tuple[Case[S, A], ...]
 
     def decide(self, situation: S) -> Decided[A]:
-        """The answer of the first case that holds. TableUnsound where none does."""
+        """The answer of the first case that holds. Raises TableUnsound if none does."""
         for case in self.cases:
             if case.holds(situation):
                 answer = case.answer(situation) if callable(case.answer) else case.answer
@@ -53,7 +53,7 @@ class DecisionTable(Generic[S, A]):
         raise TableUnsound(f"{self.operation}: nothing decides {situation}")
 
     def check(self) -> dict[str, int]:
-        """How many situations each case decides. Raises TableUnsound, as the class says."""
+        """The number of situations that each case decides. Raises TableUnsound."""
         counts = {case.id: 0 for case in self.cases}
         if len(counts) != len(self.cases):
             raise TableUnsound(f"{self.operation}: an id twice in {[case.id for case in self.cases]}")

@@ -24,7 +24,7 @@ class Epoch(Enum):
 
 
 class Distance(Enum):
-    """Where the fetch offset lies, seen from the end of what this reader may see."""
+    """The fetch offset, relative to the end of the readable records."""
 
     BEHIND_END = "above the end"
     AT_END = "at the end"
@@ -34,7 +34,7 @@ class Distance(Enum):
 
 
 class Divergence(Enum):
-    """What the leader's log says about the last epoch that the fetcher has."""
+    """The state of the leader's log about the last epoch of the fetcher."""
 
     NOT_ASKED = "the fetcher gave none"
     NONE = "it ends at or above the fetch offset"

@@ -23,7 +23,7 @@ class GroupPhase(Enum):
 
 
 class RebalanceResult(Enum):
-    """Of a rebalance that is checked."""
+    """The result of a check of a rebalance."""
 
     WAITS = "the operation continues to wait"
     GENERATION = "a generation begins, with those that joined and the static members"
@@ -42,7 +42,7 @@ class Join(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """`members`, the leader first; `pending`: somebody has an id and has not joined."""
+    """`members`, the leader first; `pending`: a client got a member id and has not joined."""
 
     members: tuple[Join, ...]
     pending: bool

@@ -25,7 +25,7 @@ class Waiting(Enum):
 
 
 class Answer(Enum):
-    """Where a partition's answer comes from."""
+    """The source of a partition's answer."""
 
     LOCAL = "the local result"
     REMOTE = "the remote data"
@@ -71,7 +71,7 @@ REMOTE_ANSWER: Final[DecisionTable[Remote, Answer]] = DecisionTable(
 
 
 def fetch_is_complete(partitions: Iterable[Waiting]) -> bool:
-    """One says at once, or none waits."""
+    """One partition votes for completion, or none waits."""
     said = list(partitions)
     return Waiting.AT_ONCE in said or Waiting.WAITS not in said
 

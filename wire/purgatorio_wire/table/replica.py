@@ -4,7 +4,7 @@ from enum import Enum
 
 
 class Replica(Enum):
-    """Where the partition's replica is, seen from the broker that the request waits at."""
+    """The place of the partition's replica, as seen from the broker of the waiting request."""
 
     LEADS = "here, and leads"
     FOLLOWS = "here, and follows"

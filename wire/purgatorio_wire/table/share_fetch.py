@@ -66,7 +66,7 @@ class LocalRead(Enum):
 
 
 class ShareAnswer(Enum):
-    """What becomes of the request."""
+    """The result of the request."""
 
     WAITS_LOCKED = "it waits, and keeps its locks"
     WAITS_UNLOCKED = "it waits, without locks"

@@ -50,7 +50,7 @@ WIRE_SCHEMA: Final = pa.schema(_COLUMNS)
 
 @dataclass(slots=True)
 class WireTrace:
-    """One file, read. `cut`: why it has no end, where it ends before its end record."""
+    """The contents of one file. `cut`: the reason, if the file ends before its end record."""
 
     name: str
     header: WireHeader | None = None
@@ -144,7 +144,7 @@ def is_wire_trace(path: Path) -> bool:
 
 
 def read_trace(path: Path) -> WireTrace:
-    """A whole file. OSError where it cannot be opened; all else that is wrong with it is data."""
+    """A whole file. Raises OSError if it cannot be opened; all else that is wrong with it is data."""
     trace = WireTrace(str(path))
     with path.open("rb") as file:
         parquet = file.read(4) == b"PAR1"

@@ -21,7 +21,7 @@ from typing import Final, Literal, NamedTuple
 
 FORMAT: Final = "purgatorio-wire/1"
 PROFILE: Final = "wire"
-"""What stands in the place of a profile in results: the promises of a broker to its clients."""
+"""The profile in results of a broker: the promises of a broker to its clients."""
 
 DRAWN: Final = "drawn"
 """The random scenes, each with a number: `drawn#17`."""
@@ -34,7 +34,7 @@ MAX_EVENTS: Final = 2_000_000
 SECOND: Final[Mapping[str, str]] = {
     "second": "second", "second_pid": "second-pid", "second_stop": "stop-command", "second_go_on": "continue-command",
 }  # fmt: skip
-"""What a header says of a second broker, and the options of `purgatorio wire` that name it."""
+"""The second broker in a header, and the options of `purgatorio wire` for it."""
 RENAMED: Final[Mapping[str, str]] = {f"P{number}": f"M{number}" for number in range(1, 8)}
 """Clauses that traces of before name by ids that clauses of purgatories have as well."""
 
@@ -42,8 +42,8 @@ Body = Mapping[str, object]
 
 
 class Written(NamedTuple):
-    """By which producer and in which epoch of it a batch was written, and the sequence number of its first record; -1
-    of what no idempotent producer wrote."""
+    """The producer of a batch, its epoch, and the sequence number of the first record; -1 without an idempotent
+    producer."""
 
     producer_id: int = -1
     producer_epoch: int = -1
@@ -100,7 +100,7 @@ class WireHeader:
 
 @dataclass(frozen=True, slots=True)
 class WireEvent:
-    """One event; which fields it has is in the module's text."""
+    """One event. The text of the module lists its fields."""
 
     i: int
     t: int

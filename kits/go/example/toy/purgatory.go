@@ -11,7 +11,7 @@ import (
 type Operation struct {
 	Callbacks
 	DelayNs   int64
-	busy      atomic.Bool // somebody evaluates it
+	busy      atomic.Bool // a goroutine evaluates it
 	again     atomic.Bool // and is asked to evaluate it once more
 	completed atomic.Bool
 	timeOut   Task
@@ -31,7 +31,7 @@ type Callbacks interface {
 // Purgatory keeps operations under keys until a check completes them, or until their time-out. No goroutine waits for one
 // that evaluates an operation: it asks that one to evaluate it again.
 type Purgatory struct {
-	Bug   bool // it asks nobody, and leaves
+	Bug   bool // it sets no flag, and leaves
 	Wheel *Wheel
 	Now   func() int64
 
@@ -68,7 +68,7 @@ func (p *Purgatory) TryCompleteElseWatch(operation *Operation, keys []string) bo
 	return false
 }
 
-// try evaluates the operation, or sees to it that somebody does after this; whether this call completed it.
+// try evaluates the operation, or makes the evaluating goroutine repeat. It returns whether this call completed it.
 func (p *Purgatory) try(operation *Operation) (done bool) {
 	for more := true; more && !operation.completed.Load(); {
 		if operation.busy.CompareAndSwap(false, true) {
@@ -84,7 +84,7 @@ func (p *Purgatory) try(operation *Operation) (done bool) {
 	return done
 }
 
-// CheckAndComplete tries what is watched under the key; how many that completed.
+// CheckAndComplete tries the operations of the key, and returns the number of completed operations.
 func (p *Purgatory) CheckAndComplete(key string) int {
 	p.lock.Lock()
 	there := append([]*Operation(nil), p.watched[key]...)
@@ -139,7 +139,7 @@ func (p *Purgatory) drop(key string) {
 	}
 }
 
-// CancelForKey takes out what is watched under the key.
+// CancelForKey removes the operations of the key.
 func (p *Purgatory) CancelForKey(key string) []*Operation {
 	p.lock.Lock()
 	back := p.watched[key]

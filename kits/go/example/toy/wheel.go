@@ -20,7 +20,7 @@ type Wheel struct {
 
 	lock sync.Mutex
 	tick int64
-	// nowNs is what the clock said last.
+	// nowNs is the last time of the clock.
 	nowNs   int64
 	buckets [buckets]map[*Task]bool
 	size    int
@@ -67,7 +67,7 @@ func (w *Wheel) take(task *Task) bool {
 	return there
 }
 
-// AdvanceTo runs what is due by nowNs.
+// AdvanceTo runs the tasks that are due by nowNs.
 func (w *Wheel) AdvanceTo(nowNs int64) {
 	w.lock.Lock()
 	from := w.tick

@@ -72,7 +72,7 @@ impl Wheel {
         self.state.lock().unwrap().buckets[place.1].remove(&place.0).is_some()
     }
 
-    /// Runs what is due by now.
+    /// Runs the tasks that are due.
     pub fn advance_to(&self, now_ns: i64) {
         let mut state = self.state.lock().unwrap();
         let from = state.now_ns / TICK_NS;

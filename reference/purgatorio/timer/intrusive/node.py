@@ -38,7 +38,7 @@ NOWHERE: Final = Link()
 
 @mypyc_attr(acyclic=True)
 class Node(Link):
-    """What waits for the start of `tick`. A new one is in no ring."""
+    """A waiting entry, due at the start of `tick`. A new entry is in no ring."""
 
     __slots__ = ("tick",)
 

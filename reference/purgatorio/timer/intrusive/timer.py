@@ -59,7 +59,7 @@ class TaskNode(Node):
         self._timer = timer
 
     def remove(self) -> None:
-        """Leave the timer; nothing where a drain was here first."""
+        """Leave the timer; nothing if a drain was here first."""
         timer = self._timer
         lock = timer._lock
         lock.acquire()
@@ -103,7 +103,7 @@ class CallNode(Node):
         self._timer = timer
 
     def cancel(self) -> None:
-        """The function does not run; nothing where a drain was here first."""
+        """The function does not run; nothing if a drain was here first."""
         timer = self._timer
         lock = timer._lock
         lock.acquire()
@@ -132,8 +132,8 @@ class CallNode(Node):
 
 
 Handle = NewType("Handle", object)
-"""What `call_at` and `call_later` return, for `IntrusiveTimer.cancel` and nothing else: one type in both builds,
-whatever it is inside."""
+"""The result of `call_at` and `call_later`. Pass it only to `IntrusiveTimer.cancel`. The type is the same in both
+builds."""
 
 
 class IntrusiveTimer(Owned):
@@ -334,16 +334,14 @@ class IntrusiveTimer(Owned):
         return self._wait_and_drain(self._now_ms() + timeout_ms)
 
     def size(self) -> int:
-        """How many tasks and functions wait; checks each bucket where functions do."""
+        """The number of waiting tasks and functions. Checks each bucket with functions."""
         self._require_made_here()
         with self._lock:
             return self._wheel.size()
 
     def next_due_ms(self) -> int | None:
-        """When the next drain can find something, in ms of the timer's clock; None where nothing waits.
-
-        It may find only tasks to move nearer, or, where all of a bucket's tasks were cancelled, nothing.
-        """
+        """The next time at which a drain can find something, in ms of the timer's clock. None if nothing waits. The
+        drain may only move tasks to a lower level, or find a bucket whose tasks were all cancelled."""
         self._require_made_here()
         with self._lock:
             tick = self._wheel.next_due_tick()
@@ -479,9 +477,9 @@ class Alarm:
     """A sleep that another thread may end, for a timer whose own lock has no condition to wait on.
 
     [T2] A `ring` that comes after `ticket()` ends the sleep that is given this ticket, however the two threads
-    meet. Its story: (1) A, under the timer's lock, sees that nothing is due, and takes a ticket; (2) B adds what is due
-    earlier, and rings, while A is not asleep yet; (3) A checks the number of rings under the alarm's lock: it is not
-    its ticket, and it does not sleep. (Without the ticket A sleeps through: Go timingwheel #5, tokio #6682.)
+    meet. Its story: (1) A, under the timer's lock, sees that nothing is due, and takes a ticket; (2) B adds a task
+    that is due earlier, and rings, before A sleeps; (3) A checks the number of rings under the alarm's lock: it differs
+    from the ticket, so A does not sleep. (Without the ticket A sleeps through: Go timingwheel #5, tokio #6682.)
 
     Lock order: the timer's lock may be held when `ticket` is called; the alarm's is taken alone.
     """
@@ -504,6 +502,6 @@ class Alarm:
             self._rung.notify_all()
 
     def sleep(self, wait_ms: int, ticket: int) -> bool:
-        """Sleep until a ring after `ticket`; False where the time ended first. Spurious ends are possible."""
+        """Sleep until a ring after `ticket`; False if the time ended first. Spurious ends are possible."""
         with self._lock:
             return self._rings.get() != ticket or self._rung.wait(wait_ms)

@@ -104,7 +104,7 @@ class Bucket(Link):
         return nodes, calls
 
     def nodes(self) -> list[Node]:
-        """Those in the ring; InvariantBroken where it does not close both ways."""
+        """The nodes of the ring. Raises InvariantBroken if the ring does not close in both directions."""
         found: list[Node] = []
         before: Link = self
         link = self.next
@@ -143,7 +143,7 @@ class Level:
         return self.limit
 
     def due_tick(self, tick: int) -> int:
-        """When the bucket of `tick` must be checked: the start of its time."""
+        """The tick at which the bucket of `tick` must be checked: the start of its time."""
         return tick >> self.shift << self.shift
 
     def check_tick(self, tick: int, bucket: Bucket, due_tick: int, now: int) -> None:
@@ -207,7 +207,7 @@ class Wheel:
         self._linked += 1
 
     def unlink(self, node: Node) -> bool:
-        """Out of its ring; False where it is in none."""
+        """Out of its ring; False if it is in none."""
         before = node.previous
         if before is NOWHERE:
             return False
@@ -227,7 +227,7 @@ class Wheel:
         return handle
 
     def pop(self, handle: int) -> Callback | None:
-        """Take the function of `handle` out, in whichever level it is by now; None where it waits no more."""
+        """Take the function of `handle` out, in whichever level it is by now; None if it waits no more."""
         for level in self._levels:
             callback = level.buckets[handle >> level.handle_shift & level.mask].calls.pop(handle, None)
             if callback is not None:
@@ -235,7 +235,8 @@ class Wheel:
         return None
 
     def put_back(self, dues: list[Due]) -> None:
-        """What `take_due` gave and no thread took: it waits again, overdue, but for nodes that were cancelled since."""
+        """Puts back the entries that `take_due` returned and no thread took. They wait again, overdue, except nodes
+        that were cancelled since."""
         for tick, nodes, calls in dues:
             for node in nodes:
                 if node.is_wanted():
@@ -244,13 +245,13 @@ class Wheel:
                 self._link_call(handle, tick, callback)
 
     def size(self) -> int:
-        """How much waits; checks each bucket where functions wait under integer handles."""
+        """The number of waiting entries. Checks each bucket with functions under integer handles."""
         if self._last_number == 0:
             return self._linked
         return self._linked + sum(len(bucket.calls) for _, _, bucket in self._heap)
 
     def next_due_tick(self) -> int | None:
-        """When the next `take_due` can find something; None where nothing waits."""
+        """The next tick at which `take_due` can find something. None if nothing waits."""
         return self._heap[0][0] if self._heap else None
 
     def take_due(self, now_tick: int) -> list[Due] | None:

@@ -3,7 +3,7 @@ package purgatorio.kit;
 import java.util.Random;
 import java.util.concurrent.locks.LockSupport;
 
-/** A gate at which nobody is held: callbacks take a drawn while there, mostly none, so that threads meet in them. */
+/** A gate that pauses no thread: callbacks wait there for a random time, mostly none, so that they overlap. */
 final class Dwelling implements Gate {
     private static final int MOST_NS = 1000000;
     private final ThreadLocal<Random> dice = new ThreadLocal<Random>();

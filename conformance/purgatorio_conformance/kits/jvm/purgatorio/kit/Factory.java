@@ -1,6 +1,6 @@
 package purgatorio.kit;
 
-/** Makes what is driven, anew for each run. A part that {@link Promises#can} does not name is never asked for. */
+/** Creates the subject of each run. Parts that {@link Promises#can} does not name are never requested. */
 public interface Factory {
     /**
      * A purgatory with nothing in it.

@@ -12,7 +12,7 @@ import java.util.List;
 public final class Kit {
     private static final String USAGE = "no argument: a subject of purgatorio-subject/1.1 on standard input and output\n"
             + "races FOLDER [--rounds N] [--seed N] [--scenario NAME]: race its threads, and record into FOLDER what came\n"
-            + "scenarios: list what is raced";
+            + "scenarios: list the races";
 
     private Kit() {
     }
@@ -29,7 +29,7 @@ public final class Kit {
             System.err.println(wrong.getMessage() + "\n" + USAGE);
         }
         System.out.flush();
-        // Threads of what was driven may not end by themselves.
+        // Threads of the subject may not end by themselves.
         System.exit(status);
     }
 

@@ -72,7 +72,7 @@ public final class OperationHooks {
         }
     }
 
-    /** Completes the operation by what it inherits; whether that did. */
+    /** Completes the operation by its inherited method; returns whether this call completed it. */
     public boolean forceComplete(BooleanSupplier inherited) {
         long c = recording.call("force_complete", id, null, null);
         Throwable error = null;

@@ -15,13 +15,13 @@ public interface PurgatoryUnderTest<O> {
     /** Try it; unless that completes it, watch it under its keys and start its time-out. Whether this completed it. */
     boolean tryCompleteElseWatch(O operation, List<String> keys) throws Exception;
 
-    /** Try what is watched under the key; how many this completed. */
+    /** Try the operations that are watched under the key. Returns the number of completed operations. */
     int checkAndComplete(String key) throws Exception;
 
     /** Complete it now, ready or not; whether this did. Only if {@code force} is declared. */
     boolean forceComplete(O operation) throws Exception;
 
-    /** Take out, uncompleted, what is watched under the key. Only if {@code cancel-key} is declared. */
+    /** Remove the operations of the key without completing them. Only if {@code cancel-key} is declared. */
     List<O> cancelForKey(String key) throws Exception;
 
     /** Entries in the watch lists; null if that is not known. */

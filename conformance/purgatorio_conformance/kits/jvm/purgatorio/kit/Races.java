@@ -82,7 +82,7 @@ final class Races {
         }
     }
 
-    /** The parts that can be raced, with this scenario or any. Throws IllegalArgumentException where there is none. */
+    /** The parts that can be raced, with this or any scenario. Throws IllegalArgumentException if there is none. */
     static List<String> parts(Promises promises, String only) {
         List<String> parts = new ArrayList<String>();
         String[] all = {"timer", "new-timers", "purgatory"};
@@ -235,7 +235,7 @@ final class Races {
         }
     }
 
-    /** Threads that act together, and what they have in this round. */
+    /** Threads that act together, and their objects in this round. */
     private final class Crew implements Gate {
         private final int number;
         private final AtomicInteger arrived = new AtomicInteger();
@@ -413,7 +413,7 @@ final class Races {
             return ((Random) dice.get()).nextInt(below);
         }
 
-        /** Add a task to the timer; its handle, or null where it was refused. */
+        /** Add a task to the timer. Returns its handle, or null if it was refused. */
         Object add(int which, long delayNs) throws Exception {
             return add(timer, which, delayNs);
         }

@@ -17,7 +17,7 @@ public interface Recording {
      * The function {@code f} is about to be called.
      *
      * @param id of the operation or task
-     * @param keys what it is watched under, or the one key that is checked or cancelled
+     * @param keys the keys that it is watched under, or the key that is checked or cancelled
      * @param delayNs time-out or delay
      * @return what {@link #ret} needs
      */
@@ -28,13 +28,13 @@ public interface Recording {
      *
      * @param c what {@link #call} answered
      * @param out its result; booleans as 0 and 1, counts
-     * @param error what it threw
+     * @param error the exception that it threw
      * @param deadlineT of a {@code timer_add}: the earliest moment that the timer may mean, by {@link #now}
      */
     void ret(String f, long c, String id, Long out, Throwable error, Long deadlineT);
 
     /**
-     * A point: what it says is true from here on, and became so somewhere after {@code sinceT}.
+     * A point: a statement that is true from now on, and became true at some time after {@code sinceT}.
      *
      * @param sinceT of {@code ready}: the time just before the condition became true, by {@link #now}
      */
@@ -43,6 +43,6 @@ public interface Recording {
     /** The clock of all times here, in nanoseconds. */
     long now();
 
-    /** The time of the call that this thread recorded last: what a deadline counts from. */
+    /** The time of the last call that this thread recorded. Deadlines count from it. */
     long calledT();
 }

@@ -26,7 +26,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * <p>A thread for each lane makes the driver's calls; a thread that comes to a gate of the run says so and makes there
  * what calls it is told to, until it may go on. The process ends when standard input does.
  */
-@SuppressWarnings({"unchecked", "rawtypes"}) // casts say what a compiler without inference cannot know
+@SuppressWarnings({"unchecked", "rawtypes"}) // the compiler cannot infer the types of these casts
 public final class Subject {
     /** Where a thread may be asked to stop, and what events tell of. */
     static final List<String> OF_OPERATIONS = Collections.unmodifiableList(Arrays.asList(new String[] {
@@ -94,7 +94,7 @@ public final class Subject {
                 run.take(name, call);
             }
         }
-        // What has been read is answered; a call that waits for the driver never is.
+        // Calls that were read are answered, except a call that waits for the driver.
         for (int wait = 0; wait < 100 && unanswered.get() > 0; wait++) {
             Thread.sleep(10);
         }
@@ -159,7 +159,7 @@ public final class Subject {
         }
     }
 
-    /** What the thread is called, and a number where another that lives is called so: what one does is not the other's. */
+    /** The name of the thread, with a number if another living thread has the same name. */
     private String name(Thread thread) {
         String name = (String) called.get();
         if (name == null) {
@@ -197,7 +197,7 @@ public final class Subject {
         }
     }
 
-    /** One run: what is driven, its operations and tasks, and what they tell. */
+    /** One run: the subject, its operations and tasks, and their events. */
     private final class Run implements Recording, Gate {
         private final boolean virtual;
         private final Set<Object> gates = new HashSet<Object>();
@@ -256,7 +256,7 @@ public final class Subject {
             }
         }
 
-        /** Say it unless the run is over: what a late thread still had to say is none of the next run's. */
+        /** Write the message unless the run has ended, because a late thread must not write into the next run. */
         private void report(String line) {
             synchronized (out) {
                 if (!over) {
@@ -269,7 +269,7 @@ public final class Subject {
         void abandon() {
             boolean stopped = over;
             synchronized (settling) {
-                // Who is held by now is let go below, and nobody is any more.
+                // Paused threads are resumed below, and no other thread is paused any more.
                 over = true;
             }
             try {
@@ -344,7 +344,7 @@ public final class Subject {
                 return sizes();
             }
             String said = "gauge".equals(name) ? sizes() : timer == null ? ofPurgatory(name, call) : ofTimer(name, call);
-            // A thread that the JVM's debugger holds is not seen here, and may be what is waited for.
+            // A thread that the debugger pauses is not visible here. The wait may be for this thread.
             if (!Long.valueOf(0).equals(call.get("settle"))) {
                 settle(name);
             }
@@ -501,7 +501,7 @@ public final class Subject {
                     driven().settle();
                 }
             } catch (InterruptedException atAGate) {
-                // What is held is the driver's to see to.
+                // The driver resumes paused threads.
             } finally {
                 synchronized (settling) {
                     settling.remove(Thread.currentThread());
@@ -597,7 +597,7 @@ public final class Subject {
                     }
                     make((Map<String, Object>) next);
                 } catch (InterruptedException later) {
-                    // A timer that closes interrupts its threads; one that is held stays held until it may go on.
+                    // A timer that closes interrupts its threads. A paused thread stays paused until it is resumed.
                 }
             }
         }

@@ -6,7 +6,7 @@ package purgatorio.kit;
  * @param <H> what identifies a task that was added
  */
 public interface TimerUnderTest<H> {
-    /** Run the task when {@code delayNs} have passed. What the timer throws is recorded and survived. */
+    /** Run the task when {@code delayNs} have passed. An exception of the timer is recorded, and the run continues. */
     H add(Runnable task, long delayNs) throws Exception;
 
     /**
@@ -21,7 +21,7 @@ public interface TimerUnderTest<H> {
     /** The run is over: end its threads. */
     void close() throws Exception;
 
-    /** A timer with periodic tasks: each runs until it is cancelled. Only what is declared of the two is called. */
+    /** A timer with periodic tasks: each runs until it is cancelled. Only declared methods are called. */
     public interface Periodic<H> extends TimerUnderTest<H> {
         /** Run the task when {@code firstNs} have passed, and then at every period from that deadline on. */
         H fixedRate(Runnable task, long firstNs, long periodNs) throws Exception;
@@ -39,8 +39,8 @@ public interface TimerUnderTest<H> {
     /** A timer whose time is the driver's, or whose tasks can be added again; a plain one needs none of this. */
     interface Driven<H> extends TimerUnderTest<H> {
         /**
-         * Add a task again: one that is over starts anew, one that waits is moved. Only if {@code add-again} is declared,
-         * or {@code add-same}: then {@code delayNs} is what it was the first time.
+         * Add a task again: a finished task starts again, a waiting task is moved. Only if {@code add-again} is declared,
+         * or {@code add-same}: then {@code delayNs} is the same as the first time.
          */
         H addAgain(H handle, long delayNs) throws Exception;
 

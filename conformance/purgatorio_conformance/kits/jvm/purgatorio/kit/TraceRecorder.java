@@ -48,7 +48,7 @@ public final class TraceRecorder implements Recording, Closeable {
 
     private static final long WRITE_EVERY_MS = 20;
 
-    /** The clock of times and what the header calls it. */
+    /** The clock of the times, and its name in the header. */
     public interface Clock {
         /** Nanoseconds. */
         long now();
@@ -218,7 +218,7 @@ public final class TraceRecorder implements Recording, Closeable {
         }
     }
 
-    /** The end of this call; null where the call or its end is dropped. */
+    /** The end of this call; null if the call or its end is dropped. */
     private Event ending(Lane lane, long c) {
         if (c == DROPPED) {
             lane.dropped++;
@@ -320,7 +320,7 @@ public final class TraceRecorder implements Recording, Closeable {
         }
     }
 
-    /** Write what is there now, in order, up to the first ticket that was taken and is not yet there. */
+    /** Write the existing events in order, up to the first ticket without an event. */
     public void flush() {
         drain(false);
     }
@@ -488,12 +488,12 @@ public final class TraceRecorder implements Recording, Closeable {
                     }
                 }
             } catch (InterruptedException ended) {
-                // Nobody has this thread but us; close() writes the rest.
+                // No other code can interrupt this thread; close() writes the rest.
             }
         }
     }
 
-    /** The program ends and nobody has closed: all there is goes to the file, with no end record. */
+    /** The program ends without a close: all events go to the file, without an end record. */
     private final class AtExit implements Runnable {
         public void run() {
             if (stop()) {
