@@ -190,7 +190,8 @@ def test_falling_silent_is_told_apart(how: str, kind: FailureKind, why: str, tmp
             "while no call was under way, in virtual time: answer a call only when",
         ),
         ("refuse", "raises", "P3 is broken: advance ended with 'OutOfMemory'; the same error comes"),
-        ("refuse-crowd", "refused", "advance ended with 'OutOfMemory'"),
+        ("refuse-crowd", "raises", "with only the 2 tasks or operations that waited"),
+        ("refuse-crowd-late", "refused", "advance ended with 'OutOfMemory'"),
     ],
 )
 def test_every_misbehaviour_has_its_kind(how: str, kind: FailureKind, why: str, tmp_path: Path) -> None:
