@@ -6,6 +6,7 @@ that has changed. These members send heartbeats more often than they are asked t
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,12 +33,13 @@ PARTITIONS: Final = 4
 MODERN: Final = 9
 """The first version of OffsetCommit and of OffsetFetch for these members."""
 POLL_MS: Final = 60
-GOES: Final = 0.5
 STEPS: Final = 80
 """The number of random requests."""
 HELD_BEATS: Final = 8
 SETTLES_SECONDS: Final = 24.0
 REBALANCE_MS: Final = 3000
+UNCHANGED: Final = 4
+"""The number of heartbeats in a session."""
 MOST_SESSION_MS: Final = 50_000
 
 
@@ -259,16 +261,21 @@ async def unrevoked(play: Play) -> None:
 
 @scene("groups", "G15 not-removed, G14 not-assigned-in-time", seconds=120, takes=50)
 async def silent_consumer(play: Play) -> None:
-    """A static member stops sending heartbeats, or leaves for a while and does not return. It is removed at its session
-    time-out, and the other member gets its partitions."""
+    """A static member stops sending heartbeats; in another group, one leaves for a while and does not return. Each is
+    removed at its session time-out, and the other member gets its partitions. In a third group, a member stays by
+    heartbeats that change nothing."""
     play.need(BEAT)
     session_ms = _judged_session(play.broker.declared.consumer_session_ms)
-    stays, silent = await consumers(play, 2)
-    silent.instance = play.unique("i")
-    epoch = await settled([stays, silent], await settled([stays]))
-    if play.rng.random() < GOES:
-        await silent.beat(AWAY)
-    await _removed(stays, silent, epoch, session_ms)
+
+    async def silence(*, goes: bool) -> None:
+        stays, silent = await consumers(play, 2)
+        silent.instance = play.unique("i")
+        epoch = await settled([stays, silent], await settled([stays]))
+        if goes:
+            await silent.beat(AWAY)
+        await _removed(stays, silent, epoch, session_ms)
+
+    await asyncio.gather(silence(goes=False), silence(goes=True), _unchanged(play, BEAT, session_ms))
 
 
 @scene(
@@ -280,10 +287,15 @@ async def silent_consumer(play: Play) -> None:
 )
 async def share_members(play: Play) -> None:
     """Members of a share group join and leave. Heartbeats name wrong epochs and members, and, as if a response was
-    lost, the former epoch. Then a member stops sending heartbeats, and is removed at its session time-out."""
+    lost, the former epoch. Then a member stops sending heartbeats, and is removed at its session time-out. In another
+    group, a member stays by heartbeats that change nothing."""
     play.broker.shares.need()
     play.need(SHARE_BEAT)
     session_ms = _judged_session(play.broker.declared.share_session_ms)
+    await asyncio.gather(_sharing(play, session_ms), _unchanged(play, SHARE_BEAT, session_ms))
+
+
+async def _sharing(play: Play, session_ms: int) -> None:
     stays, silent, leaves = await consumers(play, 3, api=SHARE_BEAT)
     now = await settled([stays])
     now = await settled([stays, leaves], now)
@@ -302,6 +314,16 @@ def _judged_session(session_ms: int | None) -> int:
     if session_ms is None or session_ms > MOST_SESSION_MS:
         raise SceneSkipped(f"the session timeout is {session_ms} ms: longer than this scene waits")
     return session_ms
+
+
+async def _unchanged(play: Play, api: str, session_ms: int) -> None:
+    """A member sends heartbeats that change nothing, for longer than its session time-out."""
+    (one,) = await consumers(play, 1, api=api)
+    await settled([one])
+    async for _ in play.tries(session_ms / UNCHANGED, within_ms=session_ms * (1 + 1 / UNCHANGED)):
+        await one.beat()
+    await one.beat()
+    await one.leave()
 
 
 async def _removed(stays: Consumer, silent: Consumer, epoch: int, session_ms: int) -> None:

@@ -356,16 +356,20 @@ async def slow_reader(play: Play) -> None:
 
 @scene("connections", "Q1 not-throttled, Q1 late")
 async def throttled(play: Play) -> None:
-    """A client appends, and fetches, more than its quota allows, and sends further requests at once; another client
-    sends requests at the same time."""
+    """The quota of a client becomes smaller while it appends and fetches. It appends, and fetches, more than that
+    allows, and sends further requests at once; another client sends requests at the same time."""
     play.need("alter_client_quotas")
     topic, client = await play.topic(), play.unique("q")
-    if error := await play.quota(client, QUOTA_BYTES):
-        play.cannot(f"no quota can be set: error {error}", "Q1")
-        return
-    other, size = await play.open("other"), QUOTA_BYTES * 3 // 2
-    await play.ask_all(play.produce(other, topic, size=size))
-    await play.pause(QUOTA_HEARD_MS)
+    size = QUOTA_BYTES * 3 // 2
+    conn, other = await play.open("limited", client=client), await play.open("other")
+    for quota in (1 << 30, QUOTA_BYTES):
+        if error := await play.quota(client, quota):
+            play.cannot(f"no quota can be set: error {error}", "Q1")
+            return
+        await play.pause(QUOTA_HEARD_MS)
+        if quota > QUOTA_BYTES:
+            await play.ask_all(play.produce(conn, topic, size=size))
+            await play.ask_all(play.fetch(conn, [(topic, 0, 0)], max_wait_ms=0, most=1))
     await asyncio.gather(
         _above_quota(play, client, other, lambda conn: play.produce(conn, topic, size=size)),
         _above_quota(

@@ -77,8 +77,9 @@ class Writer:
     renews: bool = False
     """Whether appends begin transactions, and each EndTxn returns a new epoch (KIP-890)."""
 
-    async def begin_again(self) -> None:
-        """Get another epoch, which ends the open transaction."""
+    async def begin_again(self, timeout_ms: int | None = None) -> None:
+        """Get another epoch, which ends the open transaction; and another transaction timeout, if one is given."""
+        self.timeout_ms = timeout_ms or self.timeout_ms
         self.took(await self._until_over(self.ask_id, codes))
 
     async def ask_id(self) -> Got:
@@ -353,8 +354,8 @@ async def overlapping(play: Play) -> None:
 
 @scene("transactions", "R2 not-woken, R6 end-refused, R3 not-listed", seconds=90)
 async def timed_out(play: Play) -> None:
-    """Each transaction has the requested timeout, counted from its own begin. A transaction that stays open longer is
-    aborted, which answers the fetches that wait for its end."""
+    """Each transaction has the timeout that its producer requested last, counted from its own begin. A transaction that
+    stays open longer is aborted, which answers the fetches that wait for its end."""
     play.need(*ALL_NEEDED)
     looks_ms = play.broker.open_looks_ms
     if looks_ms <= LOOKS_MS:
@@ -367,7 +368,8 @@ async def timed_out(play: Play) -> None:
 async def _each_in_its_time(play: Play) -> None:
     topic = await play.topic()
     each_ms = min(play.wait_ms(EACH_MS), play.broker.transaction_ms)
-    writer, asker = await writer_of(play, topic, each_ms), await play.open("asker")
+    writer, asker = await writer_of(play, topic, each_ms // 4), await play.open("asker")
+    await writer.begin_again(each_ms)
     for open_ms in (0, each_ms * 7 // 8):
         await writer.begin(0)
         await writer.write(0)
@@ -383,7 +385,8 @@ async def _left_open(play: Play) -> None:
     too_long_ms = play.wait_ms(TOO_LONG_MS)
     waits_ms, adds_ms = too_long_ms + ABORTED_NS // 1_000_000 + looks_ms, too_long_ms * 3 // 4
     topic = await play.topic(partitions := waits_ms // adds_ms)
-    writer, reader = await writer_of(play, topic, too_long_ms), await play.open("reader")
+    writer, reader = await writer_of(play, topic), await play.open("reader")
+    await writer.begin_again(too_long_ms)
     await writer.begin(0)
     waits = play.fetch(reader, [(topic, 0, 0)], max_wait_ms=waits_ms, committed=True)
     await writer.write(0)
