@@ -190,7 +190,8 @@ def test_falling_silent_is_told_apart(how: str, kind: FailureKind, why: str, tmp
             "while no call was under way, in virtual time: answer a call only when",
         ),
         ("refuse", "raises", "P3 is broken: advance ended with 'OutOfMemory'; the same error comes"),
-        ("refuse-crowd", "refused", "advance ended with 'OutOfMemory'"),
+        ("refuse-crowd", "raises", "with only the 2 tasks or operations that waited"),
+        ("refuse-crowd-late", "refused", "advance ended with 'OutOfMemory'"),
     ],
 )
 def test_every_misbehaviour_has_its_kind(how: str, kind: FailureKind, why: str, tmp_path: Path) -> None:
@@ -449,5 +450,5 @@ def test_what_is_no_subject_at_all(program: list[str], kind: FailureKind) -> Non
 
 def test_a_time_that_the_subject_does_not_know_is_refused() -> None:
     """Nothing to drive is no pass."""
-    with pytest.raises(SubjectFailed, match="does not know real time"):
+    with pytest.raises(SubjectFailed, match="it has no real time"):
         command_subjects(command(), time="real")

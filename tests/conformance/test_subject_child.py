@@ -138,6 +138,24 @@ def test_what_is_no_line_of_the_child_is_not_waited_for_without_end(silence_s: f
     assert caught.value.kind == "hang"
 
 
+def test_a_child_whose_threads_all_wait_has_said_everything() -> None:
+    """One thread hands the line on to another, which works for a while: no time decides, on no machine."""
+    script = (
+        "import queue, sys, threading\nlines = queue.Queue()\ndef work():\n  while lines.get():\n"
+        "    sum(range(100_000))\n    print('done', flush=True)\n"
+        "threading.Thread(target=work, daemon=True).start()\nprint('ready', flush=True)\n"
+        "for line in sys.stdin: lines.put(line)"
+    )
+    with LineChild("fake", [sys.executable, "-c", script], QUICK) as child:
+        assert child.hear(30.0) == b"ready"
+        with closing(child.threads()) as threads:
+            for _ in range(50):
+                child.say(b"on")
+                while not threads.wait():
+                    pass
+                assert child.hear(0.0) == b"done"
+
+
 def test_dead_child_is_reported_with_its_status_and_last_lines() -> None:
     """The cause stands on standard error: it belongs into the message."""
     found = failure("import sys; print('a'); sys.stderr.write('x' * 9000 + 'out of cheese'); sys.exit(7)")

@@ -77,7 +77,7 @@ def test_a_true_without_a_completion_is_refused(dialect: Dialect, caplog: pytest
     tells the policy, and the request keeps its time-out."""
     world, purgatory = quiet_world()
     with pytest.raises(
-        RuntimeError, match=r"answered True and did not complete it: write `return self\.force"
+        RuntimeError, match=r"returned True and did not complete it: write `return self\.force"
     ):
         purgatory.try_complete_else_watch(Forgetful(dialect=dialect, ready=True), ["key"])
     assert (purgatory.watched(), purgatory.num_delayed()) == (0, 0)

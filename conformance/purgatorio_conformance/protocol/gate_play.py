@@ -62,6 +62,9 @@ _PURGE_REAL_NS: Final = 250 * MS
 _QUIET_LEAST_S: Final = 0.003
 _QUIET_MOST_S: Final = 0.1
 _GLANCE_S: Final = 0.001
+_CIRCLES_S: Final = 0.1
+_CIRCLES_MOST: Final = 50
+"""A subject that runs in circles so often may always do so."""
 _GIVES_UP_S: Final = 0.5
 _EXPIRY_GIVES_UP_S: Final = 1.2
 """A call may try for a lock for half a second, or for a second on the only thread of all other expiries."""
@@ -129,6 +132,7 @@ class Plays:
         self._slowest_s = 0.0
         self._latest_s = _EXPIRY_LATE_S / 5
         self._waited: Counter[tuple[str, ...]] = Counter()
+        self._circles = 0
         self._said = 0
         self._begun_ns = 0
         self._asked_ns: dict[str, int] = {}
@@ -355,18 +359,24 @@ class Plays:
         return heard
 
     def is_quiet(self) -> bool:
-        """Whether no message comes for a moment: several times as long as the slowest recent answer. On a JVM, the
-        moment ends as soon as no thread runs."""
+        """Whether no message comes. If the threads of a JVM are known, it is quiet as soon as all of them wait. The one
+        that reads the calls is one of them. A thread that uses `_CIRCLES_S` of CPU time without a message runs in a
+        circle. Otherwise a moment decides, which is several times as long as the slowest recent answer."""
         until_s = time.monotonic() + min(_QUIET_MOST_S, max(_QUIET_LEAST_S, 5 * self._slowest_s))
-        while (left_s := until_s - time.monotonic()) > 0:
-            running = None if self.lines is None else self.lines.running()
-            if running is None:
-                return self._hear(left_s) is None
-            if not running:
-                return True
+        threads = self.lines and self._circles < _CIRCLES_MOST and self.lines.threads()
+        if not threads:
+            return self._hear(until_s - time.monotonic()) is None
+        began_s: float | None = None
+        while not threads.wait():
             if self._hear(_GLANCE_S) is not None:
                 return False
-        return True
+            if time.monotonic() > until_s:
+                used_s = threads.used_s()
+                began_s = used_s if began_s is None else began_s
+                if not used_s or used_s - began_s >= _CIRCLES_S:
+                    self._circles += 1
+                    break
+        return self._hear(0.0) is None
 
     def ask(self, call: Call, lane: int = 0, hold: int | None = None, steps: tuple[int, ...] = ()) -> None:
         """Make a call without waiting for its answer."""

@@ -16,7 +16,7 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +42,6 @@ _READS_MOST: Final = 64
 
 _STEP, _BREAKPOINT = 1, 2
 _OF_NOBODY, _OF_EVENT_THREAD = 0, 1
-_RUNNING: Final = 1
 _LINE, _INTO = 1, 0
 
 
@@ -265,16 +264,6 @@ class Jvm:
         """Resume a paused thread."""
         # The reply is not read: if the thread has ended meanwhile, there is nothing to resume.
         self._command(11, 3, _long(thread))
-
-    def running(self, threads: Iterable[int]) -> set[int]:
-        """The threads among `threads` that neither sleep nor wait, as far as the JVM knows."""
-        asked = {self._command(11, 4, _long(thread)): thread for thread in threads}
-        found: set[int] = set()
-        for number, thread in asked.items():
-            with suppress(_Refused):
-                if _Fields(self._reply(number)).number(4) == _RUNNING:
-                    found.add(thread)
-        return found
 
     def read(self, within_s: float = 0.0) -> list[Stopped] | None:
         """The events that have happened, or that happen within `within_s` seconds. None if the connection has ended."""

@@ -18,6 +18,7 @@ import orjson
 
 from purgatorio_conformance.protocol.jdwp import Jvm, JvmGone, Line, Listening, Location
 from purgatorio_conformance.protocol.message import STEP
+from purgatorio_conformance.subject.at_work import Threads
 from purgatorio_conformance.subject.child import LineChild, Quiet
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
 
@@ -108,6 +109,7 @@ class Lines:
         self._at_gates: dict[int, Mapping[str, object]] = {}
         """The `held` messages of threads at the subject's own gates."""
         self._holds = _OWN_HOLDS
+        self._threads: Threads | None = None
 
     def connect(self) -> bool:
         """Whether a JVM has connected; call it once, after the first message of the child."""
@@ -120,20 +122,14 @@ class Lines:
         self._listening.close()
         for jvm in self._jvms:
             jvm.close()
+        if self._threads is not None:
+            self._threads.close()
 
-    def running(self) -> bool | None:
-        """Whether any thread of the subject runs, as far as the JVM knows. Paused threads do not count. None if the JVM
-        of the subject is unknown or gone."""
-        if not self._lanes:
-            self._find_threads()
-        if self._jvm is None:
-            return None
-        stand = {one.thread for one in self._standing.values()}
-        asked = [one for one, name in self._names.items() if name not in _OF_THE_JVM and one not in stand]
-        try:
-            return bool(self._jvm.running(asked))
-        except JvmGone:
-            return None
+    def threads(self) -> Threads | None:
+        """The threads of the subject, with those of its JVM; None if none has connected."""
+        if self._jvms and self._threads is None:
+            self._threads = self._child.threads()
+        return self._threads
 
     def watch(self, *, workers: bool) -> None:
         """Watch the next call: the lines of its own thread, or with `workers` those of the subject's own threads."""

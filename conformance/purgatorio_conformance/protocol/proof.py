@@ -27,7 +27,13 @@ from purgatorio_conformance.protocol.message import (
     Start,
 )
 from purgatorio_conformance.protocol.played_order import AGAIN, ON_AND_ON, RACED, PlayedOrder, comes_of_order
-from purgatorio_conformance.protocol.recorded_calls import about, concerned, leaping, script_of
+from purgatorio_conformance.protocol.recorded_calls import (
+    about,
+    concerned,
+    leaping,
+    script_of,
+    waiting_before,
+)
 from purgatorio_conformance.protocol.run_record import Account
 from purgatorio_conformance.protocol.script import Script, ScriptPlayer
 from purgatorio_conformance.protocol.small_program import delays_for
@@ -59,6 +65,15 @@ TWICE: Final = "on a fresh start, after the same calls, it does not return in tw
 
 ALONE: Final = "the same error comes in a new process with no other task or operation"
 """The proof that an error is no refusal: the subject has no other load, and the description accepts the call."""
+
+CROWD: Final = (
+    "the same error comes in a new process with only the {:,} tasks or operations that waited: a subject may refuse an "
+    "add, but not that time passes"
+)
+"""The proof that an error of an `advance` is no refusal: a subject that accepts no more tasks refuses their adds."""
+
+_CROWD_S: Final = 2.0
+"""An error after a longer silence may be a time limit of the adapter, which a busy machine exceeds again."""
 
 FEW: Final = (
     f"in a new process with at most {_FEW_MOST} tasks or operations, the call uses {_ENDLESS_S:g} s of CPU time and "
@@ -108,8 +123,8 @@ class Proof:
         if failure.kind == "refused" and self._is_raced():
             return breaks("P3", "raced", f"{errors}; {RACED}")
         # A later hang may come from the state that an error left behind.
-        if failure.kind in ("refused", "hang") and not self.account.broke_off and self._raises():
-            return breaks("P3", "raises", f"{errors}; {ALONE}")
+        if failure.kind in ("refused", "hang") and not self.account.broke_off and (why := self._raises()):
+            return breaks("P3", "raises", f"{errors}; {why}")
         return failure
 
     def _deadlock(self, path: Path, stuck: bool) -> str:
@@ -154,13 +169,14 @@ class Proof:
         order = self.account.erring
         return order is not None and comes_of_order(order, self.account.erred, erred)
 
-    def _raises(self) -> bool:
-        """Whether the first call that ended with an error fails again in a new process in virtual time, with almost no
-        load. First, the call is made alone: with the task or operation that it names, or for an `advance` with one that
-        waited. Then it is made after all calls about this one task or operation, at the same times."""
+    def _raises(self) -> str:
+        """The proof that the first call that ended with an error fails again in a new process in virtual time, or an
+        empty text. First, the call is made alone: with the task or operation that it names, or for an `advance` with
+        one that waited. Then it is made after all calls about this one task or operation, at the same times. An
+        `advance` is then made after the adds of everything that waited, at the same times."""
         call, delay_ns = self.account.refused, delays_for(self.description, 60_000 * MS).far_ns
         if call is None or "virtual-time" not in self.description.capabilities:
-            return False
+            return ""
         before: list[tuple[int, Call | None]] = [(self.begins_t, None)]
         if isinstance(call, Cancel | Force):
             alone = Add(call.id, delay_ns) if self.part == "timer" else Register(call.id, ("key",), delay_ns)
@@ -176,7 +192,15 @@ class Proof:
             scripts += [leaping(about(whole, one)) for one in self._whose(whole, call)]
             # A clock that starts at this time may behave differently from a clock that was advanced to it.
             scripts.append(Script(self.part, whole.moments()[-1], (call,)))
-        return any(self._tried(script, self.limits) == "refused" for script in scripts)
+        if any(self._tried(script, self.limits) == "refused" for script in scripts):
+            return ALONE
+        if not self.virtual or not isinstance(call, Advance):
+            return ""
+        crowd = waiting_before(self.trace, self.part, call)
+        hasty = replace(self.limits, silence_s=min(_CROWD_S, self.limits.silence_s))
+        many = sum(isinstance(one, Add | Register) for one in crowd.calls)
+        seen = self._tried(crowd, hasty, refused_adds=False)
+        return CROWD.format(many) if seen == "refused" else ""
 
     def _is_endless(self) -> bool:
         """For calls made one at a time: whether the call that uses the CPU without end does so again in a new process,
@@ -240,14 +264,14 @@ class Proof:
         before = [one for of in whole.calls[-_ALONE_MOST:] for one in concerned(whole, of)[-1:]]
         return [*dict.fromkeys([*(of.id for _, of in self._waited()), *before])]
 
-    def _tried(self, script: Script, limits: ChildLimits) -> FailureKind | None:
-        """The result of the script in a new program: `refused` if a call ends with an error, `endless` if a call works
-        too long, another kind of failure, or None."""
+    def _tried(self, script: Script, limits: ChildLimits, *, refused_adds: bool = True) -> FailureKind | None:
+        """The result of the script in a new program: `refused` if a call ends with an error, or with `refused_adds`
+        unset only for one that ends the run; `endless` if a call works too long, another kind of failure, or None."""
         with suppress(SubjectFailed), closing(self.player(limits)) as player:
             played = player.tried(script)
             if played.failure is not None:
                 works = limits.work_s is not None and played.failure.busy_s >= limits.work_s
                 return "endless" if works else played.failure.kind
-            if any(event.err is not None for event in played.events):
+            if refused_adds and any(event.err is not None for event in played.events):
                 return "refused"
         return None

@@ -63,6 +63,36 @@ def script_of(path: Path, part: Part, until: int | None = None, last: Call | Non
     return Script(part, rows[0]["t"] if rows else 0, tuple(calls))
 
 
+def waiting_before(path: Path, part: Part, last: Advance) -> Script:
+    """The adds or registrations of everything that waited in a recorded run when its last `advance` began, at the same
+    times, and then this `advance`."""
+    table = pa.Table.from_batches(TraceReader(path).batches(), EVENT_SCHEMA)
+    rows = table.select(["t", "ph", "f", "id", "keys", "delay_ns"]).to_pylist()
+    begins = "timer_add" if part == "timer" else "try_complete_else_watch"
+    waits: dict[str, tuple[int, Call]] = {}
+    before: dict[str, tuple[int, Call]] = {}
+    for row in rows:
+        if row["ph"] != "call":
+            continue
+        if row["f"] == "advance_clock":
+            before = dict(waits)
+        elif row["f"] == begins:
+            (call,) = _call(begins, row["id"], row["keys"] or [], row["delay_ns"] or 0, None)
+            waits[row["id"]] = row["t"], call
+        elif row["f"] in _ENDS:
+            waits.pop(row["id"], None)
+    asked = sorted(before.values(), key=lambda at: at[0])
+    start_t = now_t = asked[0][0] if asked else last.now_ns
+    calls: list[ScriptStep] = []
+    for t, call in asked:
+        if t > now_t:
+            calls.append(Advance(t))
+        now_t = t
+        calls.append(call)
+    return Script(part, start_t, (*calls, last))
+
+
+_ENDS: Final = frozenset({"timer_fire", "timer_cancel", "on_complete"})
 _AT_GATES: Final = frozenset({"timer_add", "timer_cancel", "timer_reset"})
 
 

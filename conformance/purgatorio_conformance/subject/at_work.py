@@ -13,6 +13,11 @@ from typing import Final
 _USER, _SYSTEM = 11, 12
 """The fields of Linux's `stat` file with the CPU time of a thread or process, counted from the state letter."""
 
+_STATE_WITHIN: Final = 64
+"""The state letter is in the first bytes of the `stat` file, after the number and the name of the thread."""
+
+_COMPILERS: Final = (b"C1 Compiler", b"C2 Compiler")
+
 _LOOKS: Final = 20
 _LOOK_EVERY_S: Final = 0.025
 """How often the states of its threads are sampled, to see whether any runs."""
@@ -66,6 +71,54 @@ class AtWork:
         runnable; a thread that only polls is rarely seen."""
         rests = self.looks()
         return sum(not rests(_LOOK_EVERY_S) for _ in range(_LOOKS)) <= _LOOKS // 4
+
+
+class Threads:
+    """The threads of processes on Linux, without those that compile the code of a JVM. Close it."""
+
+    def __init__(self, processes: Iterable[int]) -> None:
+        self._processes = [Path(f"/proc/{process}") for process in processes]
+        self._files: dict[str, int] = {}
+        """By thread, its open `stat` file, which is read many times. Negative for a compiler."""
+
+    def wait(self) -> bool:
+        """Whether each thread waits: it is not running or runnable. False if the system does not report states."""
+        # A thread that was read before another woke it is read again after this other thread.
+        return self._scanned(reverse=False) and self._scanned(reverse=True)
+
+    def used_s(self) -> float:
+        """The CPU time so far, in seconds; 0 if the system does not report it."""
+        return used_s(process / "stat" for process in self._processes)
+
+    def close(self) -> None:
+        for file in self._files.values():
+            if file >= 0:
+                os.close(file)
+        self._files = {}
+
+    def _scanned(self, *, reverse: bool) -> bool:
+        seen = False
+        for process in self._processes:
+            with suppress(OSError):
+                for thread in sorted(os.listdir(process / "task"), key=int, reverse=reverse):
+                    state = self._state(f"{process}/task/{thread}")
+                    if state in (b"R", b"D"):
+                        return False
+                    seen = seen or bool(state)
+        return seen
+
+    def _state(self, thread: str) -> bytes:
+        """Its state letter; empty if it has ended, or compiles."""
+        try:
+            if thread not in self._files:
+                compiles = Path(thread, "comm").read_bytes().startswith(_COMPILERS)
+                self._files[thread] = -1 if compiles else os.open(f"{thread}/stat", os.O_RDONLY)
+            file = self._files[thread]
+            return b"" if file < 0 else os.pread(file, _STATE_WITHIN, 0).rpartition(b") ")[2][:1]
+        except OSError:
+            if (file := self._files.pop(thread, -1)) >= 0:
+                os.close(file)
+            return b""
 
 
 def stat(place: Path) -> Sequence[str]:

@@ -332,7 +332,8 @@ def no_overlap(run: Run, history: OperationHistory) -> Finding:
     without a return is UNKNOWN, because the call may have ended long before. With the profile `pending-flag`, the
     first `try_complete` of a registration takes no lock, because no other thread knows the operation yet. If the
     operation is registered again, other threads know the operation. So with this profile, an operation that was
-    registered twice is not judged."""
+    registered twice is not judged. No clause forbids a `try_complete` after the completion, because Kafka does not
+    promise that, and Kafka 2.7.2 makes such calls."""
     beside = run.profile.completes_beside
     if beside and len(history.registrations) > 1:
         return NO_OCCASION
