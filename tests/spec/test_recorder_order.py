@@ -48,7 +48,7 @@ def test_what_is_no_text_is_refused_by_the_call_that_records_it(id: Any, keys: A
     """And not by the check of the trace, when the run is over; nothing is recorded."""
     recorder = Recorder()
     for record in (recorder.call, recorder.at):
-        with pytest.raises(TypeError, match="text"):
+        with pytest.raises(TypeError, match="string"):
             record("cancelled", id, keys=keys)
     assert not list(recorder.drain())
 

@@ -9,8 +9,9 @@ Each call is answered through its callback exactly once, under the group's lock.
 not take another group's lock. If a member joins or syncs twice, the first request is answered with
 REBALANCE_IN_PROGRESS. (Kafka does not answer the first request.)
 
-The caller of a method runs the action queue afterwards. `persist` may append to a log, and the append may make
-operations ready. These operations must be completed from the queue, not under the group's lock.
+The caller of a method runs the action queue afterwards. The function `persist` of the caller stores a group. It may
+append to a log, and the append may make operations ready. These operations must be completed from the queue, not under
+the group's lock.
 
 What waits (Kafka's DelayedJoin, DelayedSync and DelayedHeartbeat):
 
@@ -19,16 +20,17 @@ What waits (Kafka's DelayedJoin, DelayedSync and DelayedHeartbeat):
   cannot know the number of members that will join. So it waits for the initial delay, and waits again as long as new
   members join, up to the rebalance time-out. Clauses B401 to B407.
 * A generation waits for the syncs of its members (KAFKA-12890). A member that joins and never syncs would block the
-  generation for ever. So such a member is removed at the rebalance time-out. The completion of the operation has no
-  effect, because the SyncGroup requests are answered when the leader's SyncGroup comes. Clauses B501 to B504.
+  generation for ever. So such a member is removed at the rebalance time-out. The operation exists only for its
+  time-out: its completion does nothing, because the SyncGroup requests are answered when the leader's SyncGroup comes.
+  Clauses B501 to B504.
 * The session of a member waits for a heartbeat or another request of the member. The expiry removes the member. A
   heartbeat does three things. It sets `satisfied` of the member and checks the member's key, which completes the
   waiting operation. It resets `satisfied`. It registers the next operation. Without the reset, the next operation
   would complete at once, and no operation would watch the session (KAFKA-9752). The completion of the operation has no
   effect. Clauses B601 to B608.
 
-These operations use the group's lock, which other code holds too. So these operations need the dialect `locked`. With
-`pending-flag`, an event would be lost while other code holds the lock (KAFKA-8334).
+These operations use the group's lock, which other code holds too. So these operations need a purgatory with the profile
+`locked`. With `pending-flag`, an event would be lost while other code holds the lock (KAFKA-8334).
 
 Not implemented: the retention of offsets, sizes and limits of groups.
 """

@@ -49,11 +49,12 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     estimate to the number of timer tasks. So the estimate misses an operation that is watched and not in the timer. A
     watched operation is not in the timer in four cases: the time-out of the operation has passed, the operation has no
     time-out, its registration is not finished, or a `cancel_for_key` of another key has returned the operation.
-    *unseen* counts the entries of such operations that were completed after the last purge. The time of the purge is
-    not recorded. So the clause uses the time that gives the largest *unseen*. In virtual time, at most m unfinished
-    registrations count for *unseen*. m is the larger of two numbers. The first is the largest number of registrations
-    that were open at one time. The second is the largest number of registrations that were open or began during one
-    `advance_clock`, on other threads than this `advance_clock`."""
+    *unseen* counts the entries of operations that were watched and not in the timer at the last purge, and were
+    completed after it. The time of the purge is not recorded. So the clause uses the time that gives the largest
+    *unseen*. In virtual time, at most m unfinished registrations count for *unseen*. m is the larger of two numbers.
+    The first is the largest number of registrations that were open at one time. For the second, count the registrations
+    on other threads that were open during one `advance_clock`, or began during it. The second is the largest of these
+    counts."""
     if not reading.at_rest or reading.watched is None or run.purge_interval is None:
         return NO_OCCASION
     most = reading.waiting + reading.garbage_most

@@ -5,8 +5,9 @@ check that started after the operation was ready, and ended without an exception
 
     both         ready < registration.call        =>  claim.call < registration.ret
     locked       ready < check(k).call            =>  claim.call < max(check(k).ret, registration.ret)
-    pending-flag ready < check(k).call            =>  a claim, not by an expiry that began after check(k).ret, at a
-                                                     time when no try_complete was running or about to run
+    pending-flag ready < check(k).call            =>  there is a claim; an expiry claims after check(k).ret only if
+                                                     a try_complete was running, had begun since check(k).call, or
+                                                     was about to begin
 
 O5  registration.out = 0, with a time-out, not cancelled, overdue at the end  =>  some force claimed the operation;
     in virtual time, if the expiry claimed it:  the expiry began at most late_ns after the later of two times:
@@ -65,12 +66,13 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
     `try_complete` of the operation raised an exception, the exception may have prevented the completion. So
     registrations and checks that began before the end of this `try_complete` are not judged. With the profile
     `pending-flag`, the expiry may complete the operation in two cases. The first case: the expiry claimed the operation
-    before the check returned. The second case: at the claim, a `try_complete` of the operation was running, had begun
-    after the start of the check, or was about to begin. (In two cases, a `try_complete` may have been about to begin.
-    First, its thread recorded no event from before the return of the check until the `try_complete`. Second, the claim
-    came after the end of a `try_complete` and before the next event of its thread.) With the profile `request-log`, the
-    check of an event lasts for the time within which the event must answer. A check that ended with an exception is not
-    judged, because in Kafka the exception of one operation ends the check. (O8 forbids this for the reference.)"""
+    before the check returned. The second case: a `try_complete` of the operation ran at the claim, had begun between
+    the start of the check and the claim, or may have been about to begin. A thread may have been about to begin a
+    `try_complete` in two situations. It began one after the claim, and its event before that is older than the return
+    of the check. Or it had just ended one, and had recorded no event since (it may have called `try_complete` again).
+    With the profile `request-log`, each event of a key is recorded as a check. The check returns when the time that is
+    allowed for the answer has passed. A check that ended with an exception is not judged, because in Kafka the
+    exception of one operation ends the check. (O8 forbids this for the reference.)"""
     registration, ready = history.registration, history.ready
     if ready is None or registration is None or registration.ret_i is None or registration.err is not None:
         return NO_OCCASION

@@ -66,8 +66,8 @@ T2 = Clause("T2")
 
 @T2.of_operation
 def not_late(run: Run, history: OperationHistory) -> Finding:
-    """A task is an occasion if it fired, and if only one add can be the *cause* of its first fire. No cancel and no
-    completion may come before this fire. The timer may compute the deadline at any time between the add's call and its
+    """A task is an occasion if it fired, if only one add can be the *cause* of its first fire, and if no cancel and no
+    completion came before this fire. The timer may compute the deadline at any time between the add's call and its
     return, so lateness counts from the return. T3 judges a task that never fired. With the profile `request-log`, a
     request that was answered is an occasion too: the answer must come at most `late_ns` after the time-out."""
     late_ns = run.late_ns or 0
@@ -209,10 +209,10 @@ def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
     the task. Every barrier is an occasion. In every profile, a cancel is an occasion if it returned 1 after a run of
     the task on the same thread. A cancel that returned 0 is no stop. But if it returned in time and the task fired
     later, the task had waited, so the cancel should have returned 1. This is judged only if all adds of the task had
-    returned before the cancel, and no run and no other cancel had begun before the cancel ended. The time-outs of
-    operations are not judged so. If an operation is completed before its task is in the timer, the task counts as
-    cancelled when the registration returns. If `cancel_for_key` returned the operation during its registration, the
-    clause is not judged."""
+    returned before the cancel, and no run and no other cancel had begun before the cancel ended. This rule about a
+    cancel that returned 0 is not applied to the time-outs of operations. If an operation is completed before its task
+    is in the timer, the task counts as cancelled when the registration returns. If `cancel_for_key` returned the
+    operation during its registration, the clause is not judged."""
     stops = [*_cancel_stops(run, history), *_completion_stops(run, history), *_key_stops(run, history)]
     for stop in stops:
         wrong = next((fire for fire in history.fires if _ruled_out(history, stop, fire)), None)

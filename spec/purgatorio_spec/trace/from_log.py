@@ -1,7 +1,7 @@
 """Makes a trace from a user's log: JSON lines, CSV or Parquet. A `LogMapping` names the columns of the log.
 
-The log has the times at which requests were enqueued, completed by an event, or timed out. The log may also have
-events of keys. The trace has the profile `request-log`:
+The log has the times at which requests were enqueued, completed by an event, or timed out. The log may also record the
+events that requests wait for (such as an append), each with a time and a key. The trace has the profile `request-log`:
 
 - A completion becomes a `force_complete` with its `on_complete`.
 - A time-out becomes a `timer_fire` that contains a `force_complete` with its `on_complete`.
@@ -12,8 +12,8 @@ So the clause O1 finds requests that were answered twice, and O4 finds requests 
 O5 finds requests that were never answered, T1 finds early time-outs, and T2 finds late time-outs or answers. If the
 log lacks data for a clause, the clause is SKIPPED, and the result names the missing data.
 
-Memory: DuckDB reads the file in batches, sorts the events by time (on disk if there are many), and checks the file. In
-addition, only the requests that wait at one moment are in memory.
+Memory: DuckDB reads the file in batches, sorts the events by time (on disk if there are many), and checks the file.
+Besides the batches, memory holds only the requests that wait at the current place of the log.
 """
 
 import csv

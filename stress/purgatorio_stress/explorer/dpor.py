@@ -13,9 +13,9 @@ later step comes after the prefix. For each step, a bit mask has the earlier ste
 (the relation *happens before*).
 
 The search is complete if every run ends. A loop that waits for another thread is marked in the program, and a run
-follows such a loop for at most `Program.turns` iterations. The
-search finds all deadlocks, and all violations that are visible at the end of a run. A violation that depends on the
-order of independent steps can be missed, because only one of the equivalent runs is judged.
+follows such a loop for at most `Program.turns` iterations. The search finds all deadlocks, and all violations that are
+visible at the end of a run. A swap of independent steps changes the order of the recorded events, but not the final
+state. A violation that only this order shows can be missed, because only one of the equivalent runs is judged.
 """
 
 from heapq import heappop, heappush

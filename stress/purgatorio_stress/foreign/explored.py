@@ -1,4 +1,4 @@
-"""Explores Python code of others with an adapter: the search, the result, the counterexample in the user's lines."""
+"""Explores Python code of a user through an adapter: the search, the result, the counterexample with source lines."""
 
 import difflib
 import importlib

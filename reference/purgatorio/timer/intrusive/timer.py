@@ -7,7 +7,7 @@ of an `IntrusiveTimer`, and the cases in which another timer is better.
 every call is bounded. There are these differences from `SystemTimer`, within the contract:
 
 * `add` never runs a task. A due task waits in the overdue bucket for the next drain, and can be cancelled until then.
-* Functions need no task object. `call_at` and `call_later` return a handle for `cancel`.
+* A plain function can be added, without a task object. `call_at` and `call_later` return a handle for `cancel`.
 * All tasks that one drain finds are one action for the executor. The drain submits the action after the lock is
   released. [T3] If the executor refuses the action, all its tasks wait again, and the next drain submits the tasks
   again. The caller of the refused drain gets the exception.
