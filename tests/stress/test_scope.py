@@ -55,7 +55,7 @@ PURGATORY = replace(
 @pytest.mark.parametrize(
     ("part", "description", "sizes"),
     [
-        ("timer", TIMER, [163, 1_945]),
+        ("timer", TIMER, [178, 1_945]),
         ("timer", replace(TIMER, gates=()), [89, 939]),
         ("timer", replace(TIMER, capabilities=("timer",), gates=()), [63, 322]),
         ("purgatory", PURGATORY, [385, 4_363]),

@@ -288,7 +288,7 @@ def _narrowed(
 
 def _moves(session: Sequence[str]) -> tuple[str, ...]:
     """The calls, and the pauses of threads, in words."""
-    moves = (line for line in session if line.startswith(">") or '"m":"held"' in line)
+    moves = (line for line in session if line.startswith(">") or orjson.loads(line[2:])["m"] == "held")
     return tuple(session_in_words(moves))
 
 
