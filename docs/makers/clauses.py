@@ -51,8 +51,8 @@ after which `on_expiration` runs on the same thread |
 | `early_ns`, `late_ns` | bounds that the header declares: the time that a task may fire before its deadline, and the \
 time that it may fire after its deadline |
 | cause (of a fire) | an add A that began before the fire. A later add or cancel can replace A: then A is no \
-cause. The later call replaces A if it began after A had returned, and returned before both the fire and (deadline \
-of A - `early_ns`). A cancel that returned 0 replaces nothing |
+cause. The later call replaces A if three things are true: the later call began after A had returned; it returned \
+before the fire; it returned before (deadline of A - `early_ns`). A cancel that returned 0 replaces nothing |
 | under check(k) | inside the call of the check, and on its thread. *Directly* under: under the check, and not inside \
 another purgatory call that is itself inside the check |
 | live operation | an operation that is registered and not completed |
@@ -64,8 +64,9 @@ in the timer) and `keys` (keys that have a list). A `quiesce` is recorded when n
 before |
 | overdue at the end | If the header has `late_ns`: the trace ends after (deadline + `late_ns`), or a `quiesce` came \
 at or after (deadline + the smaller of `late_ns` and 200 ms). If the header has no `late_ns`: a `quiesce` came at \
-least two ticks after the deadline. If the header has no `late_ns`, no such `quiesce` came, and the trace ends \
-more than 10 ms after the deadline, a clause that uses *overdue at the end* is UNKNOWN |
+least two ticks after the deadline. A clause that uses *overdue at the end* is UNKNOWN if \
+three things are true: the header has no `late_ns`; no such `quiesce` came; the trace ends more than 10 ms after \
+the deadline |
 
 [A state machine](models.md#the-operation-as-a-state-machine) shows the calls that O1, O2, O3 and O6 allow in each
 state. Two groups of clauses are judged without a trace: the [clauses of the code](#clauses-of-the-code) and the

@@ -72,8 +72,8 @@ class _Unreachable(click.ClickException):
 @click.option(
     "--only",
     multiple=True,
-    help="Run only these scenes, areas (groups of scenes, such as fetch,groups) or clauses (such as F3). --scenes "
-    "lists all.",
+    help="Run only these scenes, areas or clauses (such as F3), separated by commas. An area is a set of scenes, "
+    "such as fetch. --scenes lists all.",
 )
 @click.option(
     "--seconds",

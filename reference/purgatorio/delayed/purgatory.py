@@ -1,7 +1,7 @@
 """`Purgatory`: the place where delayed operations wait (Kafka's DelayedOperationPurgatory).
 
-Promises (clause ids in brackets). There are two implementations, after two versions of Kafka: `pending_flag` and
-`locked`. The docstring of each module has the additional promises.
+Promises (clause ids in brackets). There are two implementations, `pending_flag` and `locked`. Each follows
+a version of Kafka. The docstring of each module has the additional promises.
 * [O4] No completion is lost between a registration and an event.
 * [O5] Every operation with a time-out is completed at some time, unless `cancel_for_key` returned the operation. With
   `complete_at_shutdown`, the default, `close` completes the remaining operations.

@@ -124,12 +124,12 @@ def caused(run: Run, history: OperationHistory) -> Finding:
     operation was registered several times under one key, one `cancel_for_key` call may return the operation several
     times. The rule that `cancel_for_key` returns every waiting operation is judged once for each operation and each of
     its keys. The judged call is the first `cancel_for_key` of the key after the registration of the operation returned
-    false. Four conditions must hold. When the `cancel_for_key` returned, the time-out had not passed. During the
-    `cancel_for_key`, no call of the operation was open. Before the `cancel_for_key`, the operation had no calls other
-    than the registration, adds, and `try_complete` calls that returned false. If the operation was completed, the
-    `try_complete` or expiry that completed it began after the return of the `cancel_for_key`. Another `cancel_for_key`
-    of the same key may return the operation instead, if this other call began before the judged call returned. If the
-    trace was cut off, this rule is not judged."""
+    false. Four conditions must hold. (1) When the `cancel_for_key` returned, the time-out had not passed. (2) During
+    the `cancel_for_key`, no call of the operation was open. (3) Before the `cancel_for_key`, the operation had no calls
+    other than the registration, adds, and `try_complete` calls that returned false. (4) The operation was never
+    completed, or the `try_complete` or expiry that completed it began after the return of the `cancel_for_key`. Another
+    `cancel_for_key` of the same key may return the operation instead, if this other call began before the judged call
+    returned. If the trace was cut off, this rule is not judged."""
     if (broken := _not_given_back(run, history)) is not None:
         return broken
     truths = [attempt for attempt in history.tries if attempt.out == 1]

@@ -52,9 +52,9 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     *unseen* counts the entries of operations that were watched and not in the timer at the last purge, and were
     completed after it. The time of the purge is not recorded. So the clause uses the time that gives the largest
     *unseen*. In virtual time, at most m unfinished registrations count for *unseen*. m is the larger of two numbers.
-    The first is the largest number of registrations that were open at one time. For the second, count the registrations
-    on other threads that were open during one `advance_clock`, or began during it. The second is the largest of these
-    counts."""
+    The first is the largest number of registrations that were open at one time. The second: for each `advance_clock`,
+    count the registrations on threads other than its own that were open when it began, or began before it ended. Take
+    the largest count."""
     if not reading.at_rest or reading.watched is None or run.purge_interval is None:
         return NO_OCCASION
     most = reading.waiting + reading.garbage_most

@@ -66,13 +66,15 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
     `try_complete` of the operation raised an exception, the exception may have prevented the completion. So
     registrations and checks that began before the end of this `try_complete` are not judged. With the profile
     `pending-flag`, the expiry may complete the operation in two cases. The first case: the expiry claimed the operation
-    before the check returned. The second case: a `try_complete` of the operation ran at the claim, had begun between
-    the start of the check and the claim, or may have been about to begin. A thread may have been about to begin a
-    `try_complete` in two situations. It began one after the claim, and its event before that is older than the return
-    of the check. Or it had just ended one, and had recorded no event since (it may have called `try_complete` again).
-    With the profile `request-log`, each event of a key is recorded as a check. The check returns when the time that is
-    allowed for the answer has passed. A check that ended with an exception is not judged, because in Kafka the
-    exception of one operation ends the check. (O8 forbids this for the reference.)"""
+    before the check returned. The second case: at the time of the claim, a `try_complete` of the operation was running;
+    or one had begun after the check began; or a thread may have been about to begin one. A thread may have been about
+    to begin a `try_complete` in two situations. First: the thread began a `try_complete` after the claim, and the last
+    event of the thread before this `try_complete` came before the return of the check. Second: the last event of the
+    thread before the claim was the end of a `try_complete`. (The thread may already have called another `try_complete`,
+    whose event was not recorded yet.) With the profile `request-log`, each event of a key is recorded as a check.
+    `convert` sets the return of this check to the time of the event plus the time that is allowed for the answer. A
+    check that ended with an exception is not judged, because in Kafka the exception of one operation ends the check.
+    (O8 forbids this for the reference.)"""
     registration, ready = history.registration, history.ready
     if ready is None or registration is None or registration.ret_i is None or registration.err is not None:
         return NO_OCCASION

@@ -12,12 +12,12 @@ In the formulas, d is the deadline of an add, and `early` and `late` are the bou
 
 With the profile `request-log`, T2 also bounds the time of the answer to a request. A *stop* in T4 is a cancel, a
 completion of the operation by a call other than its expiry, or a `cancel_for_key` that returned the operation. A cancel
-is a *barrier* in some profiles, and in every run of one thread if it returned 1: after a barrier, the task never runs.
-In every profile, if a cancel reports success, the thread of this cancel must not have run the task before. If a cancel
-in time reports failure, the task must not have waited.
+that returned 1 is a *barrier* in some profiles, and in every profile if the run has only one thread. After a barrier,
+the task never runs. In every profile, if a cancel reports success, the thread of this cancel must not have run the task
+before. If a cancel that returned before d - early reports failure, the task must not have been pending.
 
 An add of a pending task moves the task. But a task that was due before the move may have been passed to the executor
-already. The timer cannot stop such a task, so the first add can still be the cause of this fire.
+already. The timer cannot stop such a task. So if the task fires then, the cause can be the add before the move.
 """
 
 from typing import NamedTuple
@@ -207,12 +207,13 @@ def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
     `jdk-scheduled-executor`, `jetty-executor-scheduler` and `threading-timer`.) If all events of the trace are on one
     thread, a cancel that returned 1 is a barrier in every profile. In this case, no other thread can have been starting
     the task. Every barrier is an occasion. In every profile, a cancel is an occasion if it returned 1 after a run of
-    the task on the same thread. A cancel that returned 0 is no stop. But if it returned in time and the task fired
-    later, the task had waited, so the cancel should have returned 1. This is judged only if all adds of the task had
-    returned before the cancel, and no run and no other cancel had begun before the cancel ended. This rule about a
-    cancel that returned 0 is not applied to the time-outs of operations. If an operation is completed before its task
-    is in the timer, the task counts as cancelled when the registration returns. If `cancel_for_key` returned the
-    operation during its registration, the clause is not judged."""
+    the task on the same thread. A cancel that returned 0 is no stop. But if this cancel returned before the deadline
+    minus `early_ns`, and the task fired later, the task was still pending at the cancel. So the cancel should have
+    returned 1. This is judged only if all adds of the task had returned before the cancel, and no run and no other
+    cancel had begun before the cancel ended. This rule about a cancel that returned 0 is not applied to the time-outs
+    of operations. If an operation is completed before its task is in the timer, the task counts as cancelled when the
+    registration returns. If `cancel_for_key` returned the operation during its registration, the clause is not
+    judged."""
     stops = [*_cancel_stops(run, history), *_completion_stops(run, history), *_key_stops(run, history)]
     for stop in stops:
         wrong = next((fire for fire in history.fires if _ruled_out(history, stop, fire)), None)

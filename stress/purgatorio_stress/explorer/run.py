@@ -10,14 +10,15 @@ Virtual time passes only when no task can continue. Then the clock jumps to the 
 may also move the clock with `VirtualClock.advance`.) At this instant, all waits that are due may end, in any order,
 and other tasks may act too.
 
-A run ends in one of four ways: every task that is not a daemon has ended, and no wait ends before the horizon (a
-virtual time that the program sets); a deadlock; a livelock (a loop that repeats while no other task can run); the
-chooser ends the run.
+A run ends in one of four ways. (1) All tasks except daemons have ended, and no timed wait of a daemon ends before the
+horizon (a virtual time that the program sets). (2) There is a deadlock. (3) There is a livelock: a loop repeats while
+no other task can run. (4) The chooser ends the run.
 
 While `live` is false (set-up, judging, clean-up), operations act at once and call no `point`.
 
-Speed: in a known schedule, most steps belong to the task of the previous step. Before the step number `_until`,
-`point` only counts such steps. See also `free`.
+Speed: in a known schedule, most steps belong to the task of the previous step. `_until` is the number of the next step
+that may belong to another task. Before this step, `point` only increases a counter, and does not ask the chooser. See
+also `free`.
 """
 
 import sys
