@@ -152,7 +152,7 @@ def test_the_command_shows_violations(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert f"replay   purgatorio check {tmp_path}" in kept.output.replace("\\\n", "")
     assert "The traces were deleted" not in kept.output
     gone = run("subjects", "sched")
-    assert "The traces were deleted. To use the replay lines, run with --traces DIR." in gone.output
+    assert "\n\nThe traces were deleted. To use the replay lines, run with --traces DIR." in gone.output
 
 
 @pytest.mark.parametrize(

@@ -109,4 +109,4 @@ def _tell(rows: Sequence[Surveyed], *, kept: bool) -> None:
     for example in examples:
         click.echo(f"\n{render(example)}", nl=False)
     if examples and not kept:
-        click.echo("\\nThe traces were deleted. To use the replay lines, run with --traces DIR.")
+        click.echo("\nThe traces were deleted. To use the replay lines, run with --traces DIR.")
