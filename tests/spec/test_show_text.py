@@ -8,7 +8,8 @@ import pytest
 
 from golden import Golden
 from purgatorio_spec.durations import milliseconds
-from purgatorio_spec.show.text import WIDTH, render
+from purgatorio_spec.show.text import render
+from purgatorio_spec.show.visible import WIDTH
 from spec.shown_trace import (
     completed_twice,
     fired_after_completion,

@@ -321,7 +321,7 @@ class Plays:
         limit."""
         self._said += 1
         if self._said > _SAID_MOST * (1 if self.session.conversation.owed else 2):
-            raise self.session.failed("hang", (f"sent {_SAID_MOST:,} lines in one execution: it loops"))
+            raise self.session.failed("hang", f"sent {_SAID_MOST:,} lines in one execution: it loops")
 
     def settle(self, play: Play) -> None:
         """Receive messages until all threads have returned or are at the execution's gates, or until none comes."""

@@ -143,7 +143,7 @@ class JvmSubject:
         if heard.done["events"] != len(heard.events):
             raise child.failed(
                 "rubbish",
-                (f"the `done` record says {heard.done['events']} events, {len(heard.events)} were received"),
+                f"the `done` record says {heard.done['events']} events, {len(heard.events)} were received",
             )
         progress(self.name, plan.timers, plan.timers)
 

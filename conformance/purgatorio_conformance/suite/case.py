@@ -189,7 +189,7 @@ class Case:
             found = judged.result.clauses.get(self.clause)
             if found is None and judged.result.clauses and CLAUSES[self.clause].asked_by:
                 return CaseResult(
-                    Verdict.SKIPPED, occasions, (f"the subject reports nothing that {self.clause} needs")
+                    Verdict.SKIPPED, occasions, f"the subject reports nothing that {self.clause} needs"
                 )
             if found is None or judged.result.verdict is Verdict.INVALID_TRACE:
                 if judged.broken_off:

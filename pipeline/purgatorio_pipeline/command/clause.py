@@ -13,9 +13,9 @@ from typing import Final
 import click
 
 from purgatorio_pipeline.command.clause_id import no_clause
-from purgatorio_pipeline.command.line import COLUMNS
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.profile import PROFILES
+from purgatorio_spec.show.visible import WIDTH
 from purgatorio_stress.mutant.own_patches import BadPatches, table_in
 from purgatorio_wire.clause.registry import WIRE_CLAUSES, public_clauses
 
@@ -48,16 +48,16 @@ def command(name: str) -> None:
 
 def _wrapped(text: str, indent: str) -> str:
     return textwrap.fill(
-        text, COLUMNS - 1, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+        text, WIDTH - 1, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
     )
 
 
 def _cut(line: str) -> str:
     """Cuts the code after a place in a file, so that the line fits the terminal."""
     place = re.match(r" *\S+:\d+: ", line)
-    if place is None or len(line) <= COLUMNS:
+    if place is None or len(line) <= WIDTH:
         return line
-    return f"{line[: max(COLUMNS - 3, place.end())].rstrip()}..."
+    return f"{line[: max(WIDTH - 3, place.end())].rstrip()}..."
 
 
 def _story(name: str) -> Iterator[tuple[str, list[str]]]:

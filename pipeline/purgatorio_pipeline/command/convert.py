@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from purgatorio_pipeline.command.line import COLUMNS, echo_line, wrapped
+from purgatorio_pipeline.command.line import echo_line, wrapped
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.printed import BROKEN_SHOWN
-from purgatorio_spec.show.visible import TEXT_LIMIT, visible
+from purgatorio_spec.show.visible import TEXT_LIMIT, WIDTH, visible
 from purgatorio_spec.trace.convert import CannotConvert, Conversion, convert
 from purgatorio_spec.trace.from_log import LOG_CLAUSES, convert_log
 from purgatorio_spec.trace.log_mapping import read_mapping
@@ -110,7 +110,7 @@ def _from_log(
             )
     except (CannotConvert, OSError) as bad:
         # The command was right, and the data were not: its usage would not help.
-        raise _Refused(wrapped(f"Error: {bad}", 0, COLUMNS).removeprefix("Error: ")) from None
+        raise _Refused(wrapped(f"Error: {bad}", 0, WIDTH).removeprefix("Error: ")) from None
     if as_json:
         said = {
             "kind": "convert", "verdict": str(Verdict.PASS), "trace": str(log), "out": str(out), "run": made.run,
@@ -120,7 +120,7 @@ def _from_log(
         click.echo(encoded(said))
         return
     for note in made.notes:
-        click.echo(wrapped(visible(f"{log}: {note}", TEXT_LIMIT), 2, COLUMNS), err=True)
+        click.echo(wrapped(visible(f"{log}: {note}", TEXT_LIMIT), 2, WIDTH), err=True)
     click.echo(f"{_shown(out)}: {made.requests:,} requests of {made.rows:,} rows, {made.events:,} events")
     click.echo(f"  {', '.join(f'{count:,} {words}' for words, count in made.ends.items())}")
     for clause, promise in LOG_CLAUSES.items():

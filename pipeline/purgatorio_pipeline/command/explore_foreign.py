@@ -8,9 +8,10 @@ from typing import NoReturn
 
 import click
 
-from purgatorio_pipeline.command.line import COLUMNS, wrapped
+from purgatorio_pipeline.command.line import wrapped
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
+from purgatorio_spec.show.visible import WIDTH
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from purgatorio_stress.explorer.replay import BadToken, Token
 from purgatorio_stress.explorer.result import Limits
@@ -49,7 +50,7 @@ def run_foreign(
         click.echo(encoded(ExplorePackage(explored.verdict, [explored.printed()])))
     else:
         for line in lines_of(explored):
-            click.echo(wrapped(line, 10, COLUMNS))
+            click.echo(wrapped(line, 10, WIDTH))
         if explored.rows:
             click.echo("\n" + table(explored, verbose=verbose))
     sys.exit(EXIT_STATUS[explored.verdict])

@@ -4,12 +4,8 @@ the line is wrapped and indented."""
 import shutil
 import sys
 import textwrap
-from typing import Final
 
 import click
-
-COLUMNS: Final = 80
-"""The width of texts that are wrapped in a pipe too."""
 
 
 def echo_line(text: str, indent: int) -> None:

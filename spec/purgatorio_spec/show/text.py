@@ -9,17 +9,15 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from purgatorio_spec.durations import milliseconds
 from purgatorio_spec.show.counterexample import Counterexample, ShownEvent
 from purgatorio_spec.show.event_words import broken_here, line_of
 from purgatorio_spec.show.lanes import Lanes
 from purgatorio_spec.show.selection import kind_of, noun
-from purgatorio_spec.show.visible import TEXT_LIMIT, visible
+from purgatorio_spec.show.visible import TEXT_LIMIT, WIDTH, visible
 from purgatorio_spec.verdict import Violation
-
-WIDTH: Final = 80
 
 Role = Literal["title", "head", "event", "witness", "illegal", "allowed", "seen", "replay", "note"]
 

@@ -13,6 +13,9 @@ from typing import Final
 NAME_LIMIT: Final = 60
 """The maximum number of shown characters of an id, key, thread or type name."""
 
+WIDTH: Final = 80
+"""The columns of a text that is not written for one terminal."""
+
 TEXT_LIMIT: Final = 400
 """The maximum number of shown characters of a sentence (allowed, seen, a problem)."""
 

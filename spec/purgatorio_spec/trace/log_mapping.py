@@ -193,9 +193,9 @@ def _names(values: Mapping[str, object], name: str) -> tuple[str, ...]:
 def _keys(values: Mapping[str, object]) -> tuple[tuple[str, ...], ...]:
     """A list of lists has several keys; anything else has the columns of one key."""
     value = values.get("key", [])
-    several = isinstance(value, list) and all(isinstance(each, list) for each in value)
-    keys = value if several and isinstance(value, list) else [value]
-    return tuple(_names({"key": key}, "key") for key in keys)
+    if isinstance(value, list) and all(isinstance(each, list) for each in value):
+        return tuple(_names({"key": key}, "key") for key in value)
+    return (_names(values, "key"),)
 
 
 def _name(values: Mapping[str, object], name: str) -> str | None:

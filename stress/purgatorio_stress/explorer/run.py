@@ -341,7 +341,7 @@ class Execution:
             return
         alone = not any(other is not task and self.is_enabled(other) for other in self.tasks)
         if not alone:
-            self.finish(ExecutionEnd("turns", (f"{task.name} repeated a loop more than {self.turns} times")))
+            self.finish(ExecutionEnd("turns", f"{task.name} repeated a loop more than {self.turns} times"))
         elif turn > SOLO_TURNS:
             text = f"{task.name} loops in {frame.f_code.co_name} for ever, and no other task can continue"
             self.finish(ExecutionEnd("livelock", text))

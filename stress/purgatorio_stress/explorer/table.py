@@ -5,14 +5,14 @@ import textwrap
 from collections.abc import Sequence
 
 from purgatorio_spec.show.lanes import Lanes
-from purgatorio_spec.show.visible import counted
+from purgatorio_spec.show.visible import WIDTH, counted
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.replay import Replay
 
 
 def width() -> int:
     """The number of columns of the terminal, or of the variable COLUMNS. Without both, and at least, 80."""
-    return max(80, shutil.get_terminal_size((80, 24)).columns)
+    return max(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
 
 
 def table(replay: Replay, broken: Sequence[Broken], token: str, options: str = "") -> str:

@@ -283,7 +283,7 @@ class World:
             where = f"{_file(frame.f_code.co_filename)}:{frame.f_lineno}"
             self.spins.add(where)
             run.finish(
-                ExecutionEnd("turns", (f"{run.current.name} repeated the loop at {where} {MAX_TURNS} times"))
+                ExecutionEnd("turns", f"{run.current.name} repeated the loop at {where} {MAX_TURNS} times")
             )
 
     def _record(self, number: int, kind: int, gate: Gate | None = None) -> None:

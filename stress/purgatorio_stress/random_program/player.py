@@ -177,7 +177,7 @@ class Player:
         """A violation if callbacks exited and no call raised the exit."""
         if self.calls_back_on_callers and self.exits["raised"] and not self.exits["told"]:
             yield Broken(
-                "O8", "exits", (f"{self.exits['raised']} callbacks exited, and no caller received the exit")
+                "O8", "exits", f"{self.exits['raised']} callbacks exited, and no caller received the exit"
             )
 
 

@@ -380,7 +380,7 @@ class ReaperPlayer(Player):
             self.reaper.raise_exit()
             if exited and not mine:
                 self.breaks(
-                    "O8", "reaper", ("a turn exited, and the caller that ended it did not receive the exit")
+                    "O8", "reaper", "a turn exited, and the caller that ended it did not receive the exit"
                 )
         took_ms = self._now_ms() - before_ms
         if took_ms > self.wait_ms:

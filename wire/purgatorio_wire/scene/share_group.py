@@ -466,7 +466,7 @@ async def share_lock(play: Play) -> None:
     first, second, third = members = await sharers(play, 3, lock_ms=SHORTEST_LOCK_MS)
     if not 0 < first.lock_ms <= MOST_LOCK_MS:
         play.cannot(
-            (f"the acquisition lock lasts {first.lock_ms} ms, and the scene waits at most {MOST_LOCK_MS} ms"),
+            f"the acquisition lock lasts {first.lock_ms} ms, and the scene waits at most {MOST_LOCK_MS} ms",
             "S7",
         )
         return

@@ -61,7 +61,7 @@ async def static_members(play: Play) -> None:
         await other.beat()
         await former.beat()
         await former.sync()
-        must(back.generation == other.generation, ("a static member that returned started a rebalance"))
+        must(back.generation == other.generation, "a static member that returned started a rebalance")
         pair[at] = back
         await back.sync()
         await other.beat()

@@ -186,7 +186,7 @@ class Writer:
     ) -> Got:
         tries = int(ENDS_SECONDS / POLL_SECONDS)
         got = await self._asked(ask, error_of, NOT_YET, tries)
-        must(not error_of(got.body), (f"a transaction could not be started: error {error_of(got.body)}"))
+        must(not error_of(got.body), f"a transaction could not be started: error {error_of(got.body)}")
         return got
 
     async def _asked(
