@@ -115,8 +115,9 @@ class ShareMachine(RuleBasedStateMachine):
         chosen = sorted(mine)[: 1 if first else None]
         for offset in chosen:
             owned = self.owned[partition, offset]
-            owned.member = ""
-            owned.done = how is not Acknowledgement.RELEASE
+            owned.since_ms = self.now_ms()
+            owned.member = member if how is Acknowledgement.RENEW else ""
+            owned.done = how in (Acknowledgement.ACCEPT, Acknowledgement.REJECT)
         error = self.scene.fetches.acknowledge(member, partition, chosen, how)
         assert error is Error.NONE, (member, partition, chosen)
         self.scene.manager.run_actions()

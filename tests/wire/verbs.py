@@ -69,6 +69,12 @@ def deleted(s: Story, t: float) -> None:
     s.ask(t, "delete_topics", {"topic_names": ["t"]}, t + 5, {"responses": [{"name": "t", "error_code": 0}]})
 
 
+def on_request(s: Story, t: float, error: int) -> None:
+    """Metadata of v, which the broker may create."""
+    asked = {"topics": [{"name": "v"}], "allow_auto_topic_creation": True}
+    s.ask(t, "metadata", asked, t + 1, {"topics": [{"name": "v", "error_code": error}]})
+
+
 def stopped(s: Story, begin: float, end: float) -> None:
     s.topic(replicas=2, min_insync_replicas="2")
     s.event(begin, "stimulus", body={"what": "stopped"})

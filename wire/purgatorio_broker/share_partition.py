@@ -12,14 +12,13 @@ record at `start` is not finished.
 Every method takes the partition's lock and makes no callbacks. One exception: if an acquisition lock has timed out and
 records can be acquired again, `timed_out(partition)` is called without the lock.
 
-Clauses B951 to B955. Not implemented: renewal, batches, storing the state, and the deletion of records that the
+Clauses B951 to B955. Not implemented: batches, storing the state, and the deletion of records that the
 partition still has.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import partial
 
 from purgatorio.invariant import require
 from purgatorio.sync import Cell, Lock, Sync
@@ -36,6 +35,7 @@ class Acknowledgement(Enum):
     ACCEPT = "processed"
     RELEASE = "not processed: deliver it again"
     REJECT = "cannot be processed: do not deliver it again"
+    RENEW = "still in process: begin its acquisition lock again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +133,8 @@ class SharePartition:
             taken.update(dict.fromkeys(fresh[: max(room, 0)], 1))
             if not taken:
                 return {}
-            lock = ActionTask(self._limits.lock_ms, partial(self._expire, member, taken), sync=self._sync)
-            for offset, deliveries in taken.items():
-                self._records.mutate()[offset] = Delivered(deliveries, member, lock=lock)
+            self._hold(member, taken)
             self._end.set(max(self._end.get(), max(taken) + 1))
-            self._timer.add(lock)
             return taken
 
     def acknowledge(self, member: str, offsets: Iterable[int], how: Acknowledgement) -> Error:
@@ -148,6 +145,9 @@ class SharePartition:
             mine = [offset for offset in wanted if offset in records and records[offset].member == member]
             if mine != wanted or not member:
                 return Error.INVALID_RECORD_STATE  # [B954]
+            if how is Acknowledgement.RENEW:
+                self._hold(member, {offset: records[offset].deliveries for offset in wanted})
+                return Error.NONE
             for offset in wanted:
                 self._give_back(offset, done=how is not Acknowledgement.RELEASE)
             self._move_start()
@@ -193,6 +193,13 @@ class SharePartition:
         again = (o for o in sorted(records) if not records[o].done and not records[o].member)
         return next(again, self._end.get())
 
+    def _hold(self, member: str, taken: Mapping[int, int]) -> None:
+        """The member has these records, with their delivery counts, until a new acquisition lock times out."""
+        lock = ActionTask(self._limits.lock_ms, lambda: self._expire(lock, taken), sync=self._sync)
+        for offset, deliveries in taken.items():
+            self._records.mutate()[offset] = Delivered(deliveries, member, lock=lock)
+        self._timer.add(lock)
+
     def _give_back(self, offset: int, *, done: bool) -> None:
         records = self._records.mutate()
         record = records[offset]
@@ -208,16 +215,11 @@ class SharePartition:
             del records[self._start.get()]
             self._start.set(self._start.get() + 1)
 
-    def _expire(self, member: str, taken: dict[int, int]) -> None:
-        """The acquisition lock has timed out. A member that has acquired a record again meanwhile keeps it."""
+    def _expire(self, lock: TimerTask, taken: Iterable[int]) -> None:
+        """The acquisition lock has timed out. A record that was acquired again, or renewed, has another lock."""
         with self._lock:
             records = self._records.get()
-            held = [
-                offset
-                for offset, deliveries in taken.items()
-                if (record := records.get(offset))
-                and (record.member, record.deliveries) == (member, deliveries)
-            ]
+            held = [offset for offset in taken if (record := records.get(offset)) and record.lock is lock]
             for offset in held:
                 self._give_back(offset, done=False)
             self._move_start()

@@ -1,18 +1,18 @@
-"""Quotas of clients (KIP-219): the number of bytes per second that a client may send or receive, and the throttle time
-above this number."""
+"""Quotas of clients (KIP-219, KIP-599): the number of bytes per second that a client may send or receive, the number of
+partitions per second that it may create, and the throttle time above this number."""
 
 from collections.abc import Callable
 from threading import Lock
 from time import monotonic
 from typing import Final
 
-PRODUCER, CONSUMER = "producer_byte_rate", "consumer_byte_rate"
+PRODUCER, CONSUMER, CREATOR = "producer_byte_rate", "consumer_byte_rate", "controller_mutation_rate"
 WINDOW_S: Final = 10.0
 """The time for which an unused part of a quota is kept, like Kafka's eleven samples of one second."""
 
 
 class Quotas:
-    """Bytes per second by client id and kind; a client without a quota is never throttled."""
+    """Bytes or partitions per second by client id and kind; a client without a quota is never throttled."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
@@ -20,22 +20,22 @@ class Quotas:
         self._rates: dict[tuple[str, str], float] = {}
         self._paid_s: dict[tuple[str, str], float] = {}
 
-    def alter(self, client: str, kind: str, bytes_per_s: float | None) -> None:
+    def alter(self, client: str, kind: str, per_s: float | None) -> None:
         """Sets the quota, or removes it (None)."""
         with self._lock:
             self._paid_s.pop((client, kind), None)
-            if bytes_per_s is None:
+            if per_s is None:
                 self._rates.pop((client, kind), None)
             else:
-                self._rates[client, kind] = bytes_per_s
+                self._rates[client, kind] = per_s
 
-    def throttle_ms(self, client: str, kind: str, size_bytes: int) -> int:
-        """Counts these bytes of a client. Returns the throttle time; 0 if the client is within its quota."""
+    def throttle_ms(self, client: str, kind: str, size: int) -> int:
+        """Counts bytes or partitions of a client. Returns the throttle time; 0 if the client is within its quota."""
         with self._lock:
             rate = self._rates.get((client, kind))
             if rate is None:
                 return 0
             now = self._clock()
-            paid = max(self._paid_s.get((client, kind), 0.0), now - WINDOW_S) + size_bytes / rate
+            paid = max(self._paid_s.get((client, kind), 0.0), now - WINDOW_S) + size / rate
             self._paid_s[client, kind] = paid
             return max(0, round((paid - now) * 1000))

@@ -23,7 +23,7 @@ from kio.static.protocol import ResponsePayload
 from purgatorio_broker.network.api import API_VERSIONS, APIS, offered
 from purgatorio_broker.network.fields import Fields, Values
 from purgatorio_broker.network.node import Node
-from purgatorio_broker.network.quotas import CONSUMER, PRODUCER
+from purgatorio_broker.network.quotas import CONSUMER, CREATOR, PRODUCER
 from purgatorio_broker.network.reply import Reply, Request
 from purgatorio_wire.client.frame import FrameBroken, Frames, framed
 from purgatorio_wire.client.message import (
@@ -36,8 +36,8 @@ from purgatorio_wire.client.message import (
 
 _log = logging.getLogger("purgatorio.broker")
 
-_QUOTAS: Final = {0: PRODUCER, 1: CONSUMER}
-"""The APIs with a quota: Produce counts the request, Fetch counts the response."""
+_QUOTAS: Final = {0: PRODUCER, 1: CONSUMER, 19: CREATOR}
+"""The APIs with a quota: Produce counts the request, Fetch counts the response, CreateTopics counts partitions."""
 _PIECE_BYTES: Final = 1 << 16
 _BACKLOG: Final = 1024
 
@@ -145,9 +145,8 @@ class Server:
             self._replies[connection] = reply
         try:
             body = read_request(frame).body
-            api.handle(
-                self._node, Request(head.version, head.client or "", Fields(body), reply, id(connection))
-            )
+            fields = Fields(body)
+            api.handle(self._node, Request(head.version, head.client or "", fields, reply, id(connection)))
             outcome = reply.wait()
         finally:
             with self._lock:
@@ -157,8 +156,10 @@ class Server:
             values, said = outcome.make(), (head.api, head.version, head.correlation)
             made = _encoded(*said, values)
             if kind := _QUOTAS.get(head.api):
-                size_bytes = len(frame if kind == PRODUCER else made)
-                throttle_ms = self._node.quotas.throttle_ms(head.client or "", kind, size_bytes)
+                size = len(frame if kind == PRODUCER else made)
+                if kind == CREATOR:
+                    size = sum(one.number("num_partitions") for one in fields.entries("topics"))
+                throttle_ms = self._node.quotas.throttle_ms(head.client or "", kind, size)
             if throttle_ms:
                 made = _encoded(*said, {**values, "throttle_time_ms": throttle_ms})
             connection.sendall(made)

@@ -120,7 +120,7 @@ def _taken(
     asked = fields.asked("topics", node.cluster.named)
     begins = opens and epoch == OPENS
     acknowledges = any(one.fields.entries("acknowledgement_batches") for one in asked)
-    strict = fields.number("share_acquire_mode") or fields.number("is_renew_ack")
+    strict = fields.number("share_acquire_mode")
     session: Session | ErrorCode | None = ErrorCode.invalid_request
     if not strict and not (begins and acknowledges):
         session = node.shares.session(group, member, epoch, request.connection, opens=opens)

@@ -38,6 +38,7 @@ HOW: Final[Mapping[int, Acknowledgement]] = {
     1: Acknowledgement.ACCEPT,
     2: Acknowledgement.RELEASE,
     3: Acknowledgement.REJECT,
+    4: Acknowledgement.RENEW,
 }
 """By the number in the protocol; 0 is a gap."""
 

@@ -14,7 +14,7 @@ from purgatorio_broker.network.cluster import Broker, Topic
 from purgatorio_broker.network.consumers import CONSUMER_SESSION_MS
 from purgatorio_broker.network.fields import Fields, Values, code_of, grouped
 from purgatorio_broker.network.node import Node
-from purgatorio_broker.network.quotas import CONSUMER, PRODUCER
+from purgatorio_broker.network.quotas import CONSUMER, CREATOR, PRODUCER
 from purgatorio_broker.network.reply import Request
 
 _NAME: Final = re.compile(r"(?!\.\.?\Z)[A-Za-z0-9._-]{1,249}\Z")
@@ -248,6 +248,7 @@ def describe_configs(node: Node, request: Request) -> None:
         "group.share.session.timeout.ms": CONSUMER_SESSION_MS,
         "group.share.delivery.count.limit": node.shares.limits.max_deliveries,
         "fetch.max.bytes": node.settings.max_fetch_bytes,
+        "auto.create.topics.enable": str(node.settings.auto_create).lower(),
         "max.connections": node.settings.max_connections,
         "message.max.bytes": node.settings.max_message_bytes,
         _MIN_IN_SYNC: node.settings.min_in_sync,
@@ -303,12 +304,12 @@ def _message(code: int) -> str | None:
 
 
 def alter_client_quotas(node: Node, request: Request) -> None:
-    """Kafka's AlterClientQuotas, 0 to 1, of what client ids produce and consume."""
+    """Kafka's AlterClientQuotas, 0 to 1, of client ids."""
     entries = []
     for entry in request.fields.entries("entries"):
         entities = entry.entries("entity")
         ours = len(entities) == 1 and entities[0].text("entity_type") == "client-id"
-        known = ours and all(op.text("key") in (PRODUCER, CONSUMER) for op in entry.entries("ops"))
+        known = ours and all(op.text("key") in (PRODUCER, CONSUMER, CREATOR) for op in entry.entries("ops"))
         for op in entry.entries("ops") if known else ():
             rate = None if op.number("remove") else op.real("value")
             node.quotas.alter(entities[0].text("entity_name"), op.text("key"), rate)

@@ -30,13 +30,13 @@ from purgatorio_wire.history.history import (
     text,
     texts,
 )
-from purgatorio_wire.history.log import OTHERS, Topics, asked_and_told, parts
+from purgatorio_wire.history.log import OTHERS, Topic, Topics, asked_and_told, parts
 from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
 BEAT: Final = "consumer_group_heartbeat"
 SHARE_BEAT: Final = "share_group_heartbeat"
-COMMIT, LOOK = "offset_commit", "offset_fetch"
+COMMIT, LOOK, DELETE = "offset_commit", "offset_fetch", "delete_topics"
 JOINS, AWAY = 0, -2
 """The epochs for a join, and for a static member that leaves for a while; the epoch between them is for a leave."""
 UNKNOWN_MEMBER, NO_GROUP, FENCED_ID, FENCED_EPOCH, IN_USE, STALE, OFF = 25, 69, 82, 110, 111, 113, 35
@@ -71,8 +71,9 @@ def consumer_groups(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     for one in scene.of(BEAT, SHARE_BEAT, COMMIT, LOOK):
         for name in {text(body, "group_id") for body, _ in asked_and_told(one)}:
             found[name].append(one)
-    for name, asked in found.items():
-        begins = asked[0].api in (BEAT, SHARE_BEAT) and integer(asked[0].body, "member_epoch") == JOINS
+    for name, first in found.items():
+        begins = first[0].api in (BEAT, SHARE_BEAT) and integer(first[0].body, "member_epoch") == JOINS
+        asked = sorted((*first, *scene.of(DELETE)), key=lambda one: one.t)
         if begins and all(first.ended_t <= then.t for first, then in pairwise(asked)):
             yield from _Group(bounds, topics, name, asked[0].api).judged(asked)
 
@@ -107,7 +108,8 @@ class _Group:
     members: dict[str, _Member] = field(default_factory=dict)
     subscribed: set[tuple[str, ...]] = field(default_factory=set)
     change: Exchange | None = None
-    """The last request by which a member joined or left, until all members have their new assignments."""
+    """The last request by which a member joined or left, or a topic was deleted, until all members have their new
+    assignments."""
     since_t: int = 0
     """The time since which only the broker delays the new assignments."""
     least_epoch: int = 0
@@ -137,6 +139,9 @@ class _Group:
                 yield from self._told(one)
             elif one.api == COMMIT:
                 yield from self._committed(one)
+            elif one.api == DELETE:
+                if any(topic.deleted_t == one.answer_t for topic in self._named()):
+                    yield from self._changes(one)
             else:
                 yield from self._looked(one)
             until_t = one.ended_t
@@ -343,9 +348,9 @@ class _Group:
     def _given(self, one: Exchange | None, t: int) -> Rows:
         """Whether all members have their partitions after the last change. `one`: the heartbeat that was answered
         last."""
-        names = next(iter(self.subscribed), ())
-        size = sum(self.topics.topics[name].partitions for name in names if name in self.topics.topics)
-        if self.change is None or not self.members or not size or len(self.subscribed) > 1:
+        topics = self._named()
+        size = sum(x.partitions for x in topics if x.deleted_t is None or x.deleted_t > self.since_t)
+        if self.change is None or not self.members or not topics or len(self.subscribed) > 1:
             return
         members = self.members.values()
         if one is not None:
@@ -363,6 +368,11 @@ class _Group:
                 return
             promise = "every partition is assigned, and each member has a new epoch,"
             yield timed("G14", "not-assigned-in-time", change, by, promise, self.since_t, what="assigned")
+
+    def _named(self) -> list[Topic]:
+        """The topics of the subscription whose number of partitions is known."""
+        known = self.topics.topics
+        return [known[x] for x in next(iter(self.subscribed), ()) if x in known and known[x].partitions]
 
     def _names_epoch(self, member: _Member, one: Exchange) -> bool:
         """Whether the heartbeat names the epoch of the member. The former epoch is accepted too, if the heartbeat names

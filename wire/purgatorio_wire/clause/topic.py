@@ -5,6 +5,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
+from itertools import pairwise
 from typing import Final
 
 from purgatorio_wire.clause.fetch import (
@@ -29,7 +30,17 @@ from purgatorio_wire.history.finding import (
     named,
     undecided,
 )
-from purgatorio_wire.history.history import BUSY, END_OF_TIME, EXCUSED, Exchange, Scene, integer, items, text
+from purgatorio_wire.history.history import (
+    BUSY,
+    END_OF_TIME,
+    EXCUSED,
+    Exchange,
+    Scene,
+    integer,
+    items,
+    text,
+    texts,
+)
 from purgatorio_wire.history.log import (
     BY_ID,
     GONE,
@@ -46,7 +57,7 @@ from purgatorio_wire.history.log import (
 from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
-OUT_OF_RANGE, UNKNOWN, TIMED_OUT, EXISTS, NOT_NEEDED = 1, 3, 7, 36, 84
+OUT_OF_RANGE, UNKNOWN, NO_LEADER, TIMED_OUT, EXISTS, NOT_NEEDED = 1, 3, 5, 7, 36, 84
 NOT_PREFERRED: Final = 80
 """PREFERRED_LEADER_NOT_AVAILABLE."""
 INVALID_TOPIC, INVALID_PARTITIONS, INVALID_REPLICATION = 17, 37, 38
@@ -122,6 +133,9 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 yield from _only_validated(scene, one, text(made, "name"))
             elif topic is not None:
                 yield from _second(bounds, one, topic, error)
+    on_request = [one for one in scene.of("metadata") if one.body.get("allow_auto_topic_creation")]
+    for name in sorted({text(asked, "name") for one in on_request for asked in items(one.body, "topics")}):
+        yield from _made_on_request(bounds, scene, name, on_request)
     for part, log in topics.logs.items():
         if log.settled_t == END_OF_TIME and part.topic in topics.topics:
             yield from _never_leads(bounds, scene, topics.topics[part.topic], part)
@@ -140,6 +154,19 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 bounds, "A2", [*_fetched_by_id(scene, topic)], topic.deleted_t,
                 GONE, "an error: no topic has this id", "deleted-id-served",
             )  # fmt: skip
+
+
+def _made_on_request(bounds: Bounds, scene: Scene, name: str, on_request: list[Exchange]) -> Rows:
+    """A1: Metadata that may create topics makes a topic, again after each deletion. The scenes send such requests only
+    to a broker whose settings allow this."""
+    deletes_t = [one.t for one in scene.of("delete_topics") if name in texts(one.body, "topic_names")]
+    for since_t, until in pairwise((0, *deletes_t, END_OF_TIME)):
+        told = [(one, said) for one, said in _told(scene, name, since_t, until) if one in on_request]
+        asked = [(one, integer(said, "error_code")) for one, said in told]
+        if not {error for _, error in asked} - {0, NO_LEADER, UNKNOWN}:
+            yield from _seen(
+                bounds, "A1", asked, asked[0][0].t if asked else 0, {0, NO_LEADER}, "a new topic"
+            )
 
 
 def _fetched_by_id(scene: Scene, topic: Topic) -> Iterator[tuple[Exchange, int]]:
@@ -450,15 +477,18 @@ def _listed(one: Exchange, which: int, log: Log, said: Body | None) -> Row:
     if error:
         return broken("L1", "refused", one, ENDS[which], named(error))
     least, most = log.least_end(one.t), log.most_end(until)
+    offset = integer(said, "offset", -1)
     if which == EVER:
         least = most = -1
     elif which != LATEST:
         (least, most), end = log.start(one.t, until), least
-        if which in (SINCE_EVER, LARGEST_TIME) and end <= most:
-            return undecided("L1", "the partition may have no record")
+        if which in (SINCE_EVER, LARGEST_TIME):
+            if offset >= (behind := log.most_end(until)):
+                return broken("L1", "other-offset", one, f"no offset from {behind} on", f"offset {offset}")
+            if end <= most:
+                return undecided("L1", "the partition may have no record")
         if which == LARGEST_TIME:  # Kafka returns it even if the record is deleted
             least, most = 0, log.most_end(until) - 1
-    offset = integer(said, "offset", -1)
     if which == LATEST and isinstance(log, CommittedLog):
         allowed, right = f"the last stable offset, {least} to {most}", least <= offset <= most
         return checked("R4", "listed", one, right, allowed, f"offset {offset}")

@@ -23,7 +23,7 @@ FETCH, ACKNOWLEDGE = "share_fetch", "share_acknowledge"
 GONE, NOT_THE_NEXT, NOT_HELD = 122, 123, 121
 OPENS, CLOSES = 0, -1
 _ASKED, _TOLD = ((topics, "topic", "partitions", "partition_index") for topics in ("topics", "responses"))
-RELEASE: Final = 2
+RELEASE, RENEW = 2, 4
 DONE: Final = frozenset({0, 1, 3})
 """The acknowledgement types gap, accept, reject: the record is not delivered again."""
 ENDED_NS: Final = 100 * MS
@@ -165,13 +165,16 @@ class ShareGroup:
         return min((held.answer_t for held in self.acquired[part]), default=END_OF_TIME)
 
     def _find_ends(self, held: Acquired, offset: int) -> Iterator[AcquisitionEnd]:
-        member = held.asked.member
+        member, begins_t, lasts_t = held.asked.member, held.by.t, held.answer_t
         for said in self.said:
             one = said.by.one
             if said.by.member == member and said.part == held.part and offset in said.types:
                 if said.by.answer_t <= held.by.t or said.by.error in (GONE, NOT_THE_NEXT):
                     continue
                 sure = said.error == 0 and one.t >= held.answer_t
+                if said.types[offset] == RENEW:  # KIP-1222
+                    begins_t, lasts_t = one.t if sure else begins_t, max(lasts_t, said.by.answer_t)
+                    continue
                 kind, sure_t = said.types[offset], said.by.answer_t if sure else END_OF_TIME
                 frees = RELEASED if kind == RELEASE and sure else ""
                 yield AcquisitionEnd(one.t, sure_t, frees, one, done=sure and kind in DONE)
@@ -194,8 +197,8 @@ class ShareGroup:
             if text(beat.body, "member_id") == member and beat.t >= held.by.t:
                 yield AcquisitionEnd(beat.t, END_OF_TIME, "", beat)
         yield AcquisitionEnd(
-            held.by.t + max(held.lock_ns - EARLY_NS, 0),
-            held.answer_t + held.lock_ns if held.lock_ns else END_OF_TIME,
+            begins_t + max(held.lock_ns - EARLY_NS, 0),
+            lasts_t + held.lock_ns if held.lock_ns else END_OF_TIME,
             LOCK if held.lock_ns else "",
         )
 

@@ -64,8 +64,8 @@ class Made:
     topics: set[str] = field(default_factory=set)
     groups: dict[str, set[str]] = field(default_factory=dict)
     """The members of each group. They leave before the group is deleted."""
-    quotas: set[str] = field(default_factory=set)
-    """The clients that have a quota."""
+    quotas: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
+    """The clients that have quotas, each with the kinds."""
     beating: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     """The members that send heartbeats of another API, by this API and their group."""
 
@@ -146,6 +146,8 @@ class Broker:
     shares: Coordination = field(default_factory=lambda: Coordination("no share groups"))
     renews_epochs: bool = False
     """Whether each end of a transaction returns a new epoch, if the client wants one (KIP-890)."""
+    creates_on_request: bool = False
+    """Whether Metadata may create topics."""
     open_looks_ms: int = 0
     """The interval in which the coordinator looks for transactions that have timed out, if it is known."""
     connections: int = 0

@@ -146,13 +146,14 @@ MOST_FETCHED: Final = "fetch.max.bytes"
 LONGEST_TRANSACTION: Final = "transaction.max.timeout.ms"
 OPEN_LOOKS: Final = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
 DELETES: Final = "delete.topic.enable"
+CREATES: Final = "auto.create.topics.enable"
 CONNECTIONS: Final = ("max.connections", "max.connections.per.ip")
 SPARE_CONNECTIONS: Final = 8
 """The number of connections that are left for other clients, below the limit of the broker."""
 SETTINGS: Final = (
     INITIAL_DELAY, *LINGERS, LEAST_SESSION, MOST_SESSION, MOST_NOTE, MOST_DELIVERIES, MOST_FETCHED, LONGEST_TRANSACTION,
-    OPEN_LOOKS, DELETES, CONSUMER_SESSION, SHARE_SESSION, REPLICA_LAG, ASSIGNS, OFFSETS_REPLICAS, *TRANSACTION_REPLICAS,
-    *SHARE_REPLICAS, *CONNECTIONS,
+    OPEN_LOOKS, DELETES, CREATES, CONSUMER_SESSION, SHARE_SESSION, REPLICA_LAG, ASSIGNS, OFFSETS_REPLICAS,
+    *TRANSACTION_REPLICAS, *SHARE_REPLICAS, *CONNECTIONS,
 )  # fmt: skip
 _DIGITS: Final = 20
 """A number of Kafka has fewer digits."""
@@ -207,6 +208,7 @@ def _heed(broker: Broker, said: Mapping[str, str]) -> None:
     broker.transaction_ms = min(number.get(LONGEST_TRANSACTION, broker.transaction_ms), broker.transaction_ms)
     broker.open_looks_ms = number.get(OPEN_LOOKS, broker.open_looks_ms)
     broker.fetch_bytes = min(number.get(MOST_FETCHED, broker.fetch_bytes), broker.fetch_bytes)
+    broker.creates_on_request = said.get(CREATES) == "true"
     if said.get(DELETES) == "false":
         broker.refuses["delete_topics"] = f"{DELETES} is false"
     broker.groups.lack = _lack(broker, (OFFSETS_REPLICAS,), number)

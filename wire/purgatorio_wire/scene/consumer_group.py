@@ -145,7 +145,7 @@ async def consumers(play: Play, count: int, rebalance_ms: int = 30_000, api: str
     return made
 
 
-async def settled(members: Sequence[Consumer], above: int = 0) -> int:
+async def settled(members: Sequence[Consumer], above: int = 0, partitions: int = PARTITIONS) -> int:
     """Send heartbeats until the members have all partitions and one epoch, above that of before; returns the epoch."""
     play = members[0].play
     async for _ in play.tries(POLL_MS, within_ms=SETTLES_SECONDS * 1000):
@@ -153,8 +153,8 @@ async def settled(members: Sequence[Consumer], above: int = 0) -> int:
             await one.beat()
         told = [number for one in members for number in one.assigned]
         epochs = {one.epoch for one in members}
-        once = members[0].api == SHARE_BEAT or len(told) == PARTITIONS
-        if len(epochs) == 1 and min(epochs) > above and len({*told}) == PARTITIONS and once:
+        once = members[0].api == SHARE_BEAT or len(told) == partitions
+        if len(epochs) == 1 and min(epochs) > above and len({*told}) == partitions and once:
             break
     for one in members:
         await one.beat()
@@ -170,7 +170,8 @@ async def settled(members: Sequence[Consumer], above: int = 0) -> int:
 )
 async def reassigned(play: Play) -> None:
     """Members join and leave. One that is to give up partitions keeps them for a while. Heartbeats and commits name
-    wrong epochs and members, and, as if a response was lost, the former epoch. A static member goes and comes back."""
+    wrong epochs and members, and, as if a response was lost, the former epoch. A static member goes and comes back.
+    In the end, the topic is deleted, and the members lose its partitions."""
     first, second, third = await consumers(play, 3)
     third.instance = play.unique("i")
     now = await settled([first])
@@ -201,7 +202,10 @@ async def reassigned(play: Play) -> None:
     now = await settled([first, third], now)
     now = await settled([first, third, second], now)
     await third.leave()
-    await settled([first, second], now)
+    now = await settled([first, second], now)
+    if play.offers("delete_topics"):
+        await play.delete(first.topic)
+        await settled([first, second], now, 0)
     for one in (first, second):
         await one.leave()
 
@@ -241,10 +245,11 @@ async def wandering(play: Play) -> None:
         await one.leave()
 
 
-@scene("groups", "G15 not-removed, G14 not-assigned-in-time", seconds=110)
+@scene("groups", "G15 not-removed, G14 not-assigned-in-time, G15 removed-too-early", seconds=110)
 async def unrevoked(play: Play) -> None:
     """A member that is to give up partitions sends heartbeats, and never gives them up: it is removed at its rebalance
-    time-out. Then it joins again."""
+    time-out. Then it joins again, and the other member gives up partitions in time. Both are members for longer than
+    the rebalance time-out."""
     first, second = await consumers(play, 2, rebalance_ms := play.wait_ms(REBALANCE_MS))
     now = await settled([first])
     first.revokes = False
@@ -255,6 +260,9 @@ async def unrevoked(play: Play) -> None:
     first.epoch, first.assigned, first.revokes = 0, frozenset(), True
     now = await settled([second], now)
     await settled([second, first], now)
+    async for _ in play.tries(POLL_MS, within_ms=rebalance_ms * 4 / 3):
+        for one in (first, second):
+            await one.beat()
     for one in (first, second):
         await one.leave()
 

@@ -34,6 +34,9 @@ UNMADE: Final = 99
 SETTINGS_REFUSED: Final = frozenset({40, 44})
 """The broker refuses the settings of a topic (INVALID_CONFIG), or a policy forbids them."""
 EXISTS: Final = 36
+BYTE_QUOTAS: Final = ("producer_byte_rate", "consumer_byte_rate")
+PARTITION_QUOTAS: Final = ("controller_mutation_rate",)
+"""Of KIP-599."""
 ONE: Final = {"num_partitions": 1, "replication_factor": 1}
 """The fields of CreateTopics for the smallest topic."""
 
@@ -175,17 +178,19 @@ class DataAsker(Asker):
         values = {"replica_id": -1, "isolation_level": int(committed), "topics": by_topic(wanted, "name")}
         return self.send(conn, "list_offsets", values)
 
-    async def quota(self, client: str, bytes_per_s: float | None) -> int:
-        """Sets the quota of a client in bytes per second, or removes it (None). Returns the error."""
-        self.broker.made.quotas.add(client)
-        told = (await self.ask(await self.admin(), "alter_client_quotas", quota_of(client, bytes_per_s))).body
-        if bytes_per_s is None and not codes(first_of(told, "entries")):
-            self.broker.made.quotas.discard(client)
+    async def quota(self, client: str, per_s: float | None, kinds: tuple[str, ...] = BYTE_QUOTAS) -> int:
+        """Sets quotas of a client, or removes them (None). Returns the error."""
+        self.broker.made.quotas.add((client, kinds))
+        told = (
+            await self.ask(await self.admin(), "alter_client_quotas", quota_of(client, per_s, kinds))
+        ).body
+        if per_s is None and not codes(first_of(told, "entries")):
+            self.broker.made.quotas.discard((client, kinds))
         return codes(first_of(told, "entries"))
 
-    async def metadata(self, topic: str) -> Got:
-        """The metadata of a topic. The request creates no topic."""
-        asked = {"topics": [{"name": topic}], "allow_auto_topic_creation": False}
+    async def metadata(self, topic: str, *, creates: bool = False) -> Got:
+        """The metadata of a topic. `creates`: whether the broker may create the topic."""
+        asked = {"topics": [{"name": topic}], "allow_auto_topic_creation": creates}
         return await self.ask(await self.admin(), "metadata", asked)
 
     async def epoch(self, topic: str) -> int:
@@ -217,8 +222,8 @@ class DataAsker(Asker):
         self.broker.made.topics.update(names)
         if not self.offers("create_topics"):
             self.need("metadata")
-            asked = {"topics": [{"name": name} for name in names], "allow_auto_topic_creation": True}
-            await self.ask(await self.admin(), "metadata", asked)
+            for name in names:
+                await self.metadata(name, creates=True)
             return
         node = self.broker.node
         nodes = list(replicas) or ([node] if node is not None else [])
@@ -267,11 +272,11 @@ class DataAsker(Asker):
             f"a new topic had no leader within {LEADS_SECONDS:g} s: the last Fetch returned {last}"
         )
 
-    async def until_told(self, name: str, error: int, partitions: int = 0) -> None:
+    async def until_told(self, name: str, error: int, partitions: int = 0, *, creates: bool = False) -> None:
         """Sends Metadata until it shows this state of the topic, for longer than the clause waits. Raises SceneLost
-        if it never does."""
+        if it never does. `creates`: whether the broker may create the topic."""
         async for _ in self.tries(100, within_ms=self.broker.declared.late_topics_ms * TOPIC_TIMES):
-            told = first_of((await self.metadata(name)).body, "topics")
+            told = first_of((await self.metadata(name, creates=creates)).body, "topics")
             enough = sum(1 for _ in items(told, "partitions")) >= partitions
             if told is not None and codes(told) == error and enough:
                 return
@@ -308,10 +313,12 @@ def by_topic(
     return [{name: topic, inner: asked} for topic, asked in found.items()]
 
 
-def quota_of(client: str | None, bytes_per_s: float | None) -> dict[str, object]:
-    """The request that sets the quota of a client in bytes per second, or of all clients without a quota of their
-    own (client None). Quota None removes it."""
-    value = {"value": bytes_per_s or 0.0, "remove": bytes_per_s is None}
-    changes = [{"key": key, **value} for key in ("producer_byte_rate", "consumer_byte_rate")]
+def quota_of(
+    client: str | None, per_s: float | None, kinds: Sequence[str] = BYTE_QUOTAS
+) -> dict[str, object]:
+    """The request that sets quotas of a client, or of all clients without a quota of their own (client None), in bytes
+    or created partitions per second. Quota None removes them."""
+    value = {"value": per_s or 0.0, "remove": per_s is None}
+    changes = [{"key": key, **value} for key in kinds]
     entity = [{"entity_type": "client-id", "entity_name": client}]
     return {"entries": [{"entity": entity, "ops": changes}], "validate_only": False}

@@ -407,8 +407,8 @@ async def clean_up(broker: Broker, recorder: Recorder, told: Callable[[str], Non
                 got = await play.ask(await play.controller(), "delete_topics", asked)
                 left = _refused(got, "responses", "name", left)
             await _delete_groups(play, conn)
-            for client in [*made.quotas] if play.offers("alter_client_quotas") else ():
-                await play.quota(client, None)
+            for client, kinds in [*made.quotas] if play.offers("alter_client_quotas") else ():
+                await play.quota(client, None, kinds)
     except (NoAnswer, SceneLost, TimeoutError):
         pass
     finally:

@@ -24,7 +24,9 @@ from purgatorio_wire.scene.spec import scene
 from purgatorio_wire.trace.record import Body
 
 APIS: Final = ("share_group_heartbeat", "share_fetch", "share_acknowledge")
-ACCEPT, RELEASE, REJECT = 1, 2, 3
+ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
+RENEWS: Final = 2
+"""The first version of acknowledgements that renew."""
 SHARES_SECONDS: Final = 30.0
 WAIT_MS: Final = 3000
 IDLE_MS: Final = 900
@@ -125,6 +127,12 @@ class Sharer:
         said = {number: [(*run, ACCEPT) for run in runs] for number, runs in self.got.items() if runs}
         if said:
             await self.acknowledge(said)
+
+    async def renew(self, held: Range) -> None:
+        """Begin the acquisition lock of these records again (KIP-1222)."""
+        if (self.play.broker.version(APIS[2]) or 0) >= RENEWS:
+            asked = self._named({0: [(*held, RENEW)]}, None, whole=False)
+            await self.play.ask(self.conn, APIS[2], {**asked, "is_renew_ack": True})
 
     async def end(self) -> None:
         await self.acknowledge({}, epoch=-1)
@@ -462,7 +470,8 @@ async def share_sessions(play: Play) -> None:
 @scene("shares", "S7 not-woken", seconds=120)
 async def share_lock(play: Play) -> None:
     """One member holds a part of a batch until its acquisition lock ends. A second member acquires a released part
-    later. A third member waits during the end of the first lock."""
+    later, and a record whose lock the first member had renewed. A third member waits during the end of the first lock,
+    when another renewed lock goes on."""
     first, second, third = members = await sharers(play, 3, lock_ms=SHORTEST_LOCK_MS)
     if not 0 < first.lock_ms <= MOST_LOCK_MS:
         play.cannot(
@@ -470,10 +479,13 @@ async def share_lock(play: Play) -> None:
             "S7",
         )
         return
+    given, kept = [await _acquired(play, first) for _ in range(2)]
+    await first.renew(given)
     base, last = await _acquired(play, first, BATCH)
     await play.ask_all(first.say(ACCEPT, base))
     await play.pause(LATER_MS)
-    await play.ask_all(first.say(RELEASE, last))
+    await first.renew(kept)
+    await play.ask_all(first.acknowledge({0: [(*given, RELEASE), (last, last, RELEASE)]}))
     await second.take(play.wait_ms(WAIT_MS))
     wait_ms = first.lock_ms + play.wait_ms(OVER_LOCK_MS)
     sent, admin = third.fetch(wait_ms), await play.admin()

@@ -16,7 +16,7 @@ from purgatorio_wire.history.history import integer, integers, items
 from purgatorio_wire.history.log import FETCHED, GONE, parts
 from purgatorio_wire.scene.asker import SOFTWARE, codes, first_append, first_of, settle
 from purgatorio_wire.scene.broker import SceneLost, SceneSkipped, Second
-from purgatorio_wire.scene.data_asker import ONE, TOPIC_TIMES, UNMADE
+from purgatorio_wire.scene.data_asker import BYTE_QUOTAS, ONE, PARTITION_QUOTAS, TOPIC_TIMES, UNMADE
 from purgatorio_wire.scene.fetch import new_producer
 from purgatorio_wire.scene.member import AT_ONCE_SECONDS
 from purgatorio_wire.scene.play import Play
@@ -31,6 +31,7 @@ ELECTION_MS: Final = 10_000
 ELECTIONS: Final = 20
 MOVED_MS: Final = 30_000
 QUOTA_BYTES: Final = 2000
+QUOTA_PARTITIONS: Final = 6
 QUOTA_HEARD_MS: Final = 1000
 """A broker receives a quota from the controller."""
 QUOTA_ASKS: Final = 40
@@ -89,7 +90,8 @@ HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
 @scene("topics", "A1 created-twice, A1 not-in-effect, A2 not-in-effect, A2 left-to-its-time-out, X4")
 async def topics(play: Play) -> None:
     """A topic is created, created again (refused), deleted, and created for the second time. Then one request creates
-    two topics, and another request has a valid topic and an invalid topic."""
+    two topics, and another request has a valid topic and an invalid topic. If the broker creates topics on request,
+    Metadata creates a topic, and creates it again after its deletion."""
     play.need("create_topics", "metadata")
     for count in (1, 2):
         names = [play.unique("t") for _ in range(count)]
@@ -111,6 +113,12 @@ async def topics(play: Play) -> None:
         await play.ask(await play.controller(), "create_topics", {"topics": again[:1], "timeout_ms": 5000})
         await _until_gone_by_id(play, names[0])
         await play.delete(names[0])
+    name = play.unique("t")
+    for _ in range(2 if play.broker.creates_on_request and play.offers("metadata", least=4) else 0):
+        play.broker.made.topics.add(name)
+        await play.until_told(name, 0, creates=True)
+        await play.delete(name)
+        await play.until_told(name, 3)
 
 
 @scene("topics", "F3 not-woken, M1 offsets-do-not-grow")
@@ -356,8 +364,9 @@ async def slow_reader(play: Play) -> None:
 
 @scene("connections", "Q1 not-throttled, Q1 late")
 async def throttled(play: Play) -> None:
-    """The quota of a client becomes smaller while it appends and fetches. It appends, and fetches, more than that
-    allows, and sends further requests at once; another client sends requests at the same time."""
+    """The quota of a client becomes smaller while it appends and fetches. It appends, fetches, and creates partitions
+    (with validate_only), more than that allows, and sends further requests at once; another client sends requests at
+    the same time."""
     play.need("alter_client_quotas")
     topic, client = await play.topic(), play.unique("q")
     size = QUOTA_BYTES * 3 // 2
@@ -370,13 +379,18 @@ async def throttled(play: Play) -> None:
         if quota > QUOTA_BYTES:
             await play.ask_all(play.produce(conn, topic, size=size))
             await play.ask_all(play.fetch(conn, [(topic, 0, 0)], max_wait_ms=0, most=1))
-    await asyncio.gather(
-        _above_quota(play, client, other, lambda conn: play.produce(conn, topic, size=size)),
-        _above_quota(
-            play, client, other, lambda conn: play.fetch(conn, [(topic, 0, 0)], max_wait_ms=0, most=1)
-        ),
-    )
-    await play.quota(client, None)
+    asks: list[Callable[[Connection], Sent]] = [
+        lambda conn: play.produce(conn, topic, size=size),
+        lambda conn: play.fetch(conn, [(topic, 0, 0)], max_wait_ms=0, most=1),
+    ]
+    if not await play.quota(client, QUOTA_PARTITIONS / 3, PARTITION_QUOTAS):
+        await play.pause(QUOTA_HEARD_MS)
+        made = [{"name": play.unique("t"), **ONE, "num_partitions": QUOTA_PARTITIONS}]
+        dry = {"topics": made, "timeout_ms": 5000, "validate_only": True}
+        asks.append(lambda conn: play.send(conn, "create_topics", dry))
+    await asyncio.gather(*(_above_quota(play, client, other, ask) for ask in asks))
+    for kinds in (BYTE_QUOTAS, PARTITION_QUOTAS):
+        await play.quota(client, None, kinds)
 
 
 async def _above_quota(play: Play, client: str, other: Connection, ask: Callable[[Connection], Sent]) -> None:

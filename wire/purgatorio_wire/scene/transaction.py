@@ -640,11 +640,12 @@ async def _until_stable(play: Play, writer: Writer, asker: Connection, *groups: 
 
 
 async def _ask_all(play: Play, conn: Connection, places: Sequence[tuple[str, int, int]]) -> None:
-    """Fetch from these offsets, and request the end offsets, with read_committed and read_uncommitted."""
+    """Fetch from these offsets, and request the end offsets and the first records, with read_committed and
+    read_uncommitted."""
     lists = play.offers("list_offsets", "L1", least=2)
     for committed in (True, False):
         for place in places:
             await play.fetch(conn, [place], max_wait_ms=0, committed=committed)
-        if lists:
-            of = {(topic, number, -1) for topic, number, _ in places}
+        for which in (-1, 0) if lists else ():
+            of = {(topic, number, which) for topic, number, _ in places}
             await play.ask_all(play.list_offsets(conn, sorted(of), committed=committed))
