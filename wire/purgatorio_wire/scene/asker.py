@@ -37,7 +37,7 @@ class Asker:
     """The clauses that this scene cannot test on this broker, each with the reason."""
     _opened: list[Connection] = field(default_factory=list)
     _admin: Connection | None = None
-    _controller: Connection | None = None
+    _controllers: dict[Address, Connection] = field(default_factory=dict)
     _count: int = 0
 
     def __post_init__(self) -> None:
@@ -100,7 +100,8 @@ class Asker:
             one.close()
         self.broker.connections -= len(self._opened)
         self._opened.clear()
-        self._admin = self._controller = None
+        self._controllers.clear()
+        self._admin = None
 
     async def admin(self) -> Connection:
         """The connection of the scene for topics and metadata."""
@@ -110,11 +111,20 @@ class Asker:
 
     async def controller(self) -> Connection:
         """The connection of the scene to the controller."""
-        if self.broker.controller is None:
+        there = await self.controller_address()
+        if there == self.broker.address:
             return await self.admin()
-        if self._controller is None or self._controller.closed:
-            self._controller = await self.open("controller", address=self.broker.controller)
-        return self._controller
+        if there not in self._controllers or self._controllers[there].closed:
+            self._controllers[there] = await self.open("controller", address=there)
+        return self._controllers[there]
+
+    async def controller_address(self) -> Address:
+        """With ZooKeeper, another broker may be the controller, and this changes if that broker is stopped."""
+        if not self.broker.controllers:
+            return self.broker.address
+        asked = {"topics": [], "allow_auto_topic_creation": False}
+        controls = integer((await self.ask(await self.admin(), "metadata", asked)).body, "controller_id", -1)
+        return self.broker.controllers.get(controls, self.broker.address)
 
     def need(self, *apis: str, least: int = 0) -> None:
         """Raises SceneSkipped if the broker does not offer one of these APIs in a version that this client knows."""

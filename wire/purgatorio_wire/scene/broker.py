@@ -119,9 +119,8 @@ class Broker:
     nodes: int = 1
     second: Second | None = None
     second_node: int | None = None
-    controller: Address | None = None
-    """The broker that creates and deletes topics, if other brokers do not forward these requests (Kafka with
-    ZooKeeper)."""
+    controllers: Mapping[int, Address] = field(default_factory=dict)
+    """The brokers by node id, if the others do not forward requests to the controller (Kafka with ZooKeeper)."""
     pid: int | None = None
     session_ms: int = 6000
     """The shortest session timeout that the broker accepts."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from purgatorio_wire.client.connection import Address, Connection, Got, NoAnswer, connect
+from purgatorio_wire.client.connection import Address, Connection, NoAnswer, connect
 from purgatorio_wire.client.message import API_NAMES
 from purgatorio_wire.client.recorder import Recorder
 from purgatorio_wire.history.history import integer, items, text
@@ -90,24 +90,19 @@ async def _nodes(broker: Broker, conn: Connection) -> list[int]:
         return there[0] if len(there) == 1 < broker.nodes else None
 
     broker.node, broker.second_node = at(broker.address), at(broker.second.address if broker.second else None)
-    broker.controller = _controller(broker, got)
+    if broker.nodes > 1 and WITH_ZOOKEEPER in broker.offered:
+        own, hosts = broker.address, LOCAL if broker.address.host in LOCAL else {broker.address.host}
+        broker.controllers = {
+            integer(one, "node_id"): replace(own, host=text(one, "host"), port=integer(one, "port"))
+            for one in items(got.body, "brokers")
+            if text(one, "host") in hosts
+        }
     return [*ports]
 
 
 WITH_ZOOKEEPER: Final = "api-4"
 """The broker offers LeaderAndIsr if one of the brokers is the controller (Kafka with ZooKeeper)."""
 LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-
-
-def _controller(broker: Broker, metadata: Got) -> Address | None:
-    """The address of the controller, if other brokers do not forward its requests."""
-    own, controls = broker.address, integer(metadata.body, "controller_id", -1)
-    told = [one for one in items(metadata.body, "brokers") if integer(one, "node_id", -1) == controls]
-    if broker.nodes == 1 or WITH_ZOOKEEPER not in broker.offered or not told:
-        return None
-    there = replace(own, host=text(told[0], "host"), port=integer(told[0], "port"))
-    near = there.host == own.host or {there.host, own.host} <= LOCAL
-    return there if near and there != own else None
 
 
 OF_TOPICS: Final[Mapping[str, tuple[str, str]]] = {

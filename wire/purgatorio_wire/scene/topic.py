@@ -497,7 +497,7 @@ async def replica_stopped(play: Play) -> None:
             await play.metadata(topic)
             # The cluster may be unable to delete the topic without the replica.
             asked = {"topic_names": [gone], "timeout_ms": 10_000}
-            deleter = await play.open("deleter", address=play.broker.controller)
+            deleter = await play.open("deleter", address=await play.controller_address())
             if play.offers("delete_topics", "F8") and await settle(
                 play.send(deleter, "delete_topics", asked), seconds=3
             ):
