@@ -27,10 +27,11 @@ from purgatorio_conformance.protocol.describe import (
     profile_of,
     reported,
 )
+from purgatorio_conformance.protocol.failed_run import FailedRun
 from purgatorio_conformance.protocol.free_play import drive_free, free_programs
-from purgatorio_conformance.protocol.gate_play import Plays
 from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.gate_steps import STEPS_S
+from purgatorio_conformance.protocol.gated_execution import GatedExecutions
 from purgatorio_conformance.protocol.gates import Effort, GatedRun, Way, takes_steps
 from purgatorio_conformance.protocol.jdwp import AGENT, Listening
 from purgatorio_conformance.protocol.lines import ANY_CLASS, Lines
@@ -41,7 +42,6 @@ from purgatorio_conformance.protocol.played_order import (
     PlayedOrder,
     unfinished,
 )
-from purgatorio_conformance.protocol.proof import Proof
 from purgatorio_conformance.protocol.real_time import drive_real
 from purgatorio_conformance.protocol.run_record import Account
 from purgatorio_conformance.protocol.scope import crossed_pairs, longest_of_scope_ns, scope, scope_delays
@@ -333,8 +333,8 @@ class CommandSubject:
     def player(self, limits: ChildLimits | None = None) -> ScriptPlayer:
         return ScriptPlayer(self.command, limits or self.limits)
 
-    def _proof(self, plan: Plan, trace: Path) -> Proof:
-        return Proof(
+    def _proof(self, plan: Plan, trace: Path) -> FailedRun:
+        return FailedRun(
             self.player,
             self.description,
             self.part,
@@ -452,7 +452,7 @@ class CommandSubject:
         )
         effort = self.effort or effort
         judged = judge if effort.ends else None
-        plays = Plays(drive.session, self.description, self.part, clock, lines=lines, judge=judged)
+        plays = GatedExecutions(drive.session, self.description, self.part, clock, lines=lines, judge=judged)
         self.account.plays = plays.played
         run = GatedRun(
             plays,

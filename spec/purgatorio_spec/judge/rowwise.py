@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from purgatorio_spec.history.part import RawReading, Reading
 from purgatorio_spec.history.run import Run, RunFacts
-from purgatorio_spec.history.summary import Bounds, Moments, bounds, summary_of
+from purgatorio_spec.history.summary import Moments, ReadingBounds, bounds, summary_of
 from purgatorio_spec.judge.context import (
     PlacedReading,
     check_context,
@@ -45,7 +45,7 @@ def judge_run(run: Run, table: pa.Table, only: str | None = None, tally: RunTall
         tally.add(run, check, clauses)
     raw = raw_readings(table)
     moments = moments_of(raw, run.facts)
-    totals = Bounds.zero(moments)
+    totals = ReadingBounds.zero(moments)
     held: list[tuple[int, ...]] = []
     for history in histories(table, context):
         tally.add(run, history, clauses)
@@ -71,7 +71,7 @@ def moments_of(raw: Sequence[PlacedReading], facts: RunFacts) -> Moments:
     )
 
 
-def reading(run: Run, one: PlacedReading, totals: Bounds, moments: Moments, at: int) -> Reading:
+def reading(run: Run, one: PlacedReading, totals: ReadingBounds, moments: Moments, at: int) -> Reading:
     known = {field.name: getattr(one, field.name) for field in fields(RawReading)}
     known |= totals.of(moments, at, run)
     return Reading(**known)
