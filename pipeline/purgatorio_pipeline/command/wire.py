@@ -67,7 +67,7 @@ class _Unreachable(click.ClickException):
     default="",
     help="Constants of the broker in ms, such as late=100,late-topics=2000. initial-delay: duration of a group's "
     "first rebalance (default: read from the broker). late: allowed lateness of a response (default: 100). "
-    "late-topics: allowed lateness after a change of a topic, a transaction or replicas (default: 2000).",
+    "late-topics: the same after a change of a topic, a transaction or replicas (default: 2000).",
 )
 @click.option(
     "--only",
@@ -78,7 +78,7 @@ class _Unreachable(click.ClickException):
 @click.option(
     "--seconds",
     type=click.FloatRange(min=1),
-    help=f"Time limit. Default: {SECONDS:g}, or {SECONDS_WITH_SECOND:g} if --second names a second broker.",
+    help=f"Time limit. Default: {SECONDS:g}, or {SECONDS_WITH_SECOND:g} with two brokers.",
 )
 @click.option(
     "--seed",
@@ -92,7 +92,7 @@ class _Unreachable(click.ClickException):
     default=5.0,
     show_default=True,
     metavar="SECONDS",
-    help="Seconds for random programs. If --only is given, random programs run only if --only names `drawn`.",
+    help="Seconds for random programs. With --only, add the word 'drawn' to its list to run them.",
 )
 @click.option(
     "--program",

@@ -1,9 +1,9 @@
-"""The history of one operation or timer task: its calls and points in the recorder's order.
+"""The events of one operation or timer task, in the recorder's order. A *point* is an event without a return: `ready`,
+`cancelled`.
 
 A return without its call is left out. In a complete trace, such a return makes the trace invalid (`RunFacts.broken`).
-If records were dropped, such returns are expected. A recorder may record one call twice. In this case the outer call
-has no return, and an equal call with a return is directly inside it or at the same time. Then the outer call is left
-out too.
+If records were dropped, such returns are expected. A recorder may record one call twice in succession, and its return
+once. Then the first record of the call is left out, too.
 """
 
 from __future__ import annotations

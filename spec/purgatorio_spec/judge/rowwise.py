@@ -1,7 +1,8 @@
 """The plain path: the clauses judge every operation of a run from all its events.
 
-The plain path is the oracle for the fast check, and judges a single operation (`--operation`). A run is in memory as
-Arrow columns (some tens of bytes for each event). The histories are made one at a time.
+Tests compare the fast check with this plain path. `check --operation ID` uses the plain path, for the operation `ID`
+only. A run is in memory as Arrow columns (some tens of bytes for each event). The histories (the events by operation)
+are made one at a time.
 """
 
 from collections.abc import Sequence
