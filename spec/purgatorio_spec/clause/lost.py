@@ -62,19 +62,18 @@ O4 = Clause("O4")
 def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
     """An occasion is a registered operation that was ready before the registration started. Another occasion is an
     operation with a key that was checked after the operation was ready, if the check returned. After a `cancel_for_key`
-    has returned the operation, it is not watched under this key. So checks of the key are not judged. If a
+    has returned the operation, the operation no longer waits under this key. So checks of the key are not judged. If a
     `try_complete` of the operation raised an exception, the exception may have prevented the completion. So
     registrations and checks that began before the end of this `try_complete` are not judged. With the profile
-    `pending-flag`, the expiry may complete the operation in two cases. The first case: the expiry claimed the operation
-    before the check returned. The second case: at the time of the claim, a `try_complete` of the operation was running;
-    or one had begun after the check began; or a thread may have been about to begin one. A thread may have been about
-    to begin a `try_complete` in two situations. First: the thread began a `try_complete` after the claim, and the last
-    event of the thread before this `try_complete` came before the return of the check. Second: the last event of the
-    thread before the claim was the end of a `try_complete`. (The thread may already have called another `try_complete`,
-    whose event was not recorded yet.) With the profile `request-log`, each event of a key is recorded as a check.
-    `convert` sets the return of this check to the time of the event plus the time that is allowed for the answer. A
-    check that ended with an exception is not judged, because in Kafka the exception of one operation ends the check.
-    (O8 forbids this for the reference.)"""
+    `pending-flag`, the expiry may complete the operation in two cases. (1) The expiry claimed the operation before the
+    check returned. (2) Between the start of the check and the claim, a `try_complete` of the operation was running, or
+    a thread may have been about to begin one. There are two signs that a thread may have been about to begin a
+    `try_complete`. (a) The thread began a `try_complete` after the claim, and between the return of the check and this
+    `try_complete` the thread recorded no event. (b) The last event of the thread before the claim was the end of a
+    `try_complete`. (The thread may have called `try_complete` again, and not have recorded this call yet.) With the
+    profile `request-log`, each event of a key is recorded as a check. This check returns when the time that is allowed
+    for an answer has passed. A check that ended with an exception is not judged: in Kafka, the exception of one
+    operation ends the check. (O8 forbids this for the reference.)"""
     registration, ready = history.registration, history.ready
     if ready is None or registration is None or registration.ret_i is None or registration.err is not None:
         return NO_OCCASION
@@ -162,8 +161,8 @@ def _claimed_on_return(run: Run, history: OperationHistory, ready_i: int, check:
     broken = Broken(
         "unclaimed-on-return",
         (ready_i, check.call_i, both_i),
-        f"a call claims the completion before the registration and check_and_complete({check.key}) have both returned "
-        "(the check started after the operation was ready)",
+        f"a call claims the completion before the last of these two calls returns: the registration, and "
+        f"check_and_complete({check.key}), which started after the operation was ready",
         _how_it_ended(history),
     )
     return _unless_open(run, history, both_i, broken)
@@ -252,12 +251,12 @@ O5 = Clause("O5")
 
 @O5.of_operation
 def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
-    """An operation is an occasion if three conditions hold: it has a time-out, its registration returned false, and it
-    was completed or is overdue at the end. The time-out counts from the return of the last add of its timer task. If no
-    add is recorded, the time-out counts from the return of the registration. The rule about virtual time does not count
-    from the last add. Otherwise an implementation that adds the timer task again after each check could move the
-    deadline for ever. The *latest deadline* of an add is max(`deadline_t`, add.ret.t + `delay_ns`). The rule about
-    virtual time is not judged if `late_ns` is not declared, or if the operation was registered twice."""
+    """An operation is an occasion if three conditions are true: it has a time-out, its registration returned false, and
+    it was completed or is overdue at the end. The time-out counts from the return of the last add of its timer task. If
+    no add is recorded, the time-out counts from the return of the registration. The rule about virtual time counts from
+    the first add. Otherwise an implementation could move the deadline for ever by a new add after each check. The
+    *latest deadline* of an add is max(`deadline_t`, add.ret.t + `delay_ns`). The rule about virtual time is not judged
+    if `late_ns` is not declared, or if the operation was registered twice."""
     registration = history.registration
     if registration is None or registration.out != 0 or registration.delay_ns is None or history.cancelled:
         return NO_OCCASION
