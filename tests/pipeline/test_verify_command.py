@@ -61,7 +61,7 @@ def test_a_broken_promise_is_shown_with_the_fewest_calls(tmp_path: Path) -> None
     assert json.loads(shortest["session"][2].removeprefix("> "))["m"] == "add"
     assert "VIOLATED" not in done.stderr
     text = verify(tmp_path / "again", f"{WHEEL} --bug", options=()).stdout
-    assert "of run toy-wheel-timer-virtual-steps-seed1-shortest-T1\n" in text.replace("\n    ", " ")
+    assert 'in the run "toy-wheel-timer-virtual-steps-seed1-shortest-T1"\n' in text.replace("\n    ", " ")
 
 
 @pytest.mark.parametrize("mode", ["virtual-gates", "virtual-lines", "real-gates", "real-lines"])

@@ -242,8 +242,8 @@ def _how_it_ended(history: OperationHistory) -> str:
             if keys
             else "the completion was never claimed"
         )
-    cause = "its expiry" if history.fire_of(claim) else f"a later force_complete on {claim.th}"
-    return f"the completion was claimed only by {cause}, at i = {claim.call_i}"
+    cause = "the expiry" if history.fire_of(claim) else f"a later force_complete on {claim.th}"
+    return f"only {cause} claimed the completion, in the event with i = {claim.call_i}"
 
 
 O5 = Clause("O5")
