@@ -602,12 +602,12 @@ async def elected(play: Play) -> None:
     await play.until_told(topic, 0)
     await _until_in_sync(play, topic, 2)
     if not await _until_led(play, topic, other, LEADS_MS):
-        play.cannot("the second broker did not become the leader", "E1")
+        play.cannot("the second broker did not become the leader", "E1", "F8")
         return
     async with _stopped(play, second):
         moved = await _until_led(play, topic, node, MOVES_MS)
     if not moved:
-        play.cannot("no other broker became the leader while the second broker was stopped", "E1")
+        play.cannot("no other broker became the leader while the second broker was stopped", "E1", "F8")
         return
     await _until_in_sync(play, topic, 2)
     asked = {

@@ -241,7 +241,7 @@ async def warm_up(play: Play) -> None:
 @scene(
     "transactions",
     "R1 early, R1 open-transaction-shown, R2 not-woken, R2 never-ended, R3 not-listed, R3 listed, "
-    "R4 last-stable-offset, R4 listed, R6 end-refused, F3 not-woken",
+    "R4 last-stable-offset, R4 listed, L1, R6 end-refused, F3 not-woken",
     seconds=60,
 )
 async def read_committed(play: Play) -> None:
