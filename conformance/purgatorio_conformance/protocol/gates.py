@@ -1,12 +1,12 @@
-"""Runs the small programs of `gate_program` and `scope`, in many orders, on a subject that has pause points (gates).
+"""Runs small programs (of `gate_program` and `scope`) in many orders, on a subject that has pause points (gates).
 
-Words of this package: a *lane* is a caller, that is a thread that makes one call at a time. A *gate* is a pause point.
-A *hold* is one pause of one thread. A *step* is a scheduling point of the subject's own code. A *play* is one
-execution of a program in one order.
+Words of this package: a *lane* is a caller (a thread that makes one call at a time). A *gate* is a pause point. A
+*hold* is one pause of one thread. A *step* is a scheduling point of the subject's own code. A *play* is one execution
+of a program in one order (`gated_execution`).
 
 At each moment the driver either resumes a paused thread, or makes the next call of a caller. The driver tries all
 orders of these moves, depth first. Each play has new operations and keys. If the subject counts steps, each call is
-also paused at each of its steps: see `gate_steps`. The module `gated_execution` runs one play.
+also paused at each of its steps: see `gate_steps`.
 
 The driver judges the recorded events from time to time. After the first broken promise, the driver runs no more
 orders.

@@ -4,9 +4,8 @@ equivalent interleavings.
 Sources: Flanagan and Godefroid, "Dynamic partial-order reduction for model checking software" (POPL 2005), and the
 source sets of Abdulla, Aronsson, Jonsson and Sagonas, "Optimal dynamic partial order reduction" (POPL 2014). In every
 run, the search finds *races*. A race is two steps of different tasks (threads), if the result may depend on the order
-of the two steps, and no other steps force this order. The search then returns
-to the state before the earlier step of a race, and tries the other order. Sleep sets avoid runs that only swap
-independent steps.
+of the two steps, and no other steps force this order. The search then returns to the state before the earlier step of a
+race, and tries the other order. Sleep sets avoid runs that only swap independent steps.
 
 Two consecutive runs share a prefix. The races of the prefix stay on a stack, so the search looks only for races whose
 later step comes after the prefix. For each step, a bit mask has the earlier steps that are ordered before this step
