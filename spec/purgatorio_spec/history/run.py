@@ -1,4 +1,4 @@
-"""The facts about a run that the clauses need to judge a part of its history."""
+"""Facts about a whole run. A clause judges one part of the run, such as one operation, and also needs these facts."""
 
 import re
 from bisect import bisect_left
