@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import pytest
 
+from conformance.driven import broken
 from conformance.program_text import program
 from conformance.reference_adapters import IN_MS, AnyTimer
 from purgatorio import IntrusiveTimer, ManualClock, QueuedExecutor, TimerTask
@@ -71,11 +72,6 @@ def of_toy(*options: str) -> CommandSubject:
 def judged(subject: CommandSubject, seed: int, tasks: int, folder: Path) -> RunResult:
     """One run."""
     return check_files([subject.run_seeded(seed, tasks, folder / "run.jsonl", silent)]).runs[0]
-
-
-def broken(run: RunResult) -> set[str]:
-    """The clauses that it violates."""
-    return {name for name, one in run.clauses.items() if one.verdict is Verdict.VIOLATED}
 
 
 @pytest.mark.parametrize("rule", RULES)
