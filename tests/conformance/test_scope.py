@@ -121,14 +121,12 @@ class Wheel:
         self._missed: list[list[Callable[[], None]]] = []
 
     def add(self, delay_ns: int, task: Callable[[], None]) -> list[Callable[[], None]]:
-        """See `TimerUnderTest`."""
         handle = [task]
         due = max(self._now + 1, self._now + -(-delay_ns // (10 * MS)))
         self._buckets.setdefault(due, []).append(handle)
         return handle
 
     def cancel(self, handle: object) -> bool:
-        """See `Cancels`."""
         assert isinstance(handle, list)
         waits = bool(handle)
         if not any(handle is missed for missed in self._missed):
@@ -136,7 +134,6 @@ class Wheel:
         return waits
 
     def advance(self, by_ns: int) -> None:
-        """See `TimerUnderTest`."""
         for _ in range(by_ns // (10 * MS)):
             self._now += 1
             batch = self._buckets.pop(self._now, [])

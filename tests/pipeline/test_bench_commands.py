@@ -60,7 +60,6 @@ def test_an_unknown_name_is_usage() -> None:
 
 
 def test_disagreement_is_exit_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And no figure is printed."""
 
     def disagree(*_: object, **__: object) -> None:
         raise Disagreement("X3 herd: odd fired 3, heapq 4")
@@ -179,6 +178,5 @@ def test_a_process_is_measured_to_its_end() -> None:
 
 
 def test_the_end_of_its_standard_error_is_shown() -> None:
-    """With its status."""
     with pytest.raises(Failed, match=r"ended with 3: (.|\n)*why"):
         run_measured([sys.executable, "-c", "import sys; print('why', file=sys.stderr); sys.exit(3)"])

@@ -198,7 +198,6 @@ def test_nothing_of_a_name_is_lost_under_a_heading(names: list[str]) -> None:
 
 
 def test_a_run_is_one_line() -> None:
-    """With names that would wrap."""
     made = lost_with_a_flag()
     (run,) = made.result().runs
     long = "reference-pending-flag-tick10-intrusive256-shard"
@@ -224,7 +223,6 @@ def test_a_long_line_goes_on_under_its_text() -> None:
 
 
 def test_a_line_that_fits_stays() -> None:
-    """Exactly, spaces too."""
     assert wrapped("a   b", 2, 5) == "a   b"
 
 

@@ -93,7 +93,6 @@ def test_the_output_on_the_page_is_the_example_s(example: str) -> None:
 
 
 def test_every_class_on_the_page_is_there() -> None:
-    """By its name."""
     named = set(re.findall(r"`([A-Z][A-Za-z]+[a-z][A-Za-z]*)[`(]", PAGE.read_text()))
     assert len(named) > 8
     assert not [

@@ -85,7 +85,6 @@ def _present(patch: Patch) -> object:
 
 
 def row_of_page(number: int) -> dict[str, str]:
-    """A line of docs/measured/kill-matrix.md by column."""
     lines = [
         line.split(" | ") for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")
     ]

@@ -182,7 +182,6 @@ def test_the_printed_command_reproduces() -> None:
 
 
 def test_a_batch_can_be_run_alone() -> None:
-    """As the printed command does."""
     whole = run_stress(StressPlan([("two-events", "locked")], rounds=128))
     again = run_stress(StressPlan([("two-events", "locked")], rounds=128, batch=0))
     assert whole.tables[0].rounds == again.tables[0].rounds == 128
@@ -308,6 +307,5 @@ def test_a_third_party_timer_is_raced_and_judged() -> None:
     ],
 )
 def test_what_is_no_subject_is_refused_with_its_reason(name: str, why: str) -> None:
-    """Before anything is run."""
     with pytest.raises(KeyError, match=why):
         subject_named(name)
