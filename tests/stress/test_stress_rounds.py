@@ -21,7 +21,7 @@ from purgatorio_spec.check import check_files
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.harness.batch import Batch, rng_of
 from purgatorio_stress.harness.campaign import StressPlan, StressResult, chosen, run_stress
-from purgatorio_stress.harness.noise import Lane
+from purgatorio_stress.harness.noise import YieldPlan
 from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.round_trace import RoundTrace
 from purgatorio_stress.harness.seam import StopFlag
@@ -231,7 +231,7 @@ def test_a_seed_repeats_the_yields_of_every_round() -> None:
     """The calls at which a thread yields come from its seed alone."""
 
     def yields(seed: str) -> list[int]:
-        lane, taken = Lane(seed, most=2), []
+        lane, taken = YieldPlan(seed, most=2), []
         for _ in range(50):
             lane.begin()
             for call in range(20):
