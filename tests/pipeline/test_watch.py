@@ -31,6 +31,23 @@ from purgatorio_spec.verdict import Verdict, Violation
 from spec.trace_builder import HEADER, MS, Trace
 
 
+def write_segments(source: Path, folder: Path, events: int) -> list[Path]:
+    """The segments of the trace `source`, `events` each, in order; only the last one has the end record."""
+    reader = TraceReader(source)
+    table = pa.Table.from_batches(reader.batches(), EVENT_SCHEMA)
+    assert reader.header is not None
+    assert reader.end is not None
+    paths: list[Path] = []
+    for number, start in enumerate(range(0, table.num_rows, events)):
+        path = folder / f"{source.stem}-{number:05d}.jsonl"
+        writer = TraceWriter(path, reader.header)
+        for batch in table.slice(start, events).to_batches():
+            writer.write_batch(batch)
+        writer.finish(reader.end if start + events >= table.num_rows else None)
+        paths.append(path)
+    return paths
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     (tmp_path / "in").mkdir()
@@ -203,20 +220,3 @@ def test_metrics_escape_texts_of_a_trace() -> None:
     assert 'purgatorio_violations{run="a\\"b\\\\c\\nd",clause="O1"} 1\n' in text
     assert 'purgatorio_runs{verdict="VIOLATED",open="true"} 1\n' in text
     assert text.endswith("purgatorio_batch 7\n")
-
-
-def write_segments(source: Path, folder: Path, events: int) -> list[Path]:
-    """The segments of the trace `source`, `events` each, in order; only the last one has the end record."""
-    reader = TraceReader(source)
-    table = pa.Table.from_batches(reader.batches(), EVENT_SCHEMA)
-    assert reader.header is not None
-    assert reader.end is not None
-    paths: list[Path] = []
-    for number, start in enumerate(range(0, table.num_rows, events)):
-        path = folder / f"{source.stem}-{number:05d}.jsonl"
-        writer = TraceWriter(path, reader.header)
-        for batch in table.slice(start, events).to_batches():
-            writer.write_batch(batch)
-        writer.finish(reader.end if start + events >= table.num_rows else None)
-        paths.append(path)
-    return paths
