@@ -28,8 +28,8 @@ from purgatorio_spec.whole_file import write_whole
 from spec.shown_trace import fired_early, garbage_kept, lost_with_a_flag, miscounted
 from spec.trace_builder import Trace
 
-# The part of the SARIF 2.1.0 schema that the reports use, as a JSON Schema. Like the standard's schema, it allows no other
-# property in any of these objects. Names and limits are those of the standard, sections 3.13 to 3.58. Further
+# The part of the SARIF 2.1.0 schema that the reports use, as a JSON Schema. Like the standard's schema, it allows no
+# other property in any of these objects. Names and limits are those of the standard, sections 3.13 to 3.58. Further
 # requirements are those of GitHub's code scanning for a rule and a result, with its limits of length.
 Form = dict[str, object]
 
