@@ -1,4 +1,4 @@
-"""The summary in the terminal: 80 columns, words for colours, one counterexample a cause."""
+"""The summary in the terminal: 80 columns, words for colours, one counterexample a cause. Lists are whole in a pipe."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rich.console import Console
 
 from golden import Golden
 from pipeline.hostile import hostile_check, many_violations
+from purgatorio_pipeline.command.line import echo_line, wrapped
 from purgatorio_pipeline.report.terminal import print_check, under_headings
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.show.counterexample import Counterexample
@@ -48,13 +49,6 @@ def test_a_violated_run_shows_count_lanes_and_replay() -> None:
     assert broken_here("O4") in text
     assert "replay   purgatorio check hand-made.jsonl --run give-up" in text
     assert text.endswith("VIOLATED: 1 VIOLATED; 1 violation of 1 cause; 1 clause SKIPPED (T2)\n")
-
-
-def test_eighty_columns_hold_it() -> None:
-    """Only commands to paste may be wider."""
-    made = lost_with_a_flag()
-    text = printed(made.result(), made.examples(), verbose=True)
-    assert max(map(len, text.splitlines())) <= 80
 
 
 def test_skipped_clauses_and_reasons_wait_for_verbose() -> None:
@@ -173,6 +167,7 @@ def test_the_summary_is_the_golden_one(golden: Golden) -> None:
         for key, one in {**first.examples(), **second.examples()}.items()
     }
     text = printed(CheckResult(runs, 1, (broken,)), examples, verbose=True)
+    assert max(map(len, text.splitlines())) <= 80
     golden("pipeline/golden/terminal.txt", "".join(f"{line.rstrip()}\n" for line in text.splitlines()))
 
 
@@ -197,7 +192,6 @@ def test_nothing_of_a_name_is_lost_under_a_heading(names: list[str]) -> None:
 
 
 def test_a_run_is_one_line() -> None:
-    """With names that would wrap."""
     made = lost_with_a_flag()
     (run,) = made.result().runs
     long = "reference-pending-flag-tick10-intrusive256-shard"
@@ -208,3 +202,25 @@ def test_a_run_is_one_line() -> None:
     assert [line.split()[:2] for line in lines if line.startswith("  ") and "VIOLATED" in line] == [
         [str(number), "VIOLATED"] for number in range(3)
     ]
+
+
+ENTRY = f"{3:3} {'orphan-watcher-list':36} the list is looked up under the lock, appended after it [WatcherList.watch]"
+
+
+def test_a_long_line_goes_on_under_its_text() -> None:
+    """Nothing is lost, no line is too long, and the head stands alone."""
+    lines = wrapped(ENTRY, 41, 80).splitlines()
+    assert len(lines) == 2
+    assert all(len(line) <= 80 for line in lines)
+    assert all(line.startswith(" " * 41) for line in lines[1:])
+    assert " ".join(" ".join(lines).split()) == " ".join(ENTRY.split())
+
+
+def test_a_line_that_fits_stays() -> None:
+    assert wrapped("a   b", 2, 5) == "a   b"
+
+
+def test_a_pipe_gets_it_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    """`grep` searches single lines."""
+    echo_line(ENTRY, 41)
+    assert capsys.readouterr().out == ENTRY + "\n"

@@ -333,13 +333,13 @@ class GatedRun:
         self._plays.start(self._gates_of_drawn())
         for number in range(self._effort.drawn if virtual else self._effort.drawn // 5):
             program = self._drawn(f"{DRAWN}{self._seed}-{number}")
-            if leaving_out(program):
-                continue
             why = (
                 BROKEN if self._plays.broken else program.ruled_out(self._plays.description, virtual=virtual)
             )
-            if why is not None:
+            if why == BROKEN:
                 break
+            if why is not None or leaving_out(program):
+                continue
             draws = random.Random(program.name)
             self._play(program, [], draws, self._steps.drawn(program, draws))
             plays += 1
@@ -347,7 +347,8 @@ class GatedRun:
             if virtual and plays % _DRAWN_BEFORE_REST == 0:
                 self._plays.come_to_rest()
         self._plays.come_to_rest()
-        self.orders.append(Orders(drawn, plays, cut=why or "") if plays else Orders(drawn, skipped=why or ""))
+        cut = BROKEN if why == BROKEN else ""
+        self.orders.append(Orders(drawn, plays, cut=cut) if plays else Orders(drawn, skipped=why or ""))
 
     def _orders(self, program: SmallProgram) -> Orders:
         if program.volley:
