@@ -1,6 +1,7 @@
 """The services of the purgatory: faults (O8), purge (P1), gauges (P2), shutdown, deferred actions."""
 
 import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -19,9 +20,10 @@ from purgatorio import (
     openmetrics,
 )
 from purgatorio.delayed.dialect import Dialect
+from purgatorio.owned import Owned
 from purgatorio.reaper import Reaper
 from purgatorio.sync import ExecutorClosed
-from reference.waiting import DIALECTS, Reports, Request, quiet_world
+from reference.waiting import DIALECTS, TIMERS, Reports, Request, quiet_world
 
 both = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 
@@ -185,6 +187,10 @@ def test_the_gauges_as_openmetrics() -> None:
     assert 'purgatory_size{delayed_operation="Pro\\"duce"} 2\n' in text
     assert 'num_delayed_operations{delayed_operation="Pro\\"duce"} 1\n' in text
     assert text.endswith("# EOF\n")
+    with pytest.raises(ValueError, match="the registry has another purgatory 'Pro\"duce'"):
+        Purgatory[Request]('Pro"duce', world.timer, reaper=False, registry=registry)
+    registry.remove(Purgatory[Request]('Pro"duce', world.timer, reaper=False))
+    assert registry.members() == [purgatory]
     purgatory.close()
     assert registry.openmetrics() == openmetrics([])
 
@@ -256,6 +262,20 @@ def test_a_closed_timer_refuses_a_registration(dialect: Dialect, completes: bool
         if completes:
             assert purgatory.try_complete_else_watch(late, ["a"])
             assert late.log[-1] == "complete"
+
+
+class _NeverEnds(DirectExecutor):
+    def await_termination(self, timeout_ms: int) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("make", TIMERS.values(), ids=TIMERS)
+def test_a_close_says_what_still_runs(make: Callable[..., Owned], caplog: pytest.LogCaptureFixture) -> None:
+    """After its 10 s, by the name of the timer; nothing if all has ended."""
+    make(executor=DirectExecutor()).close()
+    assert not caplog.messages
+    make(executor=_NeverEnds()).close()
+    assert caplog.messages == ["timer 't' is closed, but a function of it still runs after 10000 ms"]
 
 
 def test_shutdown_from_a_callback_returns() -> None:

@@ -125,9 +125,7 @@ class Purgatory(Owned, Generic[Op]):
         try:
             dialect = operation.dialect
         except AttributeError:
-            raise TypeError(
-                f"a purgatory holds objects of type DelayedOperation, not {operation!r}"
-            ) from None
+            raise _no_operation(operation) from None
         if type(keys) is not list and type(keys) is not tuple:
             _require_keys(keys)
         if not keys:
@@ -198,7 +196,7 @@ class Purgatory(Owned, Generic[Op]):
         return sum(watchers.size() for watchers in self._all_watchers())
 
     def num_delayed(self) -> int:
-        """The gauge NumDelayedOperations: operations that the timer holds; 0 without a timer."""
+        """The gauge NumDelayedOperations: tasks in the timer, also those of its other users; 0 without a timer."""
         return self._timer.size() if self._timer_enabled else 0
 
     def gauges(self) -> PurgatoryGauges:
@@ -321,6 +319,14 @@ class Purgatory(Owned, Generic[Op]):
         self.pass_time(POLL_MS)
 
 
+def _no_operation(given: object) -> TypeError:
+    if isinstance(given, DelayedOperation):
+        return TypeError(f"__init__ of {type(given).__name__} does not call super().__init__(delay_ms)")
+    return TypeError(f"a purgatory holds objects of type DelayedOperation, not {given!r}")
+
+
 def _require_keys(keys: object) -> None:
-    if isinstance(keys, str | bytes | bytearray) or not isinstance(keys, Sequence | Set):
+    if isinstance(keys, str | bytes | bytearray):
         raise TypeError(f"keys are a list: write [{keys!r}], not {keys!r}")
+    if not isinstance(keys, Sequence | Set):
+        raise TypeError(f"keys are a list, not {keys!r}")
