@@ -249,7 +249,12 @@ public final class Subject {
             Onward word = new Onward(numbers.size(), fail);
             List<Object> queues = new ArrayList<Object>();
             for (int index = 0; index < numbers.size(); index++) {
-                queues.add(held.remove(numbers.get(index)));
+                Object queue = held.remove(numbers.get(index));
+                if (queue == null) {
+                    throw new IllegalArgumentException("no thread is paused with the number " + numbers.get(index)
+                        + ": only a shortest list of virtual time can be typed in");
+                }
+                queues.add(queue);
             }
             for (int index = 0; index < queues.size(); index++) {
                 ((LinkedBlockingQueue<Object>) queues.get(index)).put(word);
