@@ -108,6 +108,8 @@ def test_parts_are_looked_at_when_they_are_given() -> None:
     for make in (SystemTimer, HeapTimer, HashedWheel, IntrusiveTimer):
         with pytest.raises(TypeError, match=said("an executor is needed, not .*: it has no submit")):
             make("t", executor=threading.Thread())  # type: ignore[arg-type]  # what it refuses
+        with pytest.raises(TypeError, match=said("the name of a timer is a text, not 5")):
+            make(5)  # type: ignore[arg-type]  # what it refuses
 
 
 async def asynchronous() -> None:

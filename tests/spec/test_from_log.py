@@ -103,7 +103,7 @@ def refused(folder: Path, rows: Sequence[Row], mapping: Sequence[str] = WIDE, na
 
 
 GOOD = [wide("a", 0, out=100), wide("b", 10, late=1_015), wide("c", 20, out=120), wide("d", 9_000, out=9_001)]
-FORMS = ["log.jsonl", "log.ndjson", "log.jsonl.gz", "log.csv", "log.parquet"]
+FORMS = ["log.jsonl", "log.ndjson", "service.log", "log.jsonl.gz", "log.csv", "log.parquet"]
 
 
 @pytest.mark.parametrize("name", FORMS)

@@ -46,7 +46,9 @@ def hand_over(task: TimerTask, executor: Executor, faults: FaultPolicy, sync: Sy
 
 def given_executor(executor: Executor | None, name: str, sync: Sync) -> Executor:
     """The executor of the timer `name`: one thread by default. Raises TypeError if a method of an executor is
-    missing."""
+    missing, or the name is no text."""
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a timer is a text, not {name!r}")
     if executor is None:
         return sync.executor(f"executor-{name}")
     return given("an executor", executor)

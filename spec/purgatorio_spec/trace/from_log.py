@@ -297,7 +297,7 @@ def _required(source: Path, row: Row | str) -> Row | str:
 def _layout(source: Path) -> Literal["lines", "columns"] | None:
     """JSON lines or CSV, by the name of the file; None if the file is not a text file."""
     plain = source.name.lower().removesuffix(".gz").removesuffix(".zst")
-    if plain.endswith((".jsonl", ".ndjson", ".json")):
+    if plain.endswith((".jsonl", ".ndjson", ".json", ".log")):
         return "lines"
     return "columns" if plain.endswith((".csv", ".tsv", ".txt")) else None
 
@@ -306,7 +306,7 @@ def _parquet(source: Path, columns: Sequence[str], reading: Any) -> tuple[list[s
     """The names of all columns, and the rows, with these columns as texts."""
     if not source.name.lower().endswith(".parquet") and source.read_bytes()[:4] != b"PAR1":
         raise CannotConvert(
-            f"{source.name}: a log is .jsonl, .ndjson, .csv or .tsv (also .gz, .zst), or .parquet"
+            f"{source.name}: a log is .jsonl, .ndjson, .log (JSON lines), .csv or .tsv (also .gz, .zst), or .parquet"
         )
     place = [str(source)]
     try:

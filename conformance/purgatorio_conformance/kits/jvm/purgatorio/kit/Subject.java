@@ -26,7 +26,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * <p>A thread for each lane makes the driver's calls; a thread that comes to a gate of the run says so and makes there
  * what calls it is told to, until it may go on. The process ends when standard input does.
  */
-@SuppressWarnings({"unchecked", "rawtypes"}) // the compiler cannot infer the types of these casts
+@SuppressWarnings({"cast", "unchecked", "rawtypes"}) // the compiler cannot infer the types of these casts
 public final class Subject {
     /** Where a thread may be asked to stop, and what events tell of. */
     static final List<String> OF_OPERATIONS = Collections.unmodifiableList(Arrays.asList(new String[] {
