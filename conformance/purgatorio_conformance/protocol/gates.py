@@ -18,13 +18,13 @@ import itertools
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Literal
 
 from purgatorio_conformance.protocol.boundary_plan import REAPER_NS, levels_of
-from purgatorio_conformance.protocol.gate_play import Act, Play, Plays
+from purgatorio_conformance.protocol.gate_play import Plays
 from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.gate_steps import Steps
 from purgatorio_conformance.protocol.message import (
@@ -393,7 +393,7 @@ class GatedRun:
         following = dict(enumerate(wanted))
         left = program.schedule.switches if isinstance(program.schedule, EveryOrder) else None
         thread = ""
-        while acts := self._acts(play, following.get(len(done))):
+        while acts := self._plays.acts(play, following.get(len(done))):
             names, act = list(acts), following.get(len(done))
             goes_on = [name for name in names if acts[name].within and acts[name].thread == thread]
             if goes_on and left == 0 and draws is None and not wanted:
@@ -417,16 +417,3 @@ class GatedRun:
         self._plays.end(play, order)
         self._plays.under_way = None
         return made
-
-    def _acts(self, play: Play, wanted: str | None) -> Mapping[str, Act]:
-        """The possible next actions, once there are any. Waits for `wanted`, if set, while messages come."""
-        while True:
-            acts = play.acts()
-            if not self._plays.session.conversation.loose():
-                return acts
-            if acts and (wanted is None or wanted in acts or not self._plays.comes()):
-                return acts
-            if not acts:
-                # No thread is paused, so each running thread returns or comes to a gate.
-                self._plays.hear_on()
-            self._plays.settle(play)
