@@ -17,8 +17,8 @@ _HEAD = """# Clauses
 
 <!-- Made from the registry by `pytest tests/tidy/test_docs.py --refresh-golden`. Do not edit by hand. -->
 
-After this page you can look up what each clause promises, and when a clause is judged. A *clause* is one promise with
-an id. The [glossary](glossary.md) explains the other terms. `purgatorio clause ID` prints one clause.
+After this page you know what each clause promises, and when the clause is judged. A *clause* is one promise with an id.
+The [glossary](glossary.md) explains the other terms. `purgatorio clause ID` prints one clause.
 
 The clauses with a section of their own (O1 to O7, P1, P2, P4, T1 to T5, T8 to T12) are judged from a trace. Below
 each clause, *Profiles* names the profiles (sets of clauses) that contain the clause. *Needs* lists the functions that
@@ -31,9 +31,9 @@ resets. T12 is judged only if the header has the field `turn` (`same` or `next`)
 An *occasion* is a case in which the clause could be broken. If a run has no occasion of a clause, the clause is
 UNKNOWN. But if a clause is about a call that the program never made, such as a cancel, the clause is SKIPPED.
 
-In virtual time, only the driver moves the clock, and a task can run only inside an `advance_clock`. The header declares
-`late_ns`, the time that a task may be late. So in virtual time, a task is not late if it runs inside the first
-`advance_clock` that moves the clock to (deadline + `late_ns`) or beyond. The formulas use these words:
+In virtual time, only the driver moves the clock, and a task can run only inside an `advance_clock`. So a task cannot
+run at each instant. It is not late if it runs inside the first `advance_clock` that moves the clock to (deadline +
+`late_ns`) or beyond. The formulas use these words:
 
 | word | meaning |
 | --- | --- |
@@ -48,11 +48,11 @@ have become ready |
 after which `on_expiration` runs on the same thread |
 | add, cancel | a call of `timer_add`; a call of `timer_cancel` |
 | claim | the `force_complete` that completes the operation |
-| `early_ns`, `late_ns` | bounds that the header declares: the time that a task may fire before its deadline, and the \
-time that it may fire after its deadline |
-| cause (of a fire) | an add A that began before the fire. A later add or cancel can replace A: then A is no \
-cause. The later call replaces A if three things are true: the later call began after A had returned; it returned \
-before the fire; it returned before (deadline of A - `early_ns`). A cancel that returned 0 replaces nothing |
+| `early_ns`, `late_ns` | two durations in the header: a task may fire at most `early_ns` before its deadline, and at \
+most `late_ns` after its deadline |
+| cause (of a fire) | an add A that began before the fire, if no later add or cancel replaces A. A later call \
+replaces A if three things are true: the later call began after A had returned; the later call returned before the \
+fire; the later call returned before (deadline of A - `early_ns`). A cancel that returned 0 replaces nothing |
 | under check(k) | inside the call of the check, and on its thread. *Directly* under: under the check, and not inside \
 another purgatory call that is itself inside the check |
 | live operation | an operation that is registered and not completed |
@@ -64,9 +64,9 @@ in the timer) and `keys` (keys that have a list). A `quiesce` is recorded when n
 before |
 | overdue at the end | If the header has `late_ns`: the trace ends after (deadline + `late_ns`), or a `quiesce` came \
 at or after (deadline + the smaller of `late_ns` and 200 ms). If the header has no `late_ns`: a `quiesce` came at \
-least two ticks after the deadline. A clause that uses *overdue at the end* is UNKNOWN if \
-three things are true: the header has no `late_ns`; no such `quiesce` came; the trace ends more than 10 ms after \
-the deadline |
+least two ticks after the deadline. Otherwise the task is not overdue. One case stays open: the header has no \
+`late_ns`, no `quiesce` came in time, and the trace ends more than 10 ms after the deadline. Then the clause is \
+UNKNOWN |
 
 [A state machine](models.md#the-operation-as-a-state-machine) shows the calls that O1, O2, O3 and O6 allow in each
 state. Two groups of clauses are judged without a trace: the [clauses of the code](#clauses-of-the-code) and the

@@ -18,7 +18,7 @@ from typing import Final
 
 from purgatorio_conformance.protocol.message import Add, Register
 from purgatorio_conformance.protocol.session import Drive, Session
-from purgatorio_conformance.subject.at_work import Threads
+from purgatorio_conformance.subject.at_work import ProcessThreads
 from purgatorio_conformance.subject.plan import MS
 from purgatorio_spec.show.visible import first_few
 
@@ -83,7 +83,7 @@ def _processors() -> list[int]:
     return [0]
 
 
-def past_deadlines(drive: Drive, threads: Threads) -> str:
+def past_deadlines(drive: Drive, threads: ProcessThreads) -> str:
     """Test whether the subject sleeps past deadlines by more than it declares. Returns why this could not be tested, or
     an empty text. `threads`: those of the subject. Raises SubjectFailed if it happens three times."""
     session, description, part = drive.session, drive.description, drive.part
@@ -120,7 +120,7 @@ def past_deadlines(drive: Drive, threads: Threads) -> str:
     return "" if 2 * seen >= _TASKS else TOO_BUSY
 
 
-def _sleeps(session: Session, name: str, by_ns: int, threads: Threads, naps: _Naps) -> bool | None:
+def _sleeps(session: Session, name: str, by_ns: int, threads: ProcessThreads, naps: _Naps) -> bool | None:
     """Whether all threads sleep while `name` is overdue; None if one ran, or the machine was too busy."""
     now_s = since_s = time.monotonic()
     until_s = now_s + _GIVE_UP_S

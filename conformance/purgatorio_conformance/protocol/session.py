@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from purgatorio_conformance.protocol.conversation import Conversation, Misbehaved
 from purgatorio_conformance.protocol.describe import Part, check_description
 from purgatorio_conformance.protocol.message import Answer, Call, Describe, Description, Said, Start, Stop
-from purgatorio_conformance.subject.at_work import Threads
+from purgatorio_conformance.subject.at_work import ProcessThreads
 from purgatorio_conformance.subject.child import ChildLimits, Quiet
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
 from purgatorio_spec.show.visible import first_few
@@ -43,7 +43,7 @@ class Peer(Protocol):
     def silent(self, seconds: float, why: str = "") -> SubjectFailed:
         """The failure of a peer that was silent for so long."""
 
-    def threads(self) -> Threads:
+    def threads(self) -> ProcessThreads:
         """Its threads, and those of its present descendants."""
 
     def check_exit(self, why: str = "") -> None:
@@ -156,7 +156,7 @@ class Session:
             self._hear(self._patience_s())
 
     @cached_property
-    def threads(self) -> Threads:
+    def threads(self) -> ProcessThreads:
         """The threads of the peer, and of the descendants that it has when they are first read."""
         return self._child.threads()
 

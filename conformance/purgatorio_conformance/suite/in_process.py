@@ -31,7 +31,7 @@ import orjson
 
 from purgatorio_conformance.protocol.message import MAX_TIME_NS, REPORTABLE, SPOKEN, STEP, Description
 from purgatorio_conformance.protocol.rule import written
-from purgatorio_conformance.subject.at_work import AtWork, Threads
+from purgatorio_conformance.subject.at_work import AtWork, ProcessThreads
 from purgatorio_conformance.subject.child import Quiet
 from purgatorio_conformance.subject.contract import Cancels, FailureKind, SubjectFailed
 from purgatorio_conformance.suite.contract import (
@@ -130,7 +130,7 @@ class InProcess:
         self._threads: list[threading.Thread] = []
         self._error = ""
         # Those of the subject, and all that begin after it.
-        self._running = Threads([os.getpid()], [thread.native_id for thread in threading.enumerate()])
+        self._running = ProcessThreads([os.getpid()], [thread.native_id for thread in threading.enumerate()])
         self._at_work = AtWork(self._running.used_s, self._looks)
         self._collects: bool | None = None
 
@@ -196,7 +196,7 @@ class InProcess:
         assert run is not None, "start comes first"
         with stage.inside(call):
             try:
-                with Steps(stage, call):
+                with StepCounter(stage, call):
                     result = run.made(call)
             except RunEnded:
                 raise
@@ -278,7 +278,7 @@ class InProcess:
 
     on_one_processor = nullcontext[None]
 
-    def threads(self) -> Threads:
+    def threads(self) -> ProcessThreads:
         """See `Peer`."""
         return self._running
 
@@ -352,7 +352,7 @@ def _is_subjects(file: str) -> bool:
     return not (pythons or ours or file.startswith("<") or file == recorder.__file__)
 
 
-class Steps:
+class StepCounter:
     """Counts the lines that this thread reaches inside a call, and pauses it at the requested ones."""
 
     def __init__(self, stage: Stage, call: Call) -> None:

@@ -41,20 +41,18 @@ P1 = Clause("P1")
 
 @P1.of_reading
 def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
-    """An occasion is a reading of `watched` at rest. In the formula, *waiting* counts the entries of operations that
-    are registered and not completed. An operation does not count if `cancel_for_key` calls have returned the operation
-    for each of its keys. *most_entries(n)* counts the entries of the n operations with the most keys. The purgatory
-    keeps an estimate of the number of operations in its lists. If the estimate exceeds the number of timer tasks by
-    more than `purge_interval`, there is a *purge*. It removes the entries of completed operations, and then sets the
-    estimate to the number of timer tasks. So the estimate misses an operation that is watched and not in the timer. A
-    watched operation is not in the timer in four cases: the time-out of the operation has passed, the operation has no
-    time-out, its registration is not finished, or a `cancel_for_key` of another key has returned the operation.
-    *unseen* counts the entries of operations that were watched and not in the timer at the last purge, and were
-    completed after it. The time of the purge is not recorded. So the clause uses the time that gives the largest
-    *unseen*. In virtual time, at most m unfinished registrations count for *unseen*. m is the larger of two numbers.
-    The first is the largest number of registrations that were open at one time. The second: for each `advance_clock`,
-    count the registrations on threads other than its own that were open when it began, or began before it ended. Take
-    the largest count."""
+    """An occasion is a reading of `watched` at rest. In the formula, *waiting* counts the entries of live operations.
+    An operation does not count if `cancel_for_key` calls have returned the operation for each of its keys.
+    *most_entries(n)* counts the entries of the n operations with the most keys. The purgatory keeps an estimate of the
+    number of operations in its lists. If the estimate exceeds the number of timer tasks by more than `purge_interval`,
+    there is a *purge*. It removes the entries of completed operations, and then sets the estimate to the number of
+    timer tasks. So the estimate then misses each operation that is in a list and not in the timer. There are four such
+    cases: the time-out of the operation has passed; the operation has no time-out; its registration is not finished; a
+    `cancel_for_key` of another key has returned the operation. *unseen* counts the entries that the last purge missed
+    for this reason, if their operations were completed after it. The time of the purge is not recorded. So the clause
+    uses the time that gives the largest *unseen*. In virtual time, *unseen* counts at most m unfinished registrations.
+    m is the largest number of registrations that were open at one time, or that overlapped one `advance_clock` of
+    another thread."""
     if not reading.at_rest or reading.watched is None or run.purge_interval is None:
         return NO_OCCASION
     most = reading.waiting + reading.garbage_most
@@ -77,17 +75,17 @@ P2 = Clause("P2")
 
 @P2.of_reading
 def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
-    """The sizes are read at some time before the event is recorded. A reading (`gauge` or `quiesce`) is an occasion if
-    the earliest possible time is known. If a reading is recorded as a call and a return, the earliest time is the call.
-    If a reading is recorded as a single event, the earliest time is the previous event of its thread. If there is no
-    previous event, only a reading at rest is an occasion. `watched_least` is the number of entries of live operations
-    that no `cancel_for_key` has returned. `watched_most` is the number of all entries ever made. `live` is the number
-    of live operations that no `cancel_for_key` has returned. *plain tasks* are the timer tasks that are not operations.
-    `delayed` may also count *raced* tasks. `raced` is the number of these tasks. (T5 uses this number too. In profiles
-    other than `locked` and `pending-flag`, it is 0.) A task is raced in two cases: its cancel began during an add of
-    the task, or any thread recorded an event during the cancel. A raced task counts until the first `quiesce` that
-    comes after (deadline of the task + `late_ns` + 200 ms). The 200 ms are the period of Kafka's reaper. If the header
-    has no `late_ns`, the clause uses 1 s in place of `late_ns`."""
+    """The purgatory reads the sizes at some time before the event is recorded. A reading (`gauge` or `quiesce`) is an
+    occasion if the earliest possible time is known. If a reading is recorded as a call and a return, the earliest time
+    is the call. If a reading is recorded as a single event, the earliest time is the previous event of its thread. If
+    there is no previous event, only a reading at rest is an occasion. `watched_least` is the number of entries of live
+    operations that no `cancel_for_key` has returned. `watched_most` is the number of all entries ever made. `live` is
+    the number of live operations that no `cancel_for_key` has returned. *plain tasks* are the timer tasks that are not
+    operations. `raced` is the number of *raced* tasks, which `delayed` may count too. A task is raced in two cases: a
+    cancel of the task began during an add of the task, or another event was recorded between the call and the return of
+    this cancel. (In profiles other than `locked` and `pending-flag`, `raced` is 0.) A raced task counts until the first
+    `quiesce` that comes after (deadline of the task + `late_ns` + 200 ms). The 200 ms are the period of Kafka's reaper.
+    If the header has no `late_ns`, the clause uses 1 s in place of `late_ns`."""
     if not reading.bounded:
         return NO_OCCASION
     # Operations that a `cancel_for_key` may have returned without an event may be counted or not.

@@ -23,7 +23,7 @@ from typing import Final
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
 from purgatorio_spec.durations import exact
-from purgatorio_spec.history.operation import NEVER, Call, Check, OperationHistory, latest_due_t
+from purgatorio_spec.history.operation import NEVER, Call, KeyCheck, OperationHistory, latest_due_t
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import SETTLED_TICKS
 from purgatorio_spec.profile import REAPER_PERIOD_NS
@@ -62,19 +62,18 @@ O4 = Clause("O4")
 def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
     """An occasion is a registered operation that was ready before the registration started. Another occasion is an
     operation with a key that was checked after the operation was ready, if the check returned. After a `cancel_for_key`
-    has returned the operation, it is not watched under this key. So checks of the key are not judged. If a
+    has returned the operation, the operation no longer waits under this key. So checks of the key are not judged. If a
     `try_complete` of the operation raised an exception, the exception may have prevented the completion. So
     registrations and checks that began before the end of this `try_complete` are not judged. With the profile
-    `pending-flag`, the expiry may complete the operation in two cases. The first case: the expiry claimed the operation
-    before the check returned. The second case: at the time of the claim, a `try_complete` of the operation was running;
-    or one had begun after the check began; or a thread may have been about to begin one. A thread may have been about
-    to begin a `try_complete` in two situations. First: the thread began a `try_complete` after the claim, and the last
-    event of the thread before this `try_complete` came before the return of the check. Second: the last event of the
-    thread before the claim was the end of a `try_complete`. (The thread may already have called another `try_complete`,
-    whose event was not recorded yet.) With the profile `request-log`, each event of a key is recorded as a check.
-    `convert` sets the return of this check to the time of the event plus the time that is allowed for the answer. A
-    check that ended with an exception is not judged, because in Kafka the exception of one operation ends the check.
-    (O8 forbids this for the reference.)"""
+    `pending-flag`, the expiry may complete the operation in two cases. (1) The expiry claimed the operation before the
+    check returned. (2) Between the start of the check and the claim, a `try_complete` of the operation was running, or
+    a thread may have been about to begin one. There are two signs that a thread may have been about to begin a
+    `try_complete`. (a) The thread began a `try_complete` after the claim, and between the return of the check and this
+    `try_complete` the thread recorded no event. (b) The last event of the thread before the claim was the end of a
+    `try_complete`. (The thread may have called `try_complete` again, and not have recorded this call yet.) With the
+    profile `request-log`, each event of a key is recorded as a check. This check returns when the time that is allowed
+    for an answer has passed. A check that ended with an exception is not judged: in Kafka, the exception of one
+    operation ends the check. (O8 forbids this for the reference.)"""
     registration, ready = history.registration, history.ready
     if ready is None or registration is None or registration.ret_i is None or registration.err is not None:
         return NO_OCCASION
@@ -125,7 +124,7 @@ def _unless_open(run: Run, history: OperationHistory, i: int, broken: Broken) ->
     return STILL_OPEN if any(force.call_i < i for force in history.may_have_claimed) else broken
 
 
-def _first_to_return(history: OperationHistory, after_i: int) -> Check | None:
+def _first_to_return(history: OperationHistory, after_i: int) -> KeyCheck | None:
     if any(not point.keys for point in history.cancelled):
         return None
     cancelled = {key for point in history.cancelled for key in point.keys}
@@ -137,7 +136,7 @@ def _first_to_return(history: OperationHistory, after_i: int) -> Check | None:
     )
 
 
-def _claimed_on_return(run: Run, history: OperationHistory, ready_i: int, check: Check) -> Finding:
+def _claimed_on_return(run: Run, history: OperationHistory, ready_i: int, check: KeyCheck) -> Finding:
     """`locked`: when both the check and the registration have returned, completion has been claimed. `request-log`: the
     check returns when the time of the event is over."""
     registered_i = history.registration.end_i if history.registration is not None else NEVER
@@ -162,14 +161,14 @@ def _claimed_on_return(run: Run, history: OperationHistory, ready_i: int, check:
     broken = Broken(
         "unclaimed-on-return",
         (ready_i, check.call_i, both_i),
-        f"a call claims the completion before the registration and check_and_complete({check.key}) have both returned "
-        "(the check started after the operation was ready)",
+        f"a call claims the completion before the last of these two calls returns: the registration, and "
+        f"check_and_complete({check.key}), which started after the operation was ready",
         _how_it_ended(history),
     )
     return _unless_open(run, history, both_i, broken)
 
 
-def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int, check: Check) -> Finding:
+def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int, check: KeyCheck) -> Finding:
     """`pending-flag`: some `try_complete` sees the condition; the operation is not left to its time-out."""
     allowed = (
         f"check_and_complete({check.key}) started after the operation was ready, so a try_complete completes the "
@@ -194,7 +193,7 @@ def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int
     )
 
 
-def _expired_after(run: Run, history: OperationHistory, claim: Call, check: Check) -> bool:
+def _expired_after(run: Run, history: OperationHistory, claim: Call, check: KeyCheck) -> bool:
     """Whether its expiry claimed it after the check had returned. If fires are not recorded, an `on_expiration` on
     the claiming thread shows this."""
     expired = history.fire_of(claim) is not None
@@ -203,7 +202,7 @@ def _expired_after(run: Run, history: OperationHistory, claim: Call, check: Chec
     return expired and check.ret_i <= claim.call_i
 
 
-def _an_evaluation_was_due(history: OperationHistory, check: Check, moment_i: int) -> bool:
+def _an_evaluation_was_due(history: OperationHistory, check: KeyCheck, moment_i: int) -> bool:
     """Whether at that moment a `try_complete` was running, had started since the check, or was about to start in the
     retry loop of its thread. Then the expiry merely came first."""
     return any(
@@ -220,7 +219,7 @@ def _was_to_look_again(history: OperationHistory, attempt: Call, moment_i: int) 
     return attempt.end_i < moment_i < history.next_of_thread.get(attempt.end_i, 0)
 
 
-def _held_the_lock(history: OperationHistory, attempt: Call, check: Check, moment_i: int) -> bool:
+def _held_the_lock(history: OperationHistory, attempt: Call, check: KeyCheck, moment_i: int) -> bool:
     """Whether the attempt's thread may have held the lock when the check came, before its evaluation. It recorded no
     event from before the check's return up to the attempt's call. (A preempted thread paused there for 137 ms on a
     busy machine.)"""
@@ -228,7 +227,7 @@ def _held_the_lock(history: OperationHistory, attempt: Call, check: Check, momen
     return before_i < check.ret_i < moment_i < attempt.call_i
 
 
-def _may_evaluate_yet(run: Run, history: OperationHistory, check: Check) -> bool:
+def _may_evaluate_yet(run: Run, history: OperationHistory, check: KeyCheck) -> bool:
     """Whether a check of one of the keys that began before this one returned is still open. Its thread may have held
     the lock, and may evaluate after the end of the run."""
     return any(run.facts.unreturned.get(key, NEVER) < check.ret_i for key in history.keys)
@@ -243,8 +242,8 @@ def _how_it_ended(history: OperationHistory) -> str:
             if keys
             else "the completion was never claimed"
         )
-    cause = "its expiry" if history.fire_of(claim) else f"a later force_complete on {claim.th}"
-    return f"the completion was claimed only by {cause}, at i = {claim.call_i}"
+    cause = "the expiry" if history.fire_of(claim) else f"a later force_complete on {claim.th}"
+    return f"only {cause} claimed the completion, in the event with i = {claim.call_i}"
 
 
 O5 = Clause("O5")
@@ -252,12 +251,12 @@ O5 = Clause("O5")
 
 @O5.of_operation
 def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
-    """An operation is an occasion if three conditions hold: it has a time-out, its registration returned false, and it
-    was completed or is overdue at the end. The time-out counts from the return of the last add of its timer task. If no
-    add is recorded, the time-out counts from the return of the registration. The rule about virtual time does not count
-    from the last add. Otherwise an implementation that adds the timer task again after each check could move the
-    deadline for ever. The *latest deadline* of an add is max(`deadline_t`, add.ret.t + `delay_ns`). The rule about
-    virtual time is not judged if `late_ns` is not declared, or if the operation was registered twice."""
+    """An operation is an occasion if three conditions are true: it has a time-out, its registration returned false, and
+    it was completed or is overdue at the end. The time-out counts from the return of the last add of its timer task. If
+    no add is recorded, the time-out counts from the return of the registration. The rule about virtual time counts from
+    the first add. Otherwise an implementation could move the deadline for ever by a new add after each check. The
+    *latest deadline* of an add is max(`deadline_t`, add.ret.t + `delay_ns`). The rule about virtual time is not judged
+    if `late_ns` is not declared, or if the operation was registered twice."""
     registration = history.registration
     if registration is None or registration.out != 0 or registration.delay_ns is None or history.cancelled:
         return NO_OCCASION

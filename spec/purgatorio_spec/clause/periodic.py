@@ -37,7 +37,7 @@ from typing import Final, NamedTuple
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
 from purgatorio_spec.durations import exact
 from purgatorio_spec.history.operation import NEVER, Call, OperationHistory
-from purgatorio_spec.history.run import Advance, Run
+from purgatorio_spec.history.run import AdvanceCall, Run
 from purgatorio_spec.trace.record import PERIODIC_ADDS
 from purgatorio_spec.verdict import KEPT, NO_OCCASION, WANT_OF_RECORDS
 
@@ -124,7 +124,7 @@ class _Task:
         last_t = self.first_t + self.spread_ns + late_ns
         advances = self.run.facts.advances
         for advance in advances[
-            bisect_left(advances, last_t + slot * self.period_ns, key=Advance.returned_t) :
+            bisect_left(advances, last_t + slot * self.period_ns, key=AdvanceCall.returned_t) :
         ]:
             if (advance.ret_t - last_t) % self.period_ns == 0:
                 return (advance.ret_t - last_t) // self.period_ns
@@ -179,13 +179,13 @@ T8 = Clause("T8")
 
 @T8.of_operation
 def once_a_period(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a periodic task that ran. With a fixed rate, slot k (k = 0, 1, 2, ...) has the planned deadline
-    `deadline_t` + k * P. At a fire, a slot is *late* if its planned deadline passed more than `late_ns` before the
-    fire, and no earlier fire has the slot. `catch_up` in the header says what happens to missed runs. `burst`: each
-    missed run is made later. `once`: one run replaces all missed runs. `skip`: missed runs are not made. `restart`: the
-    next deadline is one period after the start of the last run. Without `catch_up`, a task with a fixed rate is no
-    occasion. Without `late_ns`, the clause cannot know which runs were late, so `once` and `skip` are judged as
-    `burst`."""
+    """An occasion is a periodic task that ran. With a fixed rate, the planned deadlines are numbered: *slot* k (k = 0,
+    1, 2, ...) is the time `deadline_t` + k * P. Each fire belongs to one slot. At a fire, a slot is *late* if its time
+    passed more than `late_ns` before the fire, and no earlier fire belongs to it. `catch_up` in the header says what
+    happens to missed runs. `burst`: each missed run is made later. `once`: one run replaces all missed runs. `skip`:
+    missed runs are not made. `restart`: the next deadline is one period after the start of the last run. Without
+    `catch_up`, a task with a fixed rate is no occasion. Without `late_ns`, the clause cannot know which runs were late,
+    so `once` and `skip` are judged as `burst`."""
     task = _task(run, history)
     if task is None or not history.fires:
         return NO_OCCASION
@@ -216,8 +216,8 @@ T9 = Clause("T9")
 @T9.of_operation
 def keeps_its_rate(run: Run, history: OperationHistory) -> Finding:
     """An occasion is a periodic task that ran, or that was overdue before its cancel or the end of the trace. The
-    duration of the previous run does not count as lateness: with `restart`, the formula counts from the end of the
-    previous run."""
+    duration of the previous run does not count as lateness. So with `restart`, this clause counts from the end of the
+    previous run, although T8 counts from its start."""
     task = _task(run, history)
     if task is None or run.late_ns is None or (run.virtual and not run.facts.advances):
         return NO_OCCASION

@@ -34,8 +34,8 @@ T1 = Clause("T1")
 
 @T1.of_operation
 def not_early(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a task that fired and whose deadline is recorded. If the task was added twice, two fires never
-    count for one add."""
+    """An occasion is a task that fired and whose deadline is recorded. If the task was added twice, each fire needs an
+    add of its own."""
     if _is_judged_elsewhere(history):
         return NO_OCCASION
     early_ns = run.early_ns or 0
@@ -67,8 +67,8 @@ T2 = Clause("T2")
 @T2.of_operation
 def not_late(run: Run, history: OperationHistory) -> Finding:
     """A task is an occasion if it fired, if only one add can be the *cause* of its first fire, and if no cancel and no
-    completion came before this fire. The timer may compute the deadline at any time between the add's call and its
-    return, so lateness counts from the return. T3 judges a task that never fired. With the profile `request-log`, a
+    completion came before this fire. The timer may compute the deadline at any time between the call and the return of
+    the add. So lateness counts from the return. T3 judges a task that never fired. With the profile `request-log`, a
     request that was answered is an occasion too: the answer must come at most `late_ns` after the time-out."""
     late_ns = run.late_ns or 0
     if _is_judged_elsewhere(history):
@@ -118,10 +118,10 @@ T3 = Clause("T3")
 
 @T3.of_operation
 def exactly_once(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a task that fired, or that was added and is overdue at the end. If a cancel returned 0, or came
-    before the last add, the cancel does not disarm the task. If an add raised an exception, the task may be armed or
-    not. The next run of a task may wait for the end of its previous run. So *overdue* counts from this end, if this end
-    is later than the deadline. T4 judges a fire of a cancelled task."""
+    """An occasion is a task that fired, or that was added and is overdue at the end. A cancel does not stop the task if
+    it returned 0, or if it came before the last add. If an add raised an exception, the task may be pending or not. The
+    next run of a task may wait for the end of its previous run. So *overdue* counts from the end of the previous run,
+    if this end is later than the deadline. T4 judges a fire of a cancelled task."""
     if _is_judged_elsewhere(history):
         return NO_OCCASION
     answers = {
@@ -201,19 +201,18 @@ class _Stop(NamedTuple):
 @T4.of_operation
 def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
     """A *stop* is one of three calls: a cancel, a `cancel_for_key` that returned the task's operation, or a completion
-    of the operation (not by its expiry). An occasion is a task with a stop that took effect before the deadline minus
-    `early_ns`. With most timer profiles, a cancel that returned 1 is a *barrier*: the task does not run for the
-    cancelled add, at any time. (The profiles without barriers are `timer`, `locked`, `pending-flag`,
-    `jdk-scheduled-executor`, `jetty-executor-scheduler` and `threading-timer`.) If all events of the trace are on one
-    thread, a cancel that returned 1 is a barrier in every profile. In this case, no other thread can have been starting
-    the task. Every barrier is an occasion. In every profile, a cancel is an occasion if it returned 1 after a run of
-    the task on the same thread. A cancel that returned 0 is no stop. But if this cancel returned before the deadline
-    minus `early_ns`, and the task fired later, the task was still pending at the cancel. So the cancel should have
-    returned 1. This is judged only if all adds of the task had returned before the cancel, and no run and no other
-    cancel had begun before the cancel ended. This rule about a cancel that returned 0 is not applied to the time-outs
-    of operations. If an operation is completed before its task is in the timer, the task counts as cancelled when the
-    registration returns. If `cancel_for_key` returned the operation during its registration, the clause is not
-    judged."""
+    of the operation by a call other than the expiry. An occasion is a task with a stop that returned before the
+    deadline minus `early_ns`. With most timer profiles, a cancel that returned 1 is a *barrier*: the task never runs
+    for the cancelled add, not even after the deadline. (The profiles without barriers are `timer`, `locked`,
+    `pending-flag`, `jdk-scheduled-executor`, `jetty-executor-scheduler` and `threading-timer`.) If all events of the
+    trace are on one thread, a cancel that returned 1 is a barrier in every profile. In this case, no other thread can
+    have been starting the task. Every barrier is an occasion. In every profile, a cancel is an occasion if it returned
+    1 after a run of the task on the same thread. A cancel that returned 0 is no stop. But if it returned before the
+    deadline minus `early_ns`, and the task fired later, the task was still pending at the cancel. Then the cancel
+    should have returned 1. This is judged only if all adds of the task had returned before the cancel, and no run and
+    no other cancel had begun before the cancel ended. It is not judged for the time-outs of operations. If an operation
+    is completed before its task is in the timer, the task counts as cancelled when the registration returns. If
+    `cancel_for_key` returned the operation during its registration, the clause is not judged."""
     stops = [*_cancel_stops(run, history), *_completion_stops(run, history), *_key_stops(run, history)]
     for stop in stops:
         wrong = next((fire for fire in history.fires if _ruled_out(history, stop, fire)), None)
