@@ -1,5 +1,5 @@
-"""Other people's timers for real, on a small plan each, with asyncio's loop; planted twins that must be found; reasons to
-be SKIPPED; and the registry of subjects."""
+"""Other people's timers for real, on a small plan each, with asyncio's loop; planted twins that must be found; reasons
+to be SKIPPED; and the registry of subjects."""
 
 import asyncio
 import math
