@@ -26,8 +26,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     classes = tmp_path_factory.mktemp("kit")
     sources = [*(kit_folder() / "purgatorio" / "kit").glob("*.java"), *EXAMPLE.glob("*.java")]
     sources += (Path(__file__).parent / "java").glob("*.java")
-    # Casts that this compiler infers are there for janino, which does not.
-    options = ["--release", "11", "-g", "-Xlint:all,-cast", "-Werror", "-d", classes]
+    options = ["--release", "11", "-g", "-Xlint:all", "-Werror", "-d", classes]
     done = subprocess.run(
         [str(word) for word in (compiler, *options, *sources)], capture_output=True, text=True, check=False
     )

@@ -38,6 +38,7 @@ from purgatorio_conformance.protocol.scope import crossing_named
 from purgatorio_conformance.protocol.session import Peer, Session
 from purgatorio_conformance.protocol.small_program import Expiry, SmallProgram, delays_for
 from purgatorio_conformance.protocol.virtual_time import VirtualClock
+from purgatorio_conformance.subject.at_work import ProcessThreads
 from purgatorio_conformance.subject.child import ChildLimits, Quiet
 from purgatorio_conformance.subject.plan import MS
 from purgatorio_conformance.subjects import record_runs
@@ -820,6 +821,9 @@ class _Peer:
     def hear(self, within_s: float) -> bytes | Quiet:
         return self._told.pop(0) if self._told else Quiet.SILENT
 
+    def threads(self) -> ProcessThreads:
+        return ProcessThreads(())
+
 
 def _plays(
     peer: object, scene: Scene, clock: VirtualClock | None = None, lines: Lines | None = None
@@ -899,6 +903,26 @@ def test_who_waits_for_one_that_is_held_is_waited_for_again_where_something_came
         run.settle(play_of_it)
     assert peer.waits == 2
     assert not scene.conversation.loose()
+
+
+class _Works(_Peer, ProcessThreads):
+    """A peer that answers while its threads are looked at."""
+
+    def threads(self) -> ProcessThreads:
+        return self
+
+    def wait(self) -> bool:
+        self.say(b"{}")
+        return False
+
+
+def test_a_subject_is_not_quiet_while_a_thread_works() -> None:
+    """However long it says nothing, on a busy machine."""
+    scene = Scene(Start("timer", "virtual", now_ns=0), virtual=True)
+    called = scene.conversation.calls
+    scene.conversation.ask(Add("t", 50))
+    assert not _plays(_Works(lambda _: [_said("answer", n=called)]), scene, VirtualClock()).is_quiet()
+    assert scene.conversation.is_open(called) is False
 
 
 @pytest.mark.parametrize("lost", [[], ["t-9"]])

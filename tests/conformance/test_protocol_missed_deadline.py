@@ -42,7 +42,7 @@ def looked_at(changes: dict[str, str], folder: Path) -> str:
         session = Session(child, talked, ChildLimits())
         description = session.describe()
         session.call(Start("purgatory", "real"))
-        said = past_deadlines(Drive(session, description, "purgatory", 1, 0, print), child.asleep())
+        said = past_deadlines(Drive(session, description, "purgatory", 1, 0, print), child.threads())
         session.finish()
         return said
 

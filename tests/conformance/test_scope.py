@@ -12,12 +12,14 @@ from pathlib import Path
 import pytest
 
 from conformance.driven import broken, changed
+from purgatorio_conformance.protocol import gated_execution
 from purgatorio_conformance.protocol.coverage import looked_for
 from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects
 from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.protocol.scope import scope, scope_delays
 from purgatorio_conformance.protocol.shortest import order_of_run
+from purgatorio_conformance.subject.at_work import ProcessThreads
 from purgatorio_conformance.subject.contract import silent
 from purgatorio_conformance.subject.plan import MS
 from purgatorio_conformance.suite import gated
@@ -152,8 +154,12 @@ class Wheel:
 def test_a_cancel_inside_a_task_of_an_adapter(
     profile: str, misses: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the plugin, without threads: a success is final, whatever the profile. 100 programs find both."""
+    """In the plugin, without threads: a success is final, whatever the profile. 100 programs find both. And a call may
+    be so slow that its thread seems to wait: the program goes on behind it all the same."""
     monkeypatch.setattr(gated, "_SCOPE", 120)
+    for patience in ("_GLANCE_S", "_QUIET_MOST_S"):
+        monkeypatch.setattr(gated_execution, patience, 0.0)
+    monkeypatch.setattr(ProcessThreads, "wait", lambda threads: True)
     lacks = dict.fromkeys(("size", "between-ticks", "past", "raising"), "it is small")
     promise = Promise(profile, 10 * MS, early_ns=0, late_ns=10 * MS, lacks=lacks)
     judged = play(SCOPE, of_timer(promise, lambda _: Wheel(misses)))

@@ -7,6 +7,7 @@ import asyncio
 import builtins
 import importlib.util
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -136,9 +137,14 @@ def test_the_server_of_the_page_answers_times_out_and_stops() -> None:
         assert await get("/wait/size/1") == ("504", "")
         assert "requests_timed_out_total 1\n" in (await get("/metrics"))[1]
         assert (await get("/nonsense"))[0] == (await get("/wait/size/soon"))[0] == "404"
+        _, leaving = await asyncio.open_connection("127.0.0.1", await port)
+        leaving.write(b"GET /wait/size/60000 HTTP/1.1\r\n\r\n")
+        await waiting(1)
+        leaving.close()
+        await waiting(0)
         last = asyncio.create_task(get("/wait/size/60000"))
         await waiting(1)
-        server.cancel()
+        signal.raise_signal(signal.SIGTERM)
         assert await last == ("504", "")
         with pytest.raises(asyncio.CancelledError):
             await server
