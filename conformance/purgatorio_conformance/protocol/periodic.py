@@ -160,9 +160,16 @@ class _Virtual(_Program):
         self.add(delay_ns)
 
     def _reset(self) -> None:
-        """Reset a task from outside, or by another task that is due at the same time and runs first."""
+        """Reset a task from outside, by itself, or by another task that is due at the same time and runs first."""
         delay_ns = self.description.fit(self.rng.choice((1, 1, 3, 10, 60)) * self.tick_ns)
-        if self.gated and self.rng.random() < 0.5:
+        draw = self.rng.random() if self.gated else 1.0
+        if draw < 0.2:
+            self._add(self.tick_ns)
+            self._in_next_run(self.shots[-1], Reset(self.shots[-1], delay_ns))
+            self._advance(self.tick_ns)
+            if self.rng.random() < 0.5:
+                self.cancel(self.shots[-1])
+        elif draw < 0.5:
             for _ in range(2):
                 self._add(self.tick_ns)
             one, other = self.shots[-2:]

@@ -35,7 +35,7 @@ class LogMapping:
     `time_zone`: the zone of times without a zone. `duplicates`: whether equal rows are refused, dropped or kept.
 
     Promises, in nanoseconds: a request times out at most `early_ns` before and at most `late_ns` after its time-out. A
-    request is answered at most `answer_ns` after an event of its key.
+    request is answered at most `answer_ns` after an event of its key, and at most `answer_early_ns` before one.
     """
 
     id: tuple[str, ...]
@@ -55,6 +55,7 @@ class LogMapping:
     early_ns: int | None = None
     late_ns: int | None = None
     answer_ns: int | None = None
+    answer_early_ns: int | None = None
 
     @property
     def by_event(self) -> bool:
@@ -72,7 +73,7 @@ class LogMapping:
         return what in self.words.values() if self.by_event else getattr(self, what, None) is not None
 
 
-_PROMISES: Final = ("early_ms", "late_ms", "answer_ms")
+_PROMISES: Final = ("early_ms", "late_ms", "answer_ms", "answer_early_ms")
 _NAMES: Final = (
     *(field.name for field in fields(LogMapping) if not field.name.endswith("_ns")),
     *(f"promises.{name}" for name in _PROMISES),
@@ -141,6 +142,7 @@ def _mapping(values: dict[str, object]) -> LogMapping:
         early_ns=_promise(values, "early_ms"),
         late_ns=_promise(values, "late_ms"),
         answer_ns=_promise(values, "answer_ms"),
+        answer_early_ns=_promise(values, "answer_early_ms"),
     )
     _require_sound(made)
     return made
