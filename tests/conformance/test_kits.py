@@ -65,8 +65,8 @@ def toys(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
     language = request.param
     if language == "node":
         node = needed("node")
-        commands = ((node, str(KITS / "node" / "examples" / f"{name}.js")) for name in TOYS)
-        return Toys(*commands, bug=("--bug",), buggy=())
+        wheel, purgatory, periodic = ((node, str(KITS / "node" / "examples" / f"{name}.js")) for name in TOYS)
+        return Toys(wheel, purgatory, periodic, ("--bug",), ())
     out = tmp_path_factory.mktemp(language)
     if language == "go":
         built(

@@ -108,8 +108,9 @@ def _described(promise: Promise, part: str, lacks: Sequence[str], reports: tuple
 
 
 class Driven(Protocol):
-    under: object
-    """The adapter."""
+    @property
+    def under(self) -> object:
+        """The adapter."""
 
     def made(self, call: Call) -> Fields:
         """Make the call. Returns its answer."""
