@@ -226,9 +226,11 @@ class _Real(_Program):
         if self.kinds:
             alone = self.gated and self.number % 2 == 1
             tasks = [self._more() for _ in range(1 if alone else 3)]
-            if alone:
-                self._lasts_ns[tasks[0].id] = self.rng.randint(3, 7) * tasks[0].period_ns // 2
+            lasts_ns = {tasks[0].id: self.rng.randint(3, 7) * tasks[0].period_ns // 2} if alone else {}
+            self._lasts_ns |= lasts_ns
             self._go_on(_REAL_S)
+            # Runs that came due during the run that cancels the task are dropped, whatever the rule for missed runs.
+            self._lasts_ns |= lasts_ns
             self.cancel(tasks[0].id, by_itself=self.gated and self.rng.random() < 0.7)
         if self.can("reset"):
             self._resets()
