@@ -168,7 +168,8 @@ class _Virtual(_Program):
             self._in_next_run(self.shots[-1], Reset(self.shots[-1], delay_ns))
             self._advance(self.tick_ns)
             if self.rng.random() < 0.5:
-                self.cancel(self.shots[-1])
+                self._add()
+            self.cancel(self.shots[-1])
         elif draw < 0.5:
             for _ in range(2):
                 self._add(self.tick_ns)
