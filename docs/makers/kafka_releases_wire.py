@@ -26,7 +26,7 @@ from typing import Final
 from docs.makers.kafka_release import ONE_REPLICA, Missing, Node, Release, started, stop_on_sigterm
 from purgatorio_pipeline.report import markdown_text
 from purgatorio_wire.client.connection import Address, connect
-from purgatorio_wire.client.recorder import Recorder
+from purgatorio_wire.client.recorder import WireRecorder
 from purgatorio_wire.scene.asker import codes, first_of
 from purgatorio_wire.scene.data_asker import quota_of
 
@@ -132,7 +132,7 @@ def played(version: str, setup: str, seed: int, folder: Path) -> dict[str, objec
 
 async def _give_quota(node: Node, bytes_per_s: int) -> None:
     """To every client."""
-    conn = await connect(Address("127.0.0.1", node.port), "quota", "", Recorder())
+    conn = await connect(Address("127.0.0.1", node.port), "quota", "", WireRecorder())
     got = await conn.send("alter_client_quotas", 0, quota_of(None, bytes_per_s)).within(60)
     assert not codes(first_of(got.body, "entries")), got.body
     conn.close()

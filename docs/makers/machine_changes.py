@@ -41,7 +41,7 @@ from purgatorio_stress.random_program.search import search_drawn
 from purgatorio_stress.scenario.contract import BOTH, ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 from purgatorio_stress.stateful.registry import BY_MODULE, SEARCHES, names_of
-from purgatorio_stress.stateful.search import Search
+from purgatorio_stress.stateful.search import MachineSearch
 
 LAYERS: Final = ("scenarios", "drawn", "stateful")
 """The cheapest first: all scenarios together take two seconds."""
@@ -316,7 +316,7 @@ def _searched(name: str) -> str:
     return "" if found is None else found.clause
 
 
-def searches_of_module(module: str) -> tuple[Search, ...]:
+def searches_of_module(module: str) -> tuple[MachineSearch, ...]:
     """All stateful tests that run code of a module of the reference."""
     names = dict.fromkeys(name for dialect in BOTH for name in names_of(module, dialect))
     if module in _OF_EVERY_TIMER:

@@ -33,7 +33,7 @@ from purgatorio_wire.client.connection import Address
 from purgatorio_wire.judge import judge_file
 from purgatorio_wire.scene.broker_probe import NoBroker
 from purgatorio_wire.scene.catalogue import chosen
-from purgatorio_wire.scene.run import Asked, record
+from purgatorio_wire.scene.run import RunOptions, record
 from purgatorio_wire.trace.record import Declared
 
 START_SECONDS: Final = 20.0
@@ -144,7 +144,7 @@ def judged(broker: PackagedBroker, only: Sequence[str] = ()) -> RunResult:
     """Drive and judge one. Missing as `started`."""
     with started(broker) as port, tempfile.TemporaryDirectory(prefix="purgatorio-wire-") as scratch:
         path = Path(scratch) / "wire.jsonl"
-        asked = Asked(
+        asked = RunOptions(
             Address("127.0.0.1", port),
             f"127.0.0.1:{port}",
             tuple(chosen(only)),

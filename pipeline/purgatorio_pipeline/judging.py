@@ -160,7 +160,7 @@ class Focus:
 
 
 @dataclass(slots=True)
-class Reading:
+class Tracker:
     """The progress of a check in this process, for a progress display."""
 
     total_bytes: int = 0
@@ -195,10 +195,10 @@ def together(parts: Sequence[Judged]) -> Judged:
 
 
 def judge_in_process(
-    paths: Sequence[Path], operation: str | None = None, *, full: bool = False, reading: Reading | None = None
+    paths: Sequence[Path], operation: str | None = None, *, full: bool = False, reading: Tracker | None = None
 ) -> Judged:
     """Judge traces in this process, one after the other. `operation`: judge only this one, in runs that have it."""
-    reading = Reading() if reading is None else reading
+    reading = Tracker() if reading is None else reading
     *before, reading.total_bytes = accumulate((path.stat().st_size for path in paths), initial=0)
     parts: list[Judged] = []
     for path, read_bytes in zip(paths, before, strict=True):

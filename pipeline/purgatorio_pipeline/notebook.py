@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from purgatorio_pipeline.judging import Judged, judge_in_process
 from purgatorio_pipeline.pictures import GaugeSeries
-from purgatorio_pipeline.report.grouped import Group, grouped
+from purgatorio_pipeline.report.grouped import CauseGroup, grouped
 from purgatorio_pipeline.report.markup import Markup, joined, tag
 from purgatorio_pipeline.report.page import example_article
 from purgatorio_pipeline.report.timeline import Drawing, draw
@@ -46,7 +46,7 @@ EXAMPLES_SHOWN = 10
 class ShownCause:
     """One cause of a check: its count, its runs, and its first counterexample."""
 
-    group: Group
+    group: CauseGroup
 
     def __str__(self) -> str:
         if self.group.example is not None:

@@ -27,7 +27,7 @@ RECORDERS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class Totals:
     """The outcomes of the timers of a run. `cancelled`: by a successful cancel. If cancel returns no result: a cancel
     after which the timer did not fire. `refused`: adds that raised, by name of the exception."""
 
@@ -51,7 +51,7 @@ class Surveyed:
     implementation: str = ""
     version: str = ""
     constants: TimerConstants | None = None
-    counts: Counts | None = None
+    counts: Totals | None = None
     result: RunResult | None = None
     lateness: Lateness | None = None
     examples: tuple[Counterexample, ...] = ()
@@ -125,7 +125,7 @@ def _judged(subject: Subject, path: Path) -> Surveyed:
     )
 
 
-def counts_of(events: pa.Table) -> Counts:
+def counts_of(events: pa.Table) -> Totals:
     returned = events.filter(pc.is_in(events.column("ph"), pa.array(["ret", "at"])))
     adds = _of(returned, "timer_add")
     fired = set(_of(returned, "timer_fire").column("id").to_pylist())
@@ -133,7 +133,7 @@ def counts_of(events: pa.Table) -> Counts:
     won = {one["id"] for one in cancels if one["out"] == 1}
     silent = {one["id"] for one in cancels if one["out"] is None and one["err"] is None}
     refused = [err for err in adds.column("err").to_pylist() if err is not None]
-    return Counts(
+    return Totals(
         adds.num_rows,
         len(fired),
         len(won | (silent - fired)),

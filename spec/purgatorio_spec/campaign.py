@@ -16,7 +16,7 @@ LEMMA_BOUND = "all integers, symbolic tick and size"
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Kill:
+class ClaimKill:
     """A known bug by its number, the layer (`model` or `proof`) and the claim that kills it."""
 
     number: int
@@ -24,7 +24,7 @@ class Kill:
     claim: str
 
 
-def kills() -> tuple[Kill, ...]:
+def kills() -> tuple[ClaimKill, ...]:
     """Every kill, by number; a bug may be killed by several claims. Derived from the claims, so that a negative
     control which is dropped or renamed cannot stay listed."""
     found = [
@@ -32,7 +32,7 @@ def kills() -> tuple[Kill, ...]:
     ]
     found += [(bug_number(lemma.twin), "proof", lemma.id) for lemma in LEMMAS]
     found += [(bug_number(contract.twin), "proof", f"X-{contract.function}") for contract in CONTRACTS]
-    return tuple(sorted({Kill(number, *rest) for number, *rest in found if number is not None}))
+    return tuple(sorted({ClaimKill(number, *rest) for number, *rest in found if number is not None}))
 
 
 @cache

@@ -39,14 +39,14 @@ class Recording:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedRun:
     """A run, and what the specification says of it. `write` leaves its trace in a file."""
 
     broken_off: str
     write: Callable[[Path], None]
     result: RunResult
     table: pa.Table
-    narrowed: Callable[[str], tuple[Judged, tuple[str, ...]]] | None = None
+    narrowed: Callable[[str], tuple[JudgedRun, tuple[str, ...]]] | None = None
     """For a clause that was violated: a short run that shows it, and its calls; none if it is the whole run."""
     hung: tuple[str, ...] = ()
     """The calls of the part of the run that is a deadlock, or that ends with an exception."""
@@ -63,7 +63,7 @@ class Judged:
         return counterexample(file, self.result.run, cause.examples[0], self.table, cause.count, whole=whole)
 
 
-def judge(recording: Recording) -> Judged:
+def judge(recording: Recording) -> JudgedRun:
     events = recording.events
     rows = [event_batch((event.i + FIRST_EVENT_LINE, event) for event in events)] if events else []
     table = pa.Table.from_batches(rows, EVENT_SCHEMA)
@@ -73,17 +73,17 @@ def judge(recording: Recording) -> Judged:
         events=len(events),
         has_end=not recording.broken_off,
     )
-    return Judged(recording.broken_off, recording.write, judge_table(facts, table), table)
+    return JudgedRun(recording.broken_off, recording.write, judge_table(facts, table), table)
 
 
-def judge_file(path: Path | None, name: str, broken_off: str = "") -> Judged:
+def judge_file(path: Path | None, name: str, broken_off: str = "") -> JudgedRun:
     """A run that recorded itself; without a file, one of which nothing is left."""
     if path is None:
         result = RunResult(name, name, "", "", Verdict.INVALID_TRACE, 0, {})
-        return Judged(broken_off, _nothing_to_write, result, EVENT_SCHEMA.empty_table())
+        return JudgedRun(broken_off, _nothing_to_write, result, EVENT_SCHEMA.empty_table())
     reader = TraceReader(path)
     table = pa.Table.from_batches(reader.batches(), EVENT_SCHEMA)
-    return Judged(broken_off, partial(_copy, path), judge_table(facts_of(reader), table), table)
+    return JudgedRun(broken_off, partial(_copy, path), judge_table(facts_of(reader), table), table)
 
 
 def _copy(source: Path, path: Path) -> None:

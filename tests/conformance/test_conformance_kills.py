@@ -26,7 +26,7 @@ from conformance.reference_adapters import (
 )
 from mutants.reference import MUTANTS
 from purgatorio_conformance.suite import gated
-from purgatorio_conformance.suite.case import CaseResult, Subject, cases, purgatory_subject, timer_subject
+from purgatorio_conformance.suite.case import CaseResult, SubjectRuns, cases, purgatory_subject, timer_subject
 from purgatorio_conformance.suite.contract import Promise
 from purgatorio_conformance.suite.gated import JUMPS, PLAN, SCOPE
 from purgatorio_spec.verdict import Verdict
@@ -34,7 +34,7 @@ from purgatorio_spec.verdict import Verdict
 FINE_WHEEL: Final = replace(WHEEL, tick_ns=NS_PER_MS, early_ns=0)
 
 
-def subject(name: str) -> tuple[str, Subject]:
+def subject(name: str) -> tuple[str, SubjectRuns]:
     if name in ("pending-flag", "locked"):
         (promise,) = [promise for promise in PURGATORIES if promise.profile == name]
         return "purgatory", purgatory_subject(promise, AnyPurgatory)

@@ -16,7 +16,7 @@ import pytest
 
 import purgatorio_conformance.suite.items  # noqa: F401 - numpy cannot be loaded twice, as pytester would have it
 from conformance.program_text import program
-from purgatorio_conformance.protocol import gate_play, shortest
+from purgatorio_conformance.protocol import gated_execution, shortest
 from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.subject.child import ChildLimits, Quiet
 from purgatorio_conformance.suite import gated
@@ -453,7 +453,7 @@ def test_threads_that_wait_for_each_other_break_p3(
     shows the places and that order."""
     monkeypatch.setattr(gated, "_LIMITS", ChildLimits(silence_s=0.3))
     # On a busy machine a thread may start late. If the next one starts meanwhile, they may meet in another order.
-    monkeypatch.setattr(gate_play, "_QUIET_LEAST_S", 0.05)
+    monkeypatch.setattr(gated_execution, "_QUIET_LEAST_S", 0.05)
     monkeypatch.setenv("COLUMNS", "400")  # pytest cuts its summary to the width, but in CI
     crossed = STUCK.replace(
         "        for key in probe.keys:\n",
@@ -517,7 +517,7 @@ def test_a_thread_that_turns_for_ever_is_ended_with_its_race(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is never silent, and comes to callbacks again and again: there it ends."""
-    monkeypatch.setattr(gate_play, "_SAID_MOST", 300)
+    monkeypatch.setattr(gated_execution, "_SAID_MOST", 300)
     endless = STUCK.replace(
         "self.lock.acquire()", "while True: self.waiting[key][0].try_complete(lambda: False)"
     )

@@ -18,15 +18,15 @@ from purgatorio_conformance.protocol.coverage import not_looked_for
 from purgatorio_conformance.protocol.driver import CommandSubject, Mode, command_subjects
 from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.jdwp import (
+    CodeLine,
     Jvm,
     JvmGone,
-    Line,
     Listening,
     Location,
     Stopped,
     places_between,
 )
-from purgatorio_conformance.protocol.lines import Lines, Point
+from purgatorio_conformance.protocol.lines import Lines, LineStep
 from purgatorio_conformance.protocol.played_order import NO_LINE, NO_LINE_OF_ITS_OWN, Orders
 from purgatorio_conformance.protocol.session import noted
 from purgatorio_conformance.protocol.shortest import order_of_run
@@ -311,8 +311,8 @@ class _Stops:
         stops, self.stops = self.stops, []
         return stops
 
-    def line(self, at: Location) -> Line:
-        return Line("Adapter.tell", at[2], "Adapter.java:9")
+    def line(self, at: Location) -> CodeLine:
+        return CodeLine("Adapter.tell", at[2], "Adapter.java:9")
 
     def go_on(self, thread: int) -> None:
         self.gone_on.append(thread)
@@ -339,7 +339,7 @@ def test_lines_of_the_adapter_are_left_out(
     child.began = began
     lines = Lines(cast(LineChild, child), cast(Listening, child), "*")
     assert lines.connect()
-    lines.points += [Point("", child.line((of, 2, n)), 1, (of, 2, n)) for n, of in enumerate(classes)]
+    lines.points += [LineStep("", child.line((of, 2, n)), 1, (of, 2, n)) for n, of in enumerate(classes)]
     lines.leave_adapter_out()
     assert lines.adapters == {point.line for point in lines.points[:left_out]}
 
@@ -380,7 +380,7 @@ def test_who_has_told_of_a_gate_and_stops_at_a_line_is_in_the_adapter(gate: bool
     lines = Lines(cast(LineChild, child), cast(Listening, child), "*")
     assert lines.connect()
     at = (1, 2, 3)
-    lines.points.append(Point("", child.line(at), 1, at))
+    lines.points.append(LineStep("", child.line(at), 1, at))
     lines.say(b'{"m":"start","n":4,"gates":["try_complete","step"]}')
     lines.say(b'{"m":"check","n":5,"step":0,"key":"k"}')
     assert lines.hear(0) == (told if gate else other)

@@ -11,7 +11,7 @@ import pytest
 
 from mutants.diffs import diffs
 from purgatorio import ManualClock, QueuedExecutor, SystemTimer, TimerTask
-from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM, Reach, levels_of
+from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM, BoundaryPlan, levels_of
 from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.driver import command_subjects
 from purgatorio_conformance.protocol.message import (
@@ -109,7 +109,7 @@ def test_what_is_left_out_is_said_and_hangs_on_the_subject_alone(
 ) -> None:
     """Not on what else the machine does: a second here and there leaves nothing out, nor does a slow answer."""
     run = SlowTime(tick_s, answer_s)
-    reach = Reach(run, OF_20, "timer", 1, run.clock_s)
+    reach = BoundaryPlan(run, OF_20, "timer", 1, run.clock_s)
     reach.through_levels(longest_ns=MAX_TIME_NS)
     assert reach.left_out == left_out
     assert (run.longest_ns > 24 * 86_400_000 * MS) is (not left_out)
@@ -130,7 +130,7 @@ def test_in_real_time_short_delays_are_compared_with_some_that_look_shorter_in_3
     """Where such are taken: in nanoseconds and in milliseconds, some of either sign. All are completed at last."""
     run = Heard(0.0)
     told = Description(0, "", "one", ("purgatory", "real-time"), (), most_delay_ns=most_delay_ns)
-    Reach(run, told, "purgatory", 1).in_real_time()
+    BoundaryPlan(run, told, "purgatory", 1).in_real_time()
     delays = {call.id: call.delay_ns for call in run.calls if isinstance(call, Register)}
     longest = {name: delay_ns for name, delay_ns in delays.items() if delay_ns > 3_600_000 * MS}
     for unit_ns in (1, MS):
@@ -143,7 +143,7 @@ def test_in_real_time_short_delays_are_compared_with_some_that_look_shorter_in_3
 def test_in_real_time_one_waits_alone_for_longer_than_a_timer_is_kept_awake(part: Part) -> None:
     """Nothing is called from when it is added to when it is due."""
     run = Heard(0.0)
-    Reach(run, Description(0, "", "one", (part, "real-time"), ()), part, 1).in_real_time()
+    BoundaryPlan(run, Description(0, "", "one", (part, "real-time"), ()), part, 1).in_real_time()
     added = [call for call in run.calls if isinstance(call, Add | Register)]
     assert added[-1].delay_ns > 5_000 * MS > max(call.delay_ns for call in added[-5:-1])
 
@@ -163,7 +163,8 @@ def test_in_real_time_the_first_of_a_level_comes_late_or_not_at_all(
     """One that comes because a thread was late is too early for it: the same again with a new wheel. Levels of seconds
     are left out."""
     run = Late(0.0, late_ns=late_ms * MS)
-    assert Reach(run, replace(OF_20, tick_ns=tick_ms * MS), "timer", 1).first_of_levels(real=True) is whole
+    plan = BoundaryPlan(run, replace(OF_20, tick_ns=tick_ms * MS), "timer", 1)
+    assert plan.first_of_levels(real=True) is whole
     delays = [call.delay_ns // MS for call in run.calls if isinstance(call, Add)]
     assert delays[-2:] == ([30, 600] if whole and tick_ms == 1 else [4] if tick_ms == 1 else [])
     assert max(delays[:-2], default=0) <= 4
@@ -236,7 +237,7 @@ def test_in_real_time_a_lost_task_is_not_awaited_at_each_start(
     loses: bool, starts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The negative control is only late, too late for the next run, and is started again each time."""
-    monkeypatch.setattr(Reach, "in_real_time", lambda reach: None)
+    monkeypatch.setattr(BoundaryPlan, "in_real_time", lambda reach: None)
     session = Loses(50 * MS, loses)
     monkeypatch.setattr("purgatorio_conformance.protocol.real_time.time", session)
     drive = Drive(cast(Session, session), OF_20, "timer", 1, REACHES_FROM, print)
@@ -308,7 +309,7 @@ class OfReference:
 def test_a_late_drain_of_several_buckets_keeps_tasks_of_a_later_turn(made: type[SystemTimer]) -> None:
     """Nothing is early, nor later than the leap, unless two that a turn lies between get into one bucket."""
     run = OfReference(made)
-    Reach(run, OF_20, "timer", 1).over_buckets(100 * MS)
+    BoundaryPlan(run, OF_20, "timer", 1).over_buckets(100 * MS)
     late = {beside_ms for beside_ms in run.beside_ms if not 0 <= beside_ms <= 100}
     assert bool(late) is (made is TakesTheNext)
     assert (min(late, default=0) < 0) is (made is TakesTheNext)

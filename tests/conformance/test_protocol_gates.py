@@ -21,14 +21,14 @@ import pytest
 from conformance.program_text import program
 from conformance.small_purgatory import small
 from conformance.test_protocol_conversation import Scene
-from purgatorio_conformance.protocol import driver, gate_play, gates
+from purgatorio_conformance.protocol import driver, gated_execution, gates
 from purgatorio_conformance.protocol.conversation import Conversation
 from purgatorio_conformance.protocol.coverage import not_looked_for
 from purgatorio_conformance.protocol.describe import Part, reported
 from purgatorio_conformance.protocol.driver import command_subjects
-from purgatorio_conformance.protocol.gate_play import Play, Plays
 from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.gate_steps import Steps
+from purgatorio_conformance.protocol.gated_execution import GatedExecution, GatedExecutions
 from purgatorio_conformance.protocol.gates import GatedRun
 from purgatorio_conformance.protocol.lines import Lines
 from purgatorio_conformance.protocol.message import STEP, Add, Check, Description, Register, Start
@@ -131,9 +131,9 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
     failure = next((word for word in found_by.split() if word[0].islower()), None)
     _only(monkeypatch, program)
     # More than a crowd says.
-    monkeypatch.setattr(gate_play, "_SAID_MOST", 12_000 if "crowd" in program else 4_000)
+    monkeypatch.setattr(gated_execution, "_SAID_MOST", 12_000 if "crowd" in program else 4_000)
     # A thread that is slow on a busy machine is waited for.
-    monkeypatch.setattr(gate_play, "_QUIET_LEAST_S", 0.05)
+    monkeypatch.setattr(gated_execution, "_QUIET_LEAST_S", 0.05)
     example = (str(EXAMPLES / "reference_purgatory.py"), "locked")
     for command, clauses, kind in (
         (("-c", SLIP.format(slip), *example), broken, failure),
@@ -188,8 +188,8 @@ def test_what_was_armed_beside_a_purge_is_waited_for_in_real_time_before_anythin
     """The reaper sleeps while nothing is delayed and the estimate is nothing, which a purge sets it to. The twin is
     woken by what is armed too, not by the first that is counted alone."""
     _only(monkeypatch, "purge-registration-expiry")
-    monkeypatch.setattr(gate_play, "LATE_SLACK_NS", 500 * MS)
-    monkeypatch.setattr(gate_play, "_FAR_REAL_NS", 500 * MS)
+    monkeypatch.setattr(gated_execution, "LATE_SLACK_NS", 500 * MS)
+    monkeypatch.setattr(gated_execution, "_FAR_REAL_NS", 500 * MS)
     slip = SLIP.format(PARKS.format("pass" if parks else "woken.set()"))
     command = (sys.executable, "-c", slip, str(EXAMPLES / "reference_purgatory.py"), "locked")
     subjects = command_subjects(command, time="real")
@@ -250,7 +250,7 @@ class _Noted:
         self.noted.append("anew")
 
     def come_to_rest(self) -> None:
-        """See `Plays`."""
+        """See `GatedExecutions`."""
 
     def seen(self, watched: Mapping[int, str]) -> list[int]:
         return []
@@ -270,7 +270,7 @@ def test_each_program_is_watched_in_a_subject_of_its_own(
 
     monkeypatch.setattr(Steps, "_watched", watched)
     programs = [(SmallProgram(name, "", ((Check(name),),), ()), "") for name in "ab"]
-    found = Steps(cast(Plays, run))._at_lines(cast(Lines, run), programs, ("step",))
+    found = Steps(cast(GatedExecutions, run))._at_lines(cast(Lines, run), programs, ("step",))
     assert list(found) == [[], []]
     first, *_ = run.noted
     assert first == "start"
@@ -599,7 +599,7 @@ def test_an_error_in_a_play_of_steps_counts_whatever_came_before(refuses: bool) 
     conversation.fails = True
     peer = under.peer()
     try:
-        plays = Plays(Session(peer, conversation, ChildLimits()), under.description, "timer", clock)
+        plays = GatedExecutions(Session(peer, conversation, ChildLimits()), under.description, "timer", clock)
         GatedRun(plays).drive(("alone",), PlayedOrder("cancels-beside", (), PausePoint(0, 0, (0,))))
     finally:
         peer.close()
@@ -625,8 +625,8 @@ def test_the_rest_is_not_played_once_a_promise_is_broken(
     """Somebody waits for the word, and it does not change any more."""
     found = "nothing | register next a; in try_complete of next: event next"
     _only(monkeypatch, found, "op a | check a; in try_complete of op: give back a")
-    monkeypatch.setattr(gate_play, "_JUDGED_FIRST", 1)
-    monkeypatch.setattr(gate_play, "_JUDGED_AGAIN", 1)
+    monkeypatch.setattr(gated_execution, "_JUDGED_FIRST", 1)
+    monkeypatch.setattr(gated_execution, "_JUDGED_AGAIN", 1)
     subjects = command_subjects((*PURGATORY, "--no-recheck"))
     (subject,) = (one for one in subjects if one.mode.endswith("-gates"))
     (record,) = record_runs([subject], tmp_path, suffix=".jsonl")
@@ -817,10 +817,10 @@ class _Peer:
 
 def _plays(
     peer: object, scene: Scene, clock: VirtualClock | None = None, lines: Lines | None = None
-) -> Plays:
+) -> GatedExecutions:
     session = Session(cast(Peer, peer), scene.conversation, ChildLimits())
     part: Part = "purgatory" if clock is None else "timer"
-    return Plays(session, Description(0, "", "x", (part,), ()), part, clock, lines=lines)
+    return GatedExecutions(session, Description(0, "", "x", (part,), ()), part, clock, lines=lines)
 
 
 def test_a_thread_at_a_line_of_the_adapter_goes_on_when_nothing_is_answered() -> None:
@@ -863,7 +863,7 @@ def test_an_expiry_that_comes_before_its_play_begins_is_held(waited_for: bool) -
     )
     run = _plays(peer, scene)
     program = SmallProgram("expiry", "", ((Expiry("op"),),), ("timer_fire",))
-    run.let_go(Play(run, program, 1))
+    run.let_go(GatedExecution(run, program, 1))
     assert peer.asked == ([[1]] if waited_for else [])
 
 
@@ -887,7 +887,7 @@ def test_who_waits_for_one_that_is_held_is_waited_for_again_where_something_came
     scene.hear("held", f'"hold":1,"f":"step","during":{called}')
     peer = _Slow(lambda _: [_said("answer", n=scene.conversation.calls - 1)])
     run = _plays(peer, scene, VirtualClock())
-    play_of_it = Play(run, SmallProgram("adds", "", (), ()), 1)
+    play_of_it = GatedExecution(run, SmallProgram("adds", "", (), ()), 1)
     for name in ("u", "v"):
         scene.conversation.ask(Add(name, 50), 1)
         run.settle(play_of_it)

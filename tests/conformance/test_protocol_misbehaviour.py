@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from purgatorio_conformance import subjects
-from purgatorio_conformance.protocol import proof
+from purgatorio_conformance.protocol import failed_run
 from purgatorio_conformance.protocol.driver import CommandSubject, Mode, command_subjects, describe_command
 from purgatorio_conformance.protocol.message import Add, Advance
 from purgatorio_conformance.protocol.played_order import PausePoint, PlayedOrder
@@ -100,8 +100,8 @@ def test_a_hang_that_may_be_slowness_proves_no_deadlock(
 _Again = Callable[[Path, PlayedOrder | None, float | None], tuple[Account, SubjectFailed | None]]
 
 
-def _proof(account: Account, again: _Again, tmp_path: Path) -> proof.Proof:
-    return proof.Proof(
+def _proof(account: Account, again: _Again, tmp_path: Path) -> failed_run.FailedRun:
+    return failed_run.FailedRun(
         partial(ScriptPlayer, command()),
         describe_command(command()),
         "timer",
@@ -211,7 +211,7 @@ def test_every_misbehaviour_has_its_kind(how: str, kind: FailureKind, why: str, 
         ("spin", 0.1, -1, 1, "hang"),
         pytest.param("spin-crowd", 0.1, 1_000, 2, "endless", marks=pytest.mark.slow),
         ("spin-crowd", 0.1, 1_000, 1, "hang"),
-        pytest.param("spin-many", 0.1, 1_000, proof._FEW_MOST, "endless", marks=pytest.mark.slow),
+        pytest.param("spin-many", 0.1, 1_000, failed_run._FEW_MOST, "endless", marks=pytest.mark.slow),
         pytest.param("spin-many", 0.1, 1_000, 8, "hang", marks=pytest.mark.slow),
     ],
 )
@@ -227,10 +227,10 @@ def test_who_works_for_long_may_be_slow(
     """A call that takes far longer than any before it does not end where there is next to nothing else to do. The
     twins may still return: one has not worked for long there, one may look at each of too many ticks, one needs a
     crowd."""
-    monkeypatch.setattr(proof, "_ENDLESS_S", works_s)
-    monkeypatch.setattr(proof, "_HASTY_S", 0.1)
-    monkeypatch.setattr(proof, "_ENDLESS_STEPS", steps)
-    monkeypatch.setattr(proof, "_FEW_MOST", few)
+    monkeypatch.setattr(failed_run, "_ENDLESS_S", works_s)
+    monkeypatch.setattr(failed_run, "_HASTY_S", 0.1)
+    monkeypatch.setattr(failed_run, "_ENDLESS_STEPS", steps)
+    monkeypatch.setattr(failed_run, "_FEW_MOST", few)
     failure, _ = record(how, tmp_path, QUICK)
     assert failure.kind == kind, failure.why
     assert failure.why.startswith("P3 is broken: ") is (kind == "endless")
@@ -383,7 +383,7 @@ def test_what_a_play_leaves_behind_may_hang_a_later_one(tmp_path: Path) -> None:
     with pytest.raises(SubjectFailed) as caught:
         gated.run(PLAN, tmp_path / "run.jsonl", silent)
     assert caught.value.kind == "deadlock", caught.value.why
-    assert caught.value.why.endswith(proof.TWICE)
+    assert caught.value.why.endswith(failed_run.TWICE)
     assert (tmp_path / "run-deadlock.jsonl").exists()
 
 

@@ -14,7 +14,7 @@ import pytest
 from pipeline.lake_reader import Killed, disk_full
 from purgatorio_pipeline.campaign.job import Job, NoJob, plan
 from purgatorio_pipeline.campaign.outcome import JobOutcome, causes, outcome_of
-from purgatorio_pipeline.campaign.run import Budget, Runner, run_campaign
+from purgatorio_pipeline.campaign.run import RunLimits, Runner, run_campaign
 from purgatorio_pipeline.documents import decoded, encoded
 from purgatorio_pipeline.gather import gather
 from purgatorio_pipeline.lake import Lake
@@ -78,7 +78,7 @@ def test_whatever_a_process_does_becomes_a_row_and_is_not_run_again(runner: Runn
     jobs = [job(seed) for seed in range(6)]
     # Long before it hangs: what is stopped for its time may have done nothing.
     replace(runner, limit_s=0.01).run(job(2))
-    campaign = run_campaign(jobs, runner, budget=Budget(), tell=heard.append, workers=2)
+    campaign = run_campaign(jobs, runner, budget=RunLimits(), tell=heard.append, workers=2)
     rows = {one.job.seed: one for one in campaign.outcomes}
     assert [rows[seed].verdict for seed in range(6)] == [
         Verdict.UNKNOWN, Verdict.UNKNOWN, Verdict.UNKNOWN, Verdict.UNKNOWN, Verdict.VIOLATED, Verdict.UNKNOWN,
@@ -109,7 +109,7 @@ def test_whatever_a_process_does_becomes_a_row_and_is_not_run_again(runner: Runn
     # As a killed campaign leaves it: one row is not there, one was begun to be written.
     gone = runner.out / "verdicts" / f"{job(0).id}.json"
     gone.rename(gone.with_name(f".staged-{gone.name}"))
-    again = run_campaign(jobs, runner, budget=Budget(), tell=heard.append, workers=2)
+    again = run_campaign(jobs, runner, budget=RunLimits(), tell=heard.append, workers=2)
     assert started(runner) == [0, 0, 1, 3, 4, 5]
     assert again.resumed == 5
     assert [replace(one, seconds=0) for one in again.outcomes] == [
@@ -120,7 +120,7 @@ def test_whatever_a_process_does_becomes_a_row_and_is_not_run_again(runner: Runn
 def test_the_first_violation_ends_it(runner: Runner) -> None:
     """The remaining jobs are reported, and the campaign is not a pass."""
     jobs = [job(4), *(job(seed) for seed in range(10, 40))]
-    campaign = run_campaign(jobs, runner, budget=Budget(first=True), tell=lambda one: None)
+    campaign = run_campaign(jobs, runner, budget=RunLimits(first=True), tell=lambda one: None)
     assert campaign.why == "stopped at the first violation"
     assert campaign.left == 31 - len(campaign.outcomes) > 0
     said = [one.said for one in gather([str(runner.out)]).findings]
@@ -130,12 +130,12 @@ def test_the_first_violation_ends_it(runner: Runner) -> None:
 def test_a_budget_ends_it(runner: Runner) -> None:
     """Of schedules, or of time; nothing is PASS then."""
     jobs = [job(seed) for seed in range(10, 40)]
-    campaign = run_campaign(jobs, runner, budget=Budget(runs=15), tell=lambda one: None)
+    campaign = run_campaign(jobs, runner, budget=RunLimits(runs=15), tell=lambda one: None)
     assert campaign.why == "the budget of 15 schedules and rounds is spent"
     assert campaign.verdict is Verdict.UNKNOWN
     times = iter((0.0, 0.0, 61.0))
     more = run_campaign(
-        jobs, runner, budget=Budget(minutes=1), tell=lambda one: None, clock=lambda: next(times)
+        jobs, runner, budget=RunLimits(minutes=1), tell=lambda one: None, clock=lambda: next(times)
     )
     assert more.why == "the budget of 1 minutes is spent"
     assert len(more.outcomes) > len(campaign.outcomes)
@@ -211,7 +211,7 @@ def test_what_runs_is_ended_with_the_campaign(runner: Runner) -> None:
 
     patient = replace(runner, limit_s=600.0)
     with pytest.raises(KeyboardInterrupt):
-        run_campaign([job(2), job(0)], patient, budget=Budget(), tell=interrupt, workers=2)
+        run_campaign([job(2), job(0)], patient, budget=RunLimits(), tell=interrupt, workers=2)
     assert patient.done(job(2)) is None
     assert patient.done(job(0)) is not None
     assert patient.run(job(6)) is None
@@ -248,10 +248,10 @@ def test_ended_at_any_step_nothing_is_lost(
     with monkeypatch.context() as patched:
         disk = Disk(patched, step, how == "killed after", end)
         with pytest.raises(type(end)):
-            run_campaign(jobs, runner, budget=Budget(), tell=lambda one: None)
+            run_campaign(jobs, runner, budget=RunLimits(), tell=lambda one: None)
     assert len(disk.writes) == step + 1
     kept = {place: place.read_bytes() for place in (runner.out / "verdicts").glob("*.json")}
-    again = run_campaign(jobs, replace(runner), budget=Budget(), tell=lambda one: None)
+    again = run_campaign(jobs, replace(runner), budget=RunLimits(), tell=lambda one: None)
     assert [one.verdict for one in again.outcomes] == [Verdict.UNKNOWN, Verdict.VIOLATED]
     assert again.resumed == len(kept)
     assert all(place.read_bytes() == held for place, held in kept.items()), "what was done is not done again"

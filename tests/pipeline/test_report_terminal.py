@@ -114,8 +114,8 @@ def test_the_counterexample_is_of_the_run_that_is_broken_the_earliest() -> None:
     both = CheckResult((replace(run, run="late", file="late.jsonl"), run))
     examples = {CauseKey(one.file, one.run, "T1", one.violation.cause): one for one in (late, early)}
     text = printed(both, examples)
-    assert f"of run {early.run}" in text
-    assert "of run late" not in text
+    assert f'in the run "{early.run}"' in text
+    assert 'in the run "late"' not in text
 
 
 def test_problems_and_quarantined_lines_have_a_remedy() -> None:

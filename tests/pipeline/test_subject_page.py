@@ -15,7 +15,7 @@ from pipeline.test_commands import fired, run
 from purgatorio_conformance.subject.contract import Progress, SubjectFailed
 from purgatorio_conformance.subject.plan import Plan
 from purgatorio_conformance.subjects import FOREIGN, subjects_named
-from purgatorio_pipeline.survey import Counts, Surveyed, counts_of, survey
+from purgatorio_pipeline.survey import Surveyed, Totals, counts_of, survey
 from purgatorio_spec.judge.result import ClauseResult, RunResult
 from purgatorio_spec.judge.tally import Cause
 from purgatorio_spec.lateness import Lateness
@@ -43,7 +43,7 @@ def rows() -> list[Surveyed]:
                 implementation="sched.scheduler",
                 version="3.11 | <b>`x`",
                 constants=TimerConstants(early_ns=1_000),
-                counts=Counts(2_000, 1_500, 450, {"ValueError": 50}),
+                counts=Totals(2_000, 1_500, 450, {"ValueError": 50}),
                 result=RunResult(name, "x.jsonl", "sched", "python-sched", verdict, 9, clauses),
                 lateness=Lateness(
                     name, ((0, 1_000, 3),), 1_000_000, 2_000_000, 30_250_000, 4_000_000_000, 1_200
@@ -99,7 +99,7 @@ def test_timers_are_counted_by_their_results() -> None:
         {"ph": "ret", "f": "timer_fire", "id": "d"},
         {"ph": "call", "f": "timer_fire", "id": "x"},
     ]
-    assert counts_of(pa.Table.from_pylist(events, schema=EVENT_SCHEMA)) == Counts(5, 2, 2, {"ValueError": 1})
+    assert counts_of(pa.Table.from_pylist(events, schema=EVENT_SCHEMA)) == Totals(5, 2, 2, {"ValueError": 1})
 
 
 @dataclass(frozen=True)

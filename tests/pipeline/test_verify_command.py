@@ -15,7 +15,7 @@ from purgatorio_conformance.protocol.driver import CommandSubject, Mode, command
 from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.subjects import record_runs
 from purgatorio_pipeline.command import driving as drive
-from purgatorio_pipeline.command.driving import SESSION_KEPT, Shown, shortest_sessions, to_show
+from purgatorio_pipeline.command.driving import SESSION_KEPT, Minimal, shortest_sessions, to_show
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.verdict import Verdict
 from spec.trace_builder import MS, Trace
@@ -61,7 +61,7 @@ def test_a_broken_promise_is_shown_with_the_fewest_calls(tmp_path: Path) -> None
     assert json.loads(shortest["session"][2].removeprefix("> "))["m"] == "add"
     assert "VIOLATED" not in done.stderr
     text = verify(tmp_path / "again", f"{WHEEL} --bug", options=()).stdout
-    assert "of run toy-wheel-timer-virtual-steps-seed1-shortest-T1\n" in text.replace("\n    ", " ")
+    assert 'in the run "toy-wheel-timer-virtual-steps-seed1-shortest-T1"\n' in text.replace("\n    ", " ")
 
 
 @pytest.mark.parametrize("mode", ["virtual-gates", "virtual-lines", "real-gates", "real-lines"])
@@ -251,6 +251,6 @@ def test_two_programs_of_one_name_keep_their_runs_apart(tmp_path: Path) -> None:
 
 def test_a_session_that_stayed_long_is_cut_in_json() -> None:
     """What could not be made short would be megabytes; the trace has it."""
-    said = Shown("run", "T2", Path("run.jsonl"), 18_655, ("> {}",) * 37_310).printed()
+    said = Minimal("run", "T2", Path("run.jsonl"), 18_655, ("> {}",) * 37_310).printed()
     assert said.calls == 18_655
     assert said.session == ("> {}",) * SESSION_KEPT

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from purgatorio_pipeline.watch.follow import Followed, Task, Told, carry_place, follow
+from purgatorio_pipeline.watch.follow import Chunk, Followed, Told, carry_place, follow
 from purgatorio_pipeline.watch.segments import event_rows, events_folder
 from purgatorio_spec.check import fold_reader
 from purgatorio_spec.fast_path.carry import read_carry
@@ -45,7 +45,7 @@ class Watched:
             folder.mkdir(parents=True)
             rows = pa.Table.from_batches([event_rows(self.header.run, one) for one in events.to_batches()])
             pq.write_table(rows.drop_columns(["kind"]), folder / "part-0.parquet")
-        task = Task(self.header.run, self.header, self.batch, self.silver, self.followed, closing)
+        task = Chunk(self.header.run, self.header, self.batch, self.silver, self.followed, closing)
         told = follow(task)
         self.followed = told.followed
         self.batch += 1
@@ -171,7 +171,7 @@ def test_a_batch_that_is_done_again_comes_to_the_same(tmp_path: Path) -> None:
     watch.bring(events.slice(0, 30))
     before = replace(watch.followed, parts=list(watch.followed.parts))
     first = watch.bring(events.slice(30, 30))
-    again = follow(Task(expected.run, watch.header, 1, tmp_path, before))
+    again = follow(Chunk(expected.run, watch.header, 1, tmp_path, before))
     assert again == first
     watch.bring(events.slice(60))
     told = watch.bring(events.slice(0, 0), facts)

@@ -45,7 +45,7 @@ def test_two_nights_are_compared(tmp_path: Path) -> None:
 def test_progress_says_that_judging_has_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, reading, seen = (
         nightly(tmp_path / "a", broken=False),
-        judging.Reading(),
+        judging.Tracker(),
         list[tuple[float, float]](),
     )
 

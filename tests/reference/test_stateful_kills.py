@@ -19,7 +19,7 @@ from mutants.reference import MUTANTS
 from mutants.reference.mutant import Mutant
 from mutants.reference.variants import VARIANTS
 from purgatorio_stress.stateful.registry import SEARCHES, searches_for
-from purgatorio_stress.stateful.search import Search
+from purgatorio_stress.stateful.search import MachineSearch
 
 OF_THE_REAPER = 34
 """It is half in the reaper's thread, which random programs play."""
@@ -47,7 +47,7 @@ def quiet(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL, "purgatorio")
 
 
-def hunt(search: Search, mutant: Mutant, seed: int | None = None) -> bool:
+def hunt(search: MachineSearch, mutant: Mutant, seed: int | None = None) -> bool:
     """Whether the search finds the mutant."""
     with mutant.applied():
         return ci_hunt(search, seed) is not None

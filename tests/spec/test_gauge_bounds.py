@@ -14,7 +14,7 @@ from golden import Golden
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.history.part import Reading
 from purgatorio_spec.history.run import Run
-from purgatorio_spec.history.summary import Bounds, bounds, summary_of
+from purgatorio_spec.history.summary import ReadingBounds, bounds, summary_of
 from purgatorio_spec.judge.context import histories, raw_readings, thread_context
 from purgatorio_spec.judge.rowwise import moments_of, reading
 from spec.drawn_history import PLAYED, Drawn, draw
@@ -39,7 +39,7 @@ def last_reading(drawn: Drawn) -> tuple[Run, Reading]:
     summaries = [summary_of(run, history) for history in histories(table, thread_context(table).rows)]
     raw = raw_readings(table)
     moments = moments_of(raw, run.facts)
-    totals = bounds(moments, np.array(summaries, np.int64), run) if summaries else Bounds.zero(moments)
+    totals = bounds(moments, np.array(summaries, np.int64), run) if summaries else ReadingBounds.zero(moments)
     return run, reading(run, raw[-1], totals, moments, len(raw) - 1)
 
 

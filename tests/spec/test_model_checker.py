@@ -7,7 +7,7 @@ import pytest
 from purgatorio_spec.model.checker import check
 from purgatorio_spec.model.fairness import components
 from purgatorio_spec.model.packed import Bits, Layout, sorted_records
-from purgatorio_spec.model.shape import DEADLOCK, Model, Step, Trace, render
+from purgatorio_spec.model.shape import DEADLOCK, Model, Move, Trace, render
 from purgatorio_spec.verdict import Verdict
 
 State = tuple[int, int]
@@ -21,7 +21,7 @@ def counter(limit: int, **properties: object) -> Model[int]:
         columns=("up",),
         initial=(0,),
         steps=lambda n: [(0, n + 1)] if n < limit else [],
-        describe=lambda before, actor, after: Step("up", f"{before} to {after}"),
+        describe=lambda before, actor, after: Move("up", f"{before} to {after}"),
         done=lambda n: n == limit,
     )
     for name, value in properties.items():
@@ -45,7 +45,7 @@ def two_bits(first_moves: bool, fair: bool, **properties: object) -> Model[State
         columns=("a", "b"),
         initial=((0, 0),),
         steps=steps,
-        describe=lambda before, actor, after: Step("ab"[actor], f"{before} to {after}"),
+        describe=lambda before, actor, after: Move("ab"[actor], f"{before} to {after}"),
         done=lambda state: False,
         fair=fair,
     )
@@ -145,7 +145,7 @@ def test_components_of_a_known_graph() -> None:
 
 def test_the_table_has_a_column_a_thread_and_marks_the_loop() -> None:
     """The text is the product; columns without a step are left out."""
-    trace = Trace((Step("a", "lock"), Step("c", "look")), (Step("a", "spin"),))
+    trace = Trace((Move("a", "lock"), Move("c", "look")), (Move("a", "spin"),))
     assert render(trace, ("a", "b", "c")).splitlines() == [
         "    a     c",
         "    ----  ----",

@@ -13,7 +13,7 @@ from purgatorio_spec.campaign import chosen, claims_by_id, judge_claim
 from purgatorio_spec.model import completion as protocol
 from purgatorio_spec.model import variant
 from purgatorio_spec.model.checker import check
-from purgatorio_spec.model.completion import Scene, completion
+from purgatorio_spec.model.completion import Setup, completion
 from purgatorio_spec.verdict import Verdict
 
 PAGE = Path(__file__).parents[2] / "docs" / "measured" / "models.md"
@@ -50,22 +50,22 @@ def test_a_large_claim_holds_and_its_twins_fail(name: str) -> None:
 @pytest.mark.parametrize("threads", [2, 3, 4])
 def test_symmetry_does_not_change_a_verdict(dialect: variant.Variant, threads: int) -> None:
     """The reduced search must agree with the full one, on what holds and on what fails."""
-    reduced = check(completion(dialect, Scene(threads, symmetric=True)))
+    reduced = check(completion(dialect, Setup(threads, symmetric=True)))
     assert reduced.verdict is Verdict.PASS
-    flawed = check(completion(variant.GIVE_UP, Scene(threads, symmetric=True))).finding(protocol.NO_LOST)
-    full = check(completion(variant.GIVE_UP, Scene(threads))).finding(protocol.NO_LOST)
+    flawed = check(completion(variant.GIVE_UP, Setup(threads, symmetric=True))).finding(protocol.NO_LOST)
+    full = check(completion(variant.GIVE_UP, Setup(threads))).finding(protocol.NO_LOST)
     assert flawed.verdict is full.verdict is Verdict.VIOLATED
     assert flawed.trace is not None
     assert full.trace is not None
     assert len(flawed.trace.steps) == len(full.trace.steps)
-    assert reduced.states < check(completion(dialect, Scene(threads))).states
+    assert reduced.states < check(completion(dialect, Setup(threads))).states
 
 
 def test_retry_once_is_invisible_with_two_threads() -> None:
     """The reason why claims are printed with their bounds: the same bug passes one bound and fails at the next."""
-    two = check(completion(variant.RETRY_ONCE, Scene(2))).finding(protocol.NO_LOST)
+    two = check(completion(variant.RETRY_ONCE, Setup(2))).finding(protocol.NO_LOST)
     assert two.verdict is Verdict.PASS
-    three = check(completion(variant.RETRY_ONCE, Scene(3))).finding(protocol.NO_LOST)
+    three = check(completion(variant.RETRY_ONCE, Setup(3))).finding(protocol.NO_LOST)
     assert three.verdict is Verdict.VIOLATED
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from purgatorio_spec.model.checker import check
-from purgatorio_spec.model.wheel import Flaw, World, initial, steps
+from purgatorio_spec.model.wheel import Flaw, WheelCase, initial, steps
 from purgatorio_spec.model.wheel_refinement import CASCADES, IN_ORDER, REFINES, abstract, refinement
 from purgatorio_spec.oracle.timer_set import Deadlines, added, due_at, overdue, removed
 from purgatorio_spec.verdict import Verdict
@@ -39,7 +39,7 @@ def test_random_walks_of_larger_wheels_refine_the_set(data: st.DataObject) -> No
     """Beyond the complete bound: random worlds, random walks, every step judged."""
     tick, size = data.draw(st.integers(1, 4)), data.draw(st.integers(2, 4))
     delays = tuple(sorted(data.draw(st.sets(st.integers(0, tick * size**3), min_size=2, max_size=5))))
-    world = World(tick, size, data.draw(st.integers(0, 50)), delays, tasks=8, ticks=30)
+    world = WheelCase(tick, size, data.draw(st.integers(0, 50)), delays, tasks=8, ticks=30)
     model = refinement(world)
     state = initial(world)
     for _ in range(60):
@@ -54,22 +54,22 @@ def test_random_walks_of_larger_wheels_refine_the_set(data: st.DataObject) -> No
 
 def test_interval_inclusive_needs_three_tasks_to_be_late() -> None:
     """A bound that is too small hides the bug: two tasks pass, three do not."""
-    world = World(1, 2, 1, (0, 1, 2, 3, 4), tasks=2, ticks=6, cancels=False, flaw=Flaw.INTERVAL_INCLUSIVE)
+    world = WheelCase(1, 2, 1, (0, 1, 2, 3, 4), tasks=2, ticks=6, cancels=False, flaw=Flaw.INTERVAL_INCLUSIVE)
     two = check(refinement(world)).finding(REFINES).verdict
-    three = check(refinement(World(1, 2, 1, (0, 1, 2, 3, 4), 3, 6, False, Flaw.INTERVAL_INCLUSIVE)))
+    three = check(refinement(WheelCase(1, 2, 1, (0, 1, 2, 3, 4), 3, 6, False, Flaw.INTERVAL_INCLUSIVE)))
     assert three.finding(REFINES).verdict is Verdict.VIOLATED
     assert two is Verdict.PASS
 
 
 def test_a_clock_that_stands_still_makes_a_task_circle() -> None:
     """no-overflow-advance beyond the second level: the flushed task goes back to where it came from."""
-    world = World(1, 2, 0, (7,), tasks=1, ticks=8, cancels=False, flaw=Flaw.NO_OVERFLOW_ADVANCE)
+    world = WheelCase(1, 2, 0, (7,), tasks=1, ticks=8, cancels=False, flaw=Flaw.NO_OVERFLOW_ADVANCE)
     assert check(refinement(world)).finding(CASCADES).verdict is Verdict.VIOLATED
 
 
 def test_the_abstraction_forgets_only_places() -> None:
     """The abstraction function keeps the time and every deadline."""
-    world = World(2, 2, 3, (5, 9), tasks=1, ticks=2)
+    world = WheelCase(2, 2, 3, (5, 9), tasks=1, ticks=2)
     after = steps(world, initial(world))[-1][1]
     assert abstract(after) == Deadlines(3, (12,))
 
@@ -86,6 +86,6 @@ def test_the_abstraction_forgets_only_places() -> None:
 def test_order_within_a_drain_and_cascades_can_be_broken(clause: str, wanted: str, flaw: Flaw) -> None:
     """The twins of the claims are asked for other properties: these two, and both ways, each wheel breaks alone."""
     assert wanted.startswith(clause)
-    world = World(tick=1, size=2, start=1, delays=(0, 1, 2, 3, 4), tasks=2, ticks=6)
+    world = WheelCase(tick=1, size=2, start=1, delays=(0, 1, 2, 3, 4), tasks=2, ticks=6)
     assert check(refinement(world)).finding(wanted).verdict is Verdict.PASS
     assert check(refinement(replace(world, flaw=flaw))).finding(wanted).verdict is Verdict.VIOLATED

@@ -4,19 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from purgatorio_spec.oracle.timer_history import Call, TimerRules, judge_task, possible_sizes
+from purgatorio_spec.oracle.timer_history import TimerCall, TimerRules, judge_task, possible_sizes
 
 LOOSE, STRICT, DRIVEN = TimerRules(), TimerRules(strict=True), TimerRules(driven=True)
 
 
-def calls(text: str) -> tuple[Call, ...]:
+def calls(text: str) -> tuple[TimerCall, ...]:
     """`DO BEGIN-END TIME`, and the answer. The time of an `add` is the deadline of its task, and the add may fail."""
     found = []
     for one in text.split(", "):
         do, span, ms, *more = one.split()
         begin, end = (int(at) for at in (span.split("-") * 2)[:2])
         at_ms = 0 if do == "add" else int(ms)
-        call = Call(do, begin, end, at_ms, at_ms, "a" if do in ("add", "cancel", "fired") else "")
+        call = TimerCall(do, begin, end, at_ms, at_ms, "a" if do in ("add", "cancel", "fired") else "")
         if do == "add":
             call = replace(call, due_ms=int(ms), error=" ".join(more))
         elif more == ["refused"]:

@@ -18,9 +18,9 @@ from golden import Golden
 from purgatorio_spec.campaign import claims_by_id
 from purgatorio_spec.model.checker import check
 from purgatorio_spec.model.claims import wheel_world
-from purgatorio_spec.model.completion import Cast, Scene, completion
+from purgatorio_spec.model.completion import Cast, Setup, completion
 from purgatorio_spec.model.variant import DIALECTS, Variant
-from purgatorio_spec.model.wheel import World
+from purgatorio_spec.model.wheel import WheelCase
 from purgatorio_spec.model.wheel_refinement import refinement
 
 TLA = Path(__file__).parents[2] / "spec" / "tla"
@@ -33,7 +33,7 @@ def test_completion_counts(dialect: Variant, threads: int) -> None:
     """The number that TLC must report for these constants."""
     written = re.search(rf"states: {dialect.name} {threads} = (\d+)", COMPLETION)
     assert written is not None
-    assert check(completion(dialect, Scene(threads))).states == int(written[1])
+    assert check(completion(dialect, Setup(threads))).states == int(written[1])
 
 
 @pytest.mark.parametrize("tasks", [2, 3, 4])
@@ -47,7 +47,7 @@ def test_wheel_counts(tasks: int) -> None:
 def test_labels_are_those_of_the_python_programs() -> None:
     """A step that one twin has and the other lacks would change the count only by luck."""
     written = set(re.findall(r'pc\[t\] = "([a-z-]+)"', COMPLETION)) | {"end"}
-    python = {name for dialect in DIALECTS for name in Cast(dialect, Scene(2)).events[0].names}
+    python = {name for dialect in DIALECTS for name in Cast(dialect, Setup(2)).events[0].names}
     assert written == python
 
 
@@ -57,7 +57,7 @@ def test_the_constants_of_the_wheel_are_those_of_the_claim() -> None:
     numbers = {name: int(value) for name, value in re.findall(r"^  (\w+) = (\d+)$", text, re.MULTILINE)}
     delays = re.search(r"Delays = \{([\d, ]+)\}", text)
     assert delays is not None
-    world = World(
+    world = WheelCase(
         numbers["Tick"],
         numbers["Size"],
         numbers["Start"],

@@ -8,14 +8,14 @@ import pytest
 
 from purgatorio import ReaperTimer, SystemTimer
 from purgatorio.sync import SharedQueue, Sync
-from purgatorio_stress.harness.noise import Lane, Noise
+from purgatorio_stress.harness.noise import Noise, YieldPlan
 from purgatorio_stress.harness.seam import NoisySync, OwnThread, RoundStopped, RoundSync, StopFlag
 
 
 def seams() -> list[RoundSync]:
     """Plain, and with a thread of many yields."""
     noise = Noise()
-    noise.enter(Lane("seam", most=3))
+    noise.enter(YieldPlan("seam", most=3))
     return [RoundSync(StopFlag()), NoisySync(StopFlag(), noise, frozenset({"link.next"}))]
 
 
@@ -126,7 +126,7 @@ def test_a_round_starts_no_thread_of_its_own(sync: RoundSync) -> None:
 
 def test_a_thread_yields_by_its_plan_and_no_other_does() -> None:
     """At least once a round of as many calls as rounds have had; a thread without a plan passes."""
-    noise, lane = Noise(), Lane("yields", most=1)
+    noise, lane = Noise(), YieldPlan("yields", most=1)
     noise.point()
     assert lane.yields == 0
     noise.enter(lane)
@@ -139,7 +139,7 @@ def test_a_thread_yields_by_its_plan_and_no_other_does() -> None:
 
 def test_the_span_of_a_plan_grows_with_the_rounds() -> None:
     """Yields must reach the end of a long round, not only its beginning."""
-    lane = Lane("span", most=1)
+    lane = YieldPlan("span", most=1)
     for _ in range(100):
         lane.pass_by()
     lane.begin()

@@ -6,7 +6,7 @@ import random
 
 from purgatorio_stress.harness.batch import rng_of
 from purgatorio_stress.harness.campaign import StressPlan
-from purgatorio_stress.harness.noise import Lane
+from purgatorio_stress.harness.noise import YieldPlan
 from purgatorio_stress.harness.settings import SWITCH_INTERVALS_S, drawn
 from purgatorio_stress.mutant.patch import Bug
 
@@ -32,7 +32,7 @@ def test_a_seed_repeats_the_yields_of_every_round() -> None:
     """The calls at which a thread yields come from its seed alone."""
 
     def yields(seed: str) -> list[int]:
-        lane, taken = Lane(seed, most=2), []
+        lane, taken = YieldPlan(seed, most=2), []
         for _ in range(50):
             lane.begin()
             for call in range(20):

@@ -14,7 +14,7 @@ from purgatorio_wire.table.group import (
     Join,
     Joining,
     RebalanceResult,
-    Session,
+    SessionState,
     Syncing,
 )  # fmt: skip
 from wire.broker_scene import Answers
@@ -122,7 +122,7 @@ def test_heartbeats() -> None:
         assert operation.try_complete() is HEARTBEAT.decide(situation).answer, situation
 
 
-def member_of(situation: Session) -> Member:
+def member_of(situation: SessionState) -> Member:
     joins: Answers[JoinResult] = Answers()
     syncs: Answers[SyncResult] = Answers()
     return replace(

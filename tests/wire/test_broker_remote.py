@@ -21,11 +21,11 @@ from purgatorio_wire.table.remote import (
     REMOTE_ANSWER,
     REMOTE_FETCH,
     REMOTE_OFFSETS,
-    Answer,
     Found,
     Look,
     Read,
     Remote,
+    Source,
     fetch_is_complete,
 )  # fmt: skip
 from wire.broker_scene import P0, P1, Answers, Scene
@@ -44,10 +44,10 @@ def scene() -> tuple[Scene, RemoteReads]:
     return made, RemoteReads(made.runtime, made.manager, fetch_wait_ms=50, list_wait_ms=70)
 
 
-def answer_of(result: FetchResult) -> Answer:
+def answer_of(result: FetchResult) -> Source:
     if result.error is Error.UNKNOWN_SERVER_ERROR:
-        return Answer.FAILED
-    return Answer.REMOTE if result.data is REMOTE_DATA else Answer.LOCAL
+        return Source.FAILED
+    return Source.REMOTE if result.data is REMOTE_DATA else Source.LOCAL
 
 
 def decide(future: Deferred[ReadRecords], read: Read) -> None:
@@ -120,7 +120,7 @@ def test_the_manager_reports_lost_leadership() -> None:
     assert not answers
     assert not listed
     made.manager.run_actions()
-    assert [answer_of(result) for result in answers.only().values()] == [Answer.LOCAL, Answer.LOCAL]
+    assert [answer_of(result) for result in answers.only().values()] == [Source.LOCAL, Source.LOCAL]
     assert listed.only()["t"][1].error is Error.NOT_LEADER_OR_FOLLOWER
 
 
@@ -132,7 +132,7 @@ def test_a_remote_fetch_that_expires() -> None:
     made.runtime.advance(49)
     assert not answers
     made.runtime.advance(1)
-    assert [answer_of(result) for result in answers.only().values()] == [Answer.REMOTE, Answer.LOCAL]
+    assert [answer_of(result) for result in answers.only().values()] == [Source.REMOTE, Source.LOCAL]
     outcomes = [future.outcome() for future in futures]
     assert [outcome is not None and isinstance(outcome.error, Cancelled) for outcome in outcomes] == [
         False,

@@ -27,7 +27,7 @@ from purgatorio_wire.scene.random_scene import (
     made_small,
     parsed,
 )
-from purgatorio_wire.scene.run import Asked, record
+from purgatorio_wire.scene.run import RunOptions, record
 from purgatorio_wire.trace.file import WireTrace
 from purgatorio_wire.trace.record import Declared
 
@@ -35,7 +35,7 @@ from purgatorio_wire.trace.record import Declared
 def driven(path: Path, seconds: float = 0.0, program: str = "") -> tuple[WireTrace, RunResult]:
     """Play against our own broker, in this process, and judge."""
     with Running(Settings(port=0)) as broker:
-        asked = Asked(
+        asked = RunOptions(
             Address("127.0.0.1", broker.port), "here", (), Declared(), 120,
             drawn_seconds=seconds, program=parsed(program) if program else None,
         )  # fmt: skip

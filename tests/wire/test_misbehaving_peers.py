@@ -16,13 +16,13 @@ from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
 from purgatorio_wire.client.connection import Address
 from purgatorio_wire.client.control import Control
-from purgatorio_wire.client.recorder import Recorder
+from purgatorio_wire.client.recorder import WireRecorder
 from purgatorio_wire.judge import judge_file
 from purgatorio_wire.scene import broker_probe as first_look
 from purgatorio_wire.scene import plan
 from purgatorio_wire.scene.broker_probe import NoBroker
 from purgatorio_wire.scene.catalogue import chosen
-from purgatorio_wire.scene.run import Asked, record
+from purgatorio_wire.scene.run import RunOptions, record
 from purgatorio_wire.trace.record import Declared
 from wire.peers import Serve, Served, Spoil, frame, proxy
 
@@ -39,7 +39,7 @@ def drive(
     found: Callable[[str], None] = lambda line: None,
 ) -> RunResult:
     """Drives the peer at this port for a while, and judges the trace."""
-    asked = Asked(Address("127.0.0.1", port), "peer", tuple(chosen(only)), Declared(), seconds, seed=1)
+    asked = RunOptions(Address("127.0.0.1", port), "peer", tuple(chosen(only)), Declared(), seconds, seed=1)
     asyncio.run(record(asked, path, lambda line: None, found=found))
     return judge_file(path)[1]
 
@@ -154,7 +154,7 @@ def test_what_is_broken_is_said_once_when_its_scene_is_over(honest: Running, tmp
 
 
 def test_a_scene_is_judged_when_all_is_measured_that_it_met(honest: Running) -> None:
-    recorder = Recorder()
+    recorder = WireRecorder()
     control = Control(Address("127.0.0.1", honest.port), recorder)
 
     async def measured() -> bool:

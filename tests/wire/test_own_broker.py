@@ -28,7 +28,7 @@ from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.mutant.patch import patched
 from purgatorio_wire.clause.registry import WIRE_CLAUSES
 from purgatorio_wire.client.connection import API_KEYS, Address, connect
-from purgatorio_wire.client.recorder import Recorder
+from purgatorio_wire.client.recorder import WireRecorder
 from purgatorio_wire.history.finding import Row, undecided
 from purgatorio_wire.judge import judge_file
 from purgatorio_wire.scene import broker as known
@@ -39,7 +39,7 @@ from purgatorio_wire.scene.broker_probe import look_at
 from purgatorio_wire.scene.catalogue import PATIENT, SCENES, chosen
 from purgatorio_wire.scene.plan import PlanRun, clean_up
 from purgatorio_wire.scene.play import Play
-from purgatorio_wire.scene.run import Asked, record
+from purgatorio_wire.scene.run import RunOptions, record
 from purgatorio_wire.scene.spec import SceneSpec
 from purgatorio_wire.trace.record import Declared
 
@@ -76,7 +76,7 @@ def played(folder: Path, *scenes: SceneSpec, settings: Settings = SETTINGS) -> R
     path = folder / "wire.jsonl"
     with Running(settings) as broker:
         at = Address("127.0.0.1", broker.port)
-        asked = Asked(at, str(at), scenes, Declared(initial_delay_ms=DELAY_MS), 120)
+        asked = RunOptions(at, str(at), scenes, Declared(initial_delay_ms=DELAY_MS), 120)
         asyncio.run(record(asked, path, lambda line: None))
     return judge_file(path)[1]
 
@@ -127,7 +127,7 @@ def test_a_node_is_known_behind_a_port_that_it_does_not_tell() -> None:
         pumps: list[asyncio.Task[None]] = []
         async with await asyncio.start_server(relay, "127.0.0.1", 0) as server:
             mapped = Address("127.0.0.1", server.sockets[0].getsockname()[1])
-            found = await look_at(mapped, Recorder(), Declared(), "run")
+            found = await look_at(mapped, WireRecorder(), Declared(), "run")
             await asyncio.gather(*pumps)
             return found
 
@@ -152,7 +152,7 @@ def test_with_zookeeper_topics_are_made_at_the_controller(monkeypatch: pytest.Mo
     monkeypatch.setattr(apis, "offered", with_zookeeper)
 
     async def played(port: int) -> tuple[Address | None, set[str]]:
-        recorder = Recorder()
+        recorder = WireRecorder()
         broker = await look_at(Address("127.0.0.1", port), recorder, Declared(), "run")
         play = Play(broker, recorder, "zookeeper#1", Random(0))
         await play.create("made")
@@ -203,7 +203,7 @@ def test_a_request_that_seems_forgotten_is_repeated(monkeypatch: pytest.MonkeyPa
     """Many rows of the scene are kept, and one that was late by all of the gap could not be judged."""
     judged, repetitions = PlanRun._rows, set[str]()
 
-    def doubtful(self: PlanRun, recorder: Recorder, name: str) -> list[Row]:
+    def doubtful(self: PlanRun, recorder: WireRecorder, name: str) -> list[Row]:
         repetitions.add(name)
         doubt = undecided("D1", "answered late", "negative-offset", gaps=1.0)
         return [*judged(self, recorder, name), *([doubt] if name.endswith("#1") else [])]
@@ -399,7 +399,7 @@ def test_a_scene_that_is_ended_while_it_connects_is_over(turns: int, monkeypatch
 
     async def ended() -> None:
         monkeypatch.setattr(asyncio.get_running_loop(), "create_connection", connects)
-        scene = asyncio.create_task(connect(Address("127.0.0.1", 1), "c", "scene#1", Recorder()))
+        scene = asyncio.create_task(connect(Address("127.0.0.1", 1), "c", "scene#1", WireRecorder()))
         for _ in range(turns):
             await asyncio.sleep(0)
         if scene.cancel():

@@ -23,7 +23,7 @@ from purgatorio_wire.history.scenes import scene_of
 from purgatorio_wire.judge import JUDGES, Wire, judge_file, judge_scene
 from purgatorio_wire.scene.catalogue import SCENES
 from purgatorio_wire.scene.play import Play
-from purgatorio_wire.scene.run import Asked, record
+from purgatorio_wire.scene.run import RunOptions, record
 from purgatorio_wire.scene.spec import SceneSpec
 from purgatorio_wire.trace.file import read_trace
 from purgatorio_wire.trace.record import Declared, WireHeader
@@ -119,7 +119,7 @@ def test_what_there_is_no_time_for_is_said_before_it_is_left_out(tmp_path: Path)
     path, said = tmp_path / "wire.jsonl", list[str]()
     with Running(SETTINGS) as broker:
         at = Address("127.0.0.1", broker.port)
-        asked = Asked(at, str(at), (endless, SCENES["acks"]), Declared(), 90)
+        asked = RunOptions(at, str(at), (endless, SCENES["acks"]), Declared(), 90)
         asyncio.run(record(asked, path, lambda line: said.append(line), found=said.append))
     left = said.index(next(line for line in said if line.startswith("left out: scene endless (F9)")))
     assert left < said.index("playing acks#1")

@@ -11,7 +11,7 @@ from docs.makers.clauses import tables, whose
 from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES
 from purgatorio_wire.clause.registry import public_clauses
 from purgatorio_wire.table.catalogue import BROKER_CLAUSES, TABLES
-from purgatorio_wire.table.decision import Case, DecisionTable, TableUnsound
+from purgatorio_wire.table.decision import DecisionTable, TableCase, TableUnsound
 from purgatorio_wire.table.fetch import FETCH
 
 
@@ -42,8 +42,8 @@ def test_the_clauses_of_the_tables_are_public() -> None:
     assert everything["B105"] == BROKER_CLAUSES["B105"] != ""
 
 
-def case(clause: str, least: int) -> Case[int, str]:
-    return Case(clause, "an answer", lambda number: number >= least)
+def case(clause: str, least: int) -> TableCase[int, str]:
+    return TableCase(clause, "an answer", lambda number: number >= least)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def case(clause: str, least: int) -> Case[int, str]:
     [(case("X1", 1),), (case("X1", 0), case("X2", 1)), (case("X1", 1), case("X1", 0))],
     ids=["undecided", "idle", "twice"],
 )
-def test_an_unsound_table_is_found(cases: tuple[Case[int, str], ...]) -> None:
+def test_an_unsound_table_is_found(cases: tuple[TableCase[int, str], ...]) -> None:
     with pytest.raises(TableUnsound):
         DecisionTable("X", (0, 1, 2), cases).check()
 

@@ -102,7 +102,7 @@ _KEYS: Final = 3
 
 
 class ReachingRun(Protocol):
-    """The interface of a run for `Reach`, in either time. Times are in nanoseconds. All raise SubjectFailed."""
+    """The interface of a run for `BoundaryPlan`, in either time. Times are in nanoseconds. All raise SubjectFailed."""
 
     @property
     def now_ns(self) -> int:
@@ -131,7 +131,7 @@ def levels_of(description: Description, room_ns: int) -> list[int]:
     return found
 
 
-class Reach:
+class BoundaryPlan:
     """The phases beyond the plan, for one part of a subject."""
 
     def __init__(

@@ -147,7 +147,7 @@ class _Operation:
 
 
 @dataclass(slots=True)
-class Settled:
+class KnownIds:
     """The tasks and operations that the subject knows (`known`), and those of them that have not ended (`pending`)."""
 
     known: set[str] = field(default_factory=set)
@@ -162,7 +162,7 @@ class Conversation:
         self, recorder: Recorder, reports: Sequence[str] = (), *, virtual: bool = False, first: int = 0
     ) -> None:
         self.description: Description | None = None
-        self.settled = Settled()
+        self.settled = KnownIds()
         self._periodic: set[str] = set()
         self.doubts = AdapterHints()
         self._ready: set[str] = set()

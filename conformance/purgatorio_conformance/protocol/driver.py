@@ -1,8 +1,9 @@
 """Any program as a subject: `command_subjects(["node", "my.js"])` returns subjects like the built-in subjects.
 
 The driver starts the program again for each run, without a shell. The program answers the call `describe` with its
-promises and its kinds of tests. The clauses judge the program by these promises. The driver runs every declared kind of
-test. There are four kinds: a timer or a purgatory, each in virtual time or in real time (see `Mode`).
+promises, and the modes in which it can be tested. There are four modes: as a timer or as a purgatory, each in virtual
+time or in real time (see `Mode`). The driver tests the program in each of its modes. The clauses judge the program by
+its promises.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ from purgatorio_conformance.protocol.describe import (
     profile_of,
     reported,
 )
+from purgatorio_conformance.protocol.failed_run import FailedRun
 from purgatorio_conformance.protocol.free_play import drive_free, free_programs
-from purgatorio_conformance.protocol.gate_play import Plays
 from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.gate_steps import STEPS_S
+from purgatorio_conformance.protocol.gated_execution import GatedExecutions
 from purgatorio_conformance.protocol.gates import Effort, GatedRun, Way, takes_steps
 from purgatorio_conformance.protocol.jdwp import AGENT, Listening
 from purgatorio_conformance.protocol.lines import ANY_CLASS, Lines
@@ -41,7 +43,6 @@ from purgatorio_conformance.protocol.played_order import (
     PlayedOrder,
     unfinished,
 )
-from purgatorio_conformance.protocol.proof import Proof
 from purgatorio_conformance.protocol.real_time import drive_real
 from purgatorio_conformance.protocol.run_record import Account
 from purgatorio_conformance.protocol.scope import crossed_pairs, longest_of_scope_ns, scope, scope_delays
@@ -333,8 +334,8 @@ class CommandSubject:
     def player(self, limits: ChildLimits | None = None) -> ScriptPlayer:
         return ScriptPlayer(self.command, limits or self.limits)
 
-    def _proof(self, plan: Plan, trace: Path) -> Proof:
-        return Proof(
+    def _proof(self, plan: Plan, trace: Path) -> FailedRun:
+        return FailedRun(
             self.player,
             self.description,
             self.part,
@@ -452,7 +453,7 @@ class CommandSubject:
         )
         effort = self.effort or effort
         judged = judge if effort.ends else None
-        plays = Plays(drive.session, self.description, self.part, clock, lines=lines, judge=judged)
+        plays = GatedExecutions(drive.session, self.description, self.part, clock, lines=lines, judge=judged)
         self.account.plays = plays.played
         run = GatedRun(
             plays,

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from purgatorio_conformance.protocol.gate_play import Play, Plays
-from purgatorio_conformance.protocol.lines import Lines, Point
+from purgatorio_conformance.protocol.gated_execution import GatedExecution, GatedExecutions
+from purgatorio_conformance.protocol.lines import Lines, LineStep
 from purgatorio_conformance.protocol.message import STEP, Gauge, Ready
 from purgatorio_conformance.protocol.played_order import (
     BROKEN,
@@ -63,7 +63,7 @@ _WATCHED_MOST: Final = 3
 """If no line of a call is seen, the call is watched at most this often."""
 
 
-def _told_apart(point: Point, times: int = _TIMES_MOST) -> bool:
+def _told_apart(point: LineStep, times: int = _TIMES_MOST) -> bool:
     """Whether a pause here is useful: not in a constructor, not in generated code, and only `times` times at one
     line."""
     made = point.line.method.endswith(("<init>", "<clinit>"))
@@ -98,7 +98,7 @@ def _new_places(
 class Steps:
     """The executions in which a call is paused at its steps. `tell` receives the approximate share done."""
 
-    def __init__(self, plays: Plays, tell: Callable[[float], None] = lambda share: None) -> None:
+    def __init__(self, plays: GatedExecutions, tell: Callable[[float], None] = lambda share: None) -> None:
         self._plays = plays
         self.tell = tell
         self._stops_made = 0
@@ -342,7 +342,7 @@ class Steps:
         if stop.led:
             leader = PausePoint(0, 0, stop.ahead, workers=bool(stop.led[0].thread), points=stop.led)
             stop = replace(stop, ahead=self.found_again(program, leader, gates).steps)
-        places: dict[Point, int] = {}
+        places: dict[LineStep, int] = {}
         for beside in dict.fromkeys(("", stop.beside)):
             self._plays.start((*gates, *([beside] if beside else [])))
             if self._plays.lines is not None:
@@ -363,7 +363,7 @@ class Steps:
             self._plays.start_anew((STEP,))
         play = self._plays.begun(program, stop.beside)
         self._plays.under_way = PlayedOrder(program.name, (), stop)
-        self._plays.play_to_the_end(play.before, play)
+        self._plays.make_all(play.before, play)
         if stop.beside:
             while play.kept is None and play.can_call(0):
                 play.make(0)
@@ -393,7 +393,7 @@ class Steps:
             self._plays.leap(2 * self._plays.delays.later_ns + self._plays.late_ns)
         self._plays.under_way = None
 
-    def _make_stopped(self, play: Play, stop: PausePoint) -> None:
+    def _make_stopped(self, play: GatedExecution, stop: PausePoint) -> None:
         """Make the calls of the lane up to the paused call, or up to the end of the watched call."""
         watching = self._plays.lines if not stop.points else None
         conversation = self._plays.session.conversation
@@ -426,7 +426,7 @@ class Steps:
                     self._plays.go([play.kept])
             self._plays.settle(play)
 
-    def _make_others(self, play: Play, lane: int) -> None:
+    def _make_others(self, play: GatedExecution, lane: int) -> None:
         """Make the calls of the other lanes. After the first of them, a call with two pauses goes to its second
         step."""
         others = [other for other in range(len(play.lanes)) if other != lane]
@@ -439,7 +439,7 @@ class Steps:
                 self._plays.go(standing)
                 self._plays.settle(play)
 
-    def _make_rest(self, play: Play) -> None:
+    def _make_rest(self, play: GatedExecution) -> None:
         """Make all further calls that are possible, until none is under way."""
         while True:
             self._plays.settle(play)

@@ -6,7 +6,7 @@ execution of a program in one order.
 
 At each moment the driver either resumes a paused thread, or makes the next call of a caller. The driver tries all
 orders of these moves, depth first. Each play has new operations and keys. If the subject counts steps, each call is
-also paused at each of its steps: see `gate_steps`. The module `gate_play` runs one play.
+also paused at each of its steps: see `gate_steps`. The module `gated_execution` runs one play.
 
 The driver judges the recorded events from time to time. After the first broken promise, the driver runs no more
 orders.
@@ -24,9 +24,9 @@ from functools import partial
 from typing import Final, Literal
 
 from purgatorio_conformance.protocol.boundary_plan import REAPER_NS, levels_of
-from purgatorio_conformance.protocol.gate_play import Act, Play, Plays
 from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.gate_steps import Steps
+from purgatorio_conformance.protocol.gated_execution import GatedExecution, GatedExecutions, NextAction
 from purgatorio_conformance.protocol.message import (
     MAX_TIME_NS,
     STEP,
@@ -100,7 +100,7 @@ class GatedRun:
 
     def __init__(
         self,
-        plays: Plays,
+        plays: GatedExecutions,
         tell: Callable[[float], None] = lambda share: None,
         seed: int = 1,
         effort: Effort | None = None,
@@ -298,7 +298,7 @@ class GatedRun:
         ]
         named = [(f"asleep-{number}", delay_ns) for number, delay_ns in enumerate(fit)]
         timer = self._plays.part == "timer"
-        self._plays.play_to_the_end(
+        self._plays.make_all(
             [Add(name, delay_ns) if timer else Register(name, (name,), delay_ns) for name, delay_ns in named]
         )
         self._plays.leap(self._plays.delays.far_ns + self._plays.late_ns)
@@ -307,11 +307,11 @@ class GatedRun:
     def _read_sizes(self) -> None:
         """Read the sizes: in virtual time at rest, after two turns of a reaper."""
         if self._plays.clock is None:
-            self._plays.play_to_the_end([Gauge()])
+            self._plays.make_all([Gauge()])
             return
         for _ in range(2):
             self._plays.leap(REAPER_NS)
-        self._plays.play_to_the_end([Quiesce()])
+        self._plays.make_all([Quiesce()])
 
     def _drawn(self, name: str) -> SmallProgram:
         plays = self._plays
@@ -389,7 +389,7 @@ class GatedRun:
         done: list[str] = []
         order = PlayedOrder(program.name, (), stop)
         self._plays.under_way = None if program.volley else order
-        self._plays.play_to_the_end(play.before, play)
+        self._plays.make_all(play.before, play)
         following = dict(enumerate(wanted))
         left = program.schedule.switches if isinstance(program.schedule, EveryOrder) else None
         thread = ""
@@ -418,7 +418,7 @@ class GatedRun:
         self._plays.under_way = None
         return made
 
-    def _acts(self, play: Play, wanted: str | None) -> Mapping[str, Act]:
+    def _acts(self, play: GatedExecution, wanted: str | None) -> Mapping[str, NextAction]:
         """The possible next actions, once there are any. Waits for `wanted`, if set, while messages come."""
         while True:
             acts = play.acts()

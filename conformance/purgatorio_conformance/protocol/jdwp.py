@@ -78,7 +78,7 @@ class Stopped:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CodeLine:
     """A place in the code: `Type.method`, the index in its code, and the place in the source (`List.java:71`).
     `written` is empty if the class was compiled without this information."""
 
@@ -172,7 +172,7 @@ class Jvm:
         self._events: deque[Stopped] = deque()
         self._names: dict[int, str] = {}
         self._replies: dict[tuple[int, int, bytes], bytes] = {}
-        self._lines: dict[Location, Line] = {}
+        self._lines: dict[Location, CodeLine] = {}
         self._kinds: dict[int, int] = {}
         while len(self._rest) < len(_HANDSHAKE):
             self._receive()
@@ -280,7 +280,7 @@ class Jvm:
         self._events.clear()
         return happened
 
-    def line(self, at: Location) -> Line:
+    def line(self, at: Location) -> CodeLine:
         if at not in self._lines:
             self._lines[at] = self._line(*at)
         return self._lines[at]
@@ -304,7 +304,7 @@ class Jvm:
         table.number(8), table.number(8)
         return [(table.number(8), table.number(4)) for _ in range(table.number(4))]
 
-    def _line(self, of: int, method: int, index: int) -> Line:
+    def _line(self, of: int, method: int, index: int) -> CodeLine:
         name, source, line = "?", "", -1
         signature = _Fields(self._ask_once(2, 1, _long(of))).text()
         with suppress(_Refused):
@@ -317,7 +317,7 @@ class Jvm:
                 line = numbered if begins <= index else line
             source = _Fields(self._ask_once(2, 7, _long(of))).text()
         written = f"{source}:{line}" if source and line >= 0 else ""
-        return Line(f"{signature[1:-1].rpartition('/')[2]}.{name}", index, written)
+        return CodeLine(f"{signature[1:-1].rpartition('/')[2]}.{name}", index, written)
 
     def _ask_once(self, commands: int, command: int, fields: bytes) -> bytes:
         """The reply to a command whose reply never changes. The command is sent once."""

@@ -16,9 +16,9 @@ from typing import Final
 
 import orjson
 
-from purgatorio_conformance.protocol.jdwp import Jvm, JvmGone, Line, Listening, Location
+from purgatorio_conformance.protocol.jdwp import CodeLine, Jvm, JvmGone, Listening, Location
 from purgatorio_conformance.protocol.message import STEP
-from purgatorio_conformance.subject.at_work import Threads
+from purgatorio_conformance.subject.at_work import ProcessThreads
 from purgatorio_conformance.subject.child import LineChild, Quiet
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
 
@@ -49,12 +49,12 @@ _OF_THE_JVM: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class LineStep:
     """A step: a thread by its name, or empty for the calling thread; a line, and its count of visits (from 1). `at`:
     the location in this JVM."""
 
     thread: str
-    line: Line
+    line: CodeLine
     nth: int
     at: Location = field(compare=False)
 
@@ -83,13 +83,13 @@ class Lines:
     classes, `*` for all. Close it."""
 
     def __init__(self, child: LineChild, listening: Listening, within: str) -> None:
-        self.points: list[Point] = []
+        self.points: list[LineStep] = []
         """The known steps; a call's `step` is an index into this list."""
         self.watched: dict[int, str] = {}
-        """For the call that was watched last: the request for each thread, and the thread's name as in `Point`."""
+        """For the call that was watched last: the request for each thread, and the thread's name as in `LineStep`."""
         self.unknown: str = ""
         """Why no step was watched; empty if some were."""
-        self.adapters: set[Line] = set()
+        self.adapters: set[CodeLine] = set()
         """Lines of a hand-written adapter, which are not part of the subject."""
         self._child = child
         self._listening = listening
@@ -109,7 +109,7 @@ class Lines:
         self._at_gates: dict[int, Mapping[str, object]] = {}
         """The `held` messages of threads at the subject's own gates."""
         self._holds = _OWN_HOLDS
-        self._threads: Threads | None = None
+        self._threads: ProcessThreads | None = None
 
     def connect(self) -> bool:
         """Whether a JVM has connected; call it once, after the first message of the child."""
@@ -125,7 +125,7 @@ class Lines:
         if self._threads is not None:
             self._threads.close()
 
-    def threads(self) -> Threads | None:
+    def threads(self) -> ProcessThreads | None:
         """The threads of the subject, with those of its JVM; None if none has connected."""
         if self._jvms and self._threads is None:
             self._threads = self._child.threads()
@@ -151,7 +151,7 @@ class Lines:
                     times[come_to] += 1
                     # When a getter returns, the thread reaches the middle of a line; `inside` also finds that place.
                     stops.update({(at, times[come_to]): None for at in (come_to, *jvm.inside(come_to))})
-                self.points.extend(Point(thread, jvm.line(at), nth, at) for at, nth in stops)
+                self.points.extend(LineStep(thread, jvm.line(at), nth, at) for at, nth in stops)
         return range(first, len(self.points))
 
     def leave_adapter_out(self) -> None:
@@ -316,7 +316,7 @@ class Lines:
                 self.watched[request] = name
                 self._seen[request] = []
 
-    def _arm(self, jvm: Jvm, lane: int, points: Sequence[Point]) -> None:
+    def _arm(self, jvm: Jvm, lane: int, points: Sequence[LineStep]) -> None:
         for point in points:
             thread = self._worker(point.thread) if point.thread else lane
             request = None if thread is None else jvm.stop_at(thread, point.at, point.nth)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from purgatorio_conformance.protocol.lines import Point
+from purgatorio_conformance.protocol.lines import LineStep
 from purgatorio_conformance.protocol.small_program import SmallProgram
 from purgatorio_spec.judge.result import ClauseResult
 
@@ -58,10 +58,10 @@ class PausePoint:
     place: int
     steps: tuple[int, ...] = ()
     workers: bool = False
-    points: tuple[Point, ...] = ()
+    points: tuple[LineStep, ...] = ()
     beside: str = ""
     ahead: tuple[int, ...] = ()
-    led: tuple[Point, ...] = ()
+    led: tuple[LineStep, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM, REAL_NS, Reach
+from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM, REAL_NS, BoundaryPlan
 from purgatorio_conformance.protocol.message import Add, Call, Description, Gauge, Quiesce, Register, Start
 from purgatorio_conformance.protocol.session import Drive, Session
-from purgatorio_conformance.protocol.timeline import Due
+from purgatorio_conformance.protocol.timeline import TimedCall
 
 _LOOK_S = 0.005
 _COUNT_S = 1.0
@@ -17,7 +17,7 @@ _STARTS = 20
 _GAUGE_EVERY = 50
 
 
-def drive_real(drive: Drive, dues: Sequence[Due], give_up_ns: int, lost_ns: int | None) -> None:
+def drive_real(drive: Drive, dues: Sequence[TimedCall], give_up_ns: int, lost_ns: int | None) -> None:
     """Make the calls of the plan, and those of the boundary plan. Then wait until no task or operation is pending, for
     at most `give_up_ns`. Do not wait for one that is overdue by `lost_ns`: it breaks a promise in any case. Otherwise a
     timer that loses one task after each start would cost this wait each time.
@@ -29,7 +29,7 @@ def drive_real(drive: Drive, dues: Sequence[Due], give_up_ns: int, lost_ns: int 
     settled, reaches = session.conversation.settled, drive.operations >= REACHES_FROM
     session.call(Start(part, "real"))
     run = _RealRun(session, description, give_up_ns, lost_ns)
-    reach = Reach(run, description, part, drive.seed)
+    reach = BoundaryPlan(run, description, part, drive.seed)
     if reaches and part == "purgatory":
         # First, because earlier expiries widen the bound on garbage.
         reach.garbage(8)

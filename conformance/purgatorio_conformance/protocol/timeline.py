@@ -23,14 +23,14 @@ from purgatorio_conformance.protocol.message import (
     Register,
 )
 from purgatorio_conformance.subject.plan import HUGE_NS, MS, Plan, PlanShape, Step
-from purgatorio_conformance.subject.purgatory_plan import Act, purgatory_plan
+from purgatorio_conformance.subject.purgatory_plan import PlannedAct, purgatory_plan
 
 _AGAIN: Final = 1 / 4
 """The share of the tasks that is added again, if the subject declares this."""
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class TimedCall:
     """A call, its moment after the start, and its lane."""
 
     at_ns: int
@@ -38,7 +38,7 @@ class Due:
     call: Call
 
 
-def timeline(plan: Plan, part: str, description: Description) -> list[Due]:
+def timeline(plan: Plan, part: str, description: Description) -> list[TimedCall]:
     """The calls of a fitted plan for this part of a subject, in the order of their times."""
     found = _of_timers(plan, description) if part == "timer" else _of_purgatory(plan, description)
     # Stable: calls of the plan at the same moment keep their order.
@@ -105,20 +105,20 @@ def _boundaries(description: Description, shape: PlanShape) -> list[int]:
     return [delay_ns for delay_ns in near if 0 <= delay_ns <= shape.longest_ns] or [0]
 
 
-def _of_timers(plan: Plan, description: Description) -> Iterator[Due]:
+def _of_timers(plan: Plan, description: Description) -> Iterator[TimedCall]:
     cancels = "cancel" in description.capabilities
     again = {"add-again", "add-same"} & {*description.capabilities}
     rng = random.Random(f"again/{plan.seed}")
     for step in plan.steps:
         if step.delay_ns is not None:
-            yield Due(step.at_ns, step.thread, Add(step.id, step.delay_ns))
+            yield TimedCall(step.at_ns, step.thread, Add(step.id, step.delay_ns))
             if again and 0 < step.delay_ns < HUGE_NS and rng.random() < _AGAIN:
                 yield _again(step.at_ns, step.thread, Add(step.id, step.delay_ns), description, rng)
         elif cancels:
-            yield Due(step.at_ns, step.thread, Cancel(step.id))
+            yield TimedCall(step.at_ns, step.thread, Cancel(step.id))
 
 
-def _again(at_ns: int, lane: int, add: Add, description: Description, rng: random.Random) -> Due:
+def _again(at_ns: int, lane: int, add: Add, description: Description, rng: random.Random) -> TimedCall:
     """The same task is added again: at once, before its deadline, near its deadline, or after it. If another delay is
     allowed, its deadline may move earlier or later."""
     unit_ns, tick_ns = description.unit_ns, description.grain_ns
@@ -126,18 +126,18 @@ def _again(at_ns: int, lane: int, add: Add, description: Description, rng: rando
     delay_ns = add.delay_ns
     if "add-again" in description.capabilities:
         delay_ns = max(description.least_delay_ns, rng.choice((delay_ns, delay_ns // 2, delay_ns // 4)))
-    return Due(at_ns + after_ns - after_ns % unit_ns, lane, Add(add.id, delay_ns + -delay_ns % unit_ns))
+    return TimedCall(at_ns + after_ns - after_ns % unit_ns, lane, Add(add.id, delay_ns + -delay_ns % unit_ns))
 
 
-def _of_purgatory(plan: Plan, description: Description) -> Iterator[Due]:
+def _of_purgatory(plan: Plan, description: Description) -> Iterator[TimedCall]:
     rng = random.Random(f"events/{plan.seed}")
     _, acts = purgatory_plan(plan, "command")
     for act in acts:
         for call in _calls(act, description, rng):
-            yield Due(act.at_ns - act.at_ns % description.unit_ns, act.thread, call)
+            yield TimedCall(act.at_ns - act.at_ns % description.unit_ns, act.thread, call)
 
 
-def _calls(act: Act, description: Description, rng: random.Random) -> Sequence[Call]:
+def _calls(act: PlannedAct, description: Description, rng: random.Random) -> Sequence[Call]:
     operation = act.operation
     if act.what == "register":
         return [Register(operation.id, operation.keys, operation.delay_ns)]

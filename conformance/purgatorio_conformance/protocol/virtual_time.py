@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM, Reach
+from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM, BoundaryPlan
 from purgatorio_conformance.protocol.message import (
     MAX_TIME_NS,
     Add,
@@ -28,7 +28,7 @@ from purgatorio_conformance.protocol.message import (
     Start,
 )
 from purgatorio_conformance.protocol.session import Drive, Session
-from purgatorio_conformance.protocol.timeline import Due
+from purgatorio_conformance.protocol.timeline import TimedCall
 from purgatorio_conformance.subject.plan import HUGE_NS, MS
 
 Manner = Literal["steps", "jumps"]
@@ -89,12 +89,12 @@ def longest_jump_ns(description: Description) -> int:
     return max(1, jump_ns // description.unit_ns) * description.unit_ns
 
 
-def drive_virtual(drive: Drive, clock: VirtualClock, dues: Sequence[Due], manner: Manner) -> str:
+def drive_virtual(drive: Drive, clock: VirtualClock, dues: Sequence[TimedCall], manner: Manner) -> str:
     """Make the calls of the plan, then of the boundary plan. Returns what was left out. Raises SubjectFailed."""
     session, description, part = drive.session, drive.description, drive.part
     run = _VirtualRun(session, clock, description, random.Random(f"jumps/{drive.seed}"), manner)
     session.call(Start(part, "virtual", clock.now_ns))
-    reach = Reach(run, description, part, drive.seed)
+    reach = BoundaryPlan(run, description, part, drive.seed)
     if drive.operations >= REACHES_FROM:
         if part == "purgatory" and manner == "steps":
             # First, because earlier expiries widen the bound on garbage.
@@ -153,7 +153,7 @@ class _VirtualRun:
         self._looks = _LOOKS
         self._listens = _LISTENS
 
-    def moment_of(self, due: Due) -> int:
+    def moment_of(self, due: TimedCall) -> int:
         """The time of a call. A third of the calls waits for the next tick: calls just at a tick are special."""
         moment_ns = self.plan_ns + due.at_ns
         on_tick_ns = moment_ns + -moment_ns % self._tick_ns

@@ -73,7 +73,7 @@ class AtWork:
         return sum(not rests(_LOOK_EVERY_S) for _ in range(_LOOKS)) <= _LOOKS // 4
 
 
-class Threads:
+class ProcessThreads:
     """The threads of processes on Linux, without those that compile the code of a JVM. Close it."""
 
     def __init__(self, processes: Iterable[int]) -> None:

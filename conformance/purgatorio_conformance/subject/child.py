@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import ClassVar, Final, Protocol
 from weakref import WeakSet
 
-from purgatorio_conformance.subject.at_work import AtWork, Threads, all_wait, stat, used_s
+from purgatorio_conformance.subject.at_work import AtWork, ProcessThreads, all_wait, stat, used_s
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
 from purgatorio_spec.show.visible import visible
 
@@ -386,9 +386,9 @@ class LineChild(AbstractContextManager["LineChild"]):
         family = list(_marked(self._mark))
         return lambda: all_wait(thread for process in family for thread in _threads(process))
 
-    def threads(self) -> Threads:
+    def threads(self) -> ProcessThreads:
         """The threads of the child and its present descendants. Close it."""
-        return Threads(_marked(self._mark))
+        return ProcessThreads(_marked(self._mark))
 
     def driven_s(self) -> float:
         """The CPU time that it and its descendants have used so far; 0 if the system does not report it."""

@@ -30,7 +30,7 @@ class PlannedOperation:
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class PlannedAct:
     """The action of one thread at one moment for one operation.
 
     `event`: make it ready, then check `key`. `cancel_key`: call `cancel_for_key` with `key`.
@@ -43,7 +43,7 @@ class Act:
     key: str
 
 
-def purgatory_plan(plan: Plan, name: str) -> tuple[list[PlannedOperation], list[Act]]:
+def purgatory_plan(plan: Plan, name: str) -> tuple[list[PlannedOperation], list[PlannedAct]]:
     """The operations by the slots of the plan, and all actions in the order of their times.
 
     The same arguments give the same result. `name` gives subjects with the same plan different actions.
@@ -52,7 +52,7 @@ def purgatory_plan(plan: Plan, name: str) -> tuple[list[PlannedOperation], list[
     adds = (step for step in plan.steps if step.delay_ns is not None)
     shared = max(_KEYS_LEAST, plan.timers // _OPERATIONS_A_KEY)
     operations = [_operation(step, shared, rng) for step in sorted(adds, key=lambda step: step.slot)]
-    acts: list[Act] = []
+    acts: list[PlannedAct] = []
     disturbed = {step.slot for step in plan.steps if step.delay_ns is None}
     for step in plan.steps:
         operation = operations[step.slot]
@@ -73,9 +73,9 @@ def _operation(step: Step, shared: int, rng: random.Random) -> PlannedOperation:
     return PlannedOperation(f"op-{step.slot}", tuple(dict.fromkeys(keys)), step.delay_ns or 0)
 
 
-def _act(at_ns: int, thread: int, what: What, operation: PlannedOperation) -> Act:
+def _act(at_ns: int, thread: int, what: What, operation: PlannedOperation) -> PlannedAct:
     key = operation.keys[at_ns % len(operation.keys)] if what == "event" else operation.keys[0]
-    return Act(at_ns, thread, what, operation, key)
+    return PlannedAct(at_ns, thread, what, operation, key)
 
 
 def _disturbance(operation: PlannedOperation, rng: random.Random) -> What:
@@ -85,7 +85,7 @@ def _disturbance(operation: PlannedOperation, rng: random.Random) -> What:
     return rng.choice(kinds)
 
 
-def _event(step: Step, operation: PlannedOperation, threads: int, rng: random.Random) -> Act:
+def _event(step: Step, operation: PlannedOperation, threads: int, rng: random.Random) -> PlannedAct:
     """An event near the registration, within the time-out, or around its end."""
     wait_ns = max(0, step.delay_ns or 0)
     offset_ns = rng.choice((-2 * MS, 0, rng.randrange(MS), wait_ns // 2, wait_ns, wait_ns + MS))

@@ -26,7 +26,7 @@ from purgatorio.timer import IntrusiveTimer, compiled
 from purgatorio_conformance.subject.contract import LATE_SLACK_NS, Progress, SubjectFailed
 from purgatorio_conformance.subject.oversleep import Oversleep
 from purgatorio_conformance.subject.plan import Plan
-from purgatorio_conformance.subject.purgatory_plan import Act, PlannedOperation, purgatory_plan
+from purgatorio_conformance.subject.purgatory_plan import PlannedAct, PlannedOperation, purgatory_plan
 from purgatorio_spec.trace.record import Header, Implementation, TimerConstants, TraceClock
 from purgatorio_spec.trace.recorder import Recorder
 from purgatorio_spec.trace.trace_file import run_of_file, write_run
@@ -222,7 +222,7 @@ class _Run:
         except BaseException as error:
             self.failures.append(error)
 
-    def _do(self, act: Act) -> None:
+    def _do(self, act: PlannedAct) -> None:
         operation = self._operations[act.operation.id]
         if act.what == "register":
             self._purgatory.register(operation)

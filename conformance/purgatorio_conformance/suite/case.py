@@ -13,11 +13,11 @@ from purgatorio_conformance.subject import plan
 from purgatorio_conformance.subject.contract import Subject as RealSubject
 from purgatorio_conformance.subjects import record_runs
 from purgatorio_conformance.suite.contract import BadPromise, Promise, PurgatoryFactory, TimerFactory
-from purgatorio_conformance.suite.gated import PLAN, Scenario, of_purgatory, of_timer, play, scenarios_of
+from purgatorio_conformance.suite.gated import PLAN, SuiteScenario, of_purgatory, of_timer, play, scenarios_of
 from purgatorio_conformance.suite.in_process import raised_by
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.profile import PROFILES
-from purgatorio_spec.recording import Judged, judge_file
+from purgatorio_spec.recording import JudgedRun, judge_file
 from purgatorio_spec.show.text import render
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import Verdict
@@ -39,43 +39,43 @@ _UNSHORTENED: Final = 1_000_000
 
 
 @dataclass
-class Subject:
+class SubjectRuns:
     """A subject under one promise, and its runs so far. Each run is made only once."""
 
     promise: Promise
-    carry_out: Callable[[str], Judged]
-    runs: dict[str, Judged] = field(default_factory=dict)
+    carry_out: Callable[[str], JudgedRun]
+    runs: dict[str, JudgedRun] = field(default_factory=dict)
 
-    def run(self, name: str) -> Judged:
+    def run(self, name: str) -> JudgedRun:
         """Execute, record and judge the run of this name once."""
         if name not in self.runs:
             self.runs[name] = self.carry_out(name)
         return self.runs[name]
 
 
-def timer_subject(promise: Promise, factory: TimerFactory) -> Subject:
+def timer_subject(promise: Promise, factory: TimerFactory) -> SubjectRuns:
     return driven_subject(promise, of_timer(promise, factory))
 
 
-def purgatory_subject(promise: Promise, factory: PurgatoryFactory) -> Subject:
+def purgatory_subject(promise: Promise, factory: PurgatoryFactory) -> SubjectRuns:
     return driven_subject(promise, of_purgatory(promise, factory))
 
 
-def driven_subject(promise: Promise, under: CommandSubject) -> Subject:
+def driven_subject(promise: Promise, under: CommandSubject) -> SubjectRuns:
     """A subject that is driven in virtual time."""
-    return Subject(promise, lambda run: play(run, under))
+    return SubjectRuns(promise, lambda run: play(run, under))
 
 
 SubjectFactory = Callable[[Promise], RealSubject]
 """Makes a subject for each run."""
 
 
-def real_time_subject(promise: Promise, factory: SubjectFactory, folder: Path, timers: int) -> Subject:
+def real_time_subject(promise: Promise, factory: SubjectFactory, folder: Path, timers: int) -> SubjectRuns:
     """A timer with its own clock, a built-in subject. It executes random plans of so many `timers` in real time, on
     several threads, in the way of `purgatorio verify`, and records the calls; its traces go to `folder`. A run takes a
     few seconds, and mostly sleeps. Raises BadPromise if it declares another profile."""
 
-    def carry_out(run: str) -> Judged:
+    def carry_out(run: str) -> JudgedRun:
         subject = factory(promise)
         if subject.profile != promise.profile:
             raise BadPromise(f"{subject.name} declares the profile {subject.profile}, not {promise.profile}")
@@ -84,7 +84,7 @@ def real_time_subject(promise: Promise, factory: SubjectFactory, folder: Path, t
         # Misbehavior of the subject breaks the run off.
         return judge_file(record.trace, record.run, "" if record.failure is None else str(record.failure))
 
-    return Subject(promise, carry_out)
+    return SubjectRuns(promise, carry_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class CaseResult:
     verdict: Verdict
     occasions: int
     text: str = ""
-    judged: Judged | None = None
+    judged: JudgedRun | None = None
     calls: tuple[str, ...] = ()
     run: str = ""
 
@@ -155,7 +155,7 @@ class Case:
 
     kind: Kind
     promise: Promise
-    scenario: Scenario
+    scenario: SuiteScenario
     clause: str
     part: str = ""
     """The part of the subject, if it is a program with several parts."""
@@ -171,7 +171,7 @@ class Case:
         listed = self.promise.expected_failures
         return listed.get(f"{self.clause}/{self.scenario.name}", listed.get(self.clause))
 
-    def judge(self, subject: Subject) -> CaseResult:
+    def judge(self, subject: SubjectRuns) -> CaseResult:
         """Execute the scenario and judge it by the clause."""
         lack = CLAUSE_NEEDS[self.kind].get(self.clause, "")
         if lack in self.promise.lacks:
@@ -181,7 +181,7 @@ class Case:
             return CaseResult(Verdict.SKIPPED, 0, ruled_out)
         return self._sum([(words, subject.run(name)) for name, words in self.scenario.runs.items()])
 
-    def _sum(self, runs: list[tuple[str, Judged]]) -> CaseResult:
+    def _sum(self, runs: list[tuple[str, JudgedRun]]) -> CaseResult:
         """The first violation; otherwise the first run that broke off; otherwise the result of all runs together."""
         occasions = 0
         reasons: dict[Verdict, str] = {}
@@ -240,5 +240,5 @@ def plan_cases(promise: Promise, seeds: tuple[int, ...], timers: int) -> list[Ca
     promised = PROFILES[promise.profile].clauses
     clauses = tuple(name for name, one in CLAUSES.items() if name in promised and not one.asked_by)
     runs = {f"{PLAN}-{seed}": f"make_plan(seed={seed}, timers={timers}) of {plan.__name__}" for seed in seeds}
-    scenario = Scenario(PLAN, clauses, runs)
+    scenario = SuiteScenario(PLAN, clauses, runs)
     return [Case("subject", promise, scenario, clause) for clause in clauses]

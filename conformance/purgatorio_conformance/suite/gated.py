@@ -22,11 +22,11 @@ import orjson
 
 from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.driver import CommandSubject, Mode
+from purgatorio_conformance.protocol.failed_run import FailedRun
 from purgatorio_conformance.protocol.gates import Effort, Way
 from purgatorio_conformance.protocol.lines import Lines
 from purgatorio_conformance.protocol.message import Description, Quiesce
 from purgatorio_conformance.protocol.played_order import from_its_start
-from purgatorio_conformance.protocol.proof import Proof
 from purgatorio_conformance.protocol.run_record import Account
 from purgatorio_conformance.protocol.scope import scope, scope_delays
 from purgatorio_conformance.protocol.script import ScriptPlayer
@@ -49,7 +49,7 @@ from purgatorio_conformance.suite.in_process import (
 from purgatorio_conformance.suite.stage import Stage
 from purgatorio_spec.check import check_files
 from purgatorio_spec.durations import exact
-from purgatorio_spec.recording import Judged, judge, judge_file
+from purgatorio_spec.recording import JudgedRun, judge, judge_file
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 
 _LIMITS: Final = ChildLimits(silence_s=10.0, lines=200_000)
@@ -155,7 +155,7 @@ class AdapterSubject(CommandSubject):
     def _begins_ns(self, plan: Plan, later: int = 0) -> int:
         return 0
 
-    def _proof(self, plan: Plan, trace: Path) -> Proof:
+    def _proof(self, plan: Plan, trace: Path) -> FailedRun:
         # A thread of this process cannot be killed.
         return replace(super()._proof(plan, trace), killed=False)
 
@@ -202,7 +202,7 @@ def of_command(
     )
 
 
-def play(run: str, under: CommandSubject) -> Judged:
+def play(run: str, under: CommandSubject) -> JudgedRun:
     """Execute the long run of this name, and judge the trace."""
     # Each clause has its own test, so the run does not end at the first broken promise.
     effort = Effort(drawn=_DRAWN, scope=_SCOPE, crossed=_CROSSED, stepped=_STEPPED, ends=False)
@@ -225,7 +225,7 @@ def play(run: str, under: CommandSubject) -> Judged:
         why = re.sub(r"; its trace is [^;]+", "", told)
         trace = b"" if subject.small else path.read_bytes()
     # Only the verdicts are kept: the rest has megabytes. A violation is shown by an execution of its own.
-    whole = Judged(why, _kept_nowhere, result, EVENT_SCHEMA.empty_table())
+    whole = JudgedRun(why, _kept_nowhere, result, EVENT_SCHEMA.empty_table())
     return replace(
         whole,
         narrowed=partial(_narrowed, run, subject, whole, trace),
@@ -266,8 +266,8 @@ _ENDS_AS: Final[Mapping[FailureKind, FailureKind]] = {
 
 
 def _narrowed(
-    run: str, subject: CommandSubject, whole: Judged, trace: bytes, clause: str
-) -> tuple[Judged, tuple[str, ...]]:
+    run: str, subject: CommandSubject, whole: JudgedRun, trace: bytes, clause: str
+) -> tuple[JudgedRun, tuple[str, ...]]:
     """The single execution, or a shortest script, that breaks the clause, and its calls; otherwise the whole run."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{run}.jsonl"
@@ -330,7 +330,7 @@ _CLAUSES: Final[dict[Part, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Scenario:
+class SuiteScenario:
     """Runs, always the same, and the clauses that can fail in them. `runs`: by name, each in words for a failure that
     no short run shows; a run of that name is made. `needs`: lacks that rule the scenario out. `threads`: it needs
     calls from several threads."""
@@ -353,17 +353,17 @@ class Scenario:
         return self.also(promise)
 
 
-def scenarios_of(part: Part, promise: Promise) -> tuple[Scenario, ...]:
+def scenarios_of(part: Part, promise: Promise) -> tuple[SuiteScenario, ...]:
     """All long runs of a part, in the order in which they are made."""
     planned, needs = (_CLAUSES[part], ()) if part == "timer" else ((*_CLAUSES[part], "P4"), ("expiry",))
     raced = tuple(clause for clause in _CLAUSES[part] if clause != "T2")
     runs = {name: {name: f"the whole run {name!r} of {__name__}"} for name in _MODES}
     return (
-        Scenario(PLAN, planned, runs[PLAN], needs),
-        Scenario(JUMPS, planned, runs[JUMPS], needs),
-        Scenario(SCOPE, _CLAUSES[part], runs[SCOPE], also=partial(_none_in_scope, part)),
-        Scenario(PERIODIC, _periodic_clauses(promise), runs[PERIODIC]),
-        *(Scenario(name, raced, runs[name], threads=True) for name in ("gates", "steps")),
+        SuiteScenario(PLAN, planned, runs[PLAN], needs),
+        SuiteScenario(JUMPS, planned, runs[JUMPS], needs),
+        SuiteScenario(SCOPE, _CLAUSES[part], runs[SCOPE], also=partial(_none_in_scope, part)),
+        SuiteScenario(PERIODIC, _periodic_clauses(promise), runs[PERIODIC]),
+        *(SuiteScenario(name, raced, runs[name], threads=True) for name in ("gates", "steps")),
     )
 
 

@@ -207,7 +207,7 @@ class InProcess:
         assert run is not None, "start comes first"
         with stage.inside(call):
             try:
-                with Steps(stage, call):
+                with StepCounter(stage, call):
                     result = run.made(call)
             except RunEnded:
                 raise
@@ -372,7 +372,7 @@ def _is_subjects(file: str) -> bool:
     return not (pythons or ours or file.startswith("<") or file == recorder.__file__)
 
 
-class Steps:
+class StepCounter:
     """Counts the lines that this thread reaches inside a call, and pauses it at the requested ones."""
 
     def __init__(self, stage: Stage, call: Call) -> None:

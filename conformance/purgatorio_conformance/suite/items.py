@@ -17,7 +17,7 @@ from purgatorio_conformance.protocol.driver import describe_command
 from purgatorio_conformance.subject.contract import SubjectFailed
 from purgatorio_conformance.suite.case import (
     Case,
-    Subject,
+    SubjectRuns,
     cases,
     driven_subject,
     plan_cases,
@@ -40,7 +40,7 @@ _TIMERS: Final = 500
 _PROGRAM_LIMIT: Final = 70
 """The most characters of a program, in a test that refers to another test."""
 
-_SUBJECTS: Final = pytest.StashKey[dict[tuple[str, str, str], Subject]]()
+_SUBJECTS: Final = pytest.StashKey[dict[tuple[str, str, str], SubjectRuns]]()
 
 
 class BrokenPromise(AssertionError):
@@ -124,7 +124,7 @@ class BoundCase:
     """The value of the fixture `purgatorio_case`."""
 
     case: Case
-    subject: Subject
+    subject: SubjectRuns
     request: pytest.FixtureRequest
     asked: list[str] = field(default_factory=list)
     """The clause, after `check` was called. A test that never calls `check` fails."""
@@ -205,7 +205,7 @@ def bound(request: pytest.FixtureRequest) -> BoundCase:
     return BoundCase(case, subjects[key], request)
 
 
-def _command_subject(request: pytest.FixtureRequest, case: Case) -> Subject:
+def _command_subject(request: pytest.FixtureRequest, case: Case) -> SubjectRuns:
     command: Sequence[str] = request.node.get_closest_marker("purgatorio").kwargs["command"]
     part: Part = "timer" if case.kind == "timer" else "purgatory"
     return driven_subject(case.promise, of_command(case.promise, part, describe_command(command), command))

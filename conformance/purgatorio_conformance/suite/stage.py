@@ -1,4 +1,4 @@
-"""The threads of one run in this process: the reports of each thread, and the place at which each thread is paused."""
+"""Receives the events of the threads of one run in this process, and pauses these threads at pause points."""
 
 from __future__ import annotations
 

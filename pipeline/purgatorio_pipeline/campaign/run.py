@@ -36,7 +36,7 @@ KIND: Final = "campaign"
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class RunLimits:
     """The limits of a campaign: the total of schedules and rounds, the minutes, the first violation."""
 
     runs: int | None = None
@@ -151,7 +151,7 @@ def run_campaign(
     jobs: Sequence[Job],
     runner: Runner,
     *,
-    budget: Budget,
+    budget: RunLimits,
     tell: Callable[[JobOutcome], None],
     workers: int = 1,
     clock: Callable[[], float] = time.monotonic,
@@ -245,7 +245,7 @@ def write_state(out: Path, left: int, why: str) -> None:
     lake.forget_but(number)
 
 
-def _spent(outcomes: dict[str, JobOutcome], budget: Budget, seconds: float) -> str:
+def _spent(outcomes: dict[str, JobOutcome], budget: RunLimits, seconds: float) -> str:
     if budget.first and any(one.broken for one in outcomes.values()):
         return "stopped at the first violation"
     if budget.runs is not None and sum(one.runs for one in outcomes.values()) >= budget.runs:

@@ -83,7 +83,7 @@ def command(
     \b
       purgatorio campaign --out nightly --seeds 0-99 --strategy pct
     """
-    from purgatorio_pipeline.campaign.run import KIND, Budget, Runner, run_campaign
+    from purgatorio_pipeline.campaign.run import KIND, RunLimits, Runner, run_campaign
     from purgatorio_pipeline.lake import Lake
 
     jobs = _jobs(scenarios, strategies, _range(seeds), schedules, stress_rounds, mutant, preemptions)
@@ -104,7 +104,7 @@ def command(
             campaign = run_campaign(
                 jobs,
                 runner,
-                budget=Budget(budget, minutes, first),
+                budget=RunLimits(budget, minutes, first),
                 tell=tell,
                 workers=workers or os.cpu_count() or 1,
             )

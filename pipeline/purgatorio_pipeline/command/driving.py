@@ -110,7 +110,7 @@ def _run(record: RunRecord, by_path: dict[Path, RunResult], path: Path | None) -
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Minimal:
     """The minimized calls, or the schedule of threads, that violate a clause of a run, and the path of their trace.
     `stopped`: why the calls may not be minimal."""
 
@@ -126,7 +126,7 @@ class Shown:
         return Shortest(self.run, self.clause, self.calls, self.session[:SESSION_KEPT])
 
 
-def print_shortest(shown: Sequence[Shown]) -> None:
+def print_shortest(shown: Sequence[Minimal]) -> None:
     """Prints the sessions, the shortest first and each once, limited in length, with control characters escaped."""
     for path, of_path in groupby(shown, key=lambda one: one.path):
         first, *more = of_path
@@ -151,7 +151,7 @@ class ToShow:
     clause: str
     hung: bool = False
 
-    def shown(self, seed: int, operations: int, folder: Path) -> Shown | None:
+    def shown(self, seed: int, operations: int, folder: Path) -> Minimal | None:
         """Returns the minimized session and writes its trace to `folder`; deletes a trace that does not violate the
         clause."""
         path = folder / f"{self.run.run}-shortest-{self.clause}.jsonl"
@@ -161,12 +161,12 @@ class ToShow:
             return None
         return found
 
-    def _found(self, path: Path, seed: int, operations: int, folder: Path) -> Shown | None:
+    def _found(self, path: Path, seed: int, operations: int, folder: Path) -> Minimal | None:
         trace = Path(self.run.file)
         if self.subject.small:
             session = order_of_run(self.subject, self.run, self.clause, path)
             calls = sum(line.startswith(">") for line in session)
-            return Shown(self.run.run, self.clause, path, calls, session) if session else None
+            return Minimal(self.run.run, self.clause, path, calls, session) if session else None
         if self.hung:
             found = shortest_hang(self.subject, trace, seed, operations, folder)
         else:
@@ -176,7 +176,7 @@ class ToShow:
             return None
         header = replace(found.recording.header, run=path.stem)
         replace(found.recording, header=header).write(path)
-        return Shown(self.run.run, self.clause, path, len(found.script.calls), found.session, found.stopped)
+        return Minimal(self.run.run, self.clause, path, len(found.script.calls), found.session, found.stopped)
 
 
 def to_show(result: CheckResult, driven: Sequence[CommandSubject], seed: int) -> list[ToShow]:
@@ -207,13 +207,13 @@ def shortest_sessions(
     folder: Path,
     tell: Callable[[float, str], None],
     failures: list[Failure],
-) -> list[Shown]:
+) -> list[Minimal]:
     """Minimizes each violation within the time limit, and returns those that succeeded, the shortest first.
 
     `tell` gets the number of minimized violations and the next one. `failures` collects errors: an error in one
     minimization, such as a full disk, changes neither the others nor the verdicts.
     """
-    shown: list[tuple[ToShow, Shown]] = []
+    shown: list[tuple[ToShow, Minimal]] = []
     until_s = time.monotonic() + MINIMIZING_LIMIT_S
     for number, one in enumerate(wanted):
         if time.monotonic() > until_s:
@@ -235,7 +235,7 @@ def shortest_sessions(
     return sorted((each for _, each in shown), key=lambda each: (each.calls, str(each.path)))
 
 
-def by_shortest(judged: Judged, shown: Sequence[Shown]) -> Judged:
+def by_shortest(judged: Judged, shown: Sequence[Minimal]) -> Judged:
     """Each cause that a minimized program shows, with all events of this program in place of some of the long run."""
     examples = dict(judged.examples)
     for one in shown:

@@ -26,7 +26,7 @@ from purgatorio_pipeline.judging import (
     Focus,
     Judged,
     NoTables,
-    Reading,
+    Tracker,
     choose_engine,
     judge_in_process,
 )
@@ -96,7 +96,7 @@ class EngineAsked:
     ) -> Judged:
         """Judges with this engine and shows progress. Only this process takes `operation`, only Spark takes `uris`."""
         if engine is Engine.PROCESS:
-            reading = Reading()
+            reading = Tracker()
             with progress(what, unit="bytes", quiet=output.json, poll=reading.so_far, then="judging"):
                 return judge_in_process(paths, operation, full=self.full, reading=reading)
         # Imported late: the process engine must work without Spark.

@@ -18,7 +18,7 @@ from purgatorio_conformance.protocol.driver import CommandSubject, TimeChoice
 from purgatorio_conformance.protocol.lines import ANY_CLASS
 from purgatorio_conformance.subjects import MAIN, SUBJECTS, RunRecord, record_runs, subjects_named
 from purgatorio_pipeline.command.driving import (
-    Shown,
+    Minimal,
     bad_end,
     by_shortest,
     judge_records,
@@ -169,7 +169,7 @@ def _told_early(going: Progress, early: dict[Path, Judged], *, full: bool) -> Ca
 
 
 def _show(
-    judged: Judged, driven: Sequence[CommandSubject], shown: Sequence[Shown], output: CheckOutput
+    judged: Judged, driven: Sequence[CommandSubject], shown: Sequence[Minimal], output: CheckOutput
 ) -> int:
     """Shows the check and the minimized sessions; for driven programs also what was not tested and probable adapter
     mistakes. Returns the exit status."""

@@ -33,7 +33,7 @@ from purgatorio_wire.scene.broker import Second
 from purgatorio_wire.scene.broker_probe import NoBroker
 from purgatorio_wire.scene.catalogue import SCENES, chosen
 from purgatorio_wire.scene.random_scene import parsed
-from purgatorio_wire.scene.run import Asked, declared_of, record
+from purgatorio_wire.scene.run import RunOptions, declared_of, record
 from purgatorio_wire.scene.spec import SceneSpec
 from purgatorio_wire.trace.record import DRAWN
 
@@ -67,7 +67,7 @@ class _Unreachable(click.ClickException):
     default="",
     help="Constants of the broker in ms, such as late=100,late-topics=2000. initial-delay: duration of a group's "
     "first rebalance (default: read from the broker). late: allowed lateness of a response (default: 100). "
-    "late-topics: allowed lateness after a change of a topic, a transaction or replicas (default: 2000).",
+    "late-topics: the same after a change of a topic, a transaction or replicas (default: 2000).",
 )
 @click.option(
     "--only",
@@ -78,7 +78,7 @@ class _Unreachable(click.ClickException):
 @click.option(
     "--seconds",
     type=click.FloatRange(min=1),
-    help=f"Time limit. Default: {SECONDS:g}, or {SECONDS_WITH_SECOND:g} if --second names a second broker.",
+    help=f"Time limit. Default: {SECONDS:g}, or {SECONDS_WITH_SECOND:g} with two brokers.",
 )
 @click.option(
     "--seed",
@@ -92,7 +92,7 @@ class _Unreachable(click.ClickException):
     default=5.0,
     show_default=True,
     metavar="SECONDS",
-    help="Seconds for random programs. If --only is given, random programs run only if --only names `drawn`.",
+    help="Seconds for random programs. With --only, add the word 'drawn' to its list to run them.",
 )
 @click.option(
     "--program",
@@ -174,7 +174,7 @@ def command(
             "(`purgatorio convert` writes Parquet)"
         )
     context = _tls(tls, tls_ca)
-    asked = Asked(
+    asked = RunOptions(
         address=_address(broker, allow_remote, context),
         shown=broker,
         scenes=wanted,
@@ -234,7 +234,7 @@ def _wanted(only: Sequence[str], program: str | None) -> tuple[tuple[SceneSpec, 
     return tuple(scenes), program is None and (not words or DRAWN in words)
 
 
-def _record(asked: Asked, path: Path, output: CheckOutput) -> list[Failure]:
+def _record(asked: RunOptions, path: Path, output: CheckOutput) -> list[Failure]:
     """Runs the scenes and writes the trace to `path`, also after an interrupt. Returns internal errors of the run.
     Exits with status 2 if no broker answers."""
     if not output.json:
@@ -271,7 +271,7 @@ async def _stoppable(run: Coroutine[None, None, list[Failure]]) -> list[Failure]
     return await task
 
 
-def _drawn_words(asked: Asked) -> str:
+def _drawn_words(asked: RunOptions) -> str:
     if asked.program is not None:
         return " and a program three times"
     return f" and {asked.drawn_seconds:g} s of random programs" if asked.drawn_seconds else ""

@@ -56,7 +56,7 @@ def why_skipped(clauses: Iterable[ClauseResult]) -> Iterator[str]:
 
 
 @dataclass(slots=True)
-class Group:
+class CauseGroup:
     """A cause in the runs of one subject: `counts` by title of a run, in order, and the files of these runs. `example`
     is from the run with the earliest violation, by number of events, because it is the shortest. It is None without
     events; `violation` still has the allowed and the seen behavior."""
@@ -80,14 +80,14 @@ class Group:
         return noun(self.clause, self.cause, self.count, self.profile)
 
 
-def grouped(result: CheckResult, examples: ExampleOf) -> list[Group]:
+def grouped(result: CheckResult, examples: ExampleOf) -> list[CauseGroup]:
     """The groups, sorted by clause, then by count, then by run."""
-    groups: dict[tuple[str, str, str], Group] = {}
+    groups: dict[tuple[str, str, str], CauseGroup] = {}
     titles = run_titles(result.runs)
     for key, run, count, violation in causes(result):
         place = (run.subject, key.clause, key.cause)
         group = groups.setdefault(
-            place, Group(run.subject, key.clause, key.cause, violation, key.file, run.profile)
+            place, CauseGroup(run.subject, key.clause, key.cause, violation, key.file, run.profile)
         )
         title = titles[key.file, key.run]
         group.counts[title] = group.counts.get(title, 0) + count

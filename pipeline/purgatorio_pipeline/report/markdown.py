@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Final
 
 from purgatorio_pipeline.finding import Finding, has_check, verdict_of
-from purgatorio_pipeline.report.grouped import ExampleOf, Group, grouped, worst_first
+from purgatorio_pipeline.report.grouped import CauseGroup, ExampleOf, grouped, worst_first
 from purgatorio_pipeline.report.markdown_text import fenced, lateness_cells, left_out, plain, table, text
 from purgatorio_spec.judge.result import CheckResult, ClauseResult
 from purgatorio_spec.lateness import Lateness
@@ -50,7 +50,7 @@ def markdown(
     return "\n".join(part for part in parts if part)
 
 
-def _runs(result: CheckResult, groups: Sequence[Group]) -> str:
+def _runs(result: CheckResult, groups: Sequence[CauseGroup]) -> str:
     counts = [(verdict, sum(run.verdict is verdict for run in result.runs)) for verdict in Verdict]
     runs = ", ".join(f"{count:,} {verdict}" for verdict, count in counts if count) or "no runs"
     said = f"{runs}; {sum(run.events for run in result.runs):,} events"
@@ -111,7 +111,7 @@ def _subjects(result: CheckResult) -> str:
     )
 
 
-def _examples(groups: Sequence[Group]) -> Iterator[str]:
+def _examples(groups: Sequence[CauseGroup]) -> Iterator[str]:
     for group in groups[:GROUPS_SHOWN]:
         title = f"{group.clause} {group.cause}: {group.counted} of {group.subject}"
         yield f"### {plain(title)}\n\n{plain(promise_of(group.clause, group.profile))}\n\n{fenced(_shown(group))}"
@@ -119,7 +119,7 @@ def _examples(groups: Sequence[Group]) -> Iterator[str]:
         yield left_out(len(groups), GROUPS_SHOWN, "causes").strip() + "\n"
 
 
-def _shown(group: Group) -> str:
+def _shown(group: CauseGroup) -> str:
     return rendered_without(group.violation) if group.example is None else render(group.example)
 
 

@@ -22,7 +22,7 @@ from purgatorio_pipeline.pictures import GaugeSeries
 from purgatorio_pipeline.report.control import control_of
 from purgatorio_pipeline.report.gauge_chart import gauge_chart, gauge_key
 from purgatorio_pipeline.report.gauge_chart import in_words as gauges_in_words
-from purgatorio_pipeline.report.grouped import Group, grouped
+from purgatorio_pipeline.report.grouped import CauseGroup, grouped
 from purgatorio_pipeline.report.histogram import bounds_in_words, histogram, in_words, without_control
 from purgatorio_pipeline.report.markup import Markup, escaped, joined, tag
 from purgatorio_pipeline.report.timeline import timeline
@@ -100,7 +100,7 @@ def _hash(part: str) -> str:
     return f"'sha256-{b64encode(sha256(part.encode()).digest()).decode()}'"
 
 
-def _check_figures(result: CheckResult, groups: Sequence[Group]) -> Sequence[tuple[str, str]]:
+def _check_figures(result: CheckResult, groups: Sequence[CauseGroup]) -> Sequence[tuple[str, str]]:
     violated = sum(run.verdict is Verdict.VIOLATED for run in result.runs)
     return (
         (f"{len(result.runs):,}", "runs"),
@@ -130,11 +130,11 @@ def _header(verdict: Verdict, subjects: str, figures: Sequence[tuple[str, str]])
     )
 
 
-def _anchor(group: Group, at: int) -> str:
+def _anchor(group: CauseGroup, at: int) -> str:
     return f"{group.clause}-{at + 1}"
 
 
-def _links(groups: Sequence[Group]) -> Links:
+def _links(groups: Sequence[CauseGroup]) -> Links:
     """By run and clause, the anchor of the first shown cause."""
     links: dict[tuple[str, str, str], str] = {}
     for at, group in enumerate(groups[:GROUPS_SHOWN]):
@@ -143,7 +143,7 @@ def _links(groups: Sequence[Group]) -> Links:
     return links
 
 
-def _examples(groups: Sequence[Group]) -> Markup:
+def _examples(groups: Sequence[CauseGroup]) -> Markup:
     left = len(groups) - GROUPS_SHOWN
     shown = [example_article(group, _anchor(group, at)) for at, group in enumerate(groups[:GROUPS_SHOWN])]
     return tag(
@@ -154,7 +154,7 @@ def _examples(groups: Sequence[Group]) -> Markup:
     )
 
 
-def example_article(group: Group, anchor: str | None = None) -> Markup:
+def example_article(group: CauseGroup, anchor: str | None = None) -> Markup:
     """One cause: the promise, the counts, the allowed and the seen behavior, the drawing, the replay line."""
     example, violation = group.example, group.violation
     pending = ""
@@ -182,7 +182,7 @@ def example_article(group: Group, anchor: str | None = None) -> Markup:
     )
 
 
-def _clause(group: Group, anchor: str | None) -> Markup | str:
+def _clause(group: CauseGroup, anchor: str | None) -> Markup | str:
     """The id of the clause, as a link to its sentence. In a notebook, without a link."""
     return group.clause if anchor is None else tag("a", group.clause, href=f"#{clause_anchor(group.clause)}")
 

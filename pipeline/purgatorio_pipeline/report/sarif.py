@@ -133,7 +133,7 @@ def _result(found: _Found, title: str, example: Counterexample | None, *, flow: 
         return shape | {"message": {"text": said}, "kind": "open", "level": "none"}
     violation = cause.examples[0] if example is None else example.violation
     parts = [
-        f"{visible(key.cause)}: {visible(violation.subject)} of run {visible(title)}",
+        f'{visible(key.cause)}: {visible(violation.subject)} in the run "{visible(title)}"',
         f"{noun(key.clause, key.cause, cause.count, run.profile)} in all",
         f"allowed: {visible(violation.allowed, TEXT_LIMIT)}",
         f"seen: {visible(violation.seen, TEXT_LIMIT)}",

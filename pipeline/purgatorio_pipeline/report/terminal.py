@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.text import Text
 
 from purgatorio_pipeline.report.grouped import (
+    CauseGroup,
     ExampleOf,
-    Group,
     grouped,
     run_titles,
     skipped_everywhere,
@@ -172,7 +172,7 @@ def _besides(run: RunResult, verbose: bool) -> Iterator[tuple[str, str]]:
         yield said, "dim"
 
 
-def _print_group(console: Console, group: Group) -> None:
+def _print_group(console: Console, group: CauseGroup) -> None:
     print_line(console, "")
     print_line(console, _headline(group), "bold red")
     width = min(console.width, 120)
@@ -186,7 +186,7 @@ def _print_group(console: Console, group: Group) -> None:
         print_line(console, line.text, _ROLE_STYLE[line.role])
 
 
-def _headline(group: Group) -> str:
+def _headline(group: CauseGroup) -> str:
     runs = len(group.counts)
     where = f" in {runs:,} runs" if runs > 1 else ""
     return f"{group.clause} VIOLATED: {group.counted} of {visible(group.subject)}{where}"
@@ -214,7 +214,7 @@ def _print_problems(console: Console, result: CheckResult, verbose: bool) -> Non
         print_line(console, f"... {left:,} more", "dim")
 
 
-def _print_sum(console: Console, result: CheckResult, groups: list[Group], verbose: bool) -> None:
+def _print_sum(console: Console, result: CheckResult, groups: list[CauseGroup], verbose: bool) -> None:
     """Print the verdict. For PASS or SKIPPED, also the reasons of clauses that were skipped in all runs, unless
     `verbose` has printed them."""
     counts = [(verdict, sum(run.verdict is verdict for run in result.runs)) for verdict in _STYLE]

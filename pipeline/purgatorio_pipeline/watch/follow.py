@@ -37,7 +37,7 @@ _SCHEMA: Final = pa.schema([field for field in SEGMENT_SCHEMA if field.name != "
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RunPart:
     """A batch with events of a run: its first row, and the number of the first operation that is new in it."""
 
     batch: int
@@ -50,14 +50,14 @@ class Followed:
     """The state of the events of an open run. `carried`: the batch with the stored fold, -1 if none. `mixed`: events
     came out of order, so no fold is stored. `repeated`: the number of events with a known `i`."""
 
-    parts: list[Part] = field(default_factory=list)
+    parts: list[RunPart] = field(default_factory=list)
     carried: int = -1
     mixed: bool = False
     repeated: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class Chunk:
     """A run with events in a batch. `closing`: the facts of its files, if its end has arrived."""
 
     run: str
@@ -79,7 +79,7 @@ class Told:
     failure: Failure | None = None
 
 
-def follow(task: Task) -> Told:
+def follow(task: Chunk) -> Told:
     """Execute a task. A repetition gives the same result and the same files.
 
     An error of Purgatorio loses no known facts of the run: the next batch folds the run again, or if its end has
@@ -92,12 +92,12 @@ def follow(task: Task) -> Told:
     except Exception as error:
         failure = failure_of(f"judging {task.run}", error)
         known = task.followed
-        parts = [*known.parts, Part(task.batch, 0, 0)]
+        parts = [*known.parts, RunPart(task.batch, 0, 0)]
         result = None if task.closing is None else unjudged(task.closing, failure)
         return Told(Followed(parts, -1, True, known.repeated), result, (), failure)
 
 
-def _follow(task: Task) -> Told:
+def _follow(task: Chunk) -> Told:
     if task.header.profile not in PROFILES:
         result = None if task.closing is None else conclude(task.closing, None, RunTally())
         return Told(task.followed, result)
@@ -105,16 +105,16 @@ def _follow(task: Task) -> Told:
     return taken.as_open() if task.closing is None else taken.closed(task.closing)
 
 
-def _taken_up(task: Task) -> _Taken:
+def _taken_up(task: Chunk) -> _Taken:
     continued = None if task.followed.mixed else _continued(task)
     fold, events, repeated = continued or _anew(task)
-    parts = [*task.followed.parts, Part(task.batch, fold.events, fold.operations.count)]
+    parts = [*task.followed.parts, RunPart(task.batch, fold.events, fold.operations.count)]
     for batch in _coded(events):
         fold.feed(batch)
     return _Taken(task, fold, events, Followed(parts, -1, continued is None, repeated))
 
 
-def _continued(task: Task) -> tuple[Fold, pa.Table, int] | None:
+def _continued(task: Chunk) -> tuple[Fold, pa.Table, int] | None:
     """The stored fold, the events of this batch, and the number of all repeated events. None if an event precedes the
     events of the fold."""
     known = task.followed
@@ -126,7 +126,7 @@ def _continued(task: Task) -> tuple[Fold, pa.Table, int] | None:
     return None if mixed else (fold, events, known.repeated + repeated)
 
 
-def _anew(task: Task) -> tuple[Fold, pa.Table, int]:
+def _anew(task: Chunk) -> tuple[Fold, pa.Table, int]:
     """An empty fold, all events of the run, and the number of repeated events."""
     batches = [*(part.batch for part in task.followed.parts), task.batch]
     return Fold(task.header, held_bytes=0), *_events(task, batches)
@@ -136,7 +136,7 @@ def _anew(task: Task) -> tuple[Fold, pa.Table, int]:
 class _Taken:
     """A run whose fold has the new events. `events`: the events of this batch, or all events if they are mixed."""
 
-    task: Task
+    task: Chunk
     fold: Fold
     events: pa.Table
     followed: Followed
@@ -183,7 +183,7 @@ def _with_repeats(facts: TraceFacts, repeated: int) -> TraceFacts:
     )
 
 
-def _events(task: Task, batches: Sequence[int]) -> tuple[pa.Table, int]:
+def _events(task: Chunk, batches: Sequence[int]) -> tuple[pa.Table, int]:
     """The events of the run in these batches, in order, one for each `i`, and the number of omitted repetitions."""
     mine = ds.field("run") == task.run
     folders = (events_folder(task.silver, number) for number in batches)

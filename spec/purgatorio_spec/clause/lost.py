@@ -23,7 +23,7 @@ from typing import Final
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
 from purgatorio_spec.durations import exact
-from purgatorio_spec.history.operation import NEVER, Call, Check, OperationHistory, latest_due_t
+from purgatorio_spec.history.operation import NEVER, Call, KeyCheck, OperationHistory, latest_due_t
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import SETTLED_TICKS
 from purgatorio_spec.profile import REAPER_PERIOD_NS
@@ -124,7 +124,7 @@ def _unless_open(run: Run, history: OperationHistory, i: int, broken: Broken) ->
     return STILL_OPEN if any(force.call_i < i for force in history.may_have_claimed) else broken
 
 
-def _first_to_return(history: OperationHistory, after_i: int) -> Check | None:
+def _first_to_return(history: OperationHistory, after_i: int) -> KeyCheck | None:
     if any(not point.keys for point in history.cancelled):
         return None
     cancelled = {key for point in history.cancelled for key in point.keys}
@@ -136,7 +136,7 @@ def _first_to_return(history: OperationHistory, after_i: int) -> Check | None:
     )
 
 
-def _claimed_on_return(run: Run, history: OperationHistory, ready_i: int, check: Check) -> Finding:
+def _claimed_on_return(run: Run, history: OperationHistory, ready_i: int, check: KeyCheck) -> Finding:
     """`locked`: when both the check and the registration have returned, completion has been claimed. `request-log`: the
     check returns when the time of the event is over."""
     registered_i = history.registration.end_i if history.registration is not None else NEVER
@@ -168,7 +168,7 @@ def _claimed_on_return(run: Run, history: OperationHistory, ready_i: int, check:
     return _unless_open(run, history, both_i, broken)
 
 
-def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int, check: Check) -> Finding:
+def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int, check: KeyCheck) -> Finding:
     """`pending-flag`: some `try_complete` sees the condition; the operation is not left to its time-out."""
     allowed = (
         f"check_and_complete({check.key}) started after the operation was ready, so a try_complete completes the "
@@ -193,7 +193,7 @@ def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int
     )
 
 
-def _expired_after(run: Run, history: OperationHistory, claim: Call, check: Check) -> bool:
+def _expired_after(run: Run, history: OperationHistory, claim: Call, check: KeyCheck) -> bool:
     """Whether its expiry claimed it after the check had returned. If fires are not recorded, an `on_expiration` on
     the claiming thread shows this."""
     expired = history.fire_of(claim) is not None
@@ -202,7 +202,7 @@ def _expired_after(run: Run, history: OperationHistory, claim: Call, check: Chec
     return expired and check.ret_i <= claim.call_i
 
 
-def _an_evaluation_was_due(history: OperationHistory, check: Check, moment_i: int) -> bool:
+def _an_evaluation_was_due(history: OperationHistory, check: KeyCheck, moment_i: int) -> bool:
     """Whether at that moment a `try_complete` was running, had started since the check, or was about to start in the
     retry loop of its thread. Then the expiry merely came first."""
     return any(
@@ -219,7 +219,7 @@ def _was_to_look_again(history: OperationHistory, attempt: Call, moment_i: int) 
     return attempt.end_i < moment_i < history.next_of_thread.get(attempt.end_i, 0)
 
 
-def _held_the_lock(history: OperationHistory, attempt: Call, check: Check, moment_i: int) -> bool:
+def _held_the_lock(history: OperationHistory, attempt: Call, check: KeyCheck, moment_i: int) -> bool:
     """Whether the attempt's thread may have held the lock when the check came, before its evaluation. It recorded no
     event from before the check's return up to the attempt's call. (A preempted thread paused there for 137 ms on a
     busy machine.)"""
@@ -227,7 +227,7 @@ def _held_the_lock(history: OperationHistory, attempt: Call, check: Check, momen
     return before_i < check.ret_i < moment_i < attempt.call_i
 
 
-def _may_evaluate_yet(run: Run, history: OperationHistory, check: Check) -> bool:
+def _may_evaluate_yet(run: Run, history: OperationHistory, check: KeyCheck) -> bool:
     """Whether a check of one of the keys that began before this one returned is still open. Its thread may have held
     the lock, and may evaluate after the end of the run."""
     return any(run.facts.unreturned.get(key, NEVER) < check.ret_i for key in history.keys)
@@ -242,8 +242,8 @@ def _how_it_ended(history: OperationHistory) -> str:
             if keys
             else "the completion was never claimed"
         )
-    cause = "its expiry" if history.fire_of(claim) else f"a later force_complete on {claim.th}"
-    return f"the completion was claimed only by {cause}, at i = {claim.call_i}"
+    cause = "the expiry" if history.fire_of(claim) else f"a later force_complete on {claim.th}"
+    return f"only {cause} claimed the completion, in the event with i = {claim.call_i}"
 
 
 O5 = Clause("O5")

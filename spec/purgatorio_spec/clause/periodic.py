@@ -37,7 +37,7 @@ from typing import Final, NamedTuple
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
 from purgatorio_spec.durations import exact
 from purgatorio_spec.history.operation import NEVER, Call, OperationHistory
-from purgatorio_spec.history.run import Advance, Run
+from purgatorio_spec.history.run import AdvanceCall, Run
 from purgatorio_spec.trace.record import PERIODIC_ADDS
 from purgatorio_spec.verdict import KEPT, NO_OCCASION, WANT_OF_RECORDS
 
@@ -124,7 +124,7 @@ class _Task:
         last_t = self.first_t + self.spread_ns + late_ns
         advances = self.run.facts.advances
         for advance in advances[
-            bisect_left(advances, last_t + slot * self.period_ns, key=Advance.returned_t) :
+            bisect_left(advances, last_t + slot * self.period_ns, key=AdvanceCall.returned_t) :
         ]:
             if (advance.ret_t - last_t) % self.period_ns == 0:
                 return (advance.ret_t - last_t) // self.period_ns

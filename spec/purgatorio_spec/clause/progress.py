@@ -13,7 +13,7 @@ add during an advance was made inside a task.
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
 from purgatorio_spec.history.operation import NEVER, Call, OperationHistory
-from purgatorio_spec.history.run import Advance, Run
+from purgatorio_spec.history.run import AdvanceCall, Run
 from purgatorio_spec.verdict import KEPT, NO_OCCASION, WANT_OF_RECORDS
 
 T12 = Clause("T12")
@@ -55,7 +55,7 @@ def runs_in_the_declared_turn(run: Run, history: OperationHistory) -> Finding:
     )
 
 
-def _turn_of(run: Run, add: Call) -> Advance | None:
+def _turn_of(run: Run, add: Call) -> AdvanceCall | None:
     """The turn in which the task was added. In virtual time calls do not overlap, so the position is enough."""
     return next(
         (

@@ -12,7 +12,7 @@ _LOWEST = np.iinfo(np.int64).min
 
 
 @dataclass(slots=True)
-class Clocks:
+class LastTimes:
     last_t: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def feed(self, some: Numbered, threads: int) -> Ints:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from purgatorio_spec.clause.declaration import CHECK, READING
 from purgatorio_spec.fast_path.calls import OpenCalls
-from purgatorio_spec.fast_path.clocks import Clocks
+from purgatorio_spec.fast_path.clocks import LastTimes
 from purgatorio_spec.fast_path.columns import Stretches
 from purgatorio_spec.fast_path.key_checks import FirstChecks
 from purgatorio_spec.fast_path.names import Names
@@ -18,7 +18,7 @@ from purgatorio_spec.fast_path.numbered import Numbered
 from purgatorio_spec.fast_path.operations import LIMIT, Operations
 from purgatorio_spec.fast_path.readings import READING_RULES, ReadingsSoFar, Truths, judge_every
 from purgatorio_spec.fast_path.recheck import Recheck, Wanted
-from purgatorio_spec.fast_path.rules import Block, candidates, summaries
+from purgatorio_spec.fast_path.rules import OperationBlock, candidates, summaries
 from purgatorio_spec.fast_path.texts import Texts
 from purgatorio_spec.fast_path.thread_checks import ThreadChecks
 from purgatorio_spec.history.run import (
@@ -94,7 +94,7 @@ class Fold:
         self.registering: list[Ints] = [np.zeros((3, 0), np.int64)]
         """The arguments of `most_registering`, by batch."""
         self.readings = ReadingsSoFar()
-        self.clocks = Clocks()
+        self.clocks = LastTimes()
         self.broken: dict[str, list[int]] = {}
         """As `RunFacts.broken`."""
         self.called = np.zeros(256, bool)
@@ -383,8 +383,8 @@ class Fold:
                     part += (plain(rows, EVENT_SCHEMA) for rows in select(table, one).to_batches())
         return parts
 
-    def block(self, run: Run, of: slice | Ints) -> Block:
-        return Block(run, self.operations, of)
+    def block(self, run: Run, of: slice | Ints) -> OperationBlock:
+        return OperationBlock(run, self.operations, of)
 
     def number(self, operation: str) -> int:
         return self.names.get(operation)

@@ -14,7 +14,7 @@ from purgatorio_spec.fast_path.columns import Columns, grown
 from purgatorio_spec.fast_path.numbered import Numbered
 from purgatorio_spec.history.part import Reading
 from purgatorio_spec.history.run import Run
-from purgatorio_spec.history.summary import Bounds, Moments, bounds
+from purgatorio_spec.history.summary import Moments, ReadingBounds, bounds
 from purgatorio_spec.profile import REAPER_PERIOD_NS
 from purgatorio_spec.trace.coded import IS_CALL, IS_RET, Flags, Ints, given, values_of, where
 from purgatorio_spec.trace.columns import Column
@@ -151,13 +151,13 @@ class Truths:
 
     run: Run
     readings: Readings
-    bounds: Bounds = field(init=False)
+    bounds: ReadingBounds = field(init=False)
     _moments: Moments = field(init=False)
 
     def __post_init__(self) -> None:
         r = self.readings
         self._moments = Moments.of(r.from_row, r.row, r.t, r.quiesce, self.run.facts)
-        self.bounds = Bounds.zero(self._moments)
+        self.bounds = ReadingBounds.zero(self._moments)
 
     def add(self, summaries: Ints) -> None:
         """Add some operations, one row each, with the fields of `Summary` and rows for positions."""

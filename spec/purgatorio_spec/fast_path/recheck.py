@@ -23,7 +23,7 @@ from purgatorio_spec.fast_path.readings import Truths
 from purgatorio_spec.history.operation import NEVER, ContextRow
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Summary, summary_of
-from purgatorio_spec.judge.context import FOLLOWED, ROW_FIELDS, Threads, histories, thread_rows
+from purgatorio_spec.judge.context import FOLLOWED, ROW_FIELDS, ThreadCalls, histories, thread_rows
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.trace.coded import AT, CALL, RET, Flags, Ints, given, plain, where
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
@@ -69,7 +69,7 @@ class Recheck:
     threads: int
     wanted: Wanted
     truths: Truths | None
-    _follower: Threads = field(default_factory=Threads)
+    _follower: ThreadCalls = field(default_factory=ThreadCalls)
     _first_checks: FirstChecks = field(default_factory=FirstChecks)
     _context: dict[int, list[ContextRow]] = field(default_factory=lambda: defaultdict(list))
     _held: list[tuple[pa.RecordBatch, Ints, Ints]] = field(default_factory=list)

@@ -38,7 +38,7 @@ def _limited(value: int) -> int:
     return max(-LIMIT, min(LIMIT, value))
 
 
-class Block:
+class OperationBlock:
     """Operations of a run by column. `block.win_call` is the column `win_call` as `Numbers`, with times within
     `LIMIT`."""
 
@@ -88,7 +88,7 @@ class Block:
         return deadline_t <= _limited(self.run.facts.end_t)
 
 
-Condition: TypeAlias = Callable[[Block], Truth]
+Condition: TypeAlias = Callable[[OperationBlock], Truth]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,16 +103,16 @@ def _some(count: Numbers) -> Truth:
     return count > 0
 
 
-def _not_contained(b: Block) -> Truth:
+def _not_contained(b: OperationBlock) -> Truth:
     inside = b.win_th.equals(b.done_th) & (b.win_call < b.done_call) & (b.done_ret <= b.win_ret)
     return b.win_n.equals(1) & ~inside
 
 
-def _never_or_early(b: Block) -> Truth:
+def _never_or_early(b: OperationBlock) -> Truth:
     return ~b.ready.given() | (b.true_t < b.ready_t).surely()
 
 
-def _expired_by_itself(b: Block) -> Truth:
+def _expired_by_itself(b: OperationBlock) -> Truth:
     completed = b.done_n.equals(1) & (b.done_ret < b.exp_call) & b.done_th.equals(b.exp_th)
     if not b.run.tells_time_outs:
         return completed
@@ -120,11 +120,11 @@ def _expired_by_itself(b: Block) -> Truth:
     return completed & fired & (b.exp_ret <= b.fire_ret)
 
 
-def _is_registered_and_ready(b: Block) -> Truth:
+def _is_registered_and_ready(b: OperationBlock) -> Truth:
     return b.reg_n.equals(1) & b.ready.given()
 
 
-def _lost(b: Block) -> Truth:
+def _lost(b: OperationBlock) -> Truth:
     before = b.ready < b.reg_call
     if b.run.profile.claimed_on_return:
         left = b.check_ret.given() & (b.claimed > greatest(b.check_ret, b.reg_ret))
@@ -135,16 +135,16 @@ def _lost(b: Block) -> Truth:
     return _is_registered_and_ready(b) & ((before & (b.claimed > b.reg_ret)) | left)
 
 
-def _may_time_out(b: Block) -> Truth:
+def _may_time_out(b: OperationBlock) -> Truth:
     return b.reg_out.equals(0) & b.reg_delay.given() & b.cut_n.equals(0)
 
 
-def _expired_late(b: Block) -> Truth:
+def _expired_late(b: OperationBlock) -> Truth:
     last_t = greatest(b.reg_ret_t, b.reg_ret_t + b.reg_delay) + _limited(b.run.late_ns or 0)
     return b.always(b.run.virtual and b.run.late_ns is not None) & b.win_n.equals(1) & (b.win_t > last_t)
 
 
-def _wrong_answer(b: Block) -> Truth:
+def _wrong_answer(b: OperationBlock) -> Truth:
     inside = b.win_th.equals(b.reg_th) & (b.reg_call < b.win_call) & (b.win_ret <= b.reg_ret)
     registration = b.reg_out.given() & (b.reg_out.equals(1) ^ inside.surely())
     own = (
@@ -157,47 +157,47 @@ def _wrong_answer(b: Block) -> Truth:
     return registration | tries | (b.false_ret > b.win_ret).surely()
 
 
-def _latest_due_t(b: Block) -> Numbers:
+def _latest_due_t(b: OperationBlock) -> Numbers:
     return greatest(b.deadline_t, b.add_ret_t, b.add_ret_t + b.add_delay.or_else(0))
 
 
-def _timed(b: Block) -> Truth:
+def _timed(b: OperationBlock) -> Truth:
     return b.deadline_t.given() & b.add_ret_t.given()
 
 
-def _late(b: Block) -> Truth:
+def _late(b: OperationBlock) -> Truth:
     return b.fire_n.equals(1) & (b.fire_t > _latest_due_t(b) + _limited(b.run.late_ns or 0))
 
 
-def _undisturbed(b: Block) -> Truth:
+def _undisturbed(b: OperationBlock) -> Truth:
     cancelled = (b.stopped_call < b.fire_call) & ~(b.cancel_ret < b.add_call).surely()
     stopped = cancelled.surely() | (b.win_call < b.fire_call).surely()
     return b.fire_n.equals(1) & b.add_n.equals(1) & (b.add_call < b.fire_call) & ~stopped & _timed(b)
 
 
-def _answered(b: Block) -> Truth:
+def _answered(b: OperationBlock) -> Truth:
     ended = b.fire_n.equals(0) & b.win_n.equals(1) & b.add_n.equals(1) & _timed(b)
     return b.always(b.run.profile.answered_in_time) & ended
 
 
-def _answered_late(b: Block) -> Truth:
+def _answered_late(b: OperationBlock) -> Truth:
     return _answered(b) & (b.win_t > _latest_due_t(b) + _limited(b.run.late_ns or 0))
 
 
-def _not_fired(b: Block) -> Truth:
+def _not_fired(b: OperationBlock) -> Truth:
     stopped = _some(b.stopped_n) & ~(b.cancel_ret < b.add_call).surely()
     armed = b.fire_n.equals(0) & ~stopped & b.cut_n.equals(0) & b.win_n.equals(0)
     return armed & b.deadline_t.given() & b.due(b.deadline_t)
 
 
-def _stopped_in_time(b: Block) -> Truth:
+def _stopped_in_time(b: OperationBlock) -> Truth:
     won = (b.win_t < b.in_time_t) & ((b.add_ret < b.win_call) | (b.reg_ret_t < b.in_time_t))
     holds = b.always(b.run.cancel_is_final(None)) | (b.stopped_t < b.in_time_t)
     cancelled = b.stopped_n.equals(1) & (b.cancel_call > b.add_ret) & holds
     return b.fire_n.equals(0) & b.deadline_t.given() & (won.surely() | cancelled)
 
 
-def _fired_all_the_same(b: Block) -> Truth:
+def _fired_all_the_same(b: OperationBlock) -> Truth:
     won_by_it = b.win_n.equals(0) | b.by_expiry
     inside = b.cancel_th.equals(b.fire_th) & (b.fire_call < b.cancel_call) & (b.cancel_ret <= b.fire_ret)
     excused = won_by_it & (b.stopped_n.equals(0) | inside)
@@ -313,7 +313,7 @@ class Candidates:
 
 
 def candidates(
-    block: Block,
+    block: OperationBlock,
     rules: Mapping[str, Rule] = RULES,
     not_plain: Mapping[str, Condition] = NOT_PLAIN,
     *,
@@ -341,7 +341,7 @@ def candidates(
     return Candidates(~broken.no, retried, (inside | everything).yes, occasions)
 
 
-def summaries(b: Block) -> Ints:
+def summaries(b: OperationBlock) -> Ints:
     """The matrix of `Summary` of plain operations, rows of the run for positions."""
 
     def row(numbers: Numbers) -> Ints:
@@ -379,9 +379,9 @@ def summaries(b: Block) -> Ints:
     return np.stack([column[name] for name in Summary._fields], axis=1)
 
 
-def _added_within(b: Block) -> Truth:
+def _added_within(b: OperationBlock) -> Truth:
     return b.add_n.equals(1) & (b.reg_call < b.add_call) & (b.add_ret < b.reg_ret)
 
 
-def _may_be_watched(b: Block) -> Flags:
+def _may_be_watched(b: OperationBlock) -> Flags:
     return (b.reg_out.equals(0) & b.cut_n.equals(0) & (b.claimed > b.reg_ret)).yes

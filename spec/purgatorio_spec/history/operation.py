@@ -1,9 +1,9 @@
-"""The history of one operation or timer task: its calls and points in the recorder's order.
+"""The events of one operation or timer task, in the recorder's order. A *point* is an event without a return: `ready`,
+`cancelled`.
 
 A return without its call is left out. In a complete trace, such a return makes the trace invalid (`RunFacts.broken`).
-If records were dropped, such returns are expected. A recorder may record one call twice. In this case the outer call
-has no return, and an equal call with a return is directly inside it or at the same time. Then the outer call is left
-out too.
+If records were dropped, such returns are expected. A recorder may record one call twice in succession, and its return
+once. Then the first record of the call is left out, too.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class KeyCheck:
     """A `check_and_complete(key)`, which is no event of the operation. An engine joins it by key or by thread."""
 
     key: str
@@ -133,7 +133,7 @@ class OperationHistory:
     cancelled: list[Point] = field(default_factory=list)
     repeated: list[int] = field(default_factory=list)
     """The first record of each call that is recorded twice."""
-    checks: list[Check] = field(default_factory=list)
+    checks: list[KeyCheck] = field(default_factory=list)
     next_of_thread: dict[int, int] = field(default_factory=dict)
     """For returns of `try_complete`, the `i` of the next event of the same thread, if the engine provides it."""
     previous_of_thread: dict[int, int] = field(default_factory=dict)
@@ -141,7 +141,7 @@ class OperationHistory:
     it."""
     nested_checks: frozenset[int] = frozenset()
     """The `call_i` of tries with a `check_and_complete` of the same thread between them and their registration."""
-    under: dict[int, Check] = field(default_factory=dict)
+    under: dict[int, KeyCheck] = field(default_factory=dict)
     given_back: list[GivenBack] = field(default_factory=list)
 
     def calls(self) -> Iterator[Call]:
@@ -279,7 +279,7 @@ def _add_context(
     its registration), `under` (i: the call of a true try, c: of the check that it was made under), `given_back` (i: a
     point `cancelled`, c: the call of its `cancel_for_key`)."""
     if f == "check" and c is not None and keys:
-        history.checks.append(Check(keys[0], i, c))
+        history.checks.append(KeyCheck(keys[0], i, c))
     elif f == "next" and c is not None:
         history.next_of_thread[i] = c
     elif f == "previous" and c is not None:
@@ -287,7 +287,7 @@ def _add_context(
     elif f == "nested":
         history.nested_checks |= {i}
     elif f == "under" and c is not None and keys:
-        history.under[i] = Check(keys[0], c, NEVER)
+        history.under[i] = KeyCheck(keys[0], c, NEVER)
     elif f == "given_back" and c is not None and keys:
         points = (point for point in history.cancelled if point.i == i)
         history.given_back += [GivenBack(keys[0], c, point) for point in points]

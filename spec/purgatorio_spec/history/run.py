@@ -35,7 +35,7 @@ class KeyCancel(NamedTuple):
     ret_t: int
 
 
-class Advance(NamedTuple):
+class AdvanceCall(NamedTuple):
     """An `advance_clock`: thread, positions of its call and return (NEVER if open), and time of its return."""
 
     th: str
@@ -74,7 +74,7 @@ class RunFacts:
     broken: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     called: frozenset[str] = frozenset()
     times: Sequence[int] = ()
-    advances: Sequence[Advance] = ()
+    advances: Sequence[AdvanceCall] = ()
     registering: int | None = None
 
     def unsettled_before(self, i: int) -> bool:
@@ -129,8 +129,8 @@ class Run:
         if not self.virtual or not advances:
             return t
         place = max(
-            bisect_left(advances, t, key=Advance.returned_t),
-            bisect_left(advances, added_i, key=Advance.ended_i),
+            bisect_left(advances, t, key=AdvanceCall.returned_t),
+            bisect_left(advances, added_i, key=AdvanceCall.ended_i),
         )
         # Skip only advances that were open when the task was added.
         while place < len(advances) and advances[place].call_i < added_i:

@@ -222,7 +222,7 @@ class Moments:
 
 
 @dataclass(slots=True)
-class Bounds:
+class ReadingBounds:
     """What `Reading` needs of the operations, by name one element a reading. `by_entries`: how many operations were
     registered under so many keys; `widest`: the most keys of one that may have been registered by then. By span of time
     `out_of_timer`: those that may have been watched and not in the timer in it, `unseen`: their entries; `registering`,
@@ -251,12 +251,12 @@ class Bounds:
     widest: Ints
 
     @classmethod
-    def zero(cls, moments: Moments) -> Bounds:
+    def zero(cls, moments: Moments) -> ReadingBounds:
         columns = (np.zeros(len(moments.t), np.int64) for _ in (*COUNTED, "widest"))
         by_span = (np.zeros(len(moments.spans), np.int64) for _ in _BY_SPAN)
         return cls(Counter(), *by_span, *columns)
 
-    def add(self, other: Bounds) -> None:
+    def add(self, other: ReadingBounds) -> None:
         """Add the partial sums of other operations of the run."""
         for name in (*COUNTED, *_BY_SPAN):
             getattr(self, name)[:] += getattr(other, name)
@@ -321,13 +321,13 @@ COUNTED: Final = (
     "live", "waiting", "plain_tasks", "raced", "watched_least", "watched_most", "tasks_least",
     "tasks_most", "ended_least",
 )  # fmt: skip
-"""The columns of `Bounds` with an element a reading."""
+"""The columns of `ReadingBounds` with an element a reading."""
 
 _BY_SPAN: Final = ("out_of_timer", "unseen", "registering", "entering", "carried", "claimed")
 _OF_PURGE: Final = ("ended_least",)
 
 
-def bounds(moments: Moments, summaries: Ints, run: Run) -> Bounds:
+def bounds(moments: Moments, summaries: Ints, run: Run) -> ReadingBounds:
     """The bounds that these operations give, `summaries` being a matrix with the fields of `Summary` as columns."""
     column = {name: summaries[:, at] for at, name in enumerate(Summary._fields)}
     readings = len(moments.from_i)
@@ -376,7 +376,7 @@ def bounds(moments: Moments, summaries: Ints, run: Run) -> Bounds:
     widest = np.zeros(readings + 1, np.int64)
     begun = np.searchsorted(moments.ret_i, column["registered_call_i"], side="right")
     np.maximum.at(widest, begun, column["entries"])
-    return Bounds(
+    return ReadingBounds(
         live=maybe(column["registered_call_i"], column["stopped_i"], ones),
         waiting=maybe(column["registered_call_i"], column["left_i"], column["entries"]),
         plain_tasks=maybe(column["added_call_i"], column["disarmed_surely_i"], plain, over_t, told_t),
@@ -396,7 +396,7 @@ def bounds(moments: Moments, summaries: Ints, run: Run) -> Bounds:
 
 
 def _out_of_timer(column: dict[str, Ints], moments: Moments, run: Run) -> dict[str, Ints]:
-    """The columns `_BY_SPAN` of `Bounds` but the last."""
+    """The columns `_BY_SPAN` of `ReadingBounds` but the last."""
     done = column["done_t"] != NEVER
     of = {
         name: column[name][done] for name in ("out_t", "done_t", "begun_t", "armed_t", "entries", "in_call")

@@ -26,8 +26,8 @@ import pyarrow.compute as pc
 
 from purgatorio_spec.history.operation import (
     NEVER,
-    Check,
     ContextRow,
+    KeyCheck,
     OperationHistory,
     Row,
     operation_history,
@@ -38,7 +38,7 @@ from purgatorio_spec.history.run import (
     CROSSED,
     TIMES,
     UNCALLED,
-    Advance,
+    AdvanceCall,
     KeyCancel,
     RunFacts,
     asks_for_advances,
@@ -118,13 +118,13 @@ class KeyChecks:
                 best = at
             self.first[at] = best
 
-    def after(self, key: str, ready_i: int) -> Check | None:
+    def after(self, key: str, ready_i: int) -> KeyCheck | None:
         """The first to return of the checks that start after `ready_i`. None if there is none."""
         at = bisect_right(self.call_i, ready_i)
         if at == len(self.call_i):
             return None
         found = self.first[at]
-        return Check(key, self.call_i[found], self.ret_i[found])
+        return KeyCheck(key, self.call_i[found], self.ret_i[found])
 
 
 def checks_by_key(table: pa.Table) -> dict[str, KeyChecks]:
@@ -187,7 +187,7 @@ ThreadRow = tuple[str, str, str, int, "int | None", "str | None", "Sequence[str]
 
 
 @dataclass(slots=True)
-class Threads:
+class ThreadCalls:
     """The calls of each thread, as a stack. `checks`: the checks that returned a number. `rows`: the context rows
     `nested`, `under` and `given_back`."""
 
@@ -246,9 +246,9 @@ def _made_by_a_check(stack: list[_Frame], operation: str) -> bool:
     return False
 
 
-def thread_context(table: pa.Table) -> Threads:
+def thread_context(table: pa.Table) -> ThreadCalls:
     """The facts about threads for O7, and for the guards of O2, O4 and T4."""
-    threads = Threads()
+    threads = ThreadCalls()
     threads.follow(thread_rows(select(table, *FOLLOWED)))
     tries = np.asarray(pc.equal(table.column("f"), pa.scalar("try_complete")))
     neighbours = (column[tries].tolist() for column in _neighbours(table))
@@ -387,16 +387,16 @@ ADVANCE_FIELDS: Final = ("ph", "i", "th", "t", "c")
 AdvanceRow = tuple[str, int, str, int, "int | None"]
 
 
-def advances(rows: Iterable[AdvanceRow]) -> list[Advance]:
+def advances(rows: Iterable[AdvanceRow]) -> list[AdvanceCall]:
     """The `advance_clock` calls of a run, from their events in order. An open call may last for ever."""
-    found: dict[int, Advance] = {}
+    found: dict[int, AdvanceCall] = {}
     for ph, i, th, t, c in rows:
         if ph == "call":
-            found[i] = Advance(th, i, NEVER, NEVER)
+            found[i] = AdvanceCall(th, i, NEVER, NEVER)
         elif ph == "at":
-            found[i] = Advance(th, i, i, t)
+            found[i] = AdvanceCall(th, i, i, t)
         elif c in found:
-            found[c] = Advance(found[c].th, found[c].call_i, i, t)
+            found[c] = AdvanceCall(found[c].th, found[c].call_i, i, t)
     return sorted(found.values(), key=lambda advance: (advance.ret_t, advance.ret_i))
 
 

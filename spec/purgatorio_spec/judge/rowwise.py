@@ -1,7 +1,8 @@
 """The plain path: the clauses judge every operation of a run from all its events.
 
-The plain path is the oracle for the fast check, and judges a single operation (`--operation`). A run is in memory as
-Arrow columns (some tens of bytes for each event). The histories are made one at a time.
+Tests compare the fast check with this plain path. `check --operation ID` uses the plain path, for the operation `ID`
+only. A run is in memory as Arrow columns (some tens of bytes for each event). The histories (the events by operation)
+are made one at a time.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 
 from purgatorio_spec.history.part import RawReading, Reading
 from purgatorio_spec.history.run import Run, RunFacts
-from purgatorio_spec.history.summary import Bounds, Moments, bounds, summary_of
+from purgatorio_spec.history.summary import Moments, ReadingBounds, bounds, summary_of
 from purgatorio_spec.judge.context import (
     PlacedReading,
     check_context,
@@ -45,7 +46,7 @@ def judge_run(run: Run, table: pa.Table, only: str | None = None, tally: RunTall
         tally.add(run, check, clauses)
     raw = raw_readings(table)
     moments = moments_of(raw, run.facts)
-    totals = Bounds.zero(moments)
+    totals = ReadingBounds.zero(moments)
     held: list[tuple[int, ...]] = []
     for history in histories(table, context):
         tally.add(run, history, clauses)
@@ -71,7 +72,7 @@ def moments_of(raw: Sequence[PlacedReading], facts: RunFacts) -> Moments:
     )
 
 
-def reading(run: Run, one: PlacedReading, totals: Bounds, moments: Moments, at: int) -> Reading:
+def reading(run: Run, one: PlacedReading, totals: ReadingBounds, moments: Moments, at: int) -> Reading:
     known = {field.name: getattr(one, field.name) for field in fields(RawReading)}
     known |= totals.of(moments, at, run)
     return Reading(**known)

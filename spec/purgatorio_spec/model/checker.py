@@ -6,17 +6,17 @@ from collections.abc import Hashable
 from typing import TypeVar
 
 from purgatorio_spec.model.fairness import judge_graph
-from purgatorio_spec.model.search import Search
-from purgatorio_spec.model.shape import DEADLOCK, Answer, Finding, Model, Trace
+from purgatorio_spec.model.search import Reachable
+from purgatorio_spec.model.shape import DEADLOCK, Model, ModelFinding, ModelResult, Trace
 from purgatorio_spec.verdict import Verdict
 
 S = TypeVar("S", bound=Hashable)
 
 
-def check(model: Model[S], *, limit_states: int = 20_000_000) -> Answer:
+def check(model: Model[S], *, limit_states: int = 20_000_000) -> ModelResult:
     """Search `model`. Of a search that came to its limit, properties that it did not refute are UNKNOWN."""
     start = time.process_time()
-    search = Search(model, limit_states)
+    search = Reachable(model, limit_states)
     search.run()
     findings = [_state_finding(search, name) for name in (*model.always, DEADLOCK)]
     findings += [_step_finding(search, name) for name in model.always_step]
@@ -24,28 +24,28 @@ def check(model: Model[S], *, limit_states: int = 20_000_000) -> Answer:
     if model.possible or model.eventually:
         findings += judge_graph(search)
     seconds = time.process_time() - start
-    return Answer(model.name, model.bound, tuple(findings), len(search.parent), seconds)
+    return ModelResult(model.name, model.bound, tuple(findings), len(search.parent), seconds)
 
 
-def _unrefuted(search: Search[S]) -> Verdict:
+def _unrefuted(search: Reachable[S]) -> Verdict:
     return Verdict.PASS if search.complete else Verdict.UNKNOWN
 
 
-def _state_finding(search: Search[S], name: str) -> Finding:
+def _state_finding(search: Reachable[S], name: str) -> ModelFinding:
     if name not in search.bad_state:
-        return Finding(name, _unrefuted(search))
-    return Finding(name, Verdict.VIOLATED, search.trace_to(search.bad_state[name]))
+        return ModelFinding(name, _unrefuted(search))
+    return ModelFinding(name, Verdict.VIOLATED, search.trace_to(search.bad_state[name]))
 
 
-def _step_finding(search: Search[S], name: str) -> Finding:
+def _step_finding(search: Reachable[S], name: str) -> ModelFinding:
     if name not in search.bad_step:
-        return Finding(name, _unrefuted(search))
+        return ModelFinding(name, _unrefuted(search))
     state, _, _ = search.bad_step[name]
     steps, concrete = search.walk(search.path_to(state))
     holds = search.model.always_step[name]
     for actor, successor in search.model.steps(concrete):
         if not holds(concrete, actor, successor):
-            return Finding(
+            return ModelFinding(
                 name, Verdict.VIOLATED, Trace((*steps, search.model.describe(concrete, actor, successor)))
             )
     raise AssertionError(
@@ -53,7 +53,7 @@ def _step_finding(search: Search[S], name: str) -> Finding:
     )
 
 
-def _sometimes_finding(search: Search[S], name: str) -> Finding:
+def _sometimes_finding(search: Reachable[S], name: str) -> ModelFinding:
     if name in search.witnessed:
-        return Finding(name, Verdict.PASS)
-    return Finding(name, Verdict.VIOLATED if search.complete else Verdict.UNKNOWN)
+        return ModelFinding(name, Verdict.PASS)
+    return ModelFinding(name, Verdict.VIOLATED if search.complete else Verdict.UNKNOWN)

@@ -9,11 +9,11 @@ from purgatorio_spec.known_bugs import bug_name, bug_number
 from purgatorio_spec.model import completion as protocol
 from purgatorio_spec.model import race, variant, wheel_refinement
 from purgatorio_spec.model.checker import check
-from purgatorio_spec.model.completion import Scene, completion
+from purgatorio_spec.model.completion import Setup, completion
 from purgatorio_spec.model.lock_order import STORIES, LockStory, lock_race
-from purgatorio_spec.model.shape import DEADLOCK, Answer, Model, render
+from purgatorio_spec.model.shape import DEADLOCK, Model, ModelResult, render
 from purgatorio_spec.model.variant import Variant
-from purgatorio_spec.model.wheel import Flaw, World
+from purgatorio_spec.model.wheel import Flaw, WheelCase
 
 S = TypeVar("S", bound=Hashable)
 
@@ -22,7 +22,7 @@ S = TypeVar("S", bound=Hashable)
 class Examined:
     """An answer, and the shortest path of its first refuted property as a column table."""
 
-    answer: Answer
+    answer: ModelResult
     story: str
 
 
@@ -77,7 +77,7 @@ def _holds(
     claim: str,
     clauses: str,
     dialect: Variant,
-    scene: Scene,
+    scene: Setup,
     statement: str,
     *twins: Failing | Twin,
     deep: bool = False,
@@ -96,8 +96,8 @@ def _holds(
     return Claim(claim, statement, tuple(clauses.split()), examine, tuple(map(failing, twins)), deep)
 
 
-_ALONE, _TWO_KEYS = Scene(1, register=True), Scene(2, register=True, keys=2)
-_TIMED = Scene(2, register=True, timed=True, keys=2)
+_ALONE, _TWO_KEYS = Setup(1, register=True), Setup(2, register=True, keys=2)
+_TIMED = Setup(2, register=True, timed=True, keys=2)
 _REGISTERED = "registration against events loses nothing"
 
 
@@ -108,14 +108,14 @@ def _pending_flag() -> list[Claim]:
     unfair = _twin(
         "no fairness: two threads spin, the third never moves",
         protocol.ENDS,
-        lambda: completion(dialect, Scene(3, progress=True, fair=False)),
+        lambda: completion(dialect, Setup(3, progress=True, fair=False)),
     )
-    two_spin = Scene(2, progress=True, never_ready=True)
+    two_spin = Setup(2, progress=True, never_ready=True)
     unreset = _twin(13, protocol.CAN_END, lambda: completion(variant.NO_RESET, two_spin))
     return [
-        _holds("C1", everything, dialect, Scene(2), events, gives_up),
-        _holds("C2", everything, dialect, Scene(3), events, (variant.RETRY_ONCE, 12, lost)),
-        _holds("C3", everything, dialect, Scene(4), events, gives_up),
+        _holds("C1", everything, dialect, Setup(2), events, gives_up),
+        _holds("C2", everything, dialect, Setup(3), events, (variant.RETRY_ONCE, 12, lost)),
+        _holds("C3", everything, dialect, Setup(4), events, gives_up),
         _holds("C4", everything, dialect, _ALONE, _REGISTERED, unchecked),
         _holds("C5", everything, dialect, _TWO_KEYS, _REGISTERED, (variant.CHECK_BEFORE_EACH_WATCH, 2, lost)),
         _holds(
@@ -125,12 +125,12 @@ def _pending_flag() -> list[Claim]:
             (variant.EXPIRY_WITHOUT_WIN[dialect], 22, protocol.EXPIRES_AFTER_WIN),
             (variant.NO_LATE_CANCEL[dialect], 40, protocol.NO_RETAINED_TASK),
         ),
-        _holds("C7", "P3", dialect, Scene(3, progress=True), "the retry loop ends when all events come", unfair),
+        _holds("C7", "P3", dialect, Setup(3, progress=True), "the retry loop ends when all events come", unfair),
         _holds(
-            "C8", "P3", dialect, Scene(3, progress=True, never_ready=True),
+            "C8", "P3", dialect, Setup(3, progress=True, never_ready=True),
             "the retry loop can always end, ready or not", unreset,
         ),
-        _holds("C9", everything, dialect, Scene(5, symmetric=True), events, gives_up, deep=True),
+        _holds("C9", everything, dialect, Setup(5, symmetric=True), events, gives_up, deep=True),
     ]  # fmt: skip
 
 
@@ -138,9 +138,9 @@ def _locked() -> list[Claim]:
     dialect, lost, clauses = variant.LOCKED, protocol.NO_LOST, "O1 O4 O6 P3"
     events = "events complete the operation exactly once, before they return"
     never, unchecked = (variant.TRUE_WITHOUT_FORCE, 27, lost), (variant.NO_RECHECK_LOCKED, 1, lost)
-    foreign = Scene(2, holder=True)
+    foreign = Setup(2, holder=True)
     return [
-        *(_holds(f"L{n - 1}", clauses, dialect, Scene(n), events, never) for n in (2, 3, 4)),
+        *(_holds(f"L{n - 1}", clauses, dialect, Setup(n), events, never) for n in (2, 3, 4)),
         _holds("L4", clauses, dialect, _ALONE, _REGISTERED, unchecked),
         _holds("L5", clauses, dialect, _TWO_KEYS, _REGISTERED, unchecked),
         _holds(
@@ -154,10 +154,10 @@ def _locked() -> list[Claim]:
             (variant.PENDING_FLAG, 14, lost),
         ),
         _holds(
-            "L8", "P3", dialect, Scene(3, progress=True), "every call returns",
+            "L8", "P3", dialect, Setup(3, progress=True), "every call returns",
             (variant.LOCK_NEVER_RELEASED, "lock-again-instead-of-unlock", protocol.ENDS),
         ),
-        _holds("L9", clauses, dialect, Scene(5, symmetric=True), events, never, deep=True),
+        _holds("L9", clauses, dialect, Setup(5, symmetric=True), events, never, deep=True),
     ]  # fmt: skip
 
 
@@ -191,7 +191,7 @@ def _races() -> list[Claim]:
         ("R3", "T3 T4 T5", "a bucket that is flushed and added to at once", flush(), ((flush(excluded=False), 55),)),
     )  # fmt: skip
 
-    def model(story: race.Race) -> Callable[[], Model[race.RaceState]]:
+    def model(story: race.RaceModel) -> Callable[[], Model[race.RaceState]]:
         return lambda: race.race_model(story)
 
     return [
@@ -206,18 +206,18 @@ def _races() -> list[Claim]:
     ]
 
 
-_SMALL = World(tick=1, size=2, start=1, delays=(0, 1, 2, 3, 4), tasks=3, ticks=6)
+_SMALL = WheelCase(tick=1, size=2, start=1, delays=(0, 1, 2, 3, 4), tasks=3, ticks=6)
 
 
-def wheel_world(tick: int, size: int, tasks: int, delays: int) -> World:
+def wheel_world(tick: int, size: int, tasks: int, delays: int) -> WheelCase:
     """A world with the first `delays` of the delays at the boundaries of the levels, up to the third level."""
     second, third = size * tick, size * size * tick
     edges = (tick, second - 1, third + tick - 1, third - 1, 0, second, third)
     ticks = size * size + 1
-    return World(tick, size, tick, tuple(sorted(set(edges[:delays]))), tasks, ticks, cancels=False)
+    return WheelCase(tick, size, tick, tuple(sorted(set(edges[:delays]))), tasks, ticks, cancels=False)
 
 
-def _wheel_claim(claim: str, world: World, twins: tuple[Flaw, ...], deep: bool = False) -> Claim:
+def _wheel_claim(claim: str, world: WheelCase, twins: tuple[Flaw, ...], deep: bool = False) -> Claim:
     return Claim(
         claim,
         "the wheel refines the set of deadlines, with its invariants",
@@ -228,7 +228,7 @@ def _wheel_claim(claim: str, world: World, twins: tuple[Flaw, ...], deep: bool =
     )
 
 
-def _wheel_twin(world: World, flaw: Flaw) -> Twin:
+def _wheel_twin(world: WheelCase, flaw: Flaw) -> Twin:
     flawed = replace(world, flaw=flaw, tasks=min(world.tasks, 3))
     wanted = wheel_refinement.REFINES
     if flaw is Flaw.NO_OVERFLOW_ADVANCE:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from purgatorio_spec.model.memory import ARMED, Memory
 from purgatorio_spec.model.packed import END, Bits, ThreadProgram, interleave, sorted_records
-from purgatorio_spec.model.shape import Model, Step
+from purgatorio_spec.model.shape import Model, Move
 from purgatorio_spec.model.threads import Threads
-from purgatorio_spec.model.variant import Force, Variant
+from purgatorio_spec.model.variant import ForceRule, Variant
 
 ONCE = "O1 on_complete starts at most once, one winner"
 NO_LOST = "O4 ready at the end means completed"
@@ -24,7 +24,7 @@ CAN_END = "P3 every call can still return, from every state"
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class Setup:
     """Which threads take part. Without registration the operation is watched from the start."""
 
     events: int
@@ -48,7 +48,7 @@ class Scene:
 
 
 class Cast:
-    def __init__(self, variant: Variant, scene: Scene) -> None:
+    def __init__(self, variant: Variant, scene: Setup) -> None:
         memory = Memory(scene.events, scene.keys, scene.never_ready)
         threads = Threads(memory, variant)
         self.memory = memory
@@ -92,7 +92,7 @@ class Cast:
         return lambda state: sum(test(state) for test in tests)
 
 
-def completion(variant: Variant, scene: Scene) -> Model[int]:
+def completion(variant: Variant, scene: Setup) -> Model[int]:
     """The model of `variant` on `scene`, with every property that the variant's dialect promises there."""
     cast = Cast(variant, scene)
     memory = cast.memory
@@ -120,7 +120,7 @@ def completion(variant: Variant, scene: Scene) -> Model[int]:
         columns=tuple(cast.columns),
         initial=(initial,),
         steps=steps,
-        describe=lambda before, actor, after: Step(
+        describe=lambda before, actor, after: Move(
             cast.columns[actor], cast.programs[actor].text(before, after)
         ),
         done=done,
@@ -134,7 +134,7 @@ def completion(variant: Variant, scene: Scene) -> Model[int]:
 
 
 def _promises(
-    cast: Cast, variant: Variant, scene: Scene, done: Callable[[int], bool]
+    cast: Cast, variant: Variant, scene: Setup, done: Callable[[int], bool]
 ) -> dict[str, Callable[[int], bool]]:
     memory = cast.memory
     two_calls, two_wins = 2 << memory.calls.shift, 2 << memory.wins.shift
@@ -144,7 +144,7 @@ def _promises(
         promises[NO_LOST] = lambda state: bool(state & completed) or not done(state)
     if variant.register_locked:
         promises[AT_RETURN] = _completed_at_return(cast)
-    if variant.force in (Force.UNDER_LOCK,) or variant.register_locked:
+    if variant.force in (ForceRule.UNDER_LOCK,) or variant.register_locked:
         in_callback, trying = cast.anyone_at(("finish",)), cast.anyone_at(("evaluate", "force"))
         timer_forces = cast.timer.is_at(["force"]) if cast.timer is not None else None
 
@@ -194,7 +194,7 @@ def _timer_promises(cast: Cast) -> dict[str, Callable[[int], bool]]:
     return {EXPIRES_AFTER_WIN: expires_after_win, NO_RETAINED_TASK: no_retained_task}
 
 
-def _witnesses(cast: Cast, scene: Scene) -> dict[str, Callable[[int], bool]]:
+def _witnesses(cast: Cast, scene: Setup) -> dict[str, Callable[[int], bool]]:
     """States that must be reached at least once, so that a promise is not kept only because nothing happened."""
     memory = cast.memory
     seen: dict[str, Callable[[int], bool]] = {}

@@ -13,33 +13,33 @@ Source: the usual emptiness check for generalized Buchi acceptance (Lichtenstein
 from collections.abc import Hashable, Iterable
 from typing import TypeVar
 
-from purgatorio_spec.model.search import Search
-from purgatorio_spec.model.shape import Finding, Predicate, Step, Trace
+from purgatorio_spec.model.search import Reachable
+from purgatorio_spec.model.shape import ModelFinding, Move, Predicate, Trace
 from purgatorio_spec.verdict import Verdict
 
 S = TypeVar("S", bound=Hashable)
 Edges = dict[S, list[tuple[int, S]]]
 
 
-def judge_graph(search: Search[S]) -> list[Finding]:
+def judge_graph(search: Reachable[S]) -> list[ModelFinding]:
     """The findings for `possible` and `eventually`; UNKNOWN all if the search did not end."""
     model = search.model
     if not search.complete:
-        return [Finding(name, Verdict.UNKNOWN) for name in (*model.possible, *model.eventually)]
+        return [ModelFinding(name, Verdict.UNKNOWN) for name in (*model.possible, *model.eventually)]
     edges = _edges(search)
     findings = [_possible(search, edges, name, holds) for name, holds in model.possible.items()]
     findings += [_eventually(search, edges, name, holds) for name, holds in model.eventually.items()]
     return findings
 
 
-def _edges(search: Search[S]) -> Edges[S]:
+def _edges(search: Reachable[S]) -> Edges[S]:
     canonical, steps = search.model.canonical, search.model.steps
     if canonical is None:
         return {state: steps(state) for state in search.parent}
     return {state: [(actor, canonical(to)) for actor, to in steps(state)] for state in search.parent}
 
 
-def _possible(search: Search[S], edges: Edges[S], name: str, holds: Predicate[S]) -> Finding:
+def _possible(search: Reachable[S], edges: Edges[S], name: str, holds: Predicate[S]) -> ModelFinding:
     before: dict[S, list[S]] = {state: [] for state in edges}
     for state, successors in edges.items():
         for _, successor in successors:
@@ -53,11 +53,11 @@ def _possible(search: Search[S], edges: Edges[S], name: str, holds: Predicate[S]
                 work.append(state)
     trap = next((state for state in edges if state not in can), None)  # breadth-first order: a nearest one
     if trap is None:
-        return Finding(name, Verdict.PASS)
-    return Finding(name, Verdict.VIOLATED, search.trace_to(trap))
+        return ModelFinding(name, Verdict.PASS)
+    return ModelFinding(name, Verdict.VIOLATED, search.trace_to(trap))
 
 
-def _eventually(search: Search[S], edges: Edges[S], name: str, holds: Predicate[S]) -> Finding:
+def _eventually(search: Reachable[S], edges: Edges[S], name: str, holds: Predicate[S]) -> ModelFinding:
     """Look at the part of the graph that a run without P can see."""
     open_states: dict[S, None] = {}
     work = [state for state in edges if search.parent[state] is None and not holds(state)]
@@ -69,16 +69,16 @@ def _eventually(search: Search[S], edges: Edges[S], name: str, holds: Predicate[
         work += [to for _, to in edges[state] if to not in open_states and not holds(to)]
     for state in open_states:
         if not edges[state]:
-            return Finding(name, Verdict.VIOLATED, search.trace_to(state))
+            return ModelFinding(name, Verdict.VIOLATED, search.trace_to(state))
     inside: Edges[S] = {s: [(a, to) for a, to in edges[s] if to in open_states] for s in open_states}
     fair = [c for c in components(inside) if _carries_run(c, inside, edges, search)]
     if not fair:
-        return Finding(name, Verdict.PASS)
+        return ModelFinding(name, Verdict.PASS)
     component = min(fair, key=lambda c: min(len(search.path_to(s)) for s in c[:50]))
-    return Finding(name, Verdict.VIOLATED, _lasso(search, component, inside, edges))
+    return ModelFinding(name, Verdict.VIOLATED, _lasso(search, component, inside, edges))
 
 
-def _carries_run(component: list[S], inside: Edges[S], edges: Edges[S], search: Search[S]) -> bool:
+def _carries_run(component: list[S], inside: Edges[S], edges: Edges[S], search: Reachable[S]) -> bool:
     members = set(component)
     moves = {actor for s in component for actor, to in inside[s] if to in members}
     if not moves:
@@ -91,12 +91,12 @@ def _carries_run(component: list[S], inside: Edges[S], edges: Edges[S], search: 
     return True
 
 
-def _lasso(search: Search[S], component: list[S], inside: Edges[S], edges: Edges[S]) -> Trace:
+def _lasso(search: Reachable[S], component: list[S], inside: Edges[S], edges: Edges[S]) -> Trace:
     """A path to the component, then a loop in it that leaves out no actor unfairly."""
     members = set(component)
     start = min(component, key=lambda s: len(search.path_to(s)))
     prefix = search.trace_to(start)
-    at, loop = start, list[Step]()
+    at, loop = start, list[Move]()
     actors = range(len(search.model.columns)) if search.model.fair else range(0)
     for actor in actors:
         moves = {s for s in members if any(a == actor and to in members for a, to in inside[s])}
@@ -114,7 +114,7 @@ def _lasso(search: Search[S], component: list[S], inside: Edges[S], edges: Edges
     return Trace(prefix.steps, tuple(loop))
 
 
-def _go(search: Search[S], inside: Edges[S], members: set[S], at: S, goals: set[S], loop: list[Step]) -> S:
+def _go(search: Reachable[S], inside: Edges[S], members: set[S], at: S, goals: set[S], loop: list[Move]) -> S:
     """Append the shortest walk inside `members` from `at` to one of `goals`; the state reached."""
     came: dict[S, tuple[S, int] | None] = {at: None}
     layer = [at]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Literal
 
-from purgatorio_spec.model.race import BLOCKED, Action, Race, Steps, Vars
+from purgatorio_spec.model.race import BLOCKED, Action, RaceModel, Steps, Vars
 
 Script = tuple[str, ...]  # "W lock", "R lock", "- lock" (release one hold), "J thread"
 
@@ -44,7 +44,7 @@ STORIES = tuple(
 _WORDS = {"W": "lock", "R": "read-lock", "-": "unlock", "J": "join"}
 
 
-def lock_race(name: str, scripts: dict[str, Script], not_reentrant: frozenset[str]) -> Race:
+def lock_race(name: str, scripts: dict[str, Script], not_reentrant: frozenset[str]) -> RaceModel:
     """The scripts as threads of actions. `W lock thread` and `R lock thread`: how often the thread holds it; `at
     thread`: the number of its next action."""
     named = {step.split()[1] for script in scripts.values() for step in script}
@@ -85,7 +85,7 @@ def lock_race(name: str, scripts: dict[str, Script], not_reentrant: frozenset[st
         return tuple((f"{_WORDS[mode]} {lock}", action(thread, mode, lock)) for mode, lock in parts)
 
     first = next(iter(scripts))
-    return Race(
+    return RaceModel(
         name,
         {f"at {thread}": 0 for thread in scripts} | held,
         {thread: steps(thread) for thread in scripts},

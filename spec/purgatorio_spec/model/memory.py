@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from purgatorio_spec.model.packed import Bits, Instruction, Layout, Place, StepFunction
+from purgatorio_spec.model.packed import Bits, Instruction, JumpOrigin, Layout, StepFunction
 
 IDLE, ARMED, TAKEN, CANCELLED = range(4)  # of the operation's timer task
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class EventVariables:
     """The variables of one event's thread. The records are equal and adjacent, so they can be sorted."""
 
     counter: Bits
@@ -28,7 +28,7 @@ class Memory:
         layout = Layout()
         self.layout = layout
         self.records = tuple(
-            Record(
+            EventVariables(
                 layout.add(f"pc{index}", 5), layout.add(f"published{index}"), layout.add(f"obliged{index}")
             )
             for index in range(events)
@@ -55,12 +55,12 @@ class Memory:
 
 
 def look_up(
-    label: str, text: str, memory: Memory, record: Record, key: int, if_watched: str, if_not: str
+    label: str, text: str, memory: Memory, record: EventVariables, key: int, if_watched: str, if_not: str
 ) -> Instruction:
     """Read a key's list; a check that starts when the operation is ready is obliged to complete it."""
     watched, obliged, ready = memory.watched[key].mask, record.obliged.mask, memory.ready_mask
 
-    def make(at: Place) -> StepFunction:
+    def make(at: JumpOrigin) -> StepFunction:
         yes, no = at.to(if_watched), at.to(if_not)
 
         def step(state: int) -> int:

@@ -49,7 +49,7 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class JumpOrigin:
     """The place of an instruction: it converts a target label into the number to add to the state."""
 
     counter: Bits
@@ -67,7 +67,7 @@ class Instruction:
 
     label: str
     text: str
-    make: Callable[[Place], StepFunction]
+    make: Callable[[JumpOrigin], StepFunction]
     outcomes: Mapping[str, str] = field(default_factory=dict)
 
     def says(self, outcomes: Mapping[str, str]) -> Instruction:
@@ -93,7 +93,7 @@ def act(
     keep, put = ~sum(bits.mask for bits in given), sum(bits.put(0, number) for bits, number in given.items())
     one, two = (0, 0) if counts is None else (1 << counts.shift, 2 << counts.shift)
 
-    def make(at: Place) -> StepFunction:
+    def make(at: JumpOrigin) -> StepFunction:
         move, stay = at.to(then), None if otherwise is None else at.to(otherwise)
 
         def step(state: int) -> int | None:
@@ -122,7 +122,7 @@ class ThreadProgram:
         self.names = [*(instruction.label for instruction in instructions), END]
         self.instructions = tuple(instructions)
         self.functions: list[StepFunction] = [
-            instruction.make(Place(counter, at, labels)) for at, instruction in enumerate(instructions)
+            instruction.make(JumpOrigin(counter, at, labels)) for at, instruction in enumerate(instructions)
         ]
         self.functions.append(lambda state: None)
 

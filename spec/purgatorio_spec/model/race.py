@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from purgatorio_spec.known_bugs import bug_name
 from purgatorio_spec.model.completion import NO_LOST
-from purgatorio_spec.model.shape import Model, Step
+from purgatorio_spec.model.shape import Model, Move
 
 Vars = dict[str, int]
 BLOCKED: Final = "blocked"
@@ -27,7 +27,7 @@ NO_ORPHAN = "P1 no operation sits in a list that its key does not lead to"
 
 
 @dataclass(frozen=True, slots=True)
-class Race:
+class RaceModel:
     """Threads as (text, action) lists over named variables. `always` must hold in every state; its argument says
     whether all threads have ended. Each of `sometimes` must hold in some state."""
 
@@ -39,7 +39,7 @@ class Race:
     about: str = "one entry or bucket"
 
 
-def race_model(race: Race) -> Model[RaceState]:
+def race_model(race: RaceModel) -> Model[RaceState]:
     names, columns, threads = tuple(race.variables), tuple(race.threads), tuple(race.threads.values())
 
     def named(state: RaceState) -> Vars:
@@ -73,7 +73,7 @@ def race_model(race: Race) -> Model[RaceState]:
         columns=columns,
         initial=((tuple(0 for _ in columns), tuple(race.variables.values())),),
         steps=steps,
-        describe=lambda before, actor, after: Step(columns[actor], threads[actor][before[0][actor]][0]),
+        describe=lambda before, actor, after: Move(columns[actor], threads[actor][before[0][actor]][0]),
         done=done,
         always={name: always(holds) for name, holds in race.always.items()},
         sometimes={name: sometimes(seen) for name, seen in race.sometimes.items()},
@@ -97,7 +97,7 @@ def _take(lock: str, waits: bool = True) -> Action:
     return action
 
 
-def watch_list(checkers: int, append_locked: bool = True, tests_emptiness: bool = True) -> Race:
+def watch_list(checkers: int, append_locked: bool = True, tests_emptiness: bool = True) -> RaceModel:
     """One key's list, in which operation A (bit 1) is completed and still listed: operation B (bit 2) is registered,
     its own event comes, and `checkers` run concurrently. `current`: the number of the key's list, 0 for none."""
 
@@ -164,7 +164,7 @@ def watch_list(checkers: int, append_locked: bool = True, tests_emptiness: bool 
         return not done or bool(v["completed"]) or all(number == v["current"] for number in listed)
 
     flaw = None if append_locked and tests_emptiness else 4 if append_locked else 3
-    return Race(
+    return RaceModel(
         "watch list" if flaw is None else f"watch list ({bug_name(flaw)})",
         {"lock": 0, "current": 1, "list 1": 1, "list 2": 0, "published": 0, "completed": 0}
         | {f"seen by {name}": 0 for name in threads},
@@ -185,11 +185,11 @@ def _sound(
     threads: Mapping[str, Steps],
     sound: Callable[[Vars, bool], bool],
     odd: Callable[[Vars], bool],
-) -> Race:
-    return Race(name, variables, threads, {STAYS_SOUND: sound}, {"the odd branch is taken": odd})
+) -> RaceModel:
+    return RaceModel(name, variables, threads, {STAYS_SOUND: sound}, {"the odd branch is taken": odd})
 
 
-def cancel_against_move(trusts_list: bool = False, checks_cancel: bool = True) -> Race:
+def cancel_against_move(trusts_list: bool = False, checks_cancel: bool = True) -> RaceModel:
     """A drain moves the entry from bucket 1 to bucket 2 and fires it there, while another thread cancels it."""
 
     def unlink(bucket: int) -> Action:
@@ -251,7 +251,7 @@ def cancel_against_move(trusts_list: bool = False, checks_cancel: bool = True) -
     )
 
 
-def two_far_adds(locked: bool = True) -> Race:
+def two_far_adds(locked: bool = True) -> RaceModel:
     """Two threads add a task beyond the level; the overflow wheel must be made once."""
 
     def adder(me: int) -> Steps:
@@ -282,7 +282,7 @@ def two_far_adds(locked: bool = True) -> Race:
     )
 
 
-def add_during_flush(excluded: bool = True) -> Race:
+def add_during_flush(excluded: bool = True) -> RaceModel:
     """A bucket is flushed while another thread adds to it; the read-write lock keeps the two apart."""
 
     def offer(v: Vars) -> None:

@@ -4,12 +4,12 @@ property."""
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-from purgatorio_spec.model.shape import DEADLOCK, Model, Step, Trace
+from purgatorio_spec.model.shape import DEADLOCK, Model, Move, Trace
 
 S = TypeVar("S", bound=Hashable)
 
 
-class Search(Generic[S]):
+class Reachable(Generic[S]):
     """The reachable states of a model, each with the canonical state it was first reached from."""
 
     def __init__(self, model: Model[S], limit_states: int) -> None:
@@ -94,11 +94,11 @@ class Search(Generic[S]):
         steps, _ = self.walk(self.path_to(state))
         return Trace(tuple(steps))
 
-    def walk(self, path: list[S]) -> tuple[list[Step], S]:
+    def walk(self, path: list[S]) -> tuple[list[Move], S]:
         """Follow canonical states concretely. Returns the transitions and the last concrete state."""
         canonical = self.model.canonical
         concrete = path[0]
-        taken: list[Step] = []
+        taken: list[Move] = []
         for target in path[1:]:
             for actor, successor in self.model.steps(concrete):
                 if (successor if canonical is None else canonical(successor)) == target:

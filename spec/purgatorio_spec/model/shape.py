@@ -29,7 +29,7 @@ DEADLOCK = "no deadlock"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Move:
     """One line of a counterexample: the column that acts, and its action."""
 
     column: str
@@ -40,8 +40,8 @@ class Step:
 class Trace:
     """A path from an initial state; `loop` is the part that repeats for ever (empty for a finite path)."""
 
-    steps: tuple[Step, ...]
-    loop: tuple[Step, ...] = ()
+    steps: tuple[Move, ...]
+    loop: tuple[Move, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Model(Generic[S]):
     columns: tuple[str, ...]
     initial: tuple[S, ...]
     steps: Callable[[S], list[tuple[int, S]]]
-    describe: Callable[[S, int, S], Step]
+    describe: Callable[[S, int, S], Move]
     done: Predicate[S]
     always: Mapping[str, Predicate[S]] = field(default_factory=dict)
     always_step: Mapping[str, Callable[[S, int, S], bool]] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Model(Generic[S]):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ModelFinding:
     """The answer for one property, with the shortest path where it is refuted."""
 
     property: str
@@ -74,10 +74,10 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ModelResult:
     model: str
     bound: str
-    findings: tuple[Finding, ...]
+    findings: tuple[ModelFinding, ...]
     states: int
     seconds: float
 
@@ -86,7 +86,7 @@ class Answer:
         """VIOLATED if any property is, else UNKNOWN if any is, else PASS."""
         return worst(finding.verdict for finding in self.findings)
 
-    def finding(self, name: str) -> Finding:
+    def finding(self, name: str) -> ModelFinding:
         for finding in self.findings:
             if finding.property == name:
                 return finding
@@ -112,7 +112,7 @@ def _width(column: str, trace: Trace) -> int:
     return max(len(text) for text in (column, *texts))
 
 
-def _step_row(number: int, step: Step, shown: Sequence[str], widths: Sequence[int]) -> str:
+def _step_row(number: int, step: Move, shown: Sequence[str], widths: Sequence[int]) -> str:
     return _row(str(number), [step.text if column == step.column else "" for column in shown], widths)
 
 

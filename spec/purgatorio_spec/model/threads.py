@@ -2,9 +2,9 @@
 
 from functools import partial
 
-from purgatorio_spec.model.memory import ARMED, CANCELLED, TAKEN, Memory, Record, look_up
+from purgatorio_spec.model.memory import ARMED, CANCELLED, TAKEN, EventVariables, Memory, look_up
 from purgatorio_spec.model.packed import END, Bits, Instruction, act
-from purgatorio_spec.model.variant import Acquire, Force, Variant
+from purgatorio_spec.model.variant import Acquire, ForceRule, Variant
 
 Instructions = list[Instruction]
 
@@ -33,7 +33,7 @@ class Threads:
         self.memory = memory
         self.variant = variant
 
-    def event(self, record: Record, key: int) -> Instructions:
+    def event(self, record: EventVariables, key: int) -> Instructions:
         publish, check = f"make its part of the condition true (key k{key})", f"check_and_complete(k{key})"
         there = {"look": "the operation is there", END: "nothing watched"}
         return [
@@ -51,7 +51,7 @@ class Threads:
 
     def expiry(self) -> Instructions:
         memory, lost = self.memory, END if self.variant.expiry_needs_win else "expire"
-        locks = self.variant.force is Force.UNDER_LOCK
+        locks = self.variant.force is ForceRule.UNDER_LOCK
         due = act(
             "take", "the time-out is due", "peek" if locks else "force", when=is_at(memory.timer, ARMED),
             sets={memory.timer: TAKEN},
@@ -103,8 +103,8 @@ class Threads:
             prefix + name for name in ("force", "claim", "cancel", "begin", "finish")
         )
         completes = partial(act, sets={memory.completed: 1}, counts=memory.wins)
-        if how in (Force.CHECK_THEN_SET, Force.AFTER_CALLBACK):
-            sets_next = how is Force.CHECK_THEN_SET
+        if how in (ForceRule.CHECK_THEN_SET, ForceRule.AFTER_CALLBACK):
+            sets_next = how is ForceRule.CHECK_THEN_SET
             unset = claiming if sets_next else cancel
             look = branch(force, "force_complete: completed?", memory.completed, lost, unset)
             decide = [
@@ -118,7 +118,7 @@ class Threads:
             *decide,
             self._cancel(cancel, begin),
             act(begin, "on_complete starts", finish, counts=memory.calls),
-            act(finish, "on_complete ends", claiming if how is Force.AFTER_CALLBACK else won),
+            act(finish, "on_complete ends", claiming if how is ForceRule.AFTER_CALLBACK else won),
         ]
 
     def _evaluate(self, prefix: str, won: str, lost: str) -> Instructions:

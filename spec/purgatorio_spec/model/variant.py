@@ -20,7 +20,7 @@ class Acquire(Enum):
     BLOCK = "blocking lock"  # 2.7 and later (KAFKA-8334)
 
 
-class Force(Enum):
+class ForceRule(Enum):
     """How `force_complete` decides the winner."""
 
     COMPARE_AND_SET = "compare-and-set, callback outside any lock"
@@ -33,7 +33,7 @@ class Force(Enum):
 class Variant:
     name: str
     acquire: Acquire
-    force: Force
+    force: ForceRule
     register_locked: bool
     recheck: bool = True
     check_before_each_watch: bool = False
@@ -43,8 +43,8 @@ class Variant:
     unlocks: bool = True
 
 
-PENDING_FLAG = Variant("pending-flag", Acquire.RETRY_FLAG, Force.COMPARE_AND_SET, register_locked=False)
-LOCKED = Variant("locked", Acquire.BLOCK, Force.UNDER_LOCK, register_locked=True)
+PENDING_FLAG = Variant("pending-flag", Acquire.RETRY_FLAG, ForceRule.COMPARE_AND_SET, register_locked=False)
+LOCKED = Variant("locked", Acquire.BLOCK, ForceRule.UNDER_LOCK, register_locked=True)
 DIALECTS = (PENDING_FLAG, LOCKED)
 
 GIVE_UP = replace(PENDING_FLAG, name=bug_name(11), acquire=Acquire.GIVE_UP)
@@ -53,9 +53,9 @@ NO_RESET = replace(PENDING_FLAG, name=bug_name(13), acquire=Acquire.NO_RESET)
 NO_RECHECK = replace(PENDING_FLAG, name=bug_name(1), recheck=False)
 NO_RECHECK_LOCKED = replace(LOCKED, name=bug_name(1), recheck=False)
 CHECK_BEFORE_EACH_WATCH = replace(PENDING_FLAG, name=bug_name(2), recheck=False, check_before_each_watch=True)
-CHECK_THEN_SET = replace(PENDING_FLAG, name=bug_name(19), force=Force.CHECK_THEN_SET)
-FLAG_AFTER_CALLBACK = replace(PENDING_FLAG, name=bug_name(21), force=Force.AFTER_CALLBACK)
-UNLOCKED_FORCE = replace(LOCKED, name=bug_name(24), force=Force.COMPARE_AND_SET)
+CHECK_THEN_SET = replace(PENDING_FLAG, name=bug_name(19), force=ForceRule.CHECK_THEN_SET)
+FLAG_AFTER_CALLBACK = replace(PENDING_FLAG, name=bug_name(21), force=ForceRule.AFTER_CALLBACK)
+UNLOCKED_FORCE = replace(LOCKED, name=bug_name(24), force=ForceRule.COMPARE_AND_SET)
 NO_LATE_CANCEL = {
     dialect: replace(dialect, name=bug_name(40), cancel_after_late_add=False) for dialect in DIALECTS
 }

@@ -49,7 +49,7 @@ _ADD, _CANCEL, _CLOCK, _DRAIN, _FLUSH, _DRAINED = (kind.value for kind in Kind)
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class WheelCase:
     """The bound: tick and size of the wheel, its start, which delays, how many tasks, how many ticks pass."""
 
     tick: int
@@ -82,13 +82,13 @@ class WheelState(NamedTuple):
     fired_tick: int
 
 
-def initial(world: World) -> WheelState:
+def initial(world: WheelCase) -> WheelState:
     """An empty wheel of one level whose clock is the start, floored to the tick."""
     floor = world.start - world.start % world.tick
     return WheelState(world.start, False, world.tasks, (floor,), (), (), NEVER)
 
 
-def steps(world: World, state: WheelState) -> list[tuple[int, WheelState]]:
+def steps(world: WheelCase, state: WheelState) -> list[tuple[int, WheelState]]:
     found: list[tuple[int, WheelState]] = []
     if state.draining:
         found += _flushes(world, state)
@@ -104,14 +104,14 @@ def steps(world: World, state: WheelState) -> list[tuple[int, WheelState]]:
     return found
 
 
-def _add(world: World, state: WheelState, delay: int) -> WheelState:
+def _add(world: WheelCase, state: WheelState, delay: int) -> WheelState:
     base = state.clocks[0] if world.flaw is Flaw.DEADLINE_FROM_CURSOR else state.now
-    wheel = Wheel(world, state)
+    wheel = ModelWheel(world, state)
     wheel.insert(base + delay)
     return wheel.state(state.now, False, state.left - 1, NEVER)
 
 
-def _cancels(world: World, state: WheelState) -> list[tuple[int, WheelState]]:
+def _cancels(world: WheelCase, state: WheelState) -> list[tuple[int, WheelState]]:
     found = []
     previous = None
     for index, task in enumerate(state.tasks):
@@ -124,7 +124,7 @@ def _cancels(world: World, state: WheelState) -> list[tuple[int, WheelState]]:
     return found
 
 
-def _flushes(world: World, state: WheelState) -> list[tuple[int, WheelState]]:
+def _flushes(world: WheelCase, state: WheelState) -> list[tuple[int, WheelState]]:
     """Any bucket among those that are due first may be polled; without one the drain ends."""
     first = min((expiration for expiration, _, _ in state.queue if expiration != NEVER), default=None)
     if first is None or first > state.now:
@@ -132,14 +132,14 @@ def _flushes(world: World, state: WheelState) -> list[tuple[int, WheelState]]:
     found = []
     for index, (expiration, level, slot) in enumerate(state.queue):
         if expiration == first:
-            wheel = Wheel(world, state)
+            wheel = ModelWheel(world, state)
             fired_tick = wheel.flush(expiration, level, slot, state)
             found.append((index * 8 + _FLUSH, wheel.state(state.now, True, state.left, fired_tick)))
     return found
 
 
-class Wheel:
-    def __init__(self, world: World, state: WheelState) -> None:
+class ModelWheel:
+    def __init__(self, world: WheelCase, state: WheelState) -> None:
         self.world = world
         self.clocks = list(state.clocks)
         self.tasks = list(state.tasks)

@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import TypeVar
 
 from purgatorio_spec.known_bugs import bug_name
-from purgatorio_spec.model.shape import Model, Step
-from purgatorio_spec.model.wheel import NEVER, Flaw, Kind, WheelState, World, initial, steps
+from purgatorio_spec.model.shape import Model, Move
+from purgatorio_spec.model.wheel import NEVER, Flaw, Kind, WheelCase, WheelState, initial, steps
 from purgatorio_spec.oracle.timer_set import Deadlines, added, due_at, overdue, removed
 
 S = TypeVar("S", bound=Hashable)
@@ -35,7 +35,7 @@ def _less(more: tuple[S, ...], fewer: tuple[S, ...]) -> tuple[S, ...]:
     return tuple((Counter(more) - Counter(fewer)).elements())
 
 
-def refinement(world: World) -> Model[WheelState]:
+def refinement(world: WheelCase) -> Model[WheelState]:
     """The model of `world` with the refinement and the invariants as properties."""
 
     def refines(before: WheelState, action: int, after: WheelState) -> bool:
@@ -110,25 +110,25 @@ def refinement(world: World) -> Model[WheelState]:
     )
 
 
-def describe(world: World, before: WheelState, action: int, after: WheelState) -> Step:
+def describe(world: WheelCase, before: WheelState, action: int, after: WheelState) -> Move:
     kind, index = Kind(action & 7), action >> 3
     if kind is Kind.CLOCK:
-        return Step("clock", f"the time is {after.now}")
+        return Move("clock", f"the time is {after.now}")
     if kind is Kind.CANCEL:
-        return Step("caller", f"cancel the task with deadline {before.tasks[index][0]}")
+        return Move("caller", f"cancel the task with deadline {before.tasks[index][0]}")
     if kind is Kind.DRAIN:
-        return Step("drain", f"drain starts at {before.now}")
+        return Move("drain", f"drain starts at {before.now}")
     if kind is Kind.DRAINED:
         late = overdue(abstract(after), world.tick)
-        return Step("drain", "drain ends" + (f", overdue: {list(late)}" if late else ""))
+        return Move("drain", "drain ends" + (f", overdue: {list(late)}" if late else ""))
     moved = Counter(after.tasks) - Counter(before.tasks)
     places = "".join(f", {d} to level {level} bucket {slot}" for d, level, slot in sorted(moved))
     if kind is Kind.ADD:
         deadline = before.now + world.delays[index]
-        return Step(
+        return Move(
             "caller", f"add delay {world.delays[index]} (deadline {deadline}){places or ', fires at once'}"
         )
     expiration, level, slot = before.queue[index]
     gone = Counter(abstract(before).pending) - Counter(abstract(after).pending)
     fired = f", fires {sorted(gone.elements())}" if gone else ""
-    return Step("drain", f"flush level {level} bucket {slot} (due {expiration}){fired}{places}")
+    return Move("drain", f"flush level {level} bucket {slot} (due {expiration}){fired}{places}")

@@ -35,7 +35,7 @@ class TimerRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class TimerCall:
     """A call that ended, or a firing. Positions are moments of one order over the whole run.
 
     `do`: `add`, `cancel`, `drain`, `close`, `stop` (returns the waiting tasks), `finish` (a stop that waits), `fired`.
@@ -70,7 +70,7 @@ _State = tuple[_Waiting, _Handed, frozenset[int], frozenset[int]]
 _START: Final[_State] = (None, (), frozenset(), frozenset())
 
 
-def judge_task(task: str, calls: tuple[Call, ...], rules: TimerRules, now_ms: int = 0) -> str:
+def judge_task(task: str, calls: tuple[TimerCall, ...], rules: TimerRules, now_ms: int = 0) -> str:
     """Empty, or what cannot be: the clause, a colon, and the words. `calls`: all of the run; those that are about
     another task do not count. `now_ms`: the time at the end, where it continued after the last call."""
     wrong, states = _followed(task, _about(task, calls), rules)
@@ -88,7 +88,7 @@ def judge_task(task: str, calls: tuple[Call, ...], rules: TimerRules, now_ms: in
 
 
 def possible_sizes(
-    tasks: Iterable[str], calls: tuple[Call, ...], rules: TimerRules, timer: int
+    tasks: Iterable[str], calls: tuple[TimerCall, ...], rules: TimerRules, timer: int
 ) -> tuple[int, int]:
     """The least and the most that `size()` may answer when these calls have ended and no other is continuing."""
     least = most = 0
@@ -99,7 +99,7 @@ def possible_sizes(
     return least, most
 
 
-def earliest(tasks: Iterable[str], calls: tuple[Call, ...], rules: TimerRules, timer: int) -> int | None:
+def earliest(tasks: Iterable[str], calls: tuple[TimerCall, ...], rules: TimerRules, timer: int) -> int | None:
     """The deadline of the first task that certainly waits; None if there is none."""
     dues: list[int] = []
     for task in tasks:
@@ -110,17 +110,17 @@ def earliest(tasks: Iterable[str], calls: tuple[Call, ...], rules: TimerRules, t
     return min(dues, default=None)
 
 
-def _may_wait(task: str, calls: tuple[Call, ...], rules: TimerRules, timer: int) -> set[bool]:
+def _may_wait(task: str, calls: tuple[TimerCall, ...], rules: TimerRules, timer: int) -> set[bool]:
     _, states = _followed(task, _about(task, calls), rules)
     return {waits is not None and waits[1] == timer for waits, _, _, _ in states}
 
 
-def _about(task: str, calls: tuple[Call, ...]) -> tuple[Call, ...]:
+def _about(task: str, calls: tuple[TimerCall, ...]) -> tuple[TimerCall, ...]:
     return tuple(call for call in calls if call.task in ("", task))
 
 
 @lru_cache(maxsize=100_000)
-def _followed(task: str, calls: tuple[Call, ...], rules: TimerRules) -> tuple[str, frozenset[_State]]:
+def _followed(task: str, calls: tuple[TimerCall, ...], rules: TimerRules) -> tuple[str, frozenset[_State]]:
     follower = _Follower(task, calls, rules)
     return follower.wrong(), frozenset(follower.states)
 
@@ -128,7 +128,7 @@ def _followed(task: str, calls: tuple[Call, ...], rules: TimerRules) -> tuple[st
 class _Follower:
     """All states that one task can be in, from moment to moment."""
 
-    def __init__(self, task: str, calls: tuple[Call, ...], rules: TimerRules) -> None:
+    def __init__(self, task: str, calls: tuple[TimerCall, ...], rules: TimerRules) -> None:
         self.states: set[_State] = {_START}
         self._task = task
         self._calls = calls
@@ -164,7 +164,7 @@ class _Follower:
                 return self._why(call)
         return ""
 
-    def _begin(self, number: int, call: Call) -> None:
+    def _begin(self, number: int, call: TimerCall) -> None:
         self._open.add(number)
         if call.do == "drain":
             self._drains.append(number)
@@ -173,7 +173,7 @@ class _Follower:
                 (waits, handed, closed, left | {number}) for waits, handed, closed, left in self.states
             }
 
-    def _end(self, number: int, call: Call) -> None:
+    def _end(self, number: int, call: TimerCall) -> None:
         if call.do != "drain":
             self.states = {
                 state
@@ -230,7 +230,7 @@ class _Follower:
             yield None, handed, closed, left
             yield waits, handed[1:], closed, left
 
-    def _added(self, call: Call, state: _State, at: int) -> Iterator[_State]:
+    def _added(self, call: TimerCall, state: _State, at: int) -> Iterator[_State]:
         waits, handed, closed, rest = state
         if waits is not None:
             # It leaves its old place first.
@@ -256,7 +256,7 @@ class _Follower:
         if call.due_ms <= call.end_ms:
             yield None, _with(handed, (call.due_ms, _NEVER)), closed, rest
 
-    def _changed(self, stop: Call) -> bool:
+    def _changed(self, stop: TimerCall) -> bool:
         """Whether the task was cancelled or added again during the stop. Then the stop removed an old entry, and does
         not return the task."""
         return self._task not in stop.answer and any(
@@ -264,11 +264,11 @@ class _Follower:
             for call in self._calls
         )
 
-    def _others_meet(self, call: Call) -> bool:
+    def _others_meet(self, call: TimerCall) -> bool:
         others = (self._calls[number] for number in self._open)
         return any(other is not call and other.do in ("add", "cancel") for other in others)
 
-    def _why(self, call: Call) -> str:
+    def _why(self, call: TimerCall) -> str:
         task = self._task
         if call.do == "drain":
             return f"T2: a drain at {call.begin_ms} ms left {task}, which was due"
@@ -283,7 +283,7 @@ class _Follower:
         return f"T3: {task} fired at {call.begin_ms} ms (for the {self._fired}. time), though no drain handed it over"
 
 
-def _in(waits: _Waiting, call: Call) -> bool:
+def _in(waits: _Waiting, call: TimerCall) -> bool:
     return waits is not None and waits[1] == call.timer
 
 
@@ -291,14 +291,14 @@ def _with(handed: _Handed, one: tuple[int, int]) -> _Handed:
     return tuple(sorted((*handed, one)))
 
 
-def _after_firing(state: _State, call: Call) -> Iterator[_State]:
+def _after_firing(state: _State, call: TimerCall) -> Iterator[_State]:
     waits, handed, closed, left = state
     for number, (from_ms, by_ms) in enumerate(handed):
         if from_ms <= call.begin_ms <= by_ms:
             yield waits, handed[:number] + handed[number + 1 :], closed, left
 
 
-def _left_behind(state: _State, drain: Call) -> bool:
+def _left_behind(state: _State, drain: TimerCall) -> bool:
     waits, _, closed, _ = state
     return (
         waits is not None

@@ -74,7 +74,7 @@ def allowed_and_seen(violation: Violation, width: int = WIDTH, pending: str = ""
 def _title(example: Counterexample, width: int) -> Iterator[Line]:
     violation = example.violation
     yield from (Line(part, "title") for part in _wrapped(f"{violation.clause}  ", example.promise, width))
-    what = f"{visible(violation.subject)} of run {visible(example.run)}"
+    what = f'{visible(violation.subject)} in the run "{visible(example.run)}"'
     if example.count > 1:
         what += f", the first of {noun(violation.clause, violation.cause, example.count, example.profile)}"
     yield from (Line(part, "note") for part in _wrapped("    ", f"{visible(violation.cause)}: {what}", width))
@@ -126,7 +126,7 @@ def _table(example: Counterexample, width: int) -> Iterator[Line]:
 
 
 def _legend(example: Counterexample, width: int) -> Iterator[Line]:
-    said = f"* shows it, ! breaks it; ms after t = {example.start_t} ns"
+    said = f"* explains the violation, ! breaks the promise; ms after t = {example.start_t} ns"
     if example.left_out and kind_of(example.violation) == "operation":
         said += f"; {example.left_out:,} more events of {visible(example.violation.subject)} left out"
     elif example.left_out:

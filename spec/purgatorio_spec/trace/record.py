@@ -1,4 +1,4 @@
-"""The three records of a trace, `purgatorio-trace/2`, as typed values, and the constants of the format.
+"""The three kinds of records in a trace (`purgatorio-trace/2`), as typed values, and the constants of the format.
 
 A trace is one run: a header, then events, then an end record. The Arrow schema, the validator and the writer are made
 from the constants below. A test compares the published JSON Schema with the validator.

@@ -14,8 +14,8 @@ from purgatorio_spec.clause.declaration import Part
 from purgatorio_spec.history.operation import NEVER, ContextRow, OperationHistory, Row, operation_history
 from purgatorio_spec.history.part import CheckCall
 from purgatorio_spec.history.run import Run
-from purgatorio_spec.history.summary import Bounds, bounds, summary_of
-from purgatorio_spec.judge.context import FOLLOWED, PlacedReading, Threads
+from purgatorio_spec.history.summary import ReadingBounds, bounds, summary_of
+from purgatorio_spec.judge.context import FOLLOWED, PlacedReading, ThreadCalls
 from purgatorio_spec.judge.rowwise import moments_of, reading
 from purgatorio_spec.judge.tally import judged_clauses
 from purgatorio_spec.trace.recorder import LogRow
@@ -55,7 +55,7 @@ class HistoryJudge:
         if raw:
             held = np.array([summary_of(run, history) for history in histories], np.int64)
             moments = moments_of(raw, run.facts)
-            totals = bounds(moments, held, run) if histories else Bounds.zero(moments)
+            totals = bounds(moments, held, run) if histories else ReadingBounds.zero(moments)
             for at, one in enumerate(raw):
                 self._count(run, reading(run, one, totals, moments, at), broken)
         return tuple(broken)
@@ -75,7 +75,7 @@ class HistoryJudge:
 def _parts(rows: tuple[LogRow, ...]) -> tuple[list[OperationHistory], list[CheckCall]]:
     """The history of each operation, and the checks."""
     parts: dict[str, list[Row]] = {}
-    threads = Threads()
+    threads = ThreadCalls()
     context: list[ContextRow] = threads.rows
     last: dict[str, tuple[int, str | None]] = {}
     returned: dict[int, int] = {}

@@ -36,7 +36,7 @@ RACE: Final = "data race"
 T = TypeVar("T")
 
 
-class Clocks(Order[str]):
+class VectorClocks(Order[str]):
     """`found` is called with the text of each race."""
 
     def __init__(self, run: Execution, found: Callable[[str], object]) -> None:
@@ -60,7 +60,7 @@ def _place() -> str:
 
 class _Lock(ControlledLock):
     __slots__ = ("_clocks",)
-    _clocks: Clocks
+    _clocks: VectorClocks
 
     def acquire(self, blocking: bool = True) -> bool:
         taken = super().acquire(blocking)
@@ -77,7 +77,7 @@ class _Lock(ControlledLock):
 
 class _Condition(ControlledCondition):
     __slots__ = ("_clocks",)
-    _clocks: Clocks
+    _clocks: VectorClocks
 
     def wait(self, timeout_ms: int | None = None) -> bool:
         self._clocks.give(self._lock.oid)
@@ -90,7 +90,7 @@ class _ReadWriteLock(ControlledReadWriteLock):
     """A lock whose read sections are ordered with write sections, but not with other read sections."""
 
     __slots__ = ("_clocks",)
-    _clocks: Clocks
+    _clocks: VectorClocks
 
     def begin_read(self, blocking: bool) -> bool:
         taken = super().begin_read(blocking)
@@ -116,7 +116,7 @@ class _ReadWriteLock(ControlledReadWriteLock):
 
 class _Atomic(ControlledAtomic[T]):
     __slots__ = ("_clocks",)
-    _clocks: Clocks
+    _clocks: VectorClocks
 
     def get(self) -> T:
         value = super().get()
@@ -149,7 +149,7 @@ class _Queue(ControlledQueue[T]):
     """A queue whose appends happen before each step that removes or reads an item."""
 
     __slots__ = ("_clocks",)
-    _clocks: Clocks
+    _clocks: VectorClocks
 
     def append(self, item: T, /) -> None:
         super().append(item)
@@ -168,7 +168,7 @@ class _Queue(ControlledQueue[T]):
 
 class _Executor(ControlledExecutor):
     __slots__ = ("_clocks",)
-    _clocks: Clocks
+    _clocks: VectorClocks
 
     def submit(self, action: Callable[[], None], /) -> None:
         clocks, told = self._clocks, self._clocks.tell()
@@ -182,7 +182,7 @@ class _Executor(ControlledExecutor):
 
 class _Cell(ControlledCell[T]):
     __slots__ = ("_clocks",)
-    _clocks: Clocks
+    _clocks: VectorClocks
 
     def get(self) -> T:
         self._clocks.use(self.oid, self.name, writes=False)
@@ -198,7 +198,7 @@ class _Cell(ControlledCell[T]):
 
 
 class _Worker:
-    def __init__(self, inner: Worker, clocks: Clocks, known: Clock) -> None:
+    def __init__(self, inner: Worker, clocks: VectorClocks, known: Clock) -> None:
         self._inner = inner
         self._clocks = clocks
         self._known = known
@@ -225,7 +225,7 @@ class RacingSync(ControlledSync):
 
     def __init__(self, run: Execution, found: Callable[[str], object]) -> None:
         super().__init__(run)
-        self._clocks = Clocks(run, found)
+        self._clocks = VectorClocks(run, found)
         self._atomic, self._cell, self._queue = _Atomic, _Cell, _Queue
 
     def _told(self, made: K) -> K:

@@ -15,7 +15,7 @@ from purgatorio_stress.explorer.program import Broken, Program, carry_out
 from purgatorio_stress.explorer.run import CUT, Execution
 from purgatorio_stress.explorer.schedule import preemptions_of
 from purgatorio_stress.explorer.step import KIND_NAMES, READ, RELEASE, TIME
-from purgatorio_stress.explorer.task import Place
+from purgatorio_stress.explorer.task import ReplayStep
 
 
 class BadToken(ValueError):
@@ -98,13 +98,13 @@ class Replay:
     """A repeated run: the place of each scheduling point, the names of objects and tasks, the violations, and the
     number of preemptions."""
 
-    places: tuple[Place, ...]
+    places: tuple[ReplayStep, ...]
     names: dict[int, str]
     tasks: tuple[str, ...]
     broken: tuple[Broken, ...]
     preemptions: int
 
-    def words(self, place: Place) -> str:
+    def words(self, place: ReplayStep) -> str:
         """The kind and the object of a scheduling point, such as `try operation`."""
         if not place.task:
             return place.function

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from purgatorio_stress.explorer.endless import NoEnd
 from purgatorio_stress.explorer.step import ACQUIRE, TIME, TRY
-from purgatorio_stress.explorer.task import ExecutionEnd, Gate, Place, Task
+from purgatorio_stress.explorer.task import ExecutionEnd, Gate, ReplayStep, Task
 
 if TYPE_CHECKING:
     import greenlet
@@ -163,7 +163,7 @@ class Execution:
         self.changed: set[int] = set()
         self.volatile: set[int] = set()
         self.named: dict[int, tuple[object, object]] = {}
-        self.places: list[Place] | None = None
+        self.places: list[ReplayStep] | None = None
         self.names: dict[int, str] | None = None
         self.depth = 0
         self.steps = 0
@@ -367,7 +367,7 @@ class Execution:
             if not self.let_time_pass():
                 return None
             if self.places is not None:
-                self.places.append(Place("", 0, 0, "", f"time passes to {self.now_ms} ms"))
+                self.places.append(ReplayStep("", 0, 0, "", f"time passes to {self.now_ms} ms"))
             self.depth += 1
             index = self._asked()
         if index == CUT or self.depth > MAX_STEPS:
@@ -482,7 +482,7 @@ class Execution:
         """Record the task, place, object and kind of a step for the table of a replay."""
         where, function = task.place
         assert self.places is not None, "only replays note places"
-        self.places.append(Place(task.name, task.obj, task.kind, where, function))
+        self.places.append(ReplayStep(task.name, task.obj, task.kind, where, function))
 
 
 def _place() -> tuple[str, str]:

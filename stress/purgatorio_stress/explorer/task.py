@@ -108,7 +108,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ReplayStep:
     """A step as a replay shows it: task, object, kind, file:line, function. Time passing has no task."""
 
     task: str

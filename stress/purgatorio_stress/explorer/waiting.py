@@ -298,7 +298,7 @@ class ControlledWorker:
         return self._run.current is self._task
 
 
-class End:
+class TaskEnd:
     """The end of a task, as an object to wait for."""
 
     def __init__(self, task: Task) -> None:
@@ -319,7 +319,7 @@ def _join(run: Execution, other: Task, timeout_ms: int | None) -> bool:
     if task is other:
         run.finish(ExecutionEnd("deadlock", f"{task.name} waits for its own end"))
     kind = run.wait_until(_deadline(run, timeout_ms))
-    run.point(END_OF_TASK - other.index, kind, End(other))
+    run.point(END_OF_TASK - other.index, kind, TaskEnd(other))
     task.wake_ms = None
     if not other.finished:
         _in_vain(run)

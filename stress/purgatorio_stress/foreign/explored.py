@@ -28,7 +28,7 @@ from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE
 from purgatorio_stress.explorer.table import width, wrapped
 from purgatorio_stress.foreign.load import CannotLoad, Loader
 from purgatorio_stress.foreign.threads import text_of
-from purgatorio_stress.foreign.world import MAX_TURNS, Row, World
+from purgatorio_stress.foreign.world import MAX_TURNS, ReplayRow, World
 from purgatorio_stress.printed import ExploredAdapter, Race, Shown
 
 FOREIGN: Final = "foreign"
@@ -185,7 +185,7 @@ class AdapterResult:
     anew: str = ""
     counterexample: BrokenExecution | None = None
     token: Token | None = None
-    rows: tuple[Row, ...] = ()
+    rows: tuple[ReplayRow, ...] = ()
     names: tuple[str, ...] = ()
 
     @property
@@ -334,7 +334,7 @@ def replay_foreign(token: Token, path: Sequence[str] = ("",)) -> tuple[AdapterRe
     return explored, run.broken
 
 
-def _replayed(program: _Program, schedule: Sequence[int]) -> tuple[tuple[Row, ...], Replay]:
+def _replayed(program: _Program, schedule: Sequence[int]) -> tuple[tuple[ReplayRow, ...], Replay]:
     world = program.world
     world.rows = []
     world.next_rows.clear()
@@ -434,7 +434,7 @@ _KEPT: Final = 3
 """The fewest steps that are folded, and the steps of the first thread that are shown in any case."""
 
 
-def _alone(rows: Sequence[Row]) -> int:
+def _alone(rows: Sequence[ReplayRow]) -> int:
     """The number of first rows that only prepare: the steps of one thread before any other thread runs, without the
     last of them, up to its first reading of an object that another thread changes."""
     task = rows[0].task if rows else 0
@@ -445,7 +445,7 @@ def _alone(rows: Sequence[Row]) -> int:
     return alone if task and alone >= _FOLDED_LEAST else 0
 
 
-def _to_the_end(explored: AdapterResult, broken: Sequence[Broken]) -> Sequence[Row]:
+def _to_the_end(explored: AdapterResult, broken: Sequence[Broken]) -> Sequence[ReplayRow]:
     """The steps up to the exception that ended a thread, if nothing else is broken."""
     if any(one.clause != "EXCEPTION" for one in broken):
         return explored.rows
@@ -455,9 +455,9 @@ def _to_the_end(explored: AdapterResult, broken: Sequence[Broken]) -> Sequence[R
     return explored.rows[: last + 1]
 
 
-def _one_line_a_call(rows: Sequence[Row]) -> list[Row]:
+def _one_line_a_call(rows: Sequence[ReplayRow]) -> list[ReplayRow]:
     """Merge the consecutive steps of one library call into one row. After a switch of threads a new row starts."""
-    merged: list[Row] = []
+    merged: list[ReplayRow] = []
     begun: set[int] = set()
     for (_, call), steps in groupby(rows, key=lambda row: (row.task, row.call)):
         turn = list(steps)
@@ -475,7 +475,7 @@ def _one_line_a_call(rows: Sequence[Row]) -> list[Row]:
     return merged
 
 
-def _shared(rows: Sequence[Row]) -> list[Row]:
+def _shared(rows: Sequence[ReplayRow]) -> list[ReplayRow]:
     """The rows about objects that several threads use and one writes, whole library calls around them, and time."""
     users: dict[int, set[int]] = {}
     changed: set[int] = set()

@@ -21,7 +21,7 @@ Reads = Callable[[object, str], None]
 """Makes the step of a read of an attribute."""
 
 
-class Steps(NamedTuple):
+class PropertySteps(NamedTuple):
     """The functions of the scheduler for `cached_property`: read an attribute, write an attribute, create a lock."""
 
     reads: Reads
@@ -89,7 +89,7 @@ def _enter(local: ThreadLocal) -> None:
 class CachedProperty:
     """`functools.cached_property`: the attribute is a location of the object."""
 
-    _pg_steps: ClassVar[Steps]
+    _pg_steps: ClassVar[PropertySteps]
 
     def __init__(self, func: Callable[[Any], object]) -> None:
         self.func = func

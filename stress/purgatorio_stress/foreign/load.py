@@ -35,14 +35,14 @@ from purgatorio_stress.explorer.task import ExecutionEnd
 from purgatorio_stress.foreign.hooks import Hooks
 from purgatorio_stress.foreign.kept_values import (
     CachedProperty,
-    Steps,
+    PropertySteps,
     ThreadLocal,
     cached_calls,
     main_attributes,
     stepping_dataclass,
 )
 from purgatorio_stress.foreign.rewrite import Rewriter, assigned_names
-from purgatorio_stress.foreign.threads import Clocks, ForeignLock, text_of, thread_names
+from purgatorio_stress.foreign.threads import ForeignClocks, ForeignLock, text_of, thread_names
 from purgatorio_stress.foreign.world import World
 
 _ANEW: Final = ("queue", "sched", "concurrent.futures", "concurrent.futures._base",
@@ -298,7 +298,7 @@ class Loader:
         module = ModuleType("threading")
         origin = self._spec("threading").origin or ""
         ours = thread_names(self._world)
-        clocks = Clocks(self._world)
+        clocks = ForeignClocks(self._world)
         real = importlib.import_module("threading")
         module.__dict__.update(
             ours, _time=clocks.now, __builtins__=self._builtins(), __file__=origin,
@@ -313,7 +313,7 @@ class Loader:
     def _functools(self) -> ModuleType:
         module = _copy(functools)
         hooks = self._hooks
-        steps = Steps(hooks.reads, hooks.store, partial(ForeignLock, self._world, True))
+        steps = PropertySteps(hooks.reads, hooks.store, partial(ForeignLock, self._world, True))
         made = {"_pg_steps": steps, "__module__": CachedProperty.__module__}
         module.__dict__["cached_property"] = type("cached_property", (CachedProperty,), made)
         module.__dict__["lru_cache"] = partial(cached_calls, hooks.touch)
@@ -335,7 +335,7 @@ class Loader:
 
     def _time(self) -> ModuleType:
         module = _copy(time)
-        clocks = Clocks(self._world)
+        clocks = ForeignClocks(self._world)
         for one in ("time", "monotonic", "perf_counter", "process_time", "thread_time"):
             setattr(module, one, clocks.now)
             setattr(module, f"{one}_ns", clocks.now_ns)
@@ -356,7 +356,7 @@ class Loader:
 
     def _datetime(self) -> ModuleType:
         module = _copy(real_datetime)
-        clocks = Clocks(self._world)
+        clocks = ForeignClocks(self._world)
 
         class Controlled(real_datetime.datetime):
             """`datetime` with virtual time."""

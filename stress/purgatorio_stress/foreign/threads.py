@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 from purgatorio_stress.explorer.primitives import ControlledLock, let_go, take
 from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, TRY
 from purgatorio_stress.explorer.task import END_OF_TASK, START_OF_TASK, Task
-from purgatorio_stress.explorer.waiting import End
+from purgatorio_stress.explorer.waiting import TaskEnd
 from purgatorio_stress.foreign.world import World
 
 S: Final = 1_000_000_000
@@ -190,7 +190,7 @@ class _Sleep:
         return "the end of its sleep"
 
 
-class Clocks:
+class ForeignClocks:
     """The clocks and `sleep` of the module `time`, in virtual time."""
 
     def __init__(self, world: World) -> None:
@@ -302,7 +302,7 @@ class ForeignThread:
                 self._pg_world.let_pass(me, deadline)
         else:
             kind = run.wait_until(deadline)
-            self._pg_world.waits(self._pg_end(task), kind, End(task))
+            self._pg_world.waits(self._pg_end(task), kind, TaskEnd(task))
             me.wake_ms = None
             if not task.finished:
                 run.in_vain.append(run.depth - 1)

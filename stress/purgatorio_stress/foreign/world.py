@@ -37,7 +37,7 @@ GRAIN_NS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ReplayRow:
     """A step in a table: the task, the place in the user's source, the action. The passing of time has task 0.
 
     `call`: the number of the call of `threading` or `queue` that contains the step, such as `Condition.notify`, or 0.
@@ -71,8 +71,8 @@ class World:
         self.races: set[Race] = set()
         """The races of all runs. `run_races` has the races of the last run."""
         self.run_races: set[Race] = set()
-        self.rows: list[Row] | None = None
-        self.next_rows: dict[int, Row] = {}
+        self.rows: list[ReplayRow] | None = None
+        self.next_rows: dict[int, ReplayRow] = {}
         """In a replay: by task, its next step."""
         self.failure: Exception | None = None
         """An error of Purgatorio. See `fail`."""
@@ -296,11 +296,11 @@ class World:
         where, source = self._user_line(frame)
         call, said = self._library_call(sys._getframe(1), frame)
         task = run.current.index
-        self.next_rows[task] = Row(task, where, source, what, number, kind, call, said)
+        self.next_rows[task] = ReplayRow(task, where, source, what, number, kind, call, said)
         run.point(number, kind, gate)
         if run.now_ms != self._time_shown:
             self._time_shown = run.now_ms
-            self.rows.append(Row(0, "", "", f"time passes to {run.now_ms / 1e9:g} s"))
+            self.rows.append(ReplayRow(0, "", "", f"time passes to {run.now_ms / 1e9:g} s"))
         self.rows.append(self.next_rows.pop(task))
 
     def outcome(self, text: str) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from purgatorio_stress.harness.noise import Lane, Noise
+from purgatorio_stress.harness.noise import Noise, YieldPlan
 from purgatorio_stress.harness.round import Round
 from purgatorio_stress.harness.seam import RoundStopped, StopFlag
 
@@ -42,7 +42,7 @@ class Crew:
     most_yields: int = 0
     arrived: list[int] = field(default_factory=list)
     overlapped: set[int] = field(default_factory=set)
-    lanes: list[Lane] = field(default_factory=list)
+    lanes: list[YieldPlan] = field(default_factory=list)
     threads: list[threading.Thread] = field(default_factory=list)
 
     def start(self) -> None:
@@ -52,7 +52,7 @@ class Crew:
         working = [-1] * len(names)
         for k, name in enumerate(names):
             if self.noise is not None:
-                self.lanes.append(Lane(f"{self.seed}/{self.number}/{k}/yield", self.most_yields))
+                self.lanes.append(YieldPlan(f"{self.seed}/{self.number}/{k}/yield", self.most_yields))
             thread = threading.Thread(
                 target=self._work,
                 args=(k, working),

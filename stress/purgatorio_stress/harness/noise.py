@@ -20,7 +20,7 @@ NAPS_S: Final = (0.0, 0.000_01, 0.000_05, 0.000_15)
 _FIRST_SPAN: Final = 12
 
 
-class Lane:
+class YieldPlan:
     """The plan of one thread: the calls before which it yields in a round."""
 
     __slots__ = ("_left", "_most", "_next", "_passed", "_rng", "span", "yields")
@@ -53,7 +53,7 @@ class Lane:
 
 
 class _Local(threading.local):
-    lane: Lane | None = None
+    lane: YieldPlan | None = None
 
 
 class Noise:
@@ -64,7 +64,7 @@ class Noise:
     def __init__(self) -> None:
         self._local = _Local()
 
-    def enter(self, lane: Lane) -> None:
+    def enter(self, lane: YieldPlan) -> None:
         """Set the plan of the calling thread."""
         self._local.lane = lane
 

@@ -81,7 +81,7 @@ def _bound(path: Path) -> dict[str, Any]:
         raise BadPatches(f"{path} fails: {type(error).__name__}: {error}") from None
 
 
-class Entry(Protocol):
+class MutantEntry(Protocol):
     """One mutant of a table."""
 
     name: str
@@ -90,7 +90,7 @@ class Entry(Protocol):
     patches: tuple[Patch, ...]
 
 
-def table_in(path: Path) -> list[Entry]:
+def table_in(path: Path) -> list[MutantEntry]:
     """The table `MUTANTS` of a file or of the folder of a package. Raises BadPatches."""
     table = _bound(path).get("MUTANTS")
     mutants = list(table.values()) if isinstance(table, Mapping) else table
@@ -99,7 +99,7 @@ def table_in(path: Path) -> list[Entry]:
     return list(mutants)
 
 
-def _entry(path: Path, name: str) -> Entry:
+def _entry(path: Path, name: str) -> MutantEntry:
     by_name = {one.name: one for one in table_in(path)}
     if name not in by_name:
         near = difflib.get_close_matches(name, by_name, n=3, cutoff=0.3) or sorted(by_name)[:3]

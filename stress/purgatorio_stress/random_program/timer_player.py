@@ -32,7 +32,7 @@ from purgatorio.timer.calls import Calls, Repeated
 from purgatorio.timer.interface import Timer
 from purgatorio.timer.intrusive.wheel import Wheel
 from purgatorio.timer.undriven import Undriven
-from purgatorio_spec.oracle.timer_history import Call, TimerRules, earliest, judge_task, possible_sizes
+from purgatorio_spec.oracle.timer_history import TimerCall, TimerRules, earliest, judge_task, possible_sizes
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.run import Shared
 from purgatorio_stress.random_program.act import Drawn
@@ -201,12 +201,12 @@ class _Guard(Undriven):
     def __del__(self) -> None: ...
 
 
-class Timeline:
+class TimerTimeline:
     """The calls and firings in their order, for `timer_history`."""
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self.rows: list[tuple[int, Call]] = []
+        self.rows: list[tuple[int, TimerCall]] = []
         """For an ended call, the index of its begin and the call. For its begin, -1 and the incomplete call."""
         self.open = [0]
 
@@ -217,7 +217,7 @@ class Timeline:
     def begin(self, do: str, task: str = "", timer: int = 0) -> int:
         """Record the begin of a call. Returns its index, for `end`."""
         at, now_ms = len(self.rows), self.now_ms()
-        self.rows.append((-1, Call(do, at, at, now_ms, now_ms, task, timer)))
+        self.rows.append((-1, TimerCall(do, at, at, now_ms, now_ms, task, timer)))
         self.open[0] += 1
         return at
 
@@ -232,7 +232,7 @@ class Timeline:
         refused: bool = False,
     ) -> None:
         begun = self.rows[at][1]
-        call = Call(
+        call = TimerCall(
             do or begun.do, at, len(self.rows), begun.begin_ms, self.now_ms(), begun.task, begun.timer, due_ms, error,
             answer, refused,
         )  # fmt: skip
@@ -241,9 +241,9 @@ class Timeline:
 
     def fired(self, task: str) -> None:
         at, now_ms = len(self.rows), self.now_ms()
-        self.rows.append((at, Call("fired", at, at, now_ms, now_ms, task)))
+        self.rows.append((at, TimerCall("fired", at, at, now_ms, now_ms, task)))
 
-    def calls(self, *, lags: bool) -> tuple[Call, ...]:
+    def calls(self, *, lags: bool) -> tuple[TimerCall, ...]:
         """The calls that have ended. `lags`: the first of two adds to a bucket offers the bucket. Until then, a drain
         does not find the task of the second. So a drain concurrent with an `add` may leave tasks."""
         calls = tuple(call for at, call in self.rows if at >= 0)
@@ -258,7 +258,7 @@ class Timeline:
         )
 
 
-def _overlap(one: Call, other: Call) -> bool:
+def _overlap(one: TimerCall, other: TimerCall) -> bool:
     return one.begin < other.end and other.begin < one.end
 
 
@@ -297,7 +297,7 @@ class TimerPlayer(Player):
         self.leap = end % 2
         self.kind = kind
         self.clock = _FirstReading(world)
-        self.line = Timeline(world)
+        self.line = TimerTimeline(world)
         inner: Executor = (
             DirectExecutor()
             if threaded in (INLINE, RAISING)
@@ -714,10 +714,10 @@ class TimerPlayer(Player):
             if counted:
                 yield from self._compared(number, timer.size())
 
-    def _calls(self) -> tuple[Call, ...]:
+    def _calls(self) -> tuple[TimerCall, ...]:
         return self.line.calls(lags=self.kind.lags)
 
-    def _looked(self, calls: tuple[Call, ...]) -> tuple[Call, ...]:
+    def _looked(self, calls: tuple[TimerCall, ...]) -> tuple[TimerCall, ...]:
         """In a program of one thread without callbacks, a drain that returned True has submitted all tasks due at its
         end. So its begin counts as its end."""
         if not self._is_calm():
@@ -850,7 +850,7 @@ class TimerPlayer(Player):
         return deadline_ms // self.tick_ms * self.tick_ms
 
     def _failing(self, call: Callable[[], object]) -> str:
-        """Call, and return the error in the form of `Call.error`. Other exceptions end the thread, and violate O8."""
+        """Call, and return the error as `TimerCall.error`. Other exceptions end the thread, and violate O8."""
         try:
             call()
         except TimerClosed:

@@ -8,14 +8,14 @@ from purgatorio.timer.bucket import TimerTaskEntry, TimerTaskList
 from purgatorio.timer.delay_queue import DelayQueue
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.contract import Final_
-from purgatorio_stress.scenario.world import FOREVER_MS, Task, World
+from purgatorio_stress.scenario.world import FOREVER_MS, PlainTask, World
 
 
 def _add_against_flush(world: World) -> Final_:
     """One bucket, without the timer's reader-writer lock: the caller that changes its expiration must offer it."""
     counter = world.sync.atomic_int(0, "tasks")
     bucket = TimerTaskList(counter, world.sync)
-    entries = [TimerTaskEntry(Task(world, f"task-{n}", 1), 1, world.sync) for n in (0, 1)]
+    entries = [TimerTaskEntry(PlainTask(world, f"task-{n}", 1), 1, world.sync) for n in (0, 1)]
     bucket.add(entries[0])
     bucket.set_expiration(1)
     flushed: list[TimerTaskEntry] = []
@@ -42,7 +42,7 @@ def _remove_against_move(world: World) -> Final_:
     """Two buckets; one moves its entry to the other, which gets one more, while the moved one is removed."""
     counter = world.sync.atomic_int(0, "tasks")
     source, target = (TimerTaskList(counter, world.sync) for _ in range(2))
-    entries = [TimerTaskEntry(Task(world, f"task-{n}", n), n, world.sync) for n in (1, 2)]
+    entries = [TimerTaskEntry(PlainTask(world, f"task-{n}", n), n, world.sync) for n in (1, 2)]
     source.add(entries[0])
     target.set_expiration(0)
     world.task("remove", entries[0].remove)

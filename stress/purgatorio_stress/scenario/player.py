@@ -15,7 +15,7 @@ from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.recorded import RecordedPurgatory
 from purgatorio_stress.scenario.contract import Final_
 from purgatorio_stress.scenario.parts import CheckedTimer
-from purgatorio_stress.scenario.world import FOREVER_MS, Operation, Own, Task, World
+from purgatorio_stress.scenario.world import FOREVER_MS, Operation, Own, PlainTask, World
 
 _CALLBACKS = ("trying", "completing")
 
@@ -50,7 +50,7 @@ def _condition(text: str) -> tuple[bool, str, list[str]]:
     return wanted, f"is_{first.replace('-', '_')}", rest
 
 
-class Player:
+class ScenarioPlayer:
     """The objects of one run, and the acts on them. `said`: the scenario, as in the file."""
 
     timer: CheckedTimer
@@ -81,7 +81,7 @@ class Player:
             name: self._operation(name, own) for name, own in said.get("operations", {}).items()
         }
         self.tasks = {
-            name: Task(world, name, delay_ms) for name, delay_ms in said.get("timer_tasks", {}).items()
+            name: PlainTask(world, name, delay_ms) for name, delay_ms in said.get("timer_tasks", {}).items()
         }
         self.take(said.get("before", ""))
         if said.get("reaper"):
@@ -294,4 +294,4 @@ class Player:
 
 def play(said: Mapping[str, Any], world: World) -> Final_:
     """Sets up the scenario: runs the acts of `before`, and creates the tasks."""
-    return Player(said, world).final
+    return ScenarioPlayer(said, world).final

@@ -66,7 +66,7 @@ class MovableClock(Protocol):
         """Move on."""
 
 
-class Stage(Protocol):
+class RunStage(Protocol):
     @property
     def run(self) -> Timeline: ...
 
@@ -176,7 +176,7 @@ class Operation(RecordedOperation):
         return self.id
 
 
-class Task(TimerTask):
+class PlainTask(TimerTask):
     """A timer task without an operation around it; recorded if its adding is (`add_to`)."""
 
     def __init__(self, world: "World", id: str, delay_ms: int) -> None:
@@ -209,7 +209,7 @@ class Task(TimerTask):
 class World:
     """The parts of one run, on a new stage. `asked_for`: the kinds of `parts` that it needed."""
 
-    def __init__(self, stage: Stage, dialect: str, *, start_ms: int = 0, parts: Parts = REFERENCE) -> None:
+    def __init__(self, stage: RunStage, dialect: str, *, start_ms: int = 0, parts: Parts = REFERENCE) -> None:
         self.parts = parts
         self.asked_for: set[str] = set()
         self.run = stage.run

@@ -25,7 +25,7 @@ from purgatorio_stress.recorded import (
     RecordingClock,
 )
 from purgatorio_stress.stateful.boundary_clocks import CLOCKS_MS, boundary_delays
-from purgatorio_stress.stateful.timer_machine import Parts
+from purgatorio_stress.stateful.timer_machine import MachineParts
 
 KEYS = [f"k{number}" for number in range(3)]
 STARTS_MS = [clock for clock in CLOCKS_MS if abs(clock) < 1 << 40]
@@ -90,7 +90,7 @@ class PurgatoryMachine(RuleBasedStateMachine):
     )
     def start(self, shape: tuple[int, int], start_ms: int, purge_interval: int) -> None:
         self.tick_ms, size = shape
-        self.parts = Parts.at(start_ms)
+        self.parts = MachineParts.at(start_ms)
         self.clock, self.sync, self.executor = self.parts.clock, self.parts.sync, self.parts.executor
         self.meter = self.clock.meter
         self.sync.when_released = self.another_thread_comes_in

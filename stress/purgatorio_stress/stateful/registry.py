@@ -10,7 +10,7 @@ from purgatorio_stress.mutant.patch import Patch
 from purgatorio_stress.stateful.action_queue_machine import ActionQueueMachine
 from purgatorio_stress.stateful.purgatory_machine import LockedMachine, PendingFlagMachine
 from purgatorio_stress.stateful.reaper_machine import ReaperMachine
-from purgatorio_stress.stateful.search import Search
+from purgatorio_stress.stateful.search import MachineSearch
 from purgatorio_stress.stateful.timer_machine import (
     HASHED,
     HEAP,
@@ -29,25 +29,25 @@ class _Locked(LockedMachine):
     judged = False
 
 
-SEARCHES: Final[Mapping[str, Search]] = {
+SEARCHES: Final[Mapping[str, MachineSearch]] = {
     search.name: search
     for search in (
-        Search("system-timer", machine_for(WHEEL, blind=True)),
-        Search("heap-timer", machine_for(HEAP, blind=True)),
-        Search("hashed-wheel", machine_for(HASHED, blind=True)),
-        Search("intrusive-timer", machine_for(INTRUSIVE, blind=True)),
-        Search("intrusive-calls", machine_for(INTRUSIVE_CALLS, blind=True)),
-        Search("reaper", ReaperMachine),
-        Search("action-queue", ActionQueueMachine),
-        Search("purgatory-pending-flag", _PendingFlag),
-        Search("purgatory-locked", _Locked),
+        MachineSearch("system-timer", machine_for(WHEEL, blind=True)),
+        MachineSearch("heap-timer", machine_for(HEAP, blind=True)),
+        MachineSearch("hashed-wheel", machine_for(HASHED, blind=True)),
+        MachineSearch("intrusive-timer", machine_for(INTRUSIVE, blind=True)),
+        MachineSearch("intrusive-calls", machine_for(INTRUSIVE_CALLS, blind=True)),
+        MachineSearch("reaper", ReaperMachine),
+        MachineSearch("action-queue", ActionQueueMachine),
+        MachineSearch("purgatory-pending-flag", _PendingFlag),
+        MachineSearch("purgatory-locked", _Locked),
     )
 }
 """The tests of timers use only the contract, not `check`, because other timers have none. In the tests of purgatories
 the clauses judge no traces, because the model finds the same bugs in a tenth of the time."""
 
 
-def searches_for(patches: Iterable[Patch], dialect: str) -> tuple[Search, ...]:
+def searches_for(patches: Iterable[Patch], dialect: str) -> tuple[MachineSearch, ...]:
     """The searches that run the patched code. The most likely search is the first."""
     names = dict.fromkeys(name for patch in patches for name in names_of(_module_of(patch.owner), dialect))
     return tuple(SEARCHES[name] for name in names)

@@ -31,7 +31,7 @@ class Failing:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class MachineSearch:
     name: str
     machine: type[RuleBasedStateMachine]
 

@@ -34,7 +34,7 @@ NAMES: Final = [f"t{number}" for number in range(8)]
 
 
 @dataclass(frozen=True)
-class Parts:
+class MachineParts:
     """The parts of a timer under test. Each example has its own parts."""
 
     clock: MeteredClock
@@ -43,7 +43,7 @@ class Parts:
     faults: KeptFaults
 
     @classmethod
-    def at(cls, start_ms: int) -> Parts:
+    def at(cls, start_ms: int) -> MachineParts:
         """New parts, with the clock at `start_ms`."""
         meter, faults = Meter(), KeptFaults()
         clock = MeteredClock(start_ms, meter)
@@ -55,23 +55,23 @@ class Parts:
         return {"clock": self.clock, "executor": self.executor, "faults": self.faults, "sync": self.sync}
 
 
-Factory = Callable[[int, int, Parts], CheckedTimer]
+Factory = Callable[[int, int, MachineParts], CheckedTimer]
 """Makes a timer from a tick in ms, a number of buckets, and parts."""
 
 
-def _wheel(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
+def _wheel(tick_ms: int, size: int, parts: MachineParts) -> CheckedTimer:
     return SystemTimer("t", tick_ms=tick_ms, wheel_size=size, **parts.named())
 
 
-def _heap(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
+def _heap(tick_ms: int, size: int, parts: MachineParts) -> CheckedTimer:
     return HeapTimer("t", tick_ms=tick_ms, **parts.named())
 
 
-def _hashed(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
+def _hashed(tick_ms: int, size: int, parts: MachineParts) -> CheckedTimer:
     return HashedWheel("t", tick_ms=tick_ms, wheel_size=size, **parts.named())
 
 
-def _intrusive(tick_ms: int, size: int, parts: Parts) -> IntrusiveTimer:
+def _intrusive(tick_ms: int, size: int, parts: MachineParts) -> IntrusiveTimer:
     """An `IntrusiveTimer` whose size is `size`, rounded up to a power of two."""
     size = 1 << (size - 1).bit_length()
     return IntrusiveTimer(
@@ -106,7 +106,7 @@ class _ByNumber:
 
 
 def _by_number(every: int) -> Factory:
-    def made(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
+    def made(tick_ms: int, size: int, parts: MachineParts) -> CheckedTimer:
         return cast(CheckedTimer, _ByNumber(_intrusive(tick_ms, size, parts), every))
 
     return made
@@ -143,7 +143,7 @@ class TimerMachine(RuleBasedStateMachine):
     @initialize(shape=st.sampled_from(SHAPES), start_ms=st.sampled_from(CLOCKS_MS), off_ms=st.integers(0, 40))
     def start(self, shape: tuple[int, int], start_ms: int, off_ms: int) -> None:
         self.tick_ms, self.size = shape
-        self.parts = Parts.at(start_ms + off_ms)
+        self.parts = MachineParts.at(start_ms + off_ms)
         self.clock = self.parts.clock
         self.executor = self.parts.executor
         self.timer = type(self).factory(self.tick_ms, self.size, self.parts)

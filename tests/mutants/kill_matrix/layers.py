@@ -37,7 +37,7 @@ from purgatorio_stress.printed import Kill
 from purgatorio_stress.random_program.registry import scenario_named
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.stateful.registry import SEARCHES, searches_for
-from purgatorio_stress.stateful.search import Failing, Search
+from purgatorio_stress.stateful.search import Failing, MachineSearch
 
 EXPLORED: Final = ("explorer", "one-run", "random", "trace")
 """One hunt of the explorer gives these four."""
@@ -94,7 +94,7 @@ def stateful_kill(mutant: Mutant) -> Kill:
     return Kill(False, effort=begun, unit="examples", seconds=time.perf_counter() - start)
 
 
-def ci_hunt(search: Search, seed: int | None) -> Failing | None:
+def ci_hunt(search: MachineSearch, seed: int | None) -> Failing | None:
     """With the examples that the CI profile takes for what must pass; from a seed, other ones."""
     return search.run(settings(HUNT, max_examples=CI.max_examples, derandomize=seed is None), seed)
 

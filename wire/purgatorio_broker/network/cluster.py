@@ -9,7 +9,7 @@ from purgatorio_broker.key import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
-class Broker:
+class EndPoint:
     node_id: int
     host: str
     port: int
@@ -34,18 +34,18 @@ class Topic:
 class Cluster:
     """The topics and brokers there are. For any number of threads."""
 
-    def __init__(self, cluster_id: str, brokers: Iterable[Broker]) -> None:
+    def __init__(self, cluster_id: str, brokers: Iterable[EndPoint]) -> None:
         self.cluster_id = cluster_id
         self._lock = Lock()
         self._brokers = {broker.node_id: broker for broker in brokers}
         self._topics: dict[str, Topic] = {}
         self._by_id: dict[UUID, str] = {}
 
-    def brokers(self) -> list[Broker]:
+    def brokers(self) -> list[EndPoint]:
         with self._lock:
             return [self._brokers[node_id] for node_id in sorted(self._brokers)]
 
-    def register(self, broker: Broker) -> None:
+    def register(self, broker: EndPoint) -> None:
         with self._lock:
             self._brokers[broker.node_id] = broker
 

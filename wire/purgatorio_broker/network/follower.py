@@ -23,7 +23,7 @@ from kio.static.constants import EntityType
 from kio.static.protocol import RequestPayload
 
 from purgatorio_broker.key import TopicPartition
-from purgatorio_broker.network.cluster import Broker, Cluster, Topic
+from purgatorio_broker.network.cluster import Cluster, EndPoint, Topic
 from purgatorio_broker.network.fields import Fields, grouped
 from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.record_batch import batches_of, new_records
@@ -69,7 +69,7 @@ class Leader:
         self._socket.close()
 
 
-def registered(leader: Leader, broker: Broker) -> None:
+def registered(leader: Leader, broker: EndPoint) -> None:
     """Sends the follower's address to the leader. Raises ConnectionRefusedError if the leader refuses it."""
     answer = leader.ask(
         _REGISTRATION,
@@ -88,7 +88,7 @@ def registered(leader: Leader, broker: Broker) -> None:
 class Follower:
     """Follows the leader on threads of its own, until `close`. Raises OSError if the leader cannot be reached."""
 
-    def __init__(self, node: Node, own: Broker, leader_host: str, leader_port: int) -> None:
+    def __init__(self, node: Node, own: EndPoint, leader_host: str, leader_port: int) -> None:
         self._node = node
         self._own = own
         self._at = (leader_host, leader_port)
@@ -151,7 +151,7 @@ class Follower:
         answer = leader.ask(_METADATA, {"topics": None})
         cluster = self._node.cluster
         for entry in answer.entries("brokers"):
-            cluster.register(Broker(entry.number("node_id"), entry.text("host"), entry.number("port")))
+            cluster.register(EndPoint(entry.number("node_id"), entry.text("host"), entry.number("port")))
         # A topic that was deleted during the request has no id in the answer.
         told = [entry for entry in answer.entries("topics") if entry.uuid("topic_id") is not None]
         there = [_topic(entry) for entry in told]

@@ -3,7 +3,7 @@
 import threading
 from uuid import uuid4
 
-from purgatorio_broker.network.cluster import Broker, Cluster
+from purgatorio_broker.network.cluster import Cluster, EndPoint
 from purgatorio_broker.network.follower import Follower
 from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.server import Server
@@ -24,7 +24,7 @@ class Running:
         except BaseException:
             self.node.close()
             raise
-        own = Broker(settings.node_id, settings.host, self._server.port)
+        own = EndPoint(settings.node_id, settings.host, self._server.port)
         cluster.register(own)
         self._acceptor = threading.Thread(target=self._server.serve, name="acceptor", daemon=True)
         self._acceptor.start()

@@ -15,7 +15,7 @@ from purgatorio_broker.network.fields import Asked, Fields, Values, code_of, gro
 from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.record_batch import first_offset, stored
 from purgatorio_broker.network.reply import Request
-from purgatorio_broker.network.shares import MOST_ACKNOWLEDGED, OPENS, Acknowledged, Session
+from purgatorio_broker.network.shares import MOST_ACKNOWLEDGED, OPENS, Acknowledged, ShareSession
 
 BEAT_MS: Final = 5000
 _END: Final = 1 << 62
@@ -64,7 +64,7 @@ def share_fetch(node: Node, request: Request) -> None:
         request.answer(error_code=0, responses=_responses(node, asked, {}, errors))
         node.manager.run_actions()
         return
-    wanted = _of_session(node, session, asked, fields)
+    wanted = _wanted(node, session, asked, fields)
     fetches = node.shares.fetches(group)
     shared, absent = [], {}
     for partition in wanted:
@@ -110,7 +110,7 @@ def share_acknowledge(node: Node, request: Request) -> None:
 
 def _taken(
     node: Node, request: Request, *, opens: bool
-) -> tuple[str, str, list[Asked], Session | None] | None:
+) -> tuple[str, str, list[Asked], ShareSession | None] | None:
     """The group, the member, its request, and its session (None after its last request). None if the request is
     refused, which sends the error. `opens`: whether the request may begin a session."""
     fields = request.fields
@@ -121,7 +121,7 @@ def _taken(
     begins = opens and epoch == OPENS
     acknowledges = any(one.fields.entries("acknowledgement_batches") for one in asked)
     strict = fields.number("share_acquire_mode") or fields.number("is_renew_ack")
-    session: Session | ErrorCode | None = ErrorCode.invalid_request
+    session: ShareSession | ErrorCode | None = ErrorCode.invalid_request
     if not strict and not (begins and acknowledges):
         session = node.shares.session(group, member, epoch, request.connection, opens=opens)
     if isinstance(session, ErrorCode):
@@ -130,7 +130,7 @@ def _taken(
     return group, member, asked, session
 
 
-def _of_session(node: Node, session: Session, asked: Iterable[Asked], fields: Fields) -> list[TopicPartition]:
+def _wanted(node: Node, session: ShareSession, asked: list[Asked], fields: Fields) -> list[TopicPartition]:
     """The partitions of the session, after the additions and removals of the request."""
     session.partitions |= {one.place: None for one in asked if one.topic is not None}
     for one in fields.asked("forgotten_topics_data", node.cluster.named):

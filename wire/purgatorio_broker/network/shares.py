@@ -60,7 +60,7 @@ class _WholeBatches(ShareLog):
 
 
 @dataclass(slots=True)
-class Session:
+class ShareSession:
     """`next`: the epoch of its next request. `connection`: whose end is its own."""
 
     connection: int
@@ -70,7 +70,7 @@ class Session:
 
 @dataclass(slots=True)
 class _Group:
-    sessions: dict[str, Session] = field(default_factory=dict)
+    sessions: dict[str, ShareSession] = field(default_factory=dict)
     fetches: ShareFetches | None = None
 
 
@@ -90,7 +90,7 @@ class Shares:
 
     def session(
         self, name: str, member_id: str, epoch: int, connection: int, *, opens: bool
-    ) -> Session | ErrorCode | None:
+    ) -> ShareSession | ErrorCode | None:
         """The session of a request with the next epoch; None for the last request of the session. `opens`: whether the
         request may begin a session."""
         with self._lock:
@@ -98,7 +98,7 @@ class Shares:
             if epoch == OPENS:
                 if not opens:
                     return ErrorCode.invalid_share_session_epoch
-                group.sessions[member_id] = Session(connection, {})
+                group.sessions[member_id] = ShareSession(connection, {})
                 return group.sessions[member_id]
             session = group.sessions.get(member_id)
             if session is None:

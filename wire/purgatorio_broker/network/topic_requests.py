@@ -10,7 +10,7 @@ from kio.schema.errors import ErrorCode
 
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.key import TopicPartition
-from purgatorio_broker.network.cluster import Broker, Topic
+from purgatorio_broker.network.cluster import EndPoint, Topic
 from purgatorio_broker.network.consumers import CONSUMER_SESSION_MS
 from purgatorio_broker.network.fields import Fields, Values, code_of, grouped
 from purgatorio_broker.network.node import Node
@@ -280,7 +280,7 @@ def describe_configs(node: Node, request: Request) -> None:
 def register_broker(node: Node, request: Request) -> None:
     """Kafka's BrokerRegistration, 0, which in Kafka only the controller handles: registers a follower."""
     listener = next(iter(request.fields.entries("listeners")), Fields(None))
-    broker = Broker(request.fields.number("broker_id", -1), listener.text("host"), listener.number("port"))
+    broker = EndPoint(request.fields.number("broker_id", -1), listener.text("host"), listener.number("port"))
     code = ErrorCode.none
     if not node.leads:
         code = ErrorCode.not_controller

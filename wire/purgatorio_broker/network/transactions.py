@@ -31,7 +31,7 @@ LONGEST_MS: Final = 900_000
 _LAST_EPOCH: Final = 0x7FFE
 
 
-class State(Enum):
+class Phase(Enum):
     EMPTY = "Empty"
     ONGOING = "Ongoing"
     ENDING = "Ending"
@@ -50,7 +50,7 @@ class Producer:
     id: int
     epoch: int
     timeout_ms: int
-    state: State = State.EMPTY
+    state: Phase = Phase.EMPTY
     partitions: set[TopicPartition] = field(default_factory=set)
     offsets: Offsets = field(default_factory=dict)
     marker: str = ""
@@ -98,16 +98,16 @@ class Transactions:
                 producer = self._producers[transactional_id] = Producer(self._new_id(), -1, timeout_ms)
             elif known[0] >= 0 and known != (producer.id, producer.epoch):
                 return ErrorCode.producer_fenced
-            if producer.state is State.ENDING:
+            if producer.state is Phase.ENDING:
                 return ErrorCode.concurrent_transactions
             if producer.epoch >= _LAST_EPOCH:
                 producer.id, producer.epoch = self._new_id(), -1
             producer.epoch += 1
             producer.renewed = False
-            if producer.state is State.ONGOING:
+            if producer.state is Phase.ONGOING:
                 self._end(transactional_id, producer, ABORT)
                 return ErrorCode.concurrent_transactions
-            producer.timeout_ms, producer.state = timeout_ms, State.EMPTY
+            producer.timeout_ms, producer.state = timeout_ms, Phase.EMPTY
             return producer.id, producer.epoch
 
     def add(
@@ -122,10 +122,10 @@ class Transactions:
             producer = self._current(transactional_id, by)
             if isinstance(producer, ErrorCode):
                 return producer
-            if producer.state is State.ENDING:
+            if producer.state is Phase.ENDING:
                 return ErrorCode.concurrent_transactions
-            if producer.state is not State.ONGOING:
-                producer.state, producer.begun_s = State.ONGOING, monotonic()
+            if producer.state is not Phase.ONGOING:
+                producer.state, producer.begun_s = Phase.ONGOING, monotonic()
                 producer.partitions.clear()
                 producer.offsets = {}
             producer.partitions.update(partitions)
@@ -141,7 +141,7 @@ class Transactions:
                 return ErrorCode.invalid_producer_id_mapping
             if by[1] != producer.epoch:
                 return ErrorCode.invalid_producer_epoch
-            if producer.state is not State.ONGOING or group not in producer.offsets:
+            if producer.state is not Phase.ONGOING or group not in producer.offsets:
                 return ErrorCode.invalid_txn_state
             producer.offsets[group].update(offsets)
             return ErrorCode.none
@@ -149,7 +149,7 @@ class Transactions:
     def unstable(self, group: str) -> set[TopicPartition]:
         """The partitions whose offsets an open transaction commits for the group."""
         with self._changed:
-            ongoing = [one for one in self._producers.values() if one.state in (State.ONGOING, State.ENDING)]
+            ongoing = [one for one in self._producers.values() if one.state in (Phase.ONGOING, Phase.ENDING)]
             return {partition for one in ongoing for partition in one.offsets.get(group, ())}
 
     def end(self, transactional_id: str, by: tuple[int, int], marker: str) -> ErrorCode:
@@ -159,12 +159,12 @@ class Transactions:
             producer = self._current(transactional_id, by)
             if isinstance(producer, ErrorCode):
                 return producer
-            if producer.state is State.ONGOING:
+            if producer.state is Phase.ONGOING:
                 self._end(transactional_id, producer, marker)
                 return ErrorCode.none
-            if producer.state is State.EMPTY or producer.marker != marker:
+            if producer.state is Phase.EMPTY or producer.marker != marker:
                 return ErrorCode.invalid_txn_state
-            return ErrorCode.none if producer.state is State.ENDED else ErrorCode.concurrent_transactions
+            return ErrorCode.none if producer.state is Phase.ENDED else ErrorCode.concurrent_transactions
 
     def end_and_renew(
         self, transactional_id: str, by: tuple[int, int], marker: str
@@ -175,7 +175,7 @@ class Transactions:
             producer = self._producers.get(transactional_id)
             if producer is None:
                 return ErrorCode.invalid_producer_id_mapping
-            again = producer.renewed and producer.state is not State.ONGOING and by[1] == producer.epoch - 1
+            again = producer.renewed and producer.state is not Phase.ONGOING and by[1] == producer.epoch - 1
             error = self.end(transactional_id, (by[0], by[1] + again), marker)
             if error is ErrorCode.none and not again:
                 producer.epoch, producer.renewed = producer.epoch + 1, True
@@ -191,7 +191,7 @@ class Transactions:
                 return ErrorCode.invalid_producer_id_mapping
             if written.producer_epoch != producer.epoch:
                 return ErrorCode.invalid_producer_epoch
-            if producer.state is not State.ONGOING or partition not in producer.partitions:
+            if producer.state is not Phase.ONGOING or partition not in producer.partitions:
                 return ErrorCode.invalid_txn_state
             producer.appending += 1
             return ErrorCode.none
@@ -211,7 +211,7 @@ class Transactions:
 
     def ended(self, ending: Ending) -> None:
         with self._changed:
-            self._producers[ending.transactional_id].state = State.ENDED
+            self._producers[ending.transactional_id].state = Phase.ENDED
 
     def abort_overdue(self) -> None:
         """Abort transactions that are open for longer than their time-out, and fence their producers."""
@@ -219,12 +219,12 @@ class Transactions:
         with self._changed:
             for transactional_id, producer in self._producers.items():
                 overdue = now_s - producer.begun_s > producer.timeout_ms / 1000
-                if producer.state is State.ONGOING and overdue:
+                if producer.state is Phase.ONGOING and overdue:
                     producer.epoch += 1
                     self._end(transactional_id, producer, ABORT)
 
     def _end(self, transactional_id: str, producer: Producer, marker: str) -> None:
-        producer.state, producer.marker = State.ENDING, marker
+        producer.state, producer.marker = Phase.ENDING, marker
         partitions = frozenset(producer.partitions)
         self._write(
             Ending(transactional_id, producer.id, producer.epoch, partitions, producer.offsets, marker)

@@ -17,7 +17,7 @@ from purgatorio_wire.history.transaction import (
     END,
     INIT,
     NOT_THEIRS,
-    Producer,
+    ProducerEpoch,
     Transaction,
     begins,
     by_name,
@@ -93,7 +93,7 @@ def _begun_t(since: Sequence[Exchange], one: Exchange) -> int:
     return min((x.t for x in since[ended[-1] + 1 if ended else 0 :]), default=one.t)
 
 
-def _initialized(one: Exchange, error: int, former: Sequence[Producer]) -> Rows:
+def _initialized(one: Exchange, error: int, former: Sequence[ProducerEpoch]) -> Rows:
     """R5, for InitProducerId. In Kafka 3.1 to 3.3, a broker may wait for new producer ids from the controller, and time
     out."""
     if error in (CONCURRENT, TOO_LONG, *BUSY):

@@ -39,9 +39,9 @@ from purgatorio_wire.history.share import (
     SESSION,
     Acquired,
     AcquisitionEnd,
-    Asked,
     Said,
     ShareGroup,
+    ShareRequest,
     share_groups,
 )
 from purgatorio_wire.history.violation_kind import Way
@@ -102,7 +102,7 @@ class _Judged:
 
     # -- sessions
 
-    def session(self, asked: Asked) -> Rows:
+    def session(self, asked: ShareRequest) -> Rows:
         one, error = asked.one, asked.error
         if asked.wanted is None or one.unread or one.throttled_ms:
             return
@@ -127,7 +127,7 @@ class _Judged:
 
     # -- fetches
 
-    def fetch(self, asked: Asked) -> Rows:
+    def fetch(self, asked: ShareRequest) -> Rows:
         """S1 to S4, for a ShareFetch with the next epoch of its session."""
         one = asked.one
         if one.unread or one.behind:
@@ -144,7 +144,7 @@ class _Judged:
             return  # the first check at a partition may take its time
         yield from self._times(asked)
 
-    def _given(self, asked: Asked) -> Rows:
+    def _given(self, asked: ShareRequest) -> Rows:
         """S3 and S4, for the records that the response has or lacks."""
         group, one = self.group, asked.one
         for part in sorted(asked.parts):
@@ -155,7 +155,7 @@ class _Judged:
             yield from self._held(asked, part, mine)
             yield from self._done(asked, part, mine)
 
-    def _held(self, asked: Asked, part: Part, mine: list[Acquired]) -> Rows:
+    def _held(self, asked: ShareRequest, part: Part, mine: list[Acquired]) -> Rows:
         group, one, occasion = self.group, asked.one, False
         for other in group.acquired[part]:
             if other.by is one:
@@ -223,7 +223,7 @@ class _Judged:
         allowed = f"records {held.first} to {held.last}, which the response lists as acquired"
         return broken("S3", "records-missing", held.by, allowed, f"a response without record {lacks[0]}")
 
-    def _done(self, asked: Asked, part: Part, mine: list[Acquired]) -> Rows:
+    def _done(self, asked: ShareRequest, part: Part, mine: list[Acquired]) -> Rows:
         group, one = self.group, asked.one
         done = {
             offset
@@ -240,7 +240,7 @@ class _Judged:
         elif done:
             yield kept("S4", "delivered-again")
 
-    def _times(self, asked: Asked) -> Rows:
+    def _times(self, asked: ShareRequest) -> Rows:
         """S1, S2: when it was answered, and with nothing where something was there."""
         group, one = self.group, asked.one
         until_t = min(asked.answer_t, one.watched_t)
@@ -287,7 +287,7 @@ class _Judged:
                     "S1", "early", one, allowed, f"an answer without records after {after(asked.answer_t, one.t)}",
                 )  # fmt: skip
 
-    def _given_while_it_waits(self, asked: Asked) -> Rows:
+    def _given_while_it_waits(self, asked: ShareRequest) -> Rows:
         """Records that were freed after it was sent, and not by the end of a lock."""
         group = self.group
         for part in sorted(asked.parts):
@@ -300,7 +300,7 @@ class _Judged:
                 if over is not None and asked.one.t < over.t and asked.answer_t < locked_t - EARLY_NS:
                     yield kept(FREED[over.frees], "not-delivered")
 
-    def _beside(self, asked: Asked, start_t: int, end_t: int) -> bool:
+    def _beside(self, asked: ShareRequest, start_t: int, end_t: int) -> bool:
         """Whether another ShareFetch may have acquired or delayed the same records."""
         return any(
             other is not asked
@@ -310,7 +310,7 @@ class _Judged:
             for other in self.group.asked
         )
 
-    def _ready(self, asked: Asked, t: int) -> Freed | None:
+    def _ready(self, asked: ShareRequest, t: int) -> Freed | None:
         """A record that the ShareFetch can certainly acquire at `t`, if there is no other ShareFetch."""
         group = self.group
         for part in sorted(asked.parts):
@@ -369,7 +369,7 @@ class _Judged:
             if offset not in held.offsets or group.may_end_t(held, offset) < end.t
         )
 
-    def _may_be_ready(self, asked: Asked, end_t: int) -> bool:
+    def _may_be_ready(self, asked: ShareRequest, end_t: int) -> bool:
         """Whether a record may have been available between the ShareFetch and `end_t`."""
         group, start_t = self.group, asked.one.t
         for part in asked.parts:

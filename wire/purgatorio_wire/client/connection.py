@@ -26,7 +26,7 @@ from purgatorio_wire.client.message import (
     read_answer,
     request_payload,
 )
-from purgatorio_wire.client.recorder import Recorder
+from purgatorio_wire.client.recorder import WireRecorder
 
 API_KEYS: Final[Mapping[str, int]] = {name: key for key, name in API_NAMES.items()}
 CLIENT: Final = "purgatorio-wire"
@@ -99,7 +99,7 @@ class Connection(asyncio.Protocol):
 
     name: str
     scene: str
-    recorder: Recorder
+    recorder: WireRecorder
     closed: bool = False
     client: str = CLIENT
     """The client id, which selects the broker's quota."""
@@ -225,7 +225,7 @@ def _seen(future: asyncio.Future[Got]) -> None:
 
 
 async def connect(
-    address: Address, name: str, scene: str, recorder: Recorder, client: str = CLIENT
+    address: Address, name: str, scene: str, recorder: WireRecorder, client: str = CLIENT
 ) -> Connection:
     """Open a connection. If this fails, record the reason and raise NoAnswer."""
     loop = asyncio.get_running_loop()

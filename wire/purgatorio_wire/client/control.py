@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from purgatorio_wire.client.connection import Address, Connection, NoAnswer, connect
-from purgatorio_wire.client.recorder import Recorder
+from purgatorio_wire.client.recorder import WireRecorder
 
 BEAT_SECONDS: Final = 0.005
 PROBE_SECONDS: Final = 0.05
@@ -26,7 +26,7 @@ class Control:
     """Measures lateness and round trips until it is cancelled."""
 
     address: Address
-    recorder: Recorder
+    recorder: WireRecorder
     _late_ns: int = 0
     _t: int = 0
 
@@ -59,7 +59,7 @@ class Control:
 
     async def _probe(self) -> None:
         # A separate recorder, because probes are no requests of a scene.
-        silent = Recorder(clock=self.recorder.now)
+        silent = WireRecorder(clock=self.recorder.now)
         connection: Connection | None = None
         self._t = self.recorder.now()
         while True:

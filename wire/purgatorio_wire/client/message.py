@@ -57,7 +57,7 @@ class RequestHead:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class DecodedRequest:
     """A decoded request: its header, and the typed body of its version."""
 
     head: RequestHead
@@ -65,7 +65,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DecodedResponse:
     """A decoded response. `left`: the number of bytes after the body, 0 in a valid response."""
 
     correlation: int
@@ -113,7 +113,7 @@ def read_request_head(payload: bytes) -> RequestHead:
     )
 
 
-def read_request(payload: bytes) -> Request:
+def read_request(payload: bytes) -> DecodedRequest:
     """Decode a request, for a broker. Raises MessageBroken for an unknown API or version, or invalid bytes."""
     head = read_request_head(payload)
     try:
@@ -122,16 +122,16 @@ def read_request(payload: bytes) -> Request:
         raise MessageBroken(f"API {head.api} version {head.version} is not known here") from unknown
     _, size = _read(cast(type[Entity], schema.__header_schema__), payload, 0)
     body, _ = _read(schema, payload, size)
-    return Request(head, cast(RequestPayload, body))
+    return DecodedRequest(head, cast(RequestPayload, body))
 
 
-def read_answer(api: int, version: int, payload: bytes) -> Answer:
+def read_answer(api: int, version: int, payload: bytes) -> DecodedResponse:
     """Decode a response to a request of this API and version. Raises MessageBroken for invalid bytes."""
     schema = _schema(api, version, EntityType.response)
     header, size = _read(cast(type[Entity], schema.__header_schema__), payload, 0)
     body, used = _read(schema, payload, size)
     correlation: int = getattr(header, "correlation_id")  # noqa: B009 # every response header has it, no Protocol says so
-    return Answer(correlation, cast(ResponsePayload, body), len(payload) - size - used)
+    return DecodedResponse(correlation, cast(ResponsePayload, body), len(payload) - size - used)
 
 
 def plain(entity: object) -> Plain:

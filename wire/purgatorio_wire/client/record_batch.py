@@ -37,7 +37,7 @@ MOST_BATCHES: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class BatchFacts:
     """The header of a batch: the offsets of its first and last record, the number of records, the size in bytes, the
     producer, and whether it is part of a transaction. `corrupt`: the checksum is wrong."""
 
@@ -105,13 +105,13 @@ def batch_bytes(size: int) -> int:
     return len(filler(size, 1, 0))
 
 
-def batches(data: bytes) -> list[Batch]:
-    """The complete batches in the records of a fetch or a produce. If there is only a part of a batch: one `Batch`
+def batches(data: bytes) -> list[BatchFacts]:
+    """The complete batches in the records of a fetch or a produce. If there is only a part of a batch: one `BatchFacts`
     without records and offset (-1)."""
-    found: list[Batch] = []
+    found: list[BatchFacts] = []
     at = 0
     if 0 < len(data) < _HEAD.size:
-        return [Batch(-1, -1, 0, len(data))]
+        return [BatchFacts(-1, -1, 0, len(data))]
     while at + _HEAD.size <= len(data) and len(found) < MOST_BATCHES:
         base, length, _, magic, crc, attributes, last_delta, _, _, *written, count = _HEAD.unpack_from(
             data, at
@@ -120,9 +120,9 @@ def batches(data: bytes) -> list[Batch]:
         if magic != 2 or size < _HEAD.size:
             break
         if at + size > len(data):
-            return found or [Batch(-1, -1, 0, len(data))]
+            return found or [BatchFacts(-1, -1, 0, len(data))]
         corrupt = crc32c(data[at + _CRC_ENDS : at + size]) != crc
         within = bool(attributes & TRANSACTIONAL)
-        found.append(Batch(base, base + last_delta, count, size, corrupt, Written(*written), within))
+        found.append(BatchFacts(base, base + last_delta, count, size, corrupt, Written(*written), within))
         at += size
     return found

@@ -17,7 +17,7 @@ CONTROL: Final = ""
 """The scene name of events without a scene."""
 
 
-class Recorder:
+class WireRecorder:
     """Numbers events and stores them by scene. Events above the limit of the format are only counted in `dropped`."""
 
     def __init__(

@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from purgatorio_wire.history.history import END_OF_TIME, Exchange, integer, integers, items, text, texts
-from purgatorio_wire.history.transaction import Producer, Transaction, transactions
+from purgatorio_wire.history.transaction import ProducerEpoch, Transaction, transactions
 from purgatorio_wire.trace.record import BY_NOBODY, Body, Written
 
 BY_ID: Final[Mapping[str, int]] = {"fetch": 13, "produce": 13}
@@ -379,7 +379,7 @@ class Topics:
     def _within(self, one: Exchange, part: Part, written: Written, error: int) -> Transaction | None:
         """The last transaction of the producer with this partition. If there is none, a new transaction with an unknown
         end. None for a refused append."""
-        by = Producer(written.producer_id, written.producer_epoch)
+        by = ProducerEpoch(written.producer_id, written.producer_epoch)
         begun = [x for x in self.transactions if x.producer == by and part in x.parts and x.begun_t <= one.t]
         if begun:
             return begun[-1]

@@ -50,7 +50,7 @@ class Acquired:
     `lock_ns`: the duration of the acquisition lock, by the response."""
 
     by: Exchange
-    asked: Asked
+    asked: ShareRequest
     part: Part
     first: int
     last: int
@@ -70,7 +70,7 @@ class Acquired:
 class Said:
     """An acknowledgement for a partition: the types by offset, and the error in the response."""
 
-    by: Asked
+    by: ShareRequest
     part: Part
     types: dict[int, int]
     error: int | None
@@ -78,7 +78,7 @@ class Said:
 
 
 @dataclass(slots=True)
-class Asked:
+class ShareRequest:
     """A request of a member. `wanted`: the expected error, or None if unknown. `parts`: the partitions of its session.
     `on`: the connection of its session."""
 
@@ -112,7 +112,7 @@ class ShareGroup:
     name: str
     scene: Scene
     topics: Topics
-    asked: list[Asked]
+    asked: list[ShareRequest]
     said: list[Said] = field(default_factory=list)
     acquired: dict[Part, list[Acquired]] = field(default_factory=lambda: defaultdict(list))
     closed: dict[str, int] = field(default_factory=dict)
@@ -128,13 +128,13 @@ class ShareGroup:
             self._ends[key] = tuple(self._find_ends(held, offset))
         return self._ends[key]
 
-    def may_end_t(self, held: Acquired, offset: int, but: Asked | None = None) -> int:
+    def may_end_t(self, held: Acquired, offset: int, but: ShareRequest | None = None) -> int:
         """The earliest possible end of an acquisition. `but`: a request that is ignored."""
         ends = (x.t for x in self.ends(held, offset) if but is None or x.by is not but.one)
         return min(ends, default=END_OF_TIME)
 
     def holds(
-        self, offset: int, part: Part, start_t: int, end_t: int, but: Asked | None = None
+        self, offset: int, part: Part, start_t: int, end_t: int, but: ShareRequest | None = None
     ) -> Acquired | None:
         """The acquisition that certainly holds a record from `start_t` to `end_t`. None if there is none."""
         for held in self.acquired[part]:
@@ -229,7 +229,7 @@ class _Session:
     parts: set[Part]
 
 
-def _asked_by(scene: Scene, member: str, exchanges: Iterable[Exchange]) -> Iterator[Asked]:
+def _asked_by(scene: Scene, member: str, exchanges: Iterable[Exchange]) -> Iterator[ShareRequest]:
     """The requests of one member, each with the state of its session at that time."""
     session: _Session | None = None
     sure, free_t, ended_t = True, -1, -1
@@ -250,7 +250,7 @@ def _asked_by(scene: Scene, member: str, exchanges: Iterable[Exchange]) -> Itera
         wanted = _wanted(session, epoch, opens=opens)
         its, on = (frozenset(), "") if session is None else (frozenset(session.parts), session.on)
         known = sure and (one.t >= ended_t or opens)
-        yield Asked(one, member, epoch, wanted if known else None, its, on)
+        yield ShareRequest(one, member, epoch, wanted if known else None, its, on)
         error = integer(one.got, "error_code")
         if opens:
             sure = alone and one.got is not None and not error
@@ -274,7 +274,7 @@ def _wanted(session: _Session | None, epoch: int, *, opens: bool) -> int:
     return 0 if epoch in (CLOSES, session.next) else NOT_THE_NEXT
 
 
-def _acquired(asked: Asked) -> Iterator[Acquired]:
+def _acquired(asked: ShareRequest) -> Iterator[Acquired]:
     one = asked.one
     lock_ns = max(integer(one.got, "acquisition_lock_timeout_ms"), 0) * MS
     if one.api == FETCH:
@@ -286,7 +286,7 @@ def _acquired(asked: Asked) -> Iterator[Acquired]:
                     yield Acquired(one, asked, part, first, last, count, lock_ns)
 
 
-def _said(asked: Asked) -> Iterator[Said]:
+def _said(asked: ShareRequest) -> Iterator[Said]:
     """The acknowledgements of a request. A partition that is not in the response succeeded."""
     one = asked.one
     name = "acknowledge_error_code" if one.api == FETCH else "error_code"

@@ -37,7 +37,7 @@ IN_TRANSACTIONS: Final = 11
 
 
 @dataclass(frozen=True, slots=True)
-class Producer:
+class ProducerEpoch:
     id: int
     epoch: int
 
@@ -48,7 +48,7 @@ class Transaction:
     exchange (`ending`)."""
 
     name: str
-    producer: Producer
+    producer: ProducerEpoch
     begun_t: int
     times_out_t: int = END_OF_TIME
     parts: set[tuple[str, int]] = field(default_factory=set)
@@ -68,7 +68,7 @@ def name_of(one: Exchange) -> str:
     return text(one.body, "transactional_id") or text(one.body, "v3_and_below_transactional_id")
 
 
-def producer_of(body: Body | None) -> Producer:
+def producer_of(body: Body | None) -> ProducerEpoch:
     """The producer id and epoch in a request or a response."""
     batches = (
         batch for topic in items(body, "topic_data") for part in items(topic, "partition_data")
@@ -79,7 +79,7 @@ def producer_of(body: Body | None) -> Producer:
         integer(body, name, integer(body, f"v3_and_below_{name}", -1))
         for name in ("producer_id", "producer_epoch")
     ]
-    return Producer(*found)
+    return ProducerEpoch(*found)
 
 
 def added(body: Body | None) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from purgatorio_wire.client.connection import CLIENT, Address, Connection, Got, Sent, connect
-from purgatorio_wire.client.recorder import Recorder
+from purgatorio_wire.client.recorder import WireRecorder
 from purgatorio_wire.history.history import integer, items
 from purgatorio_wire.scene.broker import Broker, SceneLost, SceneSkipped, Second
 from purgatorio_wire.trace.record import Body
@@ -26,7 +26,7 @@ class Asker:
     """One repetition of a scene: its connections, its waits, and its requests."""
 
     broker: Broker
-    recorder: Recorder
+    recorder: WireRecorder
     name: str
     rng: random.Random
     pace: float = field(init=False)

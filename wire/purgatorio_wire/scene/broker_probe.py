@@ -9,7 +9,7 @@ from typing import Final
 
 from purgatorio_wire.client.connection import Address, Connection, Got, NoAnswer, connect
 from purgatorio_wire.client.message import API_NAMES
-from purgatorio_wire.client.recorder import Recorder
+from purgatorio_wire.client.recorder import WireRecorder
 from purgatorio_wire.history.history import integer, items, text
 from purgatorio_wire.history.transaction import FIRST_RENEWING, IN_TRANSACTIONS
 from purgatorio_wire.scene.asker import SOFTWARE, codes
@@ -26,7 +26,7 @@ class NoBroker(Exception):
 
 async def look_at(
     address: Address,
-    recorder: Recorder,
+    recorder: WireRecorder,
     declared: Declared,
     run: str,
     second: Second | None = None,

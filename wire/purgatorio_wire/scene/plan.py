@@ -18,7 +18,7 @@ from typing import Final
 from purgatorio_spec.failure import Failure, failure_of, surviving
 from purgatorio_wire.client.connection import Connection, Got, NoAnswer
 from purgatorio_wire.client.control import Control
-from purgatorio_wire.client.recorder import CONTROL, Recorder
+from purgatorio_wire.client.recorder import CONTROL, WireRecorder
 from purgatorio_wire.history.bound import MS, Bounds, RowStatus
 from purgatorio_wire.history.finding import Row
 from purgatorio_wire.history.history import Scene, items, text
@@ -90,7 +90,7 @@ class PlanRun:
     violation at the end of its scene."""
 
     broker: Broker
-    recorder: Recorder
+    recorder: WireRecorder
     header: WireHeader
     seed: int
     told: Callable[[str], None] = lambda line: None
@@ -202,7 +202,7 @@ class PlanRun:
 
     async def _warm_up(self, scene: Callable[[Play], Awaitable[None]], at: int) -> None:
         """Runs a scene without a recording, for a limited time. Problems show in the real scenes."""
-        play = Play(self.broker, Recorder(clock=self.recorder.now), f"warm-up#{at}", random.Random(0))
+        play = Play(self.broker, WireRecorder(clock=self.recorder.now), f"warm-up#{at}", random.Random(0))
         started = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(WARM_UP_SECONDS):
@@ -321,7 +321,7 @@ class PlanRun:
             self._convicted.add(row.clause)
             self.found(f"{row.clause} VIOLATED so far: {row.subject}: {row.seen}, allowed {row.allowed}")
 
-    def _rows(self, recorder: Recorder, name: str) -> list[Row]:
+    def _rows(self, recorder: WireRecorder, name: str) -> list[Row]:
         """The rows of one scene of a recording, by the bounds of the run."""
         bounds = Bounds.of(self.broker.declared, self.recorder.by_scene[CONTROL])
         wire = Wire(bounds, self.broker.offered, frozenset(self.recorder.answered))
@@ -330,7 +330,7 @@ class PlanRun:
         return []
 
     @staticmethod
-    def _scene(recorder: Recorder, name: str) -> Scene:
+    def _scene(recorder: WireRecorder, name: str) -> Scene:
         return scene_of(name, recorder.by_scene[name], recorder.now())
 
     async def _draw(self, seconds: float) -> None:
@@ -361,7 +361,7 @@ class PlanRun:
                     with surviving(f"minimizing the random program that breaks {row.clause}", self.failures):
                         await self._make_small(program, row)
 
-    async def _program(self, recorder: Recorder, name: str, program: RandomScene) -> bool:
+    async def _program(self, recorder: WireRecorder, name: str, program: RandomScene) -> bool:
         play = Play(self.broker, recorder, name, random.Random(name))
         try:
             async with asyncio.timeout(PROGRAM_SECONDS):
@@ -379,7 +379,7 @@ class PlanRun:
 
         async def fails(smaller: RandomScene) -> bool:
             # The topics get other names, because topics of another clause with the same name may still exist.
-            silent, name = Recorder(clock=self.recorder.now), f"{least_name}-{next(tries)}#1"
+            silent, name = WireRecorder(clock=self.recorder.now), f"{least_name}-{next(tries)}#1"
             await self._program(silent, name, smaller)
             return any(
                 _fails(one) and (one.clause, one.cause) == (row.clause, row.cause)
@@ -395,7 +395,7 @@ class PlanRun:
             await self._program(self.recorder, f"{name}#{repetition}", program)
 
 
-async def clean_up(broker: Broker, recorder: Recorder, told: Callable[[str], None]) -> None:
+async def clean_up(broker: Broker, recorder: WireRecorder, told: Callable[[str], None]) -> None:
     """Deletes the topics and groups of the run, in a limited time. Reports the names that remain."""
     made, left = broker.made, sorted(broker.made.topics)
     play = Play(broker, recorder, "", random.Random(0))

@@ -1,4 +1,4 @@
-"""Short methods for the requests of a scene about topics (`data_asker`) and about groups."""
+"""Methods with which a scene sends requests about groups. The module `data_asker` has those about topics."""
 
 from __future__ import annotations
 

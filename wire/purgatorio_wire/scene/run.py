@@ -13,7 +13,7 @@ from pathlib import Path
 
 from purgatorio_spec.failure import Failure
 from purgatorio_wire.client.connection import Address
-from purgatorio_wire.client.recorder import Recorder
+from purgatorio_wire.client.recorder import WireRecorder
 from purgatorio_wire.scene.broker import Second
 from purgatorio_wire.scene.broker_probe import look_at
 from purgatorio_wire.scene.plan import PlanRun
@@ -24,7 +24,7 @@ from purgatorio_wire.trace.record import Declared, WireEvent, WireHeader
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RunOptions:
     """The options of a run. `seconds`: the time limit of the run."""
 
     address: Address
@@ -45,7 +45,7 @@ class Asked:
 
 
 async def record(
-    asked: Asked,
+    asked: RunOptions,
     path: Path,
     told: Callable[[str], None],
     played: Callable[[], None] = lambda: None,
@@ -61,7 +61,7 @@ async def record(
     run = f"{int(time.time()):x}{secrets.token_hex(2)}"
     first: list[WireEvent] = []
     writer: list[Callable[[WireEvent], None]] = [first.append]
-    recorder = Recorder(lambda event: writer[0](event))
+    recorder = WireRecorder(lambda event: writer[0](event))
     broker = await look_at(asked.address, recorder, asked.declared, run, asked.second, asked.pid)
     header = WireHeader(
         run=asked.name or f"wire-{run}",

@@ -21,7 +21,7 @@ class TableUnsound(AssertionError):
 
 
 @dataclass(frozen=True, slots=True)
-class Case(Generic[S, A]):
+class TableCase(Generic[S, A]):
     """`id`, the clause, whose sentence is in `clauses.txt`; `answer`, or what makes it of a situation; `holds`: for
     which situations (all that are left)."""
 
@@ -42,7 +42,7 @@ class DecisionTable(Generic[S, A]):
 
     operation: str
     situations: tuple[S, ...]
-    cases: tuple[Case[S, A], ...]
+    cases: tuple[TableCase[S, A], ...]
 
     def decide(self, situation: S) -> Decided[A]:
         """The answer of the first case that holds. Raises TableUnsound if none does."""

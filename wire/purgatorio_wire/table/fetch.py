@@ -10,7 +10,7 @@ from enum import Enum
 from itertools import product
 from typing import Final
 
-from purgatorio_wire.table.decision import Case, DecisionTable
+from purgatorio_wire.table.decision import DecisionTable, TableCase
 from purgatorio_wire.table.replica import Replica
 
 
@@ -76,19 +76,19 @@ FETCH: Final[DecisionTable[Fetched, int | None]] = DecisionTable(
     "DelayedFetch",
     _situations(),
     (
-        Case("B211", 0, lambda s: not s.has_place),
-        Case("B202", None, lambda s: s.replica is Replica.ELSEWHERE),
-        Case("B203", None, lambda s: s.replica is Replica.UNKNOWN),
-        Case("B204", None, lambda s: s.replica is Replica.OFFLINE),
-        Case("B205", None, lambda s: s.epoch is Epoch.BEHIND),
-        Case("B206", None, lambda s: s.epoch is Epoch.AHEAD),
-        Case("B201", None, lambda s: s.replica is Replica.FOLLOWS and s.leader_only),
-        Case("B207", None, lambda s: s.distance is Distance.BEHIND_END),
-        Case("B208", None, lambda s: s.distance is Distance.OLDER_SEGMENT and not s.throttled),
-        Case("B209", None, lambda s: s.divergence not in (Divergence.NOT_ASKED, Divergence.NONE)),
-        Case("B210", 0, lambda s: s.throttled),
-        Case("B212", 0, lambda s: s.distance is Distance.NO_PLACE),
-        Case("B213", lambda s: min(s.bytes_to_end, s.max_bytes) if s.distance is Distance.SAME_SEGMENT else 0),
+        TableCase("B211", 0, lambda s: not s.has_place),
+        TableCase("B202", None, lambda s: s.replica is Replica.ELSEWHERE),
+        TableCase("B203", None, lambda s: s.replica is Replica.UNKNOWN),
+        TableCase("B204", None, lambda s: s.replica is Replica.OFFLINE),
+        TableCase("B205", None, lambda s: s.epoch is Epoch.BEHIND),
+        TableCase("B206", None, lambda s: s.epoch is Epoch.AHEAD),
+        TableCase("B201", None, lambda s: s.replica is Replica.FOLLOWS and s.leader_only),
+        TableCase("B207", None, lambda s: s.distance is Distance.BEHIND_END),
+        TableCase("B208", None, lambda s: s.distance is Distance.OLDER_SEGMENT and not s.throttled),
+        TableCase("B209", None, lambda s: s.divergence not in (Divergence.NOT_ASKED, Divergence.NONE)),
+        TableCase("B210", 0, lambda s: s.throttled),
+        TableCase("B212", 0, lambda s: s.distance is Distance.NO_PLACE),
+        TableCase("B213", lambda s: min(s.bytes_to_end, s.max_bytes) if s.distance is Distance.SAME_SEGMENT else 0),
     ),
 )  # fmt: skip
 

@@ -9,7 +9,7 @@ from enum import Enum
 from itertools import product
 from typing import Final
 
-from purgatorio_wire.table.decision import Case, DecisionTable
+from purgatorio_wire.table.decision import DecisionTable, TableCase
 
 
 class GroupPhase(Enum):
@@ -60,9 +60,9 @@ JOIN: Final[DecisionTable[Joining, bool]] = DecisionTable(
     "DelayedJoin, at an event",
     _JOINING,
     (
-        Case("B401", False, lambda s: s.pending),
-        Case("B402", True, lambda s: all(member is Join.JOINED for member in s.members)),
-        Case("B403", False),
+        TableCase("B401", False, lambda s: s.pending),
+        TableCase("B402", True, lambda s: all(member is Join.JOINED for member in s.members)),
+        TableCase("B403", False),
     ),
 )  # fmt: skip
 
@@ -70,10 +70,10 @@ JOIN_TIMEOUT: Final[DecisionTable[Joining, RebalanceResult]] = DecisionTable(
     "DelayedJoin, completed",
     _JOINING,
     (
-        Case("B404", RebalanceResult.NOTHING, lambda s: s.dead),
-        Case("B405", RebalanceResult.EMPTY, lambda s: all(member is Join.MISSING for member in s.members)),
-        Case("B406", RebalanceResult.AGAIN, lambda s: Join.JOINED not in s.members),
-        Case("B407", RebalanceResult.GENERATION),
+        TableCase("B404", RebalanceResult.NOTHING, lambda s: s.dead),
+        TableCase("B405", RebalanceResult.EMPTY, lambda s: all(member is Join.MISSING for member in s.members)),
+        TableCase("B406", RebalanceResult.AGAIN, lambda s: Join.JOINED not in s.members),
+        TableCase("B407", RebalanceResult.GENERATION),
     ),
 )  # fmt: skip
 
@@ -91,16 +91,16 @@ SYNC: Final[DecisionTable[Syncing, bool]] = DecisionTable(
     "DelayedSync",
     tuple(Syncing(same, phase, n) for same, phase, n in product((True, False), GroupPhase, (0, 1, 2))),
     (
-        Case("B501", True, lambda s: not s.same_generation),
-        Case("B502", True, lambda s: s.phase not in (GroupPhase.COMPLETING, GroupPhase.STABLE)),
-        Case("B503", True, lambda s: s.missing == 0),
-        Case("B504", False),
+        TableCase("B501", True, lambda s: not s.same_generation),
+        TableCase("B502", True, lambda s: s.phase not in (GroupPhase.COMPLETING, GroupPhase.STABLE)),
+        TableCase("B503", True, lambda s: s.missing == 0),
+        TableCase("B504", False),
     ),
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class SessionState:
     """`pending`: the operation is of a member that has an id and has not joined."""
 
     dead: bool
@@ -113,23 +113,23 @@ class Session:
 
 
 _SESSIONS = tuple(
-    Session(*values)
+    SessionState(*values)
     for values in product((False, True), repeat=7)
     # Only a member can be new, wait or be satisfied, and a new one cannot await a sync.
     if (values[2] or not any(values[3:])) and not (values[3] and values[5])
 )
 
-HEARTBEAT: Final[DecisionTable[Session, bool]] = DecisionTable(
+HEARTBEAT: Final[DecisionTable[SessionState, bool]] = DecisionTable(
     "DelayedHeartbeat",
     _SESSIONS,
     (
-        Case("B601", True, lambda s: s.dead),
-        Case("B602", True, lambda s: s.pending and s.is_member),
-        Case("B603", False, lambda s: s.pending),
-        Case("B604", True, lambda s: not s.is_member),
-        Case("B605", True, lambda s: s.satisfied),
-        Case("B606", False, lambda s: s.is_new),
-        Case("B607", True, lambda s: s.awaiting_join or s.awaiting_sync),
-        Case("B608", False),
+        TableCase("B601", True, lambda s: s.dead),
+        TableCase("B602", True, lambda s: s.pending and s.is_member),
+        TableCase("B603", False, lambda s: s.pending),
+        TableCase("B604", True, lambda s: not s.is_member),
+        TableCase("B605", True, lambda s: s.satisfied),
+        TableCase("B606", False, lambda s: s.is_new),
+        TableCase("B607", True, lambda s: s.awaiting_join or s.awaiting_sync),
+        TableCase("B608", False),
     ),
 )  # fmt: skip

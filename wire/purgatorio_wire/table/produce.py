@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
-from purgatorio_wire.table.decision import Case, DecisionTable
+from purgatorio_wire.table.decision import DecisionTable, TableCase
 from purgatorio_wire.table.replica import REFUSALS, Replica
 
 FAILED: Final = "UNKNOWN_TOPIC_OR_PARTITION"
@@ -36,14 +36,14 @@ PRODUCE: Final[DecisionTable[Produced, str | None]] = DecisionTable(
         *(Produced(a, replica, False, False) for a in (True, False) for replica in REFUSALS),
     ),
     (
-        Case("B101", FAILED, lambda s: not s.appended),
-        Case("B102", lambda s: REFUSALS[s.replica], lambda s: s.replica is Replica.UNKNOWN),
-        Case("B103", lambda s: REFUSALS[s.replica],
+        TableCase("B101", FAILED, lambda s: not s.appended),
+        TableCase("B102", lambda s: REFUSALS[s.replica], lambda s: s.replica is Replica.UNKNOWN),
+        TableCase("B103", lambda s: REFUSALS[s.replica],
              lambda s: s.replica in (Replica.FOLLOWS, Replica.ELSEWHERE)),
-        Case("B104", lambda s: REFUSALS[s.replica], lambda s: s.replica is Replica.OFFLINE),
-        Case("B105", "NONE", lambda s: s.reached and s.in_sync),
-        Case("B106", "NOT_ENOUGH_REPLICAS_AFTER_APPEND", lambda s: s.reached),
-        Case("B107", None),
+        TableCase("B104", lambda s: REFUSALS[s.replica], lambda s: s.replica is Replica.OFFLINE),
+        TableCase("B105", "NONE", lambda s: s.reached and s.in_sync),
+        TableCase("B106", "NOT_ENOUGH_REPLICAS_AFTER_APPEND", lambda s: s.reached),
+        TableCase("B107", None),
     ),
 )  # fmt: skip
 
@@ -69,12 +69,12 @@ DELETE_RECORDS: Final[DecisionTable[Deleted, str | None]] = DecisionTable(
         *(Deleted(a, replica, False) for a in (True, False) for replica in REFUSALS),
     ),
     (
-        Case("B301", "OFFSET_OUT_OF_RANGE", lambda s: not s.accepted),
-        Case("B302", lambda s: REFUSALS[s.replica], lambda s: s.replica is Replica.UNKNOWN),
-        Case("B303", lambda s: REFUSALS[s.replica],
+        TableCase("B301", "OFFSET_OUT_OF_RANGE", lambda s: not s.accepted),
+        TableCase("B302", lambda s: REFUSALS[s.replica], lambda s: s.replica is Replica.UNKNOWN),
+        TableCase("B303", lambda s: REFUSALS[s.replica],
              lambda s: s.replica in (Replica.FOLLOWS, Replica.ELSEWHERE)),
-        Case("B304", lambda s: REFUSALS[s.replica], lambda s: s.replica is Replica.OFFLINE),
-        Case("B305", "NONE", lambda s: s.reached),
-        Case("B306", None),
+        TableCase("B304", lambda s: REFUSALS[s.replica], lambda s: s.replica is Replica.OFFLINE),
+        TableCase("B305", "NONE", lambda s: s.reached),
+        TableCase("B306", None),
     ),
 )  # fmt: skip

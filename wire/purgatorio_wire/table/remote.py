@@ -6,7 +6,7 @@ from enum import Enum
 from itertools import product
 from typing import Final
 
-from purgatorio_wire.table.decision import Case, DecisionTable
+from purgatorio_wire.table.decision import DecisionTable, TableCase
 from purgatorio_wire.table.replica import REFUSALS, Replica
 
 
@@ -16,7 +16,7 @@ class Read(Enum):
     FAILED = "failed"
 
 
-class Waiting(Enum):
+class Vote(Enum):
     """The vote of a partition about its request."""
 
     AT_ONCE = "complete now, whatever the others say"
@@ -24,7 +24,7 @@ class Waiting(Enum):
     WAITS = "wait"
 
 
-class Answer(Enum):
+class Source(Enum):
     """The source of a partition's answer."""
 
     LOCAL = "the local result"
@@ -48,32 +48,32 @@ _REMOTE = tuple(
 )
 _GONE: Final = (Replica.ELSEWHERE, Replica.UNKNOWN, Replica.OFFLINE)
 
-REMOTE_FETCH: Final[DecisionTable[Remote, Waiting]] = DecisionTable(
+REMOTE_FETCH: Final[DecisionTable[Remote, Vote]] = DecisionTable(
     "DelayedRemoteFetch",
     _REMOTE,
     (
-        Case("B901", Waiting.AT_ONCE, lambda s: s.has_place and s.replica in _GONE),
-        Case("B902", Waiting.DONE, lambda s: s.read is not Read.PENDING),
-        Case("B903", Waiting.WAITS),
+        TableCase("B901", Vote.AT_ONCE, lambda s: s.has_place and s.replica in _GONE),
+        TableCase("B902", Vote.DONE, lambda s: s.read is not Read.PENDING),
+        TableCase("B903", Vote.WAITS),
     ),
 )  # fmt: skip
 
-REMOTE_ANSWER: Final[DecisionTable[Remote, Answer]] = DecisionTable(
+REMOTE_ANSWER: Final[DecisionTable[Remote, Source]] = DecisionTable(
     "DelayedRemoteFetch, completed",
     _REMOTE,
     (
-        Case("B904", Answer.LOCAL, lambda s: s.local_error),
-        Case("B905", Answer.LOCAL, lambda s: s.read is Read.PENDING),
-        Case("B906", Answer.FAILED, lambda s: s.read is Read.FAILED),
-        Case("B907", Answer.REMOTE),
+        TableCase("B904", Source.LOCAL, lambda s: s.local_error),
+        TableCase("B905", Source.LOCAL, lambda s: s.read is Read.PENDING),
+        TableCase("B906", Source.FAILED, lambda s: s.read is Read.FAILED),
+        TableCase("B907", Source.REMOTE),
     ),
 )  # fmt: skip
 
 
-def fetch_is_complete(partitions: Iterable[Waiting]) -> bool:
+def fetch_is_complete(partitions: Iterable[Vote]) -> bool:
     """One partition votes for completion, or none waits."""
     said = list(partitions)
-    return Waiting.AT_ONCE in said or Waiting.WAITS not in said
+    return Vote.AT_ONCE in said or Vote.WAITS not in said
 
 
 class Found(Enum):
@@ -107,13 +107,13 @@ REMOTE_OFFSETS: Final[DecisionTable[Look, str | None]] = DecisionTable(
         if read is Read.DONE or found is Found.NOTHING
     ),
     (
-        Case("B911", "NONE", lambda s: not s.asked),
-        Case("B912", "UNKNOWN_SERVER_ERROR", lambda s: s.read is Read.FAILED),
-        Case("B913", lambda s: REFUSALS[s.replica],
+        TableCase("B911", "NONE", lambda s: not s.asked),
+        TableCase("B912", "UNKNOWN_SERVER_ERROR", lambda s: s.read is Read.FAILED),
+        TableCase("B913", lambda s: REFUSALS[s.replica],
              lambda s: s.read is Read.PENDING and s.replica in REFUSALS),
-        Case("B914", None, lambda s: s.read is Read.PENDING),
-        Case("B915", _held_back, lambda s: s.found is Found.NOTHING),
-        Case("B916", _held_back, lambda s: s.found is Found.TOO_HIGH),
-        Case("B917", "NONE"),
+        TableCase("B914", None, lambda s: s.read is Read.PENDING),
+        TableCase("B915", _held_back, lambda s: s.found is Found.NOTHING),
+        TableCase("B916", _held_back, lambda s: s.found is Found.TOO_HIGH),
+        TableCase("B917", "NONE"),
     ),
 )  # fmt: skip

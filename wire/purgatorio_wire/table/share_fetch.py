@@ -10,7 +10,7 @@ from enum import Enum
 from itertools import product
 from typing import Final
 
-from purgatorio_wire.table.decision import Case, DecisionTable
+from purgatorio_wire.table.decision import DecisionTable, TableCase
 from purgatorio_wire.table.remote import Read
 
 MIN_BYTES: Final = 20
@@ -47,11 +47,11 @@ SHARE_FETCH: Final[DecisionTable[ShareFetch, bool]] = DecisionTable(
     "DelayedShareFetch, first check",
     tuple(ShareFetch((first, second)) for first, second in product(Share, repeat=2)),
     (
-        Case("B921", False, lambda s: all(share in _CLOSED for share in s.partitions)),
-        Case("B926", False, lambda s: Share.TIERED in s.partitions),
-        Case("B922", True, lambda s: Share.LOST in s.partitions),
-        Case("B923", True, lambda s: s.readable_bytes() >= MIN_BYTES),
-        Case("B924", False),
+        TableCase("B921", False, lambda s: all(share in _CLOSED for share in s.partitions)),
+        TableCase("B926", False, lambda s: Share.TIERED in s.partitions),
+        TableCase("B922", True, lambda s: Share.LOST in s.partitions),
+        TableCase("B923", True, lambda s: s.readable_bytes() >= MIN_BYTES),
+        TableCase("B924", False),
     ),
 )  # fmt: skip
 
@@ -88,12 +88,12 @@ SHARE_READ: Final[DecisionTable[ShareReading, ShareAnswer]] = DecisionTable(
     "DelayedShareFetch, reading the local log",
     tuple(ShareReading(read, timed_out) for read, timed_out in product(LocalRead, (False, True))),
     (
-        Case("B931", ShareAnswer.WAITS_LOCKED, lambda s: s.read is LocalRead.PENDING and not s.timed_out),
-        Case("B932", ShareAnswer.EMPTY, lambda s: s.read is LocalRead.PENDING),
-        Case("B933", ShareAnswer.READ_AGAIN, lambda s: s.read is LocalRead.FAILED),
-        Case("B934", ShareAnswer.WAITS_UNLOCKED,
+        TableCase("B931", ShareAnswer.WAITS_LOCKED, lambda s: s.read is LocalRead.PENDING and not s.timed_out),
+        TableCase("B932", ShareAnswer.EMPTY, lambda s: s.read is LocalRead.PENDING),
+        TableCase("B933", ShareAnswer.READ_AGAIN, lambda s: s.read is LocalRead.FAILED),
+        TableCase("B934", ShareAnswer.WAITS_UNLOCKED,
              lambda s: s.read is LocalRead.TOO_LITTLE and not s.timed_out),
-        Case("B935", ShareAnswer.DATA),
+        TableCase("B935", ShareAnswer.DATA),
     ),
 )  # fmt: skip
 
@@ -116,9 +116,9 @@ SHARE_REMOTE: Final[DecisionTable[ShareRemote, ShareAnswer]] = DecisionTable(
         for flags in product((False, True), repeat=3)
     ),
     (
-        Case("B941", ShareAnswer.DATA, lambda s: Read.PENDING not in s.reads),
-        Case("B942", ShareAnswer.WAITS_LOCKED, lambda s: not s.timed_out and not s.gone),
-        Case("B943", ShareAnswer.LATER, lambda s: s.patient),
-        Case("B944", ShareAnswer.DATA),
+        TableCase("B941", ShareAnswer.DATA, lambda s: Read.PENDING not in s.reads),
+        TableCase("B942", ShareAnswer.WAITS_LOCKED, lambda s: not s.timed_out and not s.gone),
+        TableCase("B943", ShareAnswer.LATER, lambda s: s.patient),
+        TableCase("B944", ShareAnswer.DATA),
     ),
 )  # fmt: skip

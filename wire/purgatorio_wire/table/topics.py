@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
-from purgatorio_wire.table.decision import Case, DecisionTable
+from purgatorio_wire.table.decision import DecisionTable, TableCase
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ CREATE: Final[DecisionTable[Created, str | None]] = DecisionTable(
         for leaders in ((), *product((True, False), repeat=2))
     ),
     (
-        Case("B701", "INVALID_PARTITIONS", lambda s: not s.accepted),
-        Case("B702", "NONE", lambda s: bool(s.leaders) and all(s.leaders)),
-        Case("B703", None),
+        TableCase("B701", "INVALID_PARTITIONS", lambda s: not s.accepted),
+        TableCase("B702", "NONE", lambda s: bool(s.leaders) and all(s.leaders)),
+        TableCase("B703", None),
     ),
 )  # fmt: skip
 
@@ -56,9 +56,9 @@ DELETE: Final[DecisionTable[Dropped, str | None]] = DecisionTable(
     "DelayedDeleteTopics",
     tuple(Dropped(accepted, there) for accepted, there in product((True, False), repeat=2)),
     (
-        Case("B711", "UNKNOWN_TOPIC_OR_PARTITION", lambda s: not s.accepted),
-        Case("B712", "NONE", lambda s: not s.there),
-        Case("B713", None),
+        TableCase("B711", "UNKNOWN_TOPIC_OR_PARTITION", lambda s: not s.accepted),
+        TableCase("B712", "NONE", lambda s: not s.there),
+        TableCase("B713", None),
     ),
 )  # fmt: skip
 
@@ -66,8 +66,8 @@ ELECT: Final[DecisionTable[Elected, str | None]] = DecisionTable(
     "DelayedElectLeader",
     tuple(Elected(accepted, shown, before) for accepted, shown, before in product((True, False), repeat=3)),
     (
-        Case("B721", "ELECTION_NOT_NEEDED", lambda s: not s.accepted),
-        Case("B722", "NONE", lambda s: s.shown or s.before),
-        Case("B723", None),
+        TableCase("B721", "ELECTION_NOT_NEEDED", lambda s: not s.accepted),
+        TableCase("B722", "NONE", lambda s: s.shown or s.before),
+        TableCase("B723", None),
     ),
 )  # fmt: skip

@@ -392,7 +392,7 @@ class IntrusiveTimer(Owned):
         and the exception is raised."""
         if not dues:
             return
-        batch = Batch(dues, self)
+        batch = DueBatch(dues, self)
         try:
             self._executor.submit(batch.run)
         except BaseException as error:
@@ -435,7 +435,7 @@ class IntrusiveTimer(Owned):
                 return False
 
 
-class Batch:
+class DueBatch:
     """The due tasks of one drain, in the order of their ticks: one action for the executor, with any number of tasks.
 
     [T3] Each task runs once. An exception of a task goes to the timer's fault policy, and the next tasks run. An

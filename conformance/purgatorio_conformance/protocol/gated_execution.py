@@ -82,7 +82,7 @@ _JUDGED_AGAIN: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class NextAction:
     """A possible next action, and the thread that runs then: `within` an open call, or with a new call."""
 
     do: Callable[[], None]
@@ -90,7 +90,7 @@ class Act:
     within: bool = False
 
 
-class Plays:
+class GatedExecutions:
     """The executions of one run, in sequence. `clock`: the driver's clock in virtual time; None in real time. `lines`:
     the lines of the subject, if its steps are lines. `judge`: whether the events so far break a promise."""
 
@@ -154,23 +154,23 @@ class Plays:
     def leap(self, by_ns: int) -> None:
         """Advance virtual time by at least this much, in whole units."""
         assert self.clock is not None, "it is called in virtual time"
-        self.play_to_the_end([Advance(self.clock.now_ns + self.description.rounded(by_ns))])
+        self.make_all([Advance(self.clock.now_ns + self.description.rounded(by_ns))])
 
-    def begun(self, program: SmallProgram, beside: str = "") -> Play:
+    def begun(self, program: SmallProgram, beside: str = "") -> GatedExecution:
         """The next execution. The first thread that comes to the gate `beside` stays paused there."""
         # A requested error of an earlier program does not excuse an error in this one.
         self.session.conversation.fails = False
         self._said = 0
         self._begun_ns = 0 if self.clock is None else self.clock.now_ns
         self._asked_ns = {}
-        return Play(self, program, len(self.played) + 1, beside=beside, keeps=bool(beside))
+        return GatedExecution(self, program, len(self.played) + 1, beside=beside, keeps=bool(beside))
 
-    def end(self, play: Play, order: PlayedOrder) -> None:
+    def end(self, play: GatedExecution, order: PlayedOrder) -> None:
         """Make the last calls of the program. Then check for late events, errors and broken promises."""
         self.played.append(order)
         play.over = True
         other = play.program.fault is not None and self.description.lanes > 1
-        self.play_to_the_end(play.after, lane=int(other))
+        self.make_all(play.after, lane=int(other))
         if self.session.conversation.erred:
             self.erred = self.erred or order
         if self.clock is not None and self.clock.now_ns > self._begun_ns and play.program.fault is None:
@@ -193,7 +193,7 @@ class Plays:
         self.start(program.places)
         play = self.begun(program)
         order = self.in_turn_now = PlayedOrder(program.name, ())
-        self.play_to_the_end(play.before, play)
+        self.make_all(play.before, play)
         before_ns = self.clock.now_ns
         # After a loss, the execution makes no more calls: a late event would hide the loss.
         while not self.broken and (acts := play.acts()):
@@ -207,10 +207,10 @@ class Plays:
         if self.part == "timer" or interval is None or len(play.delays) <= interval:
             # For a timer, or if no purge is due, read the sizes now: later, time hides a task that an error left in the
             # timer.
-            self.play_to_the_end([Quiesce()])
+            self.make_all([Quiesce()])
         self.leap(self.delays.far_ns + self.late_ns)
         self._past_overdue(leap_ns)
-        self.play_to_the_end([Quiesce()])
+        self.make_all([Quiesce()])
         self.in_turn_now = None
         self.played.append(order)
         if self.session.conversation.erred:
@@ -235,7 +235,7 @@ class Plays:
                 self.broken = True
         return self.clock.now_ns
 
-    def _look_for_late(self, play: Play) -> None:
+    def _look_for_late(self, play: GatedExecution) -> None:
         """In virtual time without paused threads, all due events must come within two advances: the first may only move
         a task to a finer level. Raises SubjectFailed if an event is late."""
 
@@ -258,7 +258,7 @@ class Plays:
             f"{lost[0]} is broken: {first_few(sorted(late))} did not {lost[1]} when no thread was paused any more",
         )
 
-    def _wait_for_late(self, play: Play) -> None:
+    def _wait_for_late(self, play: GatedExecution) -> None:
         """In real time without paused threads, wait for the due events before any other call. A later call may wake a
         thread that finds a lost task."""
         if self.description.late_ns is None or self.session.conversation.errors():
@@ -273,7 +273,7 @@ class Plays:
             self.come_to_rest()
             self.broken = self.broken or (self._judge is not None and self._judge())
 
-    def play_to_the_end(self, calls: Sequence[LaneCall], play: Play | None = None, lane: int = 0) -> None:
+    def make_all(self, calls: Sequence[LaneCall], play: GatedExecution | None = None, lane: int = 0) -> None:
         """Resume all threads. Then make the calls in sequence on this lane. No thread stays paused, except for an
         expiry that is to come in this execution."""
         self.let_go()
@@ -289,7 +289,7 @@ class Plays:
                 play.begun_s = time.monotonic()
             self.let_go(play)
 
-    def let_go(self, play: Play | None = None) -> None:
+    def let_go(self, play: GatedExecution | None = None) -> None:
         """Resume all threads until they have returned, except for an expiry that must come later in this execution."""
         while True:
             standing = self.session.conversation.standing()
@@ -323,7 +323,7 @@ class Plays:
         if self._said > _SAID_MOST * (1 if self.session.conversation.owed else 2):
             raise self.session.failed("hang", f"sent {_SAID_MOST:,} lines in one execution: it loops")
 
-    def settle(self, play: Play) -> None:
+    def settle(self, play: GatedExecution) -> None:
         """Receive messages until all threads have returned or are at the execution's gates, or until none comes."""
         conversation = self.session.conversation
         while True:
@@ -448,7 +448,7 @@ class Plays:
             # If a task was canceled during its add, the timer may count it until its deadline.
             last_t = self.session.conversation.last_deadline_t(self.delays.far_ns + 1)
             self._wait_until_over(last_t / 1e9 + _EXPIRY_LATE_S)
-        self.play_to_the_end([Quiesce()])
+        self.make_all([Quiesce()])
         self.rested = len(self.played)
 
     def _wait_until_over(self, least_s: float) -> None:
@@ -468,8 +468,8 @@ class Plays:
 
 
 @dataclass(slots=True)
-class Play:
-    plays: Plays
+class GatedExecution:
+    plays: GatedExecutions
     program: SmallProgram
     number: int
     over: bool = False
@@ -525,7 +525,7 @@ class Play:
         """Whether the thread is about to run an expiry that must come later."""
         return hold.f == "timer_fire" and hold.id in self.held_back
 
-    def acts(self) -> Mapping[str, Act]:
+    def acts(self) -> Mapping[str, NextAction]:
         """The possible next actions, by names that are the same in each execution of the program. Empty when the
         execution has ended, or when all remaining calls wait for ever."""
         conversation = self.plays.session.conversation
@@ -543,12 +543,12 @@ class Play:
         }
         return goes | calls
 
-    def _go_all(self, standing: Sequence[Hold]) -> Act:
+    def _go_all(self, standing: Sequence[Hold]) -> NextAction:
         """Resume all threads together; only the first if its callback may end with an error."""
-        return self._go(standing[0]) if self.program.fault else Act(lambda: self.plays.go(standing))
+        return self._go(standing[0]) if self.program.fault else NextAction(lambda: self.plays.go(standing))
 
-    def _go(self, hold: Hold) -> Act:
-        return Act(lambda: self.plays.go([hold], fail=self._fails(hold)), hold.thread, within=True)
+    def _go(self, hold: Hold) -> NextAction:
+        return NextAction(lambda: self.plays.go([hold], fail=self._fails(hold)), hold.thread, within=True)
 
     def _where(self, hold: Hold) -> tuple[str, str]:
         """The place, and the id as the program writes it."""
@@ -583,10 +583,10 @@ class Play:
         there = (one for one in reversed(standing) if one.id == call.id and call.at in ("", one.f))
         return next((one for one in there if call.nth in (None, self.came.get(one.number))), None)
 
-    def _call(self, lane: int) -> Act:
+    def _call(self, lane: int) -> NextAction:
         call = self.lanes[lane][0]
         gate = self._place(call) if isinstance(call, Inside) else None
-        return Act(
+        return NextAction(
             lambda: self.make(lane), gate.thread if gate else f"caller-{lane}", within=gate is not None
         )
 

@@ -83,7 +83,7 @@ FEW: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class FailedRun:
     """A failed run, with its record (`account`) and its `trace`.
 
     `again`: executes one order, or the whole run, in a new process with twice the patience; or with less, if a call
