@@ -4,18 +4,17 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from conformance.driven import broken, run_of
 from docs.makers.maven import compiled_adapter, jdk_program, maven_jars
 from purgatorio_conformance.protocol.driver import Mode, command_subjects
 from purgatorio_conformance.subject.contract import SubjectFailed
-from purgatorio_conformance.subjects import record_runs
-from purgatorio_spec.check import check_files
-from purgatorio_spec.judge.result import ClauseResult
+from purgatorio_spec.judge.result import RunResult
 
 ROOT = Path(__file__).parents[2]
 KITS = ROOT / "kits"
@@ -78,17 +77,13 @@ def toys(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
     return Toys(*((str(out / name),) for name in TOYS))
 
 
-def judged(command: Sequence[str], mode: Mode, folder: Path, ops: int = 200) -> Mapping[str, ClauseResult]:
+def judged(command: Sequence[str], mode: Mode, folder: Path, ops: int = 200) -> RunResult:
     *_, subject = (one for one in command_subjects(command) if one.mode == mode)
-    (record,) = record_runs([subject], folder, seed=1, ops=ops)
-    assert record.failure is None, record.failure
-    assert record.path is not None
-    (run,) = check_files([record.path]).runs
-    return run.clauses
+    return run_of(subject, folder, ops=ops)
 
 
 def found(command: Sequence[str], mode: Mode, folder: Path, ops: int = 200) -> set[str]:
-    return {name for name, clause in judged(command, mode, folder, ops).items() if clause.violations}
+    return broken(judged(command, mode, folder, ops))
 
 
 @pytest.mark.parametrize("bug", [False, True], ids=["clean", "bug"])
@@ -104,11 +99,11 @@ def test_a_bug_of_a_toy_wheel_is_found(toys: Toys, bug: bool, tmp_path: Path) ->
 def test_periodic_tasks_and_resets_are_judged(toys: Toys, tmp_path: Path) -> None:
     """A late run that moves all later ones breaks T9; without the bug, rates, delays, cancels and resets pass."""
     clean = judged(toys.command("periodic", bug=False), "virtual-periodic", tmp_path / "clean")
-    kept = {name: clean[name].verdict for name in ("T8", "T9", "T10", "T11")}
+    kept = {name: clean.clauses[name].verdict for name in ("T8", "T9", "T10", "T11")}
     assert kept == dict.fromkeys(kept, "PASS")
     bug = judged(toys.command("periodic", bug=True), "virtual-periodic", tmp_path / "bug")
-    assert bug["T9"].violations
-    assert not bug["T11"].violations
+    assert bug.clauses["T9"].violations
+    assert not bug.clauses["T11"].violations
 
 
 @pytest.mark.parametrize("toys", ["go", "rust", "node"], indirect=True)
@@ -154,8 +149,8 @@ def test_the_keys_of_a_toy_purgatory_are_counted(drops: bool, tmp_path: Path) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("version", "broken"), [("1.0.0", {"O4"}), ("1.1.1", set())])
-def test_kafka_6653_is_found_in_the_released_classes(version: str, broken: set[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("version", "breaks"), [("1.0.0", {"O4"}), ("1.1.1", set())])
+def test_kafka_6653_is_found_in_the_released_classes(version: str, breaks: set[str], tmp_path: Path) -> None:
     """In 1.0.0 as published, and not in 1.1.1, which has its mend. Maven resolves the jars into the user's cache."""
     sources = ROOT / "examples" / "kafka"
     folders = [sources / name for name in ("clock", "common", "scala", "base-1.0", "timer-0.10")]
@@ -165,7 +160,7 @@ def test_kafka_6653_is_found_in_the_released_classes(version: str, broken: set[s
         java = jdk_program("java")
     except SubjectFailed as missing:
         pytest.skip(str(missing))
-    assert found([str(java), "-cp", f"{classes}:{jars}/*", "KafkaScala"], "virtual-gates", tmp_path) == broken
+    assert found([str(java), "-cp", f"{classes}:{jars}/*", "KafkaScala"], "virtual-gates", tmp_path) == breaks
 
 
 @pytest.mark.slow

@@ -1,10 +1,11 @@
 """Tests whether a program sleeps past its deadlines, in real time.
 
-A busy machine makes any program late, so in real time the driver adds ten seconds to a late bound. But if the deadline
-of a thread has passed, the thread should be running or runnable, and Linux reports the state of threads. If all
-threads of a program sleep although a deadline has passed, the program itself is late. The test uses one task or
-operation at a time, after a pause. As a control, threads of the driver, one on each processor, sleep for some
-milliseconds at a time. While a control thread is late, the machine may be the reason, and the result does not count.
+A busy machine makes any program late, so in real time the driver adds ten seconds to a late bound. This test needs no
+such margin: after the deadline of a task, some thread of the program should be running or runnable, and Linux reports
+the states of threads. If all threads of the program sleep after the deadline, the program itself is late. The test uses
+one task or operation at a time, after a pause. As a control, threads of the driver, one on each processor, sleep for
+some milliseconds at a time. While a control thread is late, the machine may be the reason, and the result does not
+count.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from threading import Thread
 from typing import Final
 
 from purgatorio_conformance.protocol.message import Add, Register
 from purgatorio_conformance.protocol.session import Drive, Session
+from purgatorio_conformance.subject.at_work import ProcessThreads
 from purgatorio_conformance.subject.plan import MS
 from purgatorio_spec.show.visible import first_few
 
@@ -83,9 +84,9 @@ def _processors() -> list[int]:
     return [0]
 
 
-def past_deadlines(drive: Drive, asleep: Callable[[], bool]) -> str:
+def past_deadlines(drive: Drive, threads: ProcessThreads) -> str:
     """Test whether the subject sleeps past deadlines by more than it declares. Returns why this could not be tested, or
-    an empty text. `asleep`: whether all its threads wait. Raises SubjectFailed if it happens three times."""
+    an empty text. `threads`: those of the subject. Raises SubjectFailed if it happens three times."""
     session, description, part = drive.session, drive.description, drive.part
     bound_ns, settled = description.late_real_ns, session.conversation.settled
     if bound_ns is None or settled.pending:
@@ -102,7 +103,7 @@ def past_deadlines(drive: Drive, asleep: Callable[[], bool]) -> str:
             name = f"alone-{number}"
             session.call(Add(name, delay_ns) if part == "timer" else Register(name, (name,), delay_ns))
             session.listen(time.monotonic() + (delay_ns + bound_ns + _GRACE_NS) / 1e9)
-            found = _sleeps(session, name, bound_ns + _GRACE_NS, asleep, naps)
+            found = _sleeps(session, name, bound_ns + _GRACE_NS, threads, naps)
             seen += found is not None
             if found:
                 slept.append(name)
@@ -120,13 +121,13 @@ def past_deadlines(drive: Drive, asleep: Callable[[], bool]) -> str:
     return "" if 2 * seen >= _TASKS else TOO_BUSY
 
 
-def _sleeps(session: Session, name: str, by_ns: int, asleep: Callable[[], bool], naps: _Naps) -> bool | None:
+def _sleeps(session: Session, name: str, by_ns: int, threads: ProcessThreads, naps: _Naps) -> bool | None:
     """Whether all threads sleep while `name` is overdue; None if one ran, or the machine was too busy."""
     now_s = since_s = time.monotonic()
     until_s = now_s + _GIVE_UP_S
     met = False
     while name in session.conversation.overdue(by_ns) and now_s < until_s:
-        still = asleep()
+        still = threads.wait()
         # A report that was already sent is read before the subject is judged.
         session.listen(time.monotonic() + _NAP_S)
         now_s = time.monotonic()

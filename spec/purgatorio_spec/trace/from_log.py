@@ -27,6 +27,7 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import partial
 from heapq import heappop, heappush
 from importlib import import_module
@@ -114,6 +115,8 @@ class _Read:
     left_out: int = 0
     why_left_out: dict[str, tuple[str, int]] = field(default_factory=dict)
     """By kind, the first bad row as a text, and the number of bad rows."""
+    known: set[str] = field(default_factory=set)
+    """The words of the mapping that a row has."""
     unknown: dict[str, int] = field(default_factory=dict)
     absent: list[tuple[str, str]] = field(default_factory=list)
     """Columns of an end that no request had, with that end."""
@@ -299,7 +302,7 @@ def _required(source: Path, row: Row | str) -> Row | str:
 def _layout(source: Path) -> Literal["lines", "columns"] | None:
     """JSON lines or CSV, by the name of the file; None if the file is not a text file."""
     plain = source.name.lower().removesuffix(".gz").removesuffix(".zst")
-    if plain.endswith((".jsonl", ".ndjson", ".json")):
+    if plain.endswith((".jsonl", ".ndjson", ".json", ".log")):
         return "lines"
     return "columns" if plain.endswith((".csv", ".tsv", ".txt")) else None
 
@@ -308,7 +311,7 @@ def _parquet(source: Path, columns: Sequence[str], reading: Any) -> tuple[list[s
     """The names of all columns, and the rows, with these columns as texts."""
     if not source.name.lower().endswith(".parquet") and source.read_bytes()[:4] != b"PAR1":
         raise CannotConvert(
-            f"{source.name}: a log is .jsonl, .ndjson, .csv or .tsv (also .gz, .zst), or .parquet"
+            f"{source.name}: a log is .jsonl, .ndjson, .log (JSON lines), .csv or .tsv (also .gz, .zst), or .parquet"
         )
     place = [str(source)]
     try:
@@ -446,6 +449,7 @@ def _points(fields: Mapping[str, str | None], mapping: LogMapping, read: _Read) 
             if shown in read.unknown or len(read.unknown) < _UNKNOWN_WORDS:
                 read.unknown[shown] = read.unknown.get(shown, 0) + 1
             return
+        read.known.add(word or "")
         moments: list[tuple[What, str | None]] = [(what, mapping.time)]
     else:
         moments = [(what, getattr(mapping, what)) for what in WHATS if what != "event"]
@@ -521,6 +525,12 @@ def _sound(database: Any, mapping: LogMapping, read: _Read) -> list[str]:
         "column"
         for name, end in read.absent
     ]
+    for word in (word for word in mapping.words if mapping.by_event and word not in read.known):
+        near = get_close_matches(word, read.unknown, 1)
+        notes.append(
+            f"no row has the word {word!r}, which [words] gives for {mapping.words[word]}"
+            + "".join(f": did you mean {one!r}?" for one in near)
+        )
     if read.unknown:
         most = sorted(read.unknown.items(), key=lambda one: -one[1])[:5]
         said = ", ".join(f"{word!r} ({count:,})" for word, count in most)
@@ -538,7 +548,7 @@ def _sound(database: Any, mapping: LogMapping, read: _Read) -> list[str]:
         " GROUP BY id) WHERE what = 'enqueued' AND id = same AND row > first",
     )
     notes += _without_doubles(database, mapping)
-    _leave_out_ended_first(database, read)
+    notes += _ended_first(database, mapping, read)
     if not mapping.shows("timed_out"):
         # A request without an end may have timed out before an event. So no event of a key must answer it.
         _rows(
@@ -598,19 +608,28 @@ def _without_doubles(database: Any, mapping: LogMapping) -> list[str]:
     return [f"{dropped:,} rows that repeat another row were dropped"]
 
 
-def _leave_out_ended_first(database: Any, read: _Read) -> None:
+def _ended_first(database: Any, mapping: LogMapping, read: _Read) -> list[str]:
+    """Leaves out requests that end before they are enqueued. Within `skew_ns`, the two times have no order, and the
+    request ended at the time at which it was enqueued."""
     for request, what, row, other, early_ms in _rows(
         database,
         "SELECT p.id, p.what, p.row, e.row, (e.t - p.t) / 1e6 FROM points p JOIN points e ON e.id = p.id"
-        " AND e.what = 'enqueued' WHERE p.t < e.t"
+        f" AND e.what = 'enqueued' WHERE p.t < e.t - {mapping.skew_ns}"
         " QUALIFY row_number() OVER (PARTITION BY p.id ORDER BY p.row) = 1 ORDER BY p.row",
     ):
         read.leave_out(
             f"{request!r} is {what} in row {row:,}, {early_ms:g} ms before it is enqueued in row {other:,}: the times "
-            "are of two clocks, or the unit or a column is wrong; take all times of a request from one machine"
+            "are of two clocks, or the unit or a column is wrong; take all times of a request from one machine. If the "
+            "log is written some milliseconds late, set promises.skew_ms"
         )
         _insert(database, [(0, 0, row, _LEFT_OUT, request, None, None)])
     _forget_left_out(database)
+    ((moved,),) = _rows(
+        database,
+        "UPDATE points SET t = e.t FROM (SELECT id, t FROM points WHERE what = 'enqueued') e"
+        " WHERE points.id = e.id AND points.t < e.t",
+    )
+    return [f"{moved:,} ends up to skew_ms before their request: the request ended at once"] if moved else []
 
 
 def _without_strays(database: Any) -> list[str]:
@@ -671,7 +690,11 @@ def _header(source: Path, mapping: LogMapping) -> Header:
         timer=TimerConstants(early_ns=mapping.early_ns, late_ns=mapping.late_ns),
         clock=TraceClock("log", "ns"),
         recorded=tuple(sorted(recorded)),
-        params={"lacking": missing, "time_zone": mapping.time_zone.key if mapping.time_zone else "UTC"},
+        params={
+            "lacking": missing,
+            "time_zone": mapping.time_zone.key if mapping.time_zone else "UTC",
+            **({} if mapping.answer_ns is None else {"answer_ns": mapping.answer_ns}),
+        },
     )
 
 
@@ -704,7 +727,12 @@ class _Maker:
         self._answers = answers
         self._answer_ns = mapping.answer_ns or 0
         self._answer_early_ns = mapping.answer_early_ns or 0
-        self._waiting: dict[str, dict[str, None]] = {}
+        self._needs_event = mapping.answer_early_ns is not None
+        self._skew_ns = mapping.skew_ns
+        self._waiting: dict[str, dict[str, int]] = {}
+        """By key, the requests with the times at which they were enqueued."""
+        self._recent: deque[tuple[int, str]] = deque()
+        """Events that may have come after what is enqueued now: their times and keys."""
         self._keys: dict[str, list[str]] = {}
         self._ready: set[str] = set()
         self._ended_until: deque[tuple[int, str]] = deque()
@@ -735,16 +763,25 @@ class _Maker:
         if not self._answers:
             return
         for key in keys:
-            for request in self._waiting.get(key, ()):
-                if request not in self._ready:
-                    self._ready.add(request)
-                    t_call = t - self._answer_early_ns
-                    yield self._made("log", t, "at", "ready", id=request, t_call=t_call, x=self._row)
+            waiting = self._waiting.get(key, {})
+            beside = {request: since for request, since in waiting.items() if t <= since + self._skew_ns}
+            yield from self._made_ready(t, [request for request in waiting if request not in beside])
             number = heappop(self._idle) if self._idle else self._threads
             self._threads += number == self._threads
             th = f"event-{number}"
             heappush(self._open, (t + self._answer_ns, self.i, th, key))
             yield self._made(th, t, "call", "check_and_complete", keys=(key,))
+            if self._needs_event:
+                # The event may answer these. That it must, the log does not show.
+                yield from self._made_ready(t, beside)
+                self._recent.append((t, key))
+
+    def _made_ready(self, t: int, requests: Iterable[str]) -> Iterator[Event]:
+        for request in requests:
+            if request not in self._ready:
+                self._ready.add(request)
+                t_call = t - self._answer_early_ns
+                yield self._made("log", t, "at", "ready", id=request, t_call=t_call, x=self._row)
 
     def _answered(self, t: int) -> Iterator[Event]:
         """The returns of the events that have been answered before this time. At the end of the log some are open."""
@@ -768,7 +805,7 @@ class _Maker:
         if self._answers:
             self._keys[request] = list(dict.fromkeys(keys))
             for key in self._keys[request]:
-                self._waiting.setdefault(key, {})[request] = None
+                self._waiting.setdefault(key, {})[request] = t
         c = self.i
         yield self._made(
             "log", t, "call", "try_complete_else_watch", id=request, keys=keys, delay_ns=delay_ns, x=self._row
@@ -780,6 +817,10 @@ class _Maker:
             )
             yield self._made("log", t, "ret", "timer_add", id=request, c=add)
         yield self._made("log", t, "ret", "try_complete_else_watch", id=request, c=c, out=0)
+        while self._recent and self._recent[0][0] < t - self._skew_ns:
+            self._recent.popleft()
+        if any(key in keys for _, key in self._recent):
+            yield from self._made_ready(t, [request])
 
     def _ended(self, t: int, request: str, *, expired: bool) -> Iterator[Event]:
         outer = "timer_fire" if expired else "try_complete"
