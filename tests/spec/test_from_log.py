@@ -181,10 +181,10 @@ def test_an_answer_comes_only_after_an_event_of_its_key(tmp_path: Path) -> None:
         assert run.clauses["O2"].occasions == 4
         assert run.clauses["O4"].occasions == 2 + (answered != 304)
         assert not broken(judged(tmp_path, rows, LONG))
-    for event, found in ((194, {"O2": ["c"]}), (195, {}), (205, {})):
+    for event, broken_by in ((194, {"O2": ["c"]}), (195, {}), (205, {})):
         rows = [*events(long("out", 590, "b"))[:-2], long("out", 590, "b"), long("ev", event, k="k2")]
         rows += [long("out", 900, "c"), long("in", 700, "d", "k1"), long("late", 1_701, "d")]
-        assert broken(judged(tmp_path, rows, [*mapping, "promises.skew_ms=5"])) == found
+        assert broken(judged(tmp_path, rows, [*mapping, "promises.skew_ms=5"])) == broken_by
 
 
 def test_a_log_without_time_outs_shows_late_answers(tmp_path: Path) -> None:
