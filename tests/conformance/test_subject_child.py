@@ -148,12 +148,12 @@ def test_a_child_whose_threads_all_wait_has_said_everything() -> None:
     )
     with LineChild("fake", [sys.executable, "-c", script], QUICK) as child:
         assert child.hear(30.0) == b"ready"
-        with closing(child.threads()) as threads:
-            for _ in range(50):
-                child.say(b"on")
-                while not threads.wait():
-                    pass
-                assert child.hear(0.0) == b"done"
+        threads = child.threads()
+        for _ in range(50):
+            child.say(b"on")
+            while not threads.wait():
+                pass
+            assert child.hear(0.0) == b"done"
 
 
 def test_dead_child_is_reported_with_its_status_and_last_lines() -> None:

@@ -504,7 +504,7 @@ class CommandSubject:
         if real:
             drive_real(told, dues, self._give_up_ns(fit), self._lost_ns)
             if plan.timers >= REACHES_FROM:
-                self.account.left_out = past_deadlines(told, child.asleep())
+                self.account.left_out = past_deadlines(told, child.threads())
         else:
             manner: Literal["steps", "jumps"] = "steps" if self.mode == "virtual-steps" else "jumps"
             self.account.left_out = drive_virtual(told, clock, dues, manner)

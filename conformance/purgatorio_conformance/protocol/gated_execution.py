@@ -196,7 +196,7 @@ class GatedExecutions:
         self.make_all(play.before, play)
         before_ns = self.clock.now_ns
         # After a loss, the execution makes no more calls: a late event would hide the loss.
-        while not self.broken and (acts := play.acts()):
+        while not self.broken and (acts := self.acts(play)):
             next(iter(acts.values())).do()
             self.settle(play)
             at_rest = not self.session.conversation.unanswered()
@@ -343,6 +343,19 @@ class GatedExecutions:
                 return
             self._slowest_s = max(time.monotonic() - asked_s, 0.95 * self._slowest_s)
 
+    def acts(self, play: GatedExecution, wanted: str | None = None) -> Mapping[str, NextAction]:
+        """The possible next actions, once there are any. Waits for `wanted`, if set, while messages come."""
+        while True:
+            acts = play.acts()
+            if not self.session.conversation.loose():
+                return acts
+            if acts and (wanted is None or wanted in acts or not self.comes()):
+                return acts
+            if not acts:
+                # No thread is paused, so each running thread returns or comes to a gate.
+                self.hear_on()
+            self.settle(play)
+
     def _gives_up(self) -> bool:
         """Whether a message comes within the time for which a call may try for a lock. A call that waits for a paused
         thread may give up then. This applies only in virtual time, where nothing else runs meanwhile. The driver waits
@@ -359,15 +372,16 @@ class GatedExecutions:
         return heard
 
     def is_quiet(self) -> bool:
-        """Whether no message comes. If the threads of a JVM are known, it is quiet as soon as all of them wait. The one
-        that reads the calls is one of them. A thread that uses `_CIRCLES_S` of CPU time without a message runs in a
-        circle. Otherwise a moment decides, which is several times as long as the slowest recent answer."""
+        """Whether no message comes, and all threads of the subject wait. The one that reads the calls is one of them. A
+        thread that uses `_CIRCLES_S` of CPU time without a message runs in a circle. If no JVM's lines are known, a
+        thread may poll: then no message comes for a moment, several times as long as the slowest recent answer."""
         until_s = time.monotonic() + min(_QUIET_MOST_S, max(_QUIET_LEAST_S, 5 * self._slowest_s))
-        threads = self.lines and self._circles < _CIRCLES_MOST and self.lines.threads()
-        if not threads:
-            return self._hear(until_s - time.monotonic()) is None
+        looks = self._circles < _CIRCLES_MOST
+        if not (self.lines and looks) and self._hear(until_s - time.monotonic()) is not None:
+            return False
+        threads = self.session.threads
         began_s: float | None = None
-        while not threads.wait():
+        while looks and not threads.wait():
             if self._hear(_GLANCE_S) is not None:
                 return False
             if time.monotonic() > until_s:

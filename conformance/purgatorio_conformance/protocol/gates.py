@@ -18,7 +18,7 @@ import itertools
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Literal
@@ -26,7 +26,7 @@ from typing import Final, Literal
 from purgatorio_conformance.protocol.boundary_plan import REAPER_NS, levels_of
 from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.gate_steps import Steps
-from purgatorio_conformance.protocol.gated_execution import GatedExecution, GatedExecutions, NextAction
+from purgatorio_conformance.protocol.gated_execution import GatedExecutions
 from purgatorio_conformance.protocol.message import (
     MAX_TIME_NS,
     STEP,
@@ -333,13 +333,13 @@ class GatedRun:
         self._plays.start(self._gates_of_drawn())
         for number in range(self._effort.drawn if virtual else self._effort.drawn // 5):
             program = self._drawn(f"{DRAWN}{self._seed}-{number}")
-            if leaving_out(program):
-                continue
             why = (
                 BROKEN if self._plays.broken else program.ruled_out(self._plays.description, virtual=virtual)
             )
-            if why is not None:
+            if why == BROKEN:
                 break
+            if why is not None or leaving_out(program):
+                continue
             draws = random.Random(program.name)
             self._play(program, [], draws, self._steps.drawn(program, draws))
             plays += 1
@@ -347,7 +347,8 @@ class GatedRun:
             if virtual and plays % _DRAWN_BEFORE_REST == 0:
                 self._plays.come_to_rest()
         self._plays.come_to_rest()
-        self.orders.append(Orders(drawn, plays, cut=why or "") if plays else Orders(drawn, skipped=why or ""))
+        cut = BROKEN if why == BROKEN else ""
+        self.orders.append(Orders(drawn, plays, cut=cut) if plays else Orders(drawn, skipped=why or ""))
 
     def _orders(self, program: SmallProgram) -> Orders:
         if program.volley:
@@ -393,7 +394,7 @@ class GatedRun:
         following = dict(enumerate(wanted))
         left = program.schedule.switches if isinstance(program.schedule, EveryOrder) else None
         thread = ""
-        while acts := self._acts(play, following.get(len(done))):
+        while acts := self._plays.acts(play, following.get(len(done))):
             names, act = list(acts), following.get(len(done))
             goes_on = [name for name in names if acts[name].within and acts[name].thread == thread]
             if goes_on and left == 0 and draws is None and not wanted:
@@ -417,16 +418,3 @@ class GatedRun:
         self._plays.end(play, order)
         self._plays.under_way = None
         return made
-
-    def _acts(self, play: GatedExecution, wanted: str | None) -> Mapping[str, NextAction]:
-        """The possible next actions, once there are any. Waits for `wanted`, if set, while messages come."""
-        while True:
-            acts = play.acts()
-            if not self._plays.session.conversation.loose():
-                return acts
-            if acts and (wanted is None or wanted in acts or not self._plays.comes()):
-                return acts
-            if not acts:
-                # No thread is paused, so each running thread returns or comes to a gate.
-                self._plays.hear_on()
-            self._plays.settle(play)

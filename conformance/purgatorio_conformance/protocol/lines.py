@@ -109,7 +109,6 @@ class Lines:
         self._at_gates: dict[int, Mapping[str, object]] = {}
         """The `held` messages of threads at the subject's own gates."""
         self._holds = _OWN_HOLDS
-        self._threads: ProcessThreads | None = None
 
     def connect(self) -> bool:
         """Whether a JVM has connected; call it once, after the first message of the child."""
@@ -122,14 +121,9 @@ class Lines:
         self._listening.close()
         for jvm in self._jvms:
             jvm.close()
-        if self._threads is not None:
-            self._threads.close()
 
-    def threads(self) -> ProcessThreads | None:
-        """The threads of the subject, with those of its JVM; None if none has connected."""
-        if self._jvms and self._threads is None:
-            self._threads = self._child.threads()
-        return self._threads
+    def threads(self) -> ProcessThreads:
+        return self._child.threads()
 
     def watch(self, *, workers: bool) -> None:
         """Watch the next call: the lines of its own thread, or with `workers` those of the subject's own threads."""

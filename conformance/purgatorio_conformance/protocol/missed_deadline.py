@@ -13,13 +13,13 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from threading import Thread
 from typing import Final
 
 from purgatorio_conformance.protocol.message import Add, Register
 from purgatorio_conformance.protocol.session import Drive, Session
+from purgatorio_conformance.subject.at_work import ProcessThreads
 from purgatorio_conformance.subject.plan import MS
 from purgatorio_spec.show.visible import first_few
 
@@ -84,9 +84,9 @@ def _processors() -> list[int]:
     return [0]
 
 
-def past_deadlines(drive: Drive, asleep: Callable[[], bool]) -> str:
+def past_deadlines(drive: Drive, threads: ProcessThreads) -> str:
     """Test whether the subject sleeps past deadlines by more than it declares. Returns why this could not be tested, or
-    an empty text. `asleep`: whether all its threads wait. Raises SubjectFailed if it happens three times."""
+    an empty text. `threads`: those of the subject. Raises SubjectFailed if it happens three times."""
     session, description, part = drive.session, drive.description, drive.part
     bound_ns, settled = description.late_real_ns, session.conversation.settled
     if bound_ns is None or settled.pending:
@@ -103,7 +103,7 @@ def past_deadlines(drive: Drive, asleep: Callable[[], bool]) -> str:
             name = f"alone-{number}"
             session.call(Add(name, delay_ns) if part == "timer" else Register(name, (name,), delay_ns))
             session.listen(time.monotonic() + (delay_ns + bound_ns + _GRACE_NS) / 1e9)
-            found = _sleeps(session, name, bound_ns + _GRACE_NS, asleep, naps)
+            found = _sleeps(session, name, bound_ns + _GRACE_NS, threads, naps)
             seen += found is not None
             if found:
                 slept.append(name)
@@ -121,13 +121,13 @@ def past_deadlines(drive: Drive, asleep: Callable[[], bool]) -> str:
     return "" if 2 * seen >= _TASKS else TOO_BUSY
 
 
-def _sleeps(session: Session, name: str, by_ns: int, asleep: Callable[[], bool], naps: _Naps) -> bool | None:
+def _sleeps(session: Session, name: str, by_ns: int, threads: ProcessThreads, naps: _Naps) -> bool | None:
     """Whether all threads sleep while `name` is overdue; None if one ran, or the machine was too busy."""
     now_s = since_s = time.monotonic()
     until_s = now_s + _GIVE_UP_S
     met = False
     while name in session.conversation.overdue(by_ns) and now_s < until_s:
-        still = asleep()
+        still = threads.wait()
         # A report that was already sent is read before the subject is judged.
         session.listen(time.monotonic() + _NAP_S)
         now_s = time.monotonic()

@@ -8,11 +8,13 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, Protocol
 
 from purgatorio_conformance.protocol.conversation import Conversation, Misbehaved
 from purgatorio_conformance.protocol.describe import Part, check_description
 from purgatorio_conformance.protocol.message import Answer, Call, Describe, Description, Said, Start, Stop
+from purgatorio_conformance.subject.at_work import ProcessThreads
 from purgatorio_conformance.subject.child import ChildLimits, Quiet
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
 from purgatorio_spec.show.visible import first_few
@@ -41,6 +43,9 @@ class Peer(Protocol):
     def silent(self, seconds: float, why: str = "") -> SubjectFailed:
         """The failure of a peer that was silent for so long."""
 
+    def threads(self) -> ProcessThreads:
+        """Its threads, and those of its present descendants."""
+
     def check_exit(self, why: str = "") -> None:
         """Wait for its end, after its last line. Raises SubjectFailed unless it ends well."""
 
@@ -56,9 +61,6 @@ class OwnPeer(Peer, Protocol):
 
     def on_one_processor(self) -> AbstractContextManager[None]:
         """Inside this context, it shares a processor with the driver, if that makes both faster."""
-
-    def asleep(self) -> Callable[[], bool]:
-        """Returns a function that tests whether all its threads wait."""
 
     def driven_s(self) -> float:
         """Its CPU time so far, in seconds, beyond that of this process."""
@@ -152,6 +154,11 @@ class Session:
         """Read messages until the lane is free."""
         while not self.conversation.free(lane):
             self._hear(self._patience_s())
+
+    @cached_property
+    def threads(self) -> ProcessThreads:
+        """The threads of the peer, and of the descendants that it has when they are first read."""
+        return self._child.threads()
 
     def listen(self, until_s: float) -> None:
         """Listen until this time of `time.monotonic`. Silence is no failure unless an answer is owed."""

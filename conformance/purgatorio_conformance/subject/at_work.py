@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,12 +75,13 @@ class AtWork:
 
 
 class ProcessThreads:
-    """The threads of processes on Linux, without those that compile the code of a JVM. Close it."""
+    """The threads of processes on Linux, without those that compile the code of a JVM, and without `others`."""
 
-    def __init__(self, processes: Iterable[int]) -> None:
+    def __init__(self, processes: Iterable[int], others: Iterable[int | None] = ()) -> None:
         self._processes = [Path(f"/proc/{process}") for process in processes]
-        self._files: dict[str, int] = {}
-        """By thread, its open `stat` file, which is read many times. Negative for a compiler."""
+        self._files = {f"{process}/task/{thread}": -1 for process in self._processes for thread in others}
+        """By thread, its open `stat` file, which is read many times. Negative for a thread that is left out."""
+        weakref.finalize(self, _close, self._files)
 
     def wait(self) -> bool:
         """Whether each thread waits: it is not running or runnable. False if the system does not report states."""
@@ -87,14 +89,9 @@ class ProcessThreads:
         return self._scanned(reverse=False) and self._scanned(reverse=True)
 
     def used_s(self) -> float:
-        """The CPU time so far, in seconds; 0 if the system does not report it."""
-        return used_s(process / "stat" for process in self._processes)
-
-    def close(self) -> None:
-        for file in self._files.values():
-            if file >= 0:
-                os.close(file)
-        self._files = {}
+        """The CPU time of these threads so far, in seconds; 0 if the system does not report it."""
+        tasks = [task for process in self._processes for task in process.glob("task/*")]
+        return used_s(task / "stat" for task in tasks if self._files.get(str(task), 0) >= 0)
 
     def _scanned(self, *, reverse: bool) -> bool:
         seen = False
@@ -108,7 +105,7 @@ class ProcessThreads:
         return seen
 
     def _state(self, thread: str) -> bytes:
-        """Its state letter; empty if it has ended, or compiles."""
+        """Its state letter; empty if it has ended, or is left out."""
         try:
             if thread not in self._files:
                 compiles = Path(thread, "comm").read_bytes().startswith(_COMPILERS)
@@ -128,10 +125,10 @@ def stat(place: Path) -> Sequence[str]:
     return ()
 
 
-def all_wait(places: Iterable[Path]) -> bool:
-    """Whether no thread of these is running or runnable. False if the system does not report states."""
-    stats = [stat(place) for place in places]
-    return bool(stats) and not any(said and said[0] in "RD" for said in stats)
+def _close(files: Mapping[str, int]) -> None:
+    for file in files.values():
+        if file >= 0:
+            os.close(file)
 
 
 def used_s(places: Iterable[Path]) -> float:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import ClassVar, Final, Protocol
 from weakref import WeakSet
 
-from purgatorio_conformance.subject.at_work import AtWork, ProcessThreads, all_wait, stat, used_s
+from purgatorio_conformance.subject.at_work import AtWork, ProcessThreads, stat, used_s
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
 from purgatorio_spec.show.visible import visible
 
@@ -377,17 +377,11 @@ class LineChild(AbstractContextManager["LineChild"]):
         return failure
 
     def _looks(self) -> Callable[[float], bool]:
-        asleep = self.asleep()
-        return lambda within_s: not self._listen(within_s) and asleep()
-
-    def asleep(self) -> Callable[[], bool]:
-        """Returns a function that tests whether all threads of the child and its present descendants wait: none is
-        running or runnable. The function returns false if the system does not report states."""
-        family = list(_marked(self._mark))
-        return lambda: all_wait(thread for process in family for thread in _threads(process))
+        threads = self.threads()
+        return lambda within_s: not self._listen(within_s) and threads.wait()
 
     def threads(self) -> ProcessThreads:
-        """The threads of the child and its present descendants. Close it."""
+        """The threads of the child and its present descendants."""
         return ProcessThreads(_marked(self._mark))
 
     def driven_s(self) -> float:
@@ -516,10 +510,6 @@ def lanes_wait(stacks: str) -> bool:
     call is at a different place than a lane without a call."""
     lanes = [tuple(_OWN_FRAME.findall(stack)) for stack in _LANE.findall(stacks)]
     return len(lanes) > 1 and len(set(lanes)) == 1 and _LISTENS in stacks
-
-
-def _threads(process: int) -> Iterator[Path]:
-    return Path(f"/proc/{process}/task").glob("*/stat")
 
 
 def _marked(mark: str) -> Iterator[int]:

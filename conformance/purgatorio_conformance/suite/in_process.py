@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import queue
 import sys
 import sysconfig
@@ -30,7 +31,7 @@ import orjson
 
 from purgatorio_conformance.protocol.message import MAX_TIME_NS, REPORTABLE, SPOKEN, STEP, Description
 from purgatorio_conformance.protocol.rule import written
-from purgatorio_conformance.subject.at_work import AtWork, all_wait, used_s
+from purgatorio_conformance.subject.at_work import AtWork, ProcessThreads
 from purgatorio_conformance.subject.child import Quiet
 from purgatorio_conformance.subject.contract import Cancels, FailureKind, SubjectFailed
 from purgatorio_conformance.suite.contract import (
@@ -128,8 +129,9 @@ class InProcess:
         self._lanes: dict[int, queue.SimpleQueue[Call | None]] = {}
         self._threads: list[threading.Thread] = []
         self._error = ""
-        self._others = set(threading.enumerate())
-        self._at_work = AtWork(lambda: used_s(self._places()), self._looks)
+        # Those of the subject, and all that begin after it.
+        self._running = ProcessThreads([os.getpid()], [thread.native_id for thread in threading.enumerate()])
+        self._at_work = AtWork(self._running.used_s, self._looks)
         self._collects: bool | None = None
 
     def say(self, line: bytes) -> None:
@@ -239,18 +241,11 @@ class InProcess:
         return self._at_work.works(most_s)
 
     def _looks(self) -> Callable[[float], bool]:
-        places = self._places()
-
         def rests(within_s: float) -> bool:
             time.sleep(within_s)
-            return self._stage.said.empty() and all_wait(places)
+            return self._stage.said.empty() and self._running.wait()
 
         return rests
-
-    def _places(self) -> list[Path]:
-        """The `stat` files of the subject's threads, and of all threads that began after it."""
-        threads = set(threading.enumerate()) - self._others
-        return [Path(f"/proc/self/task/{thread.native_id}/stat") for thread in threads]
 
     def silent(self, seconds: float, why: str = "") -> SubjectFailed:
         """The failure of a subject that was silent for so long, with the line in its code for each lane."""
@@ -283,10 +278,9 @@ class InProcess:
 
     on_one_processor = nullcontext[None]
 
-    def asleep(self) -> Callable[[], bool]:
-        """See `OwnPeer`."""
-        places = self._places()
-        return lambda: all_wait(places)
+    def threads(self) -> ProcessThreads:
+        """See `Peer`."""
+        return self._running
 
     def end_input(self) -> None:
         self.close()
