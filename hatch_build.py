@@ -1,10 +1,11 @@
 """The hooks of the build.
 
-The wheel's is off by default, and then the wheel is pure Python and needs no compiler. With
-HATCH_BUILD_HOOK_ENABLE_CUSTOM=true the reference in it is compiled by mypyc; see CONTRIBUTING.md.
+The hook of the wheel is off by default. Then the wheel is pure Python and needs no compiler. With
+HATCH_BUILD_HOOK_ENABLE_CUSTOM=true, mypyc compiles the reference in the wheel; see CONTRIBUTING.md.
 
-The metadata's gives the README of a release links that work on a package index. PROJECT_URL is the repository's page;
-the release workflow sets it, so that the tree names no host and no account. Without it the README stays as it is.
+The hook of the metadata gives the README of a release links that work on a package index. PROJECT_URL is the
+repository's page. Only the release workflow sets PROJECT_URL, so no file of the repository names a host or an account.
+Without PROJECT_URL the README stays as it is.
 """
 
 import importlib.util

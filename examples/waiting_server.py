@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 
 from purgatorio import DelayedOperation, GaugeRegistry, IntrusiveTimer, LoopExecutor, Purgatory
 
@@ -47,12 +49,14 @@ class Server:
         self.waiting = Purgatory[Wait]("requests", timer, registry=registry)
         self.registry, self.values, self.timed_out = registry, dict[str, str](), 0
 
-    async def answered(self, path: list[str]) -> tuple[str, str]:
+    async def answered(self, path: list[str], reader: asyncio.StreamReader) -> tuple[str, str]:
         """Status and text of a request."""
         match path:
             case ["wait", key, timeout_ms] if timeout_ms.isdecimal():
                 wait = Wait(self, key, int(timeout_ms))
                 self.waiting.try_complete_else_watch(wait, [key])
+                left = asyncio.create_task(reader.read())  # ends when the client leaves
+                left.add_done_callback(lambda _: wait.force_complete())
                 return await wait.answer
             case ["put", key, value]:
                 self.values[key] = value
@@ -68,7 +72,9 @@ class Server:
             words = (await reader.readline()).decode("latin-1").split(" ")
             while (await reader.readline()).strip():
                 pass  # its headers
-            status, text = await self.answered(words[1].strip("/").split("/") if len(words) == 3 else [])
+            status, text = await self.answered(
+                words[1].strip("/").split("/") if len(words) == 3 else [], reader
+            )
             kind = "Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8"
             head = f"HTTP/1.1 {status}\r\n{kind}\r\nContent-Length: {len(text.encode())}\r\nConnection: close"
             writer.write(f"{head}\r\n\r\n{text}".encode())
@@ -78,8 +84,10 @@ class Server:
 
 
 async def serve(port: int, ready: Callable[[int], object] = print) -> None:
-    """Serves until it is cancelled. Waiting requests are answered then. `ready` receives the port, which 0 lets the
-    system choose."""
+    """Serves until it is cancelled, also by SIGTERM. Waiting requests are answered then. `ready` receives the port,
+    which 0 lets the system choose."""
+    if serving := asyncio.current_task():
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
     server = Server(GaugeRegistry())
     async with await asyncio.start_server(server.connected, "127.0.0.1", port) as sockets, server.waiting:
         ready(sockets.sockets[0].getsockname()[1])
@@ -88,4 +96,5 @@ async def serve(port: int, ready: Callable[[int], object] = print) -> None:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO)  # the logger `purgatorio` says what a callback raised
-    asyncio.run(serve(int(sys.argv[1]) if len(sys.argv) > 1 else 7070))
+    with suppress(asyncio.CancelledError, KeyboardInterrupt):
+        asyncio.run(serve(int(sys.argv[1]) if len(sys.argv) > 1 else 7070))

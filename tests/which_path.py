@@ -270,7 +270,6 @@ def summed(rows: Mapping[int, Mapping[str, str]]) -> str:
 
 
 def main() -> None:
-    """See the module."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument(
         "numbers", nargs="*", type=int, help="mutants; all that are listed, where none is named"

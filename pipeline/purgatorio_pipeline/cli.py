@@ -25,6 +25,7 @@ from typing import Any, Final
 import click
 
 from purgatorio_pipeline.command.failed import OURS, UNEXPECTED
+from purgatorio_pipeline.command.line import echo_line
 from purgatorio_pipeline.stopping import ORDERLY_S, SOON_S, STOPPED, end_within, loading, tell_stopped
 from purgatorio_spec.show.visible import visible
 
@@ -153,7 +154,7 @@ class LazyCommands(click.Group):
             # The message may quote a trace, a log or a file name.
             wrong.show(said := io.StringIO())
             for line in said.getvalue().rstrip("\n").split("\n"):
-                click.echo(visible(line, MESSAGE_LIMIT), err=True)
+                echo_line(visible(line, MESSAGE_LIMIT), 0, err=True)
             status = wrong.exit_code
         except (KeyboardInterrupt, click.Abort):
             tell_stopped()

@@ -75,9 +75,7 @@ def choose_engine(
     """
     if asked is not None:
         if tables and asked == Engine.PROCESS:
-            raise NoTables(
-                "--out is a folder for Spark's tables (traces: --traces): remove --out, or use --engine spark"
-            )
+            raise NoTables("--out is for Spark's tables: remove --out, or use --engine spark")
         if spark == "--master" and asked == Engine.PROCESS:
             raise NoTables(
                 "--master is an option for Spark, and this check does not use Spark: remove --master"

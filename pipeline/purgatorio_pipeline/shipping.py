@@ -3,8 +3,8 @@
     python -m purgatorio_pipeline.shipping FOLDER
 
 writes `purgatorio.zip` and `purgatorio_submit.py`. The zip holds no third-party library: msgspec, pyarrow, orjson,
-numpy and zstandard have parts in machine code, which Python cannot import from a zip. They must be installed where the
-executors run (docs/cluster.md).
+numpy and zstandard have parts in machine code, which Python cannot import from a zip. Install these libraries on the
+machines of the executors (docs/cluster.md).
 """
 
 from __future__ import annotations

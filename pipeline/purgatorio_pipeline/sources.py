@@ -45,8 +45,8 @@ def find_traces(arguments: Iterable[str]) -> list[Path]:
             )
         if not matches:
             raise NoTraces(
-                f"no trace at {argument!r}: name files, folders or globs; in a folder, files ending in "
-                f"{', '.join(SUFFIXES)} are traces, and Parquet without a suffix"
+                f"no trace at {argument!r}: name files, folders or globs.\n"
+                f"Traces in a folder: Parquet, {', '.join(SUFFIXES[:-1])}"
             )
         found.update(dict.fromkeys(matches))
     return list(found)

@@ -1,4 +1,4 @@
-"""A survey of subjects: drives each subject by a plan, records and judges the run, and collects the figures of the
+"""A survey of subjects: drives each subject by a plan, records and judges the run, and collects numbers about the
 run."""
 
 from __future__ import annotations

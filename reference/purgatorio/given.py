@@ -16,7 +16,7 @@ _METHODS: Final = MappingProxyType(
         "an executor": ("submit", "shutdown", "shutdown_now", "await_termination", "is_current"),
         "a clock": ("now_ms",),
         "a fault policy": ("caught",),
-        "a dialect": ("force_complete", "safe_try_complete", "register"),
+        "a dialect (LOCKED or PENDING_FLAG)": ("force_complete", "safe_try_complete", "register"),
         "a lock": ("acquire", "release", "__enter__"),
         "a gauge registry": ("add", "remove"),
         "an event loop": ("call_soon_threadsafe",),

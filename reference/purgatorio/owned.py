@@ -37,6 +37,9 @@ class Owned(Uncopied):
     def __init__(self) -> None:
         self._forks = PROCESS.forks
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {getattr(self, 'name', '')!r}>"
+
     @abstractmethod
     def close(self) -> object:
         """End it; again has no effect, nor has it in a child."""

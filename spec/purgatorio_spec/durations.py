@@ -40,7 +40,7 @@ def exact(duration_ns: int) -> str:
 
 
 def local_time(t_ns: int, zone: str) -> str:
-    """Nanoseconds since 1970 in that zone, or in UTC where the zone is not known: `2026-10-20 09:15:01.000`."""
+    """Nanoseconds since 1970 in that zone, or in UTC where the zone is not known: `2026-10-20 09:15:01.000+02:00`."""
     try:
         there = UTC if zone == "UTC" else ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -48,4 +48,5 @@ def local_time(t_ns: int, zone: str) -> str:
     seconds, beside_ns = divmod(t_ns, 1_000_000_000)
     digits = f"{beside_ns:09}"
     kept = max(3, len(digits.rstrip("0")))
-    return f"{datetime.fromtimestamp(seconds, there):%Y-%m-%d %H:%M:%S}.{digits[:kept]}"
+    moment = datetime.fromtimestamp(seconds, there).isoformat(" ")
+    return f"{moment[:19]}.{digits[:kept]}{moment[19:]}"

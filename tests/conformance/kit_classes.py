@@ -12,8 +12,10 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "jvm-kit"
 QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
-def kit_classes(folders: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """`java`, and a folder of classes. Skips where there is no compiler."""
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """`java`, and the classes of the kit, the example and the test cases. Tests that use it are in the group
+    `jvm-kit`. Skips where there is no compiler."""
     try:
         java = find_java().java
     except JavaNotFound as missing:
@@ -21,11 +23,10 @@ def kit_classes(folders: pytest.TempPathFactory) -> tuple[Path, Path]:
     compiler = java.with_name("javac")
     if not compiler.exists():
         pytest.skip("a Java runtime without a compiler")
-    classes = folders.mktemp("kit")
+    classes = tmp_path_factory.mktemp("kit")
     sources = [*(kit_folder() / "purgatorio" / "kit").glob("*.java"), *EXAMPLE.glob("*.java")]
     sources += (Path(__file__).parent / "java").glob("*.java")
-    # Casts that this compiler infers are there for janino, which does not.
-    options = ["--release", "11", "-g", "-Xlint:all,-cast", "-Werror", "-d", classes]
+    options = ["--release", "11", "-g", "-Xlint:all", "-Werror", "-d", classes]
     done = subprocess.run(
         [str(word) for word in (compiler, *options, *sources)], capture_output=True, text=True, check=False
     )

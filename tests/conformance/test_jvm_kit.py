@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.driven import broken, run_of
 from conformance.kit_classes import QUICK
 from purgatorio_conformance.protocol.driver import command_subjects, describe_command
 from purgatorio_conformance.subject.child import ChildLimits, LineChild
@@ -106,7 +107,7 @@ def adapter(built: tuple[Path, Path], bug: str = "NONE") -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("bug", "broken"),
+    ("bug", "breaks"),
     [
         ("NONE", set()),
         ("NO_RECHECK", {"O4"}),
@@ -115,7 +116,7 @@ def adapter(built: tuple[Path, Path], bug: str = "NONE") -> list[str]:
         pytest.param("NO_DISARM", {"T4"}, marks=pytest.mark.slow),
     ],
 )
-def test_races_find_the_twins(built: tuple[Path, Path], tmp_path: Path, bug: str, broken: set[str]) -> None:
+def test_races_find_the_twins(built: tuple[Path, Path], tmp_path: Path, bug: str, breaks: set[str]) -> None:
     """The races are recorded completely. They break nothing in the example, and the expected clause in each negative
     control."""
     command = [*adapter(built, bug), "races", str(tmp_path), "--rounds", "1000", "--seed", "3"]
@@ -123,28 +124,22 @@ def test_races_find_the_twins(built: tuple[Path, Path], tmp_path: Path, bug: str
     assert done.returncode == 0, done.stderr
     assert ", 0 dropped" in done.stdout
     (path,) = tmp_path.glob("*.jsonl.gz")
-    result = check_files([path])
-    (run,) = result.runs
-    found = {clause for clause, one in run.clauses.items() if one.verdict == "VIOLATED"}
-    assert (broken <= found) if broken else not found
-    if not broken:
+    (run,) = check_files([path]).runs
+    assert (breaks <= broken(run)) if breaks else not broken(run)
+    if not breaks:
         idle = {clause for clause, one in run.clauses.items() if one.verdict == "PASS" and not one.occasions}
         assert not idle, "every clause had occasions"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("bug", "broken"), [("NONE", set()), ("DROPS_UNSEEN", {"O4"})])
+@pytest.mark.parametrize(("bug", "breaks"), [("NONE", set()), ("DROPS_UNSEEN", {"O4"})])
 def test_a_list_dropped_beside_a_registration_is_found_by_steps(
-    built: tuple[Path, Path], tmp_path: Path, bug: str, broken: set[str]
+    built: tuple[Path, Path], tmp_path: Path, bug: str, breaks: set[str]
 ) -> None:
     """No callback is near: the thread that drops the list is stopped between two of its lines. If sizes are read while
     the lost operation still waits, which takes a fast machine, they are wrong, too (P2)."""
     (subject,) = (one for one in command_subjects(adapter(built, bug)) if one.mode == "real-lines")
-    (record,) = record_runs([subject], tmp_path, suffix=".jsonl")
-    assert record.failure is None
-    assert record.path is not None
-    (run,) = check_files([record.path]).runs
-    assert {name for name, clause in run.clauses.items() if clause.violations} - {"P2"} == broken
+    assert broken(run_of(subject, tmp_path)) - {"P2"} == breaks
 
 
 def test_a_client_may_ask_for_unknown_names(built: tuple[Path, Path]) -> None:
@@ -159,10 +154,8 @@ def test_two_threads_of_one_name_are_two(built: tuple[Path, Path], tmp_path: Pat
     java, classes = built
     command = [str(java), *QUICK, "-cp", str(classes), "NamesakePool"]
     (subject,) = (one for one in command_subjects(command, lines=None) if one.mode == "real-free")
-    (record,) = record_runs([subject], tmp_path, ops=200, suffix=".jsonl")
-    assert record.failure is None, record.failure
-    assert record.path is not None
-    assert {"subject/worker", "subject/worker#2"} <= {event.th for event in read_run(record.path).events}
+    path = Path(run_of(subject, tmp_path, ops=200).file)
+    assert {"subject/worker", "subject/worker#2"} <= {event.th for event in read_run(path).events}
 
 
 def test_what_was_read_is_answered_at_the_end_of_input(built: tuple[Path, Path]) -> None:

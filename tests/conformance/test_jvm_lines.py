@@ -12,6 +12,7 @@ from typing import cast
 
 import pytest
 
+from conformance.driven import broken, run_of
 from conformance.kit_classes import QUICK
 from purgatorio_conformance.protocol import driver, gates
 from purgatorio_conformance.protocol.coverage import not_looked_for
@@ -34,7 +35,6 @@ from purgatorio_conformance.protocol.small_program import CLASSES, SmallProgram,
 from purgatorio_conformance.subject.child import LineChild, Quiet
 from purgatorio_conformance.subject.contract import SubjectFailed
 from purgatorio_conformance.subject.plan import MS
-from purgatorio_conformance.subjects import record_runs
 from purgatorio_spec.check import check_files
 
 pytestmark = pytest.mark.xdist_group("jvm-kit")  # `built` is built once
@@ -58,11 +58,8 @@ def subject(
 
 
 def found(one: CommandSubject, folder: Path) -> tuple[set[str], Path]:
-    (record,) = record_runs([one], folder, suffix=".jsonl")
-    assert record.failure is None, record.failure
-    assert record.path is not None
-    (run,) = check_files([record.path]).runs
-    return {name for name, clause in run.clauses.items() if clause.violations}, record.path
+    run = run_of(one, folder)
+    return broken(run), Path(run.file)
 
 
 def test_a_race_between_two_lines_is_found_and_its_line_is_named(
@@ -70,8 +67,8 @@ def test_a_race_between_two_lines_is_found_and_its_line_is_named(
 ) -> None:
     """An add is lost during another add: no callback is near, and the code has no marked loop."""
     lost = subject(built, "lost")
-    broken, trace = found(lost, tmp_path)
-    assert "T3" in broken
+    clauses, trace = found(lost, tmp_path)
+    assert "T3" in clauses
     session = order_of_run(lost, check_files([trace]).runs[0], "T3", tmp_path / "again.jsonl")
     held = [json.loads(line[2:]) for line in session if line.startswith('< {"m":"held"')]
     assert {one["f"] for one in held} == {"step"}, (
@@ -86,9 +83,9 @@ def test_a_race_within_one_line_is_found(built: tuple[Path, Path], tmp_path: Pat
     assert "T5" in found(subject(built, "counted"), tmp_path)[0]
 
 
-@pytest.mark.parametrize(("case", "broken"), [("moved", {"T3"}), ("again", set())])
+@pytest.mark.parametrize(("case", "breaks"), [("moved", {"T3"}), ("again", set())])
 def test_a_task_is_added_again_beside_time_that_moves_it(
-    case: str, broken: set[str], built: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    case: str, breaks: set[str], built: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The thread that moves a task puts it back next to the new one, so it runs twice. The negative control makes
     both under one lock."""
@@ -102,7 +99,7 @@ def test_a_task_is_added_again_beside_time_that_moves_it(
     monkeypatch.setattr(driver, "_DRAWN_MOST", 0)
     # Who listens is driven in this process, where only the one program is known.
     one = replace(subject(built, case), listener=noted([]))
-    assert found(one, tmp_path)[0] == broken
+    assert found(one, tmp_path)[0] == breaks
     assert [orders.program.name for orders in one.account.orders if orders.plays] == [name]
 
 
@@ -136,7 +133,7 @@ def test_its_twin_with_a_lock_is_kept_though_the_lock_is_held(
     running one."""
     ways: list[Mode] = ["virtual-lines", "virtual-gates", "virtual-scope"]
     clean, *others = (subject(built, "clean", mode=mode) for mode in ways)
-    assert not any(found(one, tmp_path)[0] for one in (clean, *others))
+    assert not any(broken(run_of(one, tmp_path, ops=300)) for one in (clean, *others))
     assert not [said for _, said in not_looked_for([clean, *others]) if "negative delay" not in said]
     assert not clean.account.left_out
     places = [point for play in clean.account.plays if play.stop is not None for point in play.stop.points]

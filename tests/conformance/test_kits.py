@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from conformance.driven import broken, run_of
 from docs.makers.maven import compiled_adapter, jdk_program, maven_jars
 from purgatorio_conformance.protocol.driver import Mode, command_subjects
 from purgatorio_conformance.subject.contract import SubjectFailed
-from purgatorio_conformance.subjects import record_runs
-from purgatorio_spec.check import check_files
 
 ROOT = Path(__file__).parents[2]
 KITS = ROOT / "kits"
@@ -79,11 +78,7 @@ def toys(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
 
 def found(command: Sequence[str], mode: Mode, folder: Path, ops: int = 200) -> set[str]:
     *_, subject = (one for one in command_subjects(command) if one.mode == mode)
-    (record,) = record_runs([subject], folder, seed=1, ops=ops)
-    assert record.failure is None, record.failure
-    assert record.path is not None
-    (run,) = check_files([record.path]).runs
-    return {name for name, clause in run.clauses.items() if clause.violations}
+    return broken(run_of(subject, folder, ops=ops))
 
 
 @pytest.mark.parametrize("bug", [False, True], ids=["clean", "bug"])
@@ -138,8 +133,8 @@ def test_the_keys_of_a_toy_purgatory_are_counted(drops: bool, tmp_path: Path) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("version", "broken"), [("1.0.0", {"O4"}), ("1.1.1", set())])
-def test_kafka_6653_is_found_in_the_released_classes(version: str, broken: set[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("version", "breaks"), [("1.0.0", {"O4"}), ("1.1.1", set())])
+def test_kafka_6653_is_found_in_the_released_classes(version: str, breaks: set[str], tmp_path: Path) -> None:
     """In 1.0.0 as published, and not in 1.1.1, which has its mend. Maven resolves the jars into the user's cache."""
     sources = ROOT / "examples" / "kafka"
     folders = [sources / name for name in ("clock", "common", "scala", "base-1.0", "timer-0.10")]
@@ -149,7 +144,7 @@ def test_kafka_6653_is_found_in_the_released_classes(version: str, broken: set[s
         java = jdk_program("java")
     except SubjectFailed as missing:
         pytest.skip(str(missing))
-    assert found([str(java), "-cp", f"{classes}:{jars}/*", "KafkaScala"], "virtual-gates", tmp_path) == broken
+    assert found([str(java), "-cp", f"{classes}:{jars}/*", "KafkaScala"], "virtual-gates", tmp_path) == breaks
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from typing import cast
 
 import pytest
 
+from conformance.driven import changed, run_of
 from mutants.diffs import diffs
 from purgatorio import ManualClock, QueuedExecutor, SystemTimer, TimerTask
 from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM, BoundaryPlan, levels_of
@@ -26,8 +27,6 @@ from purgatorio_conformance.protocol.message import (
 from purgatorio_conformance.protocol.real_time import drive_real
 from purgatorio_conformance.protocol.session import Drive, Session
 from purgatorio_conformance.subject.plan import MS
-from purgatorio_conformance.subjects import record_runs
-from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
 
@@ -43,17 +42,8 @@ def words_of(*names: str) -> dict[str, str]:
 
 def driven(program: str, changes: dict[str, str], folder: Path, operations: int) -> RunResult:
     """The changed program in virtual time, step by step, judged."""
-    source = (EXAMPLES / f"{program}.py").read_text(encoding="utf-8")
-    for text, instead in changes.items():
-        assert source.count(text) == 1, text
-        source = source.replace(text, instead)
-    path = folder / "changed.py"
-    path.write_text(source, encoding="utf-8")
-    subject = command_subjects([sys.executable, "-I", "-S", str(path)])[0]
-    (record,) = record_runs([subject], folder, ops=operations, suffix=".jsonl")
-    assert record.failure is None
-    assert record.path is not None
-    return check_files([record.path]).runs[0]
+    path = changed(EXAMPLES / f"{program}.py", changes, folder)
+    return run_of(command_subjects([sys.executable, "-I", "-S", path])[0], folder, ops=operations)
 
 
 OF_20 = Description(0, "", "one", ("timer",), (), tick_ns=MS, wheel_size=20, unit_ns=MS)

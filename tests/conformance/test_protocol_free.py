@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.driven import broken, run_of
 from purgatorio_conformance.protocol.coverage import looked_for, not_looked_for
 from purgatorio_conformance.protocol.driver import command_subjects
 from purgatorio_conformance.protocol.free_play import free_programs
@@ -15,8 +16,6 @@ from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.played_order import BROKEN, Orders
 from purgatorio_conformance.protocol.small_program import CLASSES, OTHER_WAYS, Delays, Inside
 from purgatorio_conformance.subject.plan import MS
-from purgatorio_conformance.subjects import record_runs
-from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
 
@@ -26,11 +25,8 @@ GIVES_UP = (sys.executable, str(TESTS / "which_path.py"), "--serve", "11")
 
 
 def played(command: tuple[str, ...], folder: Path, rounds: int) -> RunResult:
-    subjects = [one for one in command_subjects(command, time="real") if one.mode == "real-free"]
-    (record,) = record_runs(subjects, folder, suffix=".jsonl", ops=10 * rounds)
-    assert record.failure is None
-    assert record.path is not None
-    return check_files([record.path]).runs[0]
+    (subject,) = (one for one in command_subjects(command, time="real") if one.mode == "real-free")
+    return run_of(subject, folder, ops=10 * rounds)
 
 
 def test_a_correct_purgatory_passes_and_was_looked_at(tmp_path: Path) -> None:
@@ -43,8 +39,7 @@ def test_a_correct_purgatory_passes_and_was_looked_at(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_giving_up_at_a_taken_lock_is_met_without_gates(tmp_path: Path) -> None:
     """The twin: KAFKA-6653 in the reference, whose callbacks dwell."""
-    run = played(GIVES_UP, tmp_path, 100)
-    assert {name for name, clause in run.clauses.items() if clause.violations} == {"O4"}
+    assert broken(played(GIVES_UP, tmp_path, 100)) == {"O4"}
 
 
 def test_what_has_one_lane_or_no_purgatory_is_asked_for_less() -> None:
@@ -95,7 +90,7 @@ def test_tested_occasions_are_counted_and_others_have_a_reason() -> None:
     gated.account.orders[:] = gated.account.orders[:1]
     for broke_off, why in (
         (True, "the gated run ended early, at a violation or a failure"),
-        (False, "no gates"),
+        (False, "no virtual time"),
     ):
         gated.account.broke_off = broke_off
         (line,) = [line for _, line in not_looked_for([*others, gated]) if inside.looks_for in line]

@@ -18,6 +18,7 @@ from typing import Any, cast
 import orjson
 import pytest
 
+from conformance.driven import broken, run_of
 from conformance.program_text import program
 from conformance.small_purgatory import small
 from conformance.test_protocol_conversation import Scene
@@ -77,11 +78,8 @@ def _only(monkeypatch: pytest.MonkeyPatch, *programs: str) -> None:
 
 
 def gated(command: tuple[str, ...], folder: Path) -> RunResult:
-    subjects = [one for one in command_subjects(command) if one.mode.endswith("-gates")]
-    (record,) = record_runs(subjects, folder, suffix=".jsonl")
-    assert record.failure is None
-    assert record.path is not None
-    return check_files([record.path]).runs[0]
+    (subject,) = (one for one in command_subjects(command) if one.mode.endswith("-gates"))
+    return run_of(subject, folder)
 
 
 def test_a_correct_subject_passes(tmp_path: Path) -> None:
@@ -93,8 +91,7 @@ def test_a_correct_subject_passes(tmp_path: Path) -> None:
 
 def test_a_purgatory_that_does_not_look_again_is_found_on_one_thread(tmp_path: Path) -> None:
     """The twin of the toy: an event from inside the first try is not seen by a second, for there is none."""
-    run = gated((*PURGATORY, "--no-recheck"), tmp_path)
-    assert {name for name, clause in run.clauses.items() if clause.violations} == {"O4"}
+    assert broken(gated((*PURGATORY, "--no-recheck"), tmp_path)) == {"O4"}
 
 
 @pytest.mark.skipif(NODE is None, reason="node is not installed")
@@ -128,7 +125,7 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
 ) -> None:
     """By a clause, or by how it fails. Without the slip nothing is found."""
     program, _, found_by, slip = told.split("\n", 3)
-    broken = {word for word in found_by.split() if word[0].isupper()}
+    breaks = {word for word in found_by.split() if word[0].isupper()}
     failure = next((word for word in found_by.split() if word[0].islower()), None)
     _only(monkeypatch, program)
     # More than a crowd says.
@@ -137,7 +134,7 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
     monkeypatch.setattr(gated_execution, "_QUIET_LEAST_S", 0.05)
     example = (str(EXAMPLES / "reference_purgatory.py"), "locked")
     for command, clauses, kind in (
-        (("-c", SLIP.format(slip), *example), broken, failure),
+        (("-c", SLIP.format(slip), *example), breaks, failure),
         (example, set(), None),
     ):
         subjects = command_subjects((sys.executable, *command), limits=ChildLimits(silence_s=4.0))
@@ -145,7 +142,7 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
         assert {record.failure.kind for record in records if record.failure} == ({kind} if kind else set())
         traces = [record.path for record in records if record.path is not None]
         runs = check_files(traces).runs if traces else ()
-        found = {name for run in runs for name, clause in run.clauses.items() if clause.violations}
+        found = set[str]().union(*map(broken, runs))
         assert found >= clauses
         assert clauses or not found
 
@@ -194,12 +191,9 @@ def test_what_was_armed_beside_a_purge_is_waited_for_in_real_time_before_anythin
     slip = SLIP.format(PARKS.format("pass" if parks else "woken.set()"))
     command = (sys.executable, "-c", slip, str(EXAMPLES / "reference_purgatory.py"), "locked")
     subjects = command_subjects(command, time="real")
-    (record,) = record_runs([one for one in subjects if one.held], tmp_path)
-    assert record.failure is None
-    assert record.path is not None
-    (run,) = check_files([record.path]).runs
+    (subject,) = (one for one in subjects if one.held)
     # Until it is stopped, which wakes it.
-    assert {name for name, one in run.clauses.items() if one.violations} == ({"T5"} if parks else set())
+    assert broken(run_of(subject, tmp_path)) == ({"T5"} if parks else set())
 
 
 _MILLISECONDS = Description(0, "", "", (), (), tick_ns=MS, wheel_size=20, unit_ns=MS)
@@ -465,8 +459,7 @@ def test_a_timer_that_does_not_look_again_is_found_step_by_step(
     judged = play("steps", of_timer(promise, lambda _: timer(looks=looks)))
     assert not judged.broken_off
     assert not judged.unfinished
-    broken = {name for name, one in judged.result.clauses.items() if one.violations}
-    assert broken == (set() if looks else {clause})
+    assert broken(judged.result) == (set() if looks else {clause})
 
 
 class _Whole(TwoLists):
@@ -712,16 +705,16 @@ def test_a_slip_is_found_by_its_program(
     promise = Promise(
         "pending-flag" if twin else "locked", MS, early_ns=0, late_ns=0, purge_interval=0, lacks=lacks
     )
-    for made, broken in ((slip, {clause}), (twin, set())):
+    for made, breaks in ((slip, {clause}), (twin, set())):
         found: set[str] = set()
         for way in ("gates", "steps"):
             judged = play(way, of_purgatory(promise, partial(small, made)))
             assert not judged.broken_off
-            found |= {name for name, one in judged.result.clauses.items() if one.violations}
-            if broken and found >= broken:
+            found |= broken(judged.result)
+            if breaks and found >= breaks:
                 break
-        assert found >= broken
-        assert broken or not found
+        assert found >= breaks
+        assert breaks or not found
 
 
 @pytest.mark.parametrize(
@@ -743,7 +736,7 @@ def test_a_slip_is_found_by_what_is_drawn(slip: str, clause: str, monkeypatch: p
     )
     judged = play("steps", of_purgatory(promise, partial(small, slip)))
     assert not judged.broken_off
-    found = {name for name, one in judged.result.clauses.items() if one.violations}
+    found = broken(judged.result)
     assert clause in found if clause else not found
 
 
@@ -791,8 +784,7 @@ def test_a_slip_of_a_timer_is_found_by_what_is_drawn(locked: bool, monkeypatch: 
     monkeypatch.setattr(gated_conformance, "_DRAWN", 600)
     judged = play("steps", of_timer(_COUNTED, lambda _: Counts(locked=locked)))
     assert not judged.broken_off
-    found = {name for name, one in judged.result.clauses.items() if one.violations}
-    assert found == (set() if locked else {"T5"})
+    assert broken(judged.result) == (set() if locked else {"T5"})
 
 
 def _said(m: str, **fields: object) -> bytes:

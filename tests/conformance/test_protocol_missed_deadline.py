@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.driven import changed
 from purgatorio_conformance.protocol.conversation import Conversation
 from purgatorio_conformance.protocol.coverage import not_looked_for
 from purgatorio_conformance.protocol.driver import command_subjects
@@ -32,13 +33,7 @@ UNDECLARED = {'    "late_real_ns": MS,\n': ""}
 
 
 def command(changes: dict[str, str], folder: Path) -> list[str]:
-    source = PROGRAM.read_text(encoding="utf-8")
-    for text, instead in changes.items():
-        assert source.count(text) == 1, text
-        source = source.replace(text, instead)
-    path = folder / "changed.py"
-    path.write_text(source, encoding="utf-8")
-    return [sys.executable, str(path)]
+    return [sys.executable, changed(PROGRAM, changes, folder)]
 
 
 def looked_at(changes: dict[str, str], folder: Path) -> str:
@@ -52,7 +47,7 @@ def looked_at(changes: dict[str, str], folder: Path) -> str:
         return said
 
 
-def changed(does: str) -> dict[str, str]:
+def looks(does: str) -> dict[str, str]:
     """A reaper that does this while it does not look."""
     ((text, instead),) = LOOKS.items()
     return {text: instead.format("until_s", "until_s", does)}
@@ -63,11 +58,11 @@ def test_a_reaper_that_sleeps_between_its_looks_is_late(tmp_path: Path) -> None:
     with pytest.raises(
         SubjectFailed, match=r"O5 is broken: alone-\d+, alone-\d+, alone-\d+ were not completed"
     ) as caught:
-        looked_at(changed("time.sleep(0.5)"), tmp_path)
+        looked_at(looks("time.sleep(0.5)"), tmp_path)
     assert caught.value.kind == "late"
 
 
-@pytest.mark.parametrize("changes", [{}, UNDECLARED | changed("time.sleep(0.5)")])
+@pytest.mark.parametrize("changes", [{}, UNDECLARED | looks("time.sleep(0.5)")])
 def test_who_wakes_in_time_or_does_not_promise_it_is_not_late(
     changes: dict[str, str], tmp_path: Path
 ) -> None:
@@ -78,7 +73,7 @@ def test_who_wakes_in_time_or_does_not_promise_it_is_not_late(
 @pytest.mark.slow
 def test_who_works_past_deadlines_may_be_slow(tmp_path: Path) -> None:
     """As late as the sleeping thread, but a thread runs all the time: the machine may be the cause."""
-    looked_at(changed("pass"), tmp_path)
+    looked_at(looks("pass"), tmp_path)
 
 
 @pytest.mark.parametrize(("changes", "told"), [({}, 0), (UNDECLARED, 1)])

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.driven import changed
 from conformance.program_text import program
 from purgatorio_conformance.protocol import shortest as shortest_module
 from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects, describe_command
@@ -130,13 +131,10 @@ def test_one_wrong_character_is_found_with_the_fewest_calls(
 def test_a_violation_amid_a_long_run_is_found_with_the_fewest_calls(mode: int, tmp_path: Path) -> None:
     """A task of seconds that comes half a second after it was added, which no small plan has: nothing that was called
     after that is tried."""
-    source = Path(WHEEL[-1]).read_text(encoding="utf-8")
-    path = tmp_path / "changed.py"
     line = "        already_due ="
-    assert line in source
     early = "        due_tick = self.tick + 500 if delay_ns >= 1500 * TICK_NS else due_tick\n"
-    path.write_text(source.replace(line, early + line), encoding="utf-8")
-    subjects, runs = record([*WHEEL[:-1], str(path)], tmp_path, 600)
+    path = changed(Path(WHEEL[-1]), {line: early + line}, tmp_path)
+    subjects, runs = record([*WHEEL[:-1], path], tmp_path, 600)
     found = shortest_of_run(subjects[mode], Path(runs[mode].file), "T1", 1, 600, tmp_path)
     assert found is not None
     assert len(found.script.calls) == 2, found.session
@@ -390,11 +388,7 @@ def test_a_purgatory_with_threads_is_judged_without_a_false_alarm(dialect: str, 
 
 def test_a_purgatory_with_threads_that_keeps_its_timers_is_found_out(tmp_path: Path) -> None:
     """The twin: completed operations stay in the timer, and fire."""
-    source = REFERENCE.read_text(encoding="utf-8")
-    assert source.count("super().cancel()") == 1
-    broken = tmp_path / "broken.py"
-    broken.write_text(source.replace("super().cancel()", "pass"), encoding="utf-8")
-    result, _ = record_purgatory([str(broken)], tmp_path)
+    result, _ = record_purgatory([changed(REFERENCE, {"super().cancel()": "pass"}, tmp_path)], tmp_path)
     assert result.clauses["T4"].verdict is Verdict.VIOLATED
 
 
@@ -436,11 +430,8 @@ def test_the_description_comes_from_the_program() -> None:
 )
 def test_odd_constants_give_no_false_alarm(text: str, instead: str, tmp_path: Path) -> None:
     """A tick of an hour or of a nanosecond, bounds of days, units that divide nothing: the wheel is as correct."""
-    source = (EXAMPLES / "toy_wheel.py").read_text(encoding="utf-8")
-    assert source.count(text) == 1
-    odd = tmp_path / "odd.py"
-    odd.write_text(source.replace(text, instead), encoding="utf-8")
-    _, runs = record([*PYTHON, str(odd)], tmp_path, 40)
+    odd = changed(EXAMPLES / "toy_wheel.py", {text: instead}, tmp_path)
+    _, runs = record([*PYTHON, odd], tmp_path, 40)
     assert {run.verdict for run in runs} == {Verdict.PASS}
     # Of the scope there may be little, or nothing: it has no room, or no delay.
     assert all(run.clauses["T2"].occasions > 20 for run in runs[:2])

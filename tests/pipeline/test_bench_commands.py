@@ -1,8 +1,10 @@
-"""`python -m benchmarks timer | purgatory`: their output for small runs."""
+"""`python -m benchmarks timer | purgatory`: their output for small runs. The cost of a measured process."""
 
 from __future__ import annotations
 
 import json
+import sys
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -12,6 +14,7 @@ from benchmarks.builds import Build
 from benchmarks.empty_wheel import measure_empty
 from benchmarks.guard import GUARDS, Guarded
 from benchmarks.performance_page import Run, page
+from benchmarks.process_tree import Failed, Process, resident_bytes, run_measured
 from benchmarks.purgatory_bench import run_purgatory_bench
 from benchmarks.registry import ENTRIES, steps_of_cost, wheel_sizes
 from benchmarks.tables import WIDTH, Table, markdown
@@ -57,7 +60,6 @@ def test_an_unknown_name_is_usage() -> None:
 
 
 def test_disagreement_is_exit_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And no figure is printed."""
 
     def disagree(*_: object, **__: object) -> None:
         raise Disagreement("X3 herd: odd fired 3, heapq 4")
@@ -150,3 +152,31 @@ def test_a_table_is_markdown() -> None:
     """Names to the left, figures to the right."""
     text = markdown(Table("T", ("candidate", "build", "ns"), [("a", "Rust", "1")], "note"))
     assert text == "**T** (note)\n\n| candidate | build | ns |\n| --- | --- | ---: |\n| a | Rust | 1 |"
+
+
+JVM = Process(parent=1, cpu_s=9.0, space_bytes=8 << 30, resident_bytes=2 << 30)
+
+
+def test_a_child_with_its_parents_pages_is_counted_once() -> None:
+    """Forked just now, the parent some pages further; with its own program, or its own pages, it counts."""
+    forked = replace(JVM, parent=10, cpu_s=0.0, resident_bytes=JVM.resident_bytes - 40_960)
+    assert resident_bytes({10: JVM, 11: forked}) == JVM.resident_bytes
+    other = replace(forked, space_bytes=5 << 20, resident_bytes=1 << 20)
+    assert resident_bytes({10: JVM, 11: other}) == JVM.resident_bytes + (1 << 20)
+    grown = replace(forked, resident_bytes=1 << 30)
+    assert resident_bytes({10: JVM, 11: grown}) == 3 << 30
+    assert resident_bytes({11: forked}) == forked.resident_bytes
+
+
+def test_a_process_is_measured_to_its_end() -> None:
+    """The output, the CPU time, and the memory of the child processes."""
+    held = "x = bytearray(64 << 20); sum(range(20_000_000))"
+    program = f"import subprocess, sys; print(subprocess.run([sys.executable, '-c', {held!r}]))"
+    cost = run_measured([sys.executable, "-c", program])
+    assert "returncode=0" in cost.output
+    assert cost.peak_bytes > 64 << 20
+
+
+def test_the_end_of_its_standard_error_is_shown() -> None:
+    with pytest.raises(Failed, match=r"ended with 3: (.|\n)*why"):
+        run_measured([sys.executable, "-c", "import sys; print('why', file=sys.stderr); sys.exit(3)"])

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipeline.drawn_run import (
+from pipeline.broken_run import (
     CUT,
     DROPPED,
     NOTHING_LOST,

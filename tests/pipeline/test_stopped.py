@@ -308,7 +308,6 @@ MOMENTS_S = (0.02, 0.2, 0.4, 0.7, 1.0, 1.5, 2.5, 4.0, 6.0, 10.0)
 
 
 def inputs(folder: Path) -> None:
-    """The inputs of the commands."""
     traces(folder / "traces")
     (folder / "counters.py").write_text(COUNTERS)
     rows = (ROOT / "examples" / "logs" / "requests.csv").read_text().splitlines()

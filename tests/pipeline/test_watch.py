@@ -10,10 +10,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.segmented import write_segments
 from purgatorio_pipeline.documents import decoded
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.printed import Run, Watch
@@ -24,8 +24,28 @@ from purgatorio_pipeline.watch.state import OpenRun, WatchState, load_before
 from purgatorio_pipeline.watch.stream import new_files, start_stream
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
+from purgatorio_spec.trace.columns import EVENT_SCHEMA
+from purgatorio_spec.trace.reader import TraceReader
+from purgatorio_spec.trace.writer import TraceWriter
 from purgatorio_spec.verdict import Verdict, Violation
 from spec.trace_builder import HEADER, MS, Trace
+
+
+def write_segments(source: Path, folder: Path, events: int) -> list[Path]:
+    """The segments of the trace `source`, `events` each, in order; only the last one has the end record."""
+    reader = TraceReader(source)
+    table = pa.Table.from_batches(reader.batches(), EVENT_SCHEMA)
+    assert reader.header is not None
+    assert reader.end is not None
+    paths: list[Path] = []
+    for number, start in enumerate(range(0, table.num_rows, events)):
+        path = folder / f"{source.stem}-{number:05d}.jsonl"
+        writer = TraceWriter(path, reader.header)
+        for batch in table.slice(start, events).to_batches():
+            writer.write_batch(batch)
+        writer.finish(reader.end if start + events >= table.num_rows else None)
+        paths.append(path)
+    return paths
 
 
 @pytest.fixture

@@ -18,8 +18,7 @@ from msgspec import structs
 from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.lake_reader import Killer, disk_full
-from pipeline.segmented import write_segments
-from pipeline.test_watch import many
+from pipeline.test_watch import many, write_segments
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.printed import run_of
 from purgatorio_pipeline.watch import batch as batches

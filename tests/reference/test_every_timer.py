@@ -56,9 +56,9 @@ TWINS = (
         edited(HashedWheel, "__init__", "sync.rlock", "sync.lock", "super()", "super(HashedWheel, self)"),
     ),
     _twin(
-        "drawn:purgatory:1.1000.1.0:0.0.0::shutdown,register.0:",
+        "drawn:purgatory:1.1000.1.1:0.0.0::shutdown,register.0:",
         "O5 O8",
-        edited(Purgatory, "_arm", "if not self._complete", "if self._complete"),
+        edited(Purgatory, "_arm", "if not (self._complete", "if (self._complete"),
     ),
 )
 

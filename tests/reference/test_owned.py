@@ -6,6 +6,7 @@ import asyncio
 import copy
 import os
 import pickle
+import re
 import threading
 import warnings
 from collections.abc import Callable
@@ -107,6 +108,8 @@ def test_parts_are_looked_at_when_they_are_given() -> None:
     for make in (SystemTimer, HeapTimer, HashedWheel, IntrusiveTimer):
         with pytest.raises(TypeError, match=said("an executor is needed, not .*: it has no submit")):
             make("t", executor=threading.Thread())  # type: ignore[arg-type]  # what it refuses
+        with pytest.raises(TypeError, match=said("the name of a timer is a text, not 5")):
+            make(5)  # type: ignore[arg-type]  # what it refuses
 
 
 async def asynchronous() -> None:
@@ -143,7 +146,7 @@ def test_callbacks_of_a_class_are_plain_methods() -> None:
 def test_a_part_of_another_kind_is_refused_at_the_door() -> None:
     """A dialect, a policy, a clock, a lock, a loop, a registry: a class or another object in its place."""
     wrong: dict[str, list[Callable[[Any], object]]] = {
-        "a dialect": [lambda part: Never(5, dialect=part)],
+        r"a dialect \(LOCKED or PENDING_FLAG\)": [lambda part: Never(5, dialect=part)],
         "a lock": [lambda part: Never(5, lock=part)],
         "a fault policy": [
             lambda part: Never(5, faults=part),
@@ -190,6 +193,8 @@ def test_a_purgatory_refuses_at_the_door() -> None:
                 purgatory.try_complete_else_watch(Never(5), keys)
         with pytest.raises(TypeError, match=said("DelayedOperation, not 42")):
             purgatory.try_complete_else_watch(42, ["k"])  # type: ignore[arg-type]  # what it refuses
+        with pytest.raises(TypeError, match=re.escape("NoSuper does not call super().__init__(delay_ms)")):
+            purgatory.try_complete_else_watch(NoSuper(), ["k"])
         with pytest.raises(TypeError, match="unhashable"):
             purgatory.try_complete_else_watch(Never(5), ["good", ["k"]])  # type: ignore[list-item]  # what it refuses
         assert purgatory.watched() == 0
@@ -197,6 +202,13 @@ def test_a_purgatory_refuses_at_the_door() -> None:
         for keys in sound:
             purgatory.try_complete_else_watch(Never(60_000), keys)
         assert purgatory.watched() == 6
+
+
+class NoSuper(Never):
+    """Forgets its base class."""
+
+    def __init__(self) -> None:
+        pass
 
 
 def made() -> list[object]:

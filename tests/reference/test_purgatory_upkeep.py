@@ -1,6 +1,7 @@
 """The services of the purgatory: faults (O8), purge (P1), gauges (P2), shutdown, deferred actions."""
 
 import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -8,15 +9,21 @@ from purgatorio import (
     LOCKED,
     PROPAGATE,
     ActionQueue,
+    DirectExecutor,
     GaugeRegistry,
+    IntrusiveTimer,
+    ManualClock,
     Purgatory,
+    TimerClosed,
+    TimerTask,
     VirtualTime,
     openmetrics,
 )
 from purgatorio.delayed.dialect import Dialect
+from purgatorio.owned import Owned
 from purgatorio.reaper import Reaper
 from purgatorio.sync import ExecutorClosed
-from reference.waiting import DIALECTS, Reports, Request, quiet_world
+from reference.waiting import DIALECTS, TIMERS, Reports, Request, quiet_world
 
 both = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 
@@ -180,6 +187,10 @@ def test_the_gauges_as_openmetrics() -> None:
     assert 'purgatory_size{delayed_operation="Pro\\"duce"} 2\n' in text
     assert 'num_delayed_operations{delayed_operation="Pro\\"duce"} 1\n' in text
     assert text.endswith("# EOF\n")
+    with pytest.raises(ValueError, match="the registry has another purgatory 'Pro\"duce'"):
+        Purgatory[Request]('Pro"duce', world.timer, reaper=False, registry=registry)
+    registry.remove(Purgatory[Request]('Pro"duce', world.timer, reaper=False))
+    assert registry.members() == [purgatory]
     purgatory.close()
     assert registry.openmetrics() == openmetrics([])
 
@@ -191,10 +202,80 @@ def test_the_faithful_shutdown_leaves_requests_pending() -> None:
     request = Request()
     purgatory.try_complete_else_watch(request, ["key"])
     assert purgatory.close() == 0
+    world.timer.close()
     assert not request.is_completed()
     assert not purgatory.try_complete_else_watch(Request(), ["key"])
     with pytest.raises(ExecutorClosed):
         purgatory.try_complete_else_watch(Request(-10), ["key"])
+
+
+@both
+@pytest.mark.parametrize("completes", [True, False])
+def test_a_purgatory_without_a_reaper_leaves_its_timer_open(dialect: Dialect, completes: bool) -> None:
+    """Two purgatories and a task share it: the close of one completes its own requests, or leaves them."""
+    timer = IntrusiveTimer("shared", clock=(clock := ManualClock()), executor=DirectExecutor())
+    first = Purgatory[Request]("first", timer, reaper=False, complete_at_shutdown=completes)
+    second = Purgatory[Request]("second", timer, reaper=False)
+    own, other, ran = Request(10, dialect), Request(10, dialect), list[str]()
+    timer.call_later(10, lambda: ran.append("task"))
+    first.try_complete_else_watch(own, ["key"])
+    second.try_complete_else_watch(other, ["key"])
+    assert first.close() == completes
+    assert own.is_completed() == completes
+    clock.advance(10)
+    timer.advance_clock(0)
+    assert (other.log[-1], ran) == ("expire", ["task"])
+    assert own.log[-1] == ("complete" if completes else "expire")
+
+
+def test_a_purgatory_closes_the_timer_that_it_drives() -> None:
+    """The twin: with a reaper the timer is the purgatory's."""
+    timer = IntrusiveTimer("driven", executor=DirectExecutor())
+    Purgatory[Request]("p", timer).close()
+    with pytest.raises(TimerClosed):
+        timer.call_later(1, burst)
+
+
+class _ClosedBetween(IntrusiveTimer):
+    """Is closed by another thread after the operation is watched, and before its add."""
+
+    def add(self, task: TimerTask) -> None:
+        self.close()
+        super().add(task)
+
+
+@both
+@pytest.mark.parametrize("completes", [True, False])
+def test_a_closed_timer_refuses_a_registration(dialect: Dialect, completes: bool) -> None:
+    """As `call_later` does, instead of a wait without a time-out; nothing stays watched. A ready one needs no timer."""
+    closed = IntrusiveTimer("gone", executor=DirectExecutor())
+    closed.close()
+    for timer in (closed, _ClosedBetween("between", executor=DirectExecutor())):
+        purgatory = Purgatory[Request]("p", timer, reaper=False, complete_at_shutdown=completes)
+        assert purgatory.try_complete_else_watch(Request(dialect=dialect, ready=True), ["a"])
+        with pytest.raises(TimerClosed):
+            purgatory.try_complete_else_watch(Request(dialect=dialect), ["a", "b", "a"])
+        assert purgatory.watched() == 0
+        purgatory.check()
+        purgatory.close()
+        late = Request(dialect=dialect)
+        if completes:
+            assert purgatory.try_complete_else_watch(late, ["a"])
+            assert late.log[-1] == "complete"
+
+
+class _NeverEnds(DirectExecutor):
+    def await_termination(self, timeout_ms: int) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("make", TIMERS.values(), ids=TIMERS)
+def test_a_close_says_what_still_runs(make: Callable[..., Owned], caplog: pytest.LogCaptureFixture) -> None:
+    """After its 10 s, by the name of the timer; nothing if all has ended."""
+    make(executor=DirectExecutor()).close()
+    assert not caplog.messages
+    make(executor=_NeverEnds()).close()
+    assert caplog.messages == ["timer 't' is closed, but a function of it still runs after 10000 ms"]
 
 
 def test_shutdown_from_a_callback_returns() -> None:

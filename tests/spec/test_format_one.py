@@ -46,7 +46,6 @@ def digest(path: Path) -> str:
 
 @pytest.mark.parametrize("name", list(BYTES))
 def test_version_one_in_every_form(name: str) -> None:
-    """Bytes, header, events and verdicts."""
     path = FOLDER / name
     assert hashlib.sha256(path.read_bytes()).hexdigest() == BYTES[name], "the file itself was changed"
     assert digest(path) == EVENTS

@@ -21,6 +21,7 @@ from purgatorio_pipeline.command.convert import command
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult, without_silent_pass
 from purgatorio_spec.show.counterexample import counterexample
+from purgatorio_spec.show.text import render
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.convert import CannotConvert
 from purgatorio_spec.trace.from_log import LOG_CLAUSES, LogConversion, convert_log
@@ -102,7 +103,7 @@ def refused(folder: Path, rows: Sequence[Row], mapping: Sequence[str] = WIDE, na
 
 
 GOOD = [wide("a", 0, out=100), wide("b", 10, late=1_015), wide("c", 20, out=120), wide("d", 9_000, out=9_001)]
-FORMS = ["log.jsonl", "log.ndjson", "log.jsonl.gz", "log.csv", "log.parquet"]
+FORMS = ["log.jsonl", "log.ndjson", "service.log", "log.jsonl.gz", "log.csv", "log.parquet"]
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -191,6 +192,34 @@ def test_an_event_before_the_request_owes_nothing(tmp_path: Path) -> None:
     for t in (50, 100):
         rows = [long("in", 100, "b", "k1"), long("ev", t, k="k1"), long("late", 1_103, "b")]
         assert broken(judged(tmp_path, rows, LONG)) == {}
+
+
+def test_lines_may_be_written_late(tmp_path: Path) -> None:
+    """`skew_ms`: the event came before b, and f was answered at once, but their lines stand in the other order. What is
+    wrong by more than that, for each clause, is still found; and without it, the log is refused."""
+    rows = [
+        *events(long("late", 1_103, "b")), long("in", 495, "d", "k1"), long("late", 1_495, "d"),
+        long("out", 690, "f"), long("in", 700, "f", "k2"), long("in", 20, "e", "k2"), long("late", 1_009, "e"),
+        long("in", 30, "g", "k2"), long("late", 1_090, "g"),
+    ]  # fmt: skip
+    assert "set promises.skew_ms" in refused(tmp_path, rows, [*LONG, "promises.skew_ms=9"])
+    assert broken(judged(tmp_path, rows, [*LONG, "promises.skew_ms=10"])) == {"O4": ["b"]}
+    made = convert_log(
+        tmp_path / "log.jsonl", tmp_path / "t.jsonl", read_mapping(None, [*LONG, "promises.skew_ms=10"])
+    )
+    assert "1 ends up to skew_ms before their request: the request ended at once" in made.notes
+    early = [
+        *rows,
+        long("in", 40, "x", "k2"),
+        long("late", 1_028, "x"),
+        long("in", 40, "y", "k2"),
+        long("late", 1_101, "y"),
+    ]
+    assert broken(judged(tmp_path, early, [*LONG, "promises.skew_ms=10"])) == {
+        "O4": ["b"],
+        "T1": ["x"],
+        "T2": ["y"],
+    }
 
 
 def test_the_end_of_a_log_accuses_nobody(tmp_path: Path) -> None:
@@ -291,7 +320,7 @@ def test_times_are_read_and_said_in_the_owners_form(tmp_path: Path) -> None:
     mapping.append("time_format=%d.%m.%Y %H:%M:%S.%f")
     run = judged(tmp_path, rows, mapping)
     (cause,) = run.clauses["T1"].causes.values()
-    assert cause.examples[0].seen == "fired at t = 2026-10-20 09:15:01.900, 1.099 s early"
+    assert cause.examples[0].seen == "fired at t = 2026-10-20 09:15:01.900+02:00, 1.099 s early"
     made = convert_log(tmp_path / "log.jsonl", tmp_path / "again.jsonl", read_mapping(None, mapping))
     assert list(made.ends.values()) == [2, 1, 1, 1, 1]
 
@@ -540,6 +569,22 @@ def test_bad_lines_of_a_csv_keep_the_numbers_of_the_others(tmp_path: Path) -> No
     assert f"the file breaks off after row {made.rows:,}" in made.notes[1]
 
 
+def test_a_word_that_no_row_has_is_told(tmp_path: Path) -> None:
+    """With the nearest word of the log; it would accuse every request of a time-out that was logged."""
+    mapping = read_mapping(None, [*LONG, "words.timed_out=lates"])
+    made = convert_log(written(tmp_path / "log.jsonl", events()), tmp_path / "t.jsonl", mapping)
+    assert (
+        made.notes[0]
+        == "no row has the word 'lates', which [words] gives for timed_out: did you mean 'late'?"
+    )
+
+
+def test_all_requests_of_a_cause_are_listed(tmp_path: Path) -> None:
+    """In the JSON, to join them with other logs."""
+    run = judged(tmp_path, [*GOOD, *(wide(f"x{n}", n, late=900) for n in range(40))])
+    assert broken(run)["T1"] == sorted(f"x{n}" for n in range(40))
+
+
 def test_a_counterexample_says_the_rows_of_the_log(tmp_path: Path) -> None:
     """And none of the calls in which the trace puts them."""
     text = CliRunner().invoke(command, [str(LOGS / "events.jsonl"), str(tmp_path / "t.jsonl"), "--from-log",
@@ -556,6 +601,8 @@ def test_a_counterexample_says_the_rows_of_the_log(tmp_path: Path) -> None:
     assert (example.illegal_row, example.left_out) == (2, 0)
     of_log = replace(example, profile=run.profile)
     assert of_log.promise == "each request is answered in time by an event of its key"
+    assert example.violation.allowed == "answered within 100 ms of the event of orders"
+    assert "ms after 2026-11-01 12:00:00.100+00:00" in " ".join(render(example).split())
     checked = CliRunner().invoke(check, [str(tmp_path / "t.jsonl")])
     assert of_log.promise in checked.output
     assert "force_complete" not in checked.output

@@ -1,4 +1,5 @@
-"""A counterexample holds what shows the violation, no more, in bounded size, wherever its rows come from."""
+"""A counterexample holds what shows the violation, no more, in bounded size, wherever its rows come from. Its text:
+every kind of text is a file, so that a diff shows each change."""
 
 from __future__ import annotations
 
@@ -10,12 +11,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from golden import Golden
+from purgatorio_pipeline.judging import judge_in_process
+from purgatorio_spec.durations import milliseconds
 from purgatorio_spec.fast_path.fold import Fold
-from purgatorio_spec.show.company import company_of
-from purgatorio_spec.show.counterexample import SHOWN_ROWS, counterexample
+from purgatorio_spec.show.company import CALLS_SHOWN, company_of
+from purgatorio_spec.show.counterexample import SHOWN_ROWS, Counterexample, counterexample
 from purgatorio_spec.show.selection import noun, select, selection, tasks_of
 from purgatorio_spec.show.text import render
-from purgatorio_spec.show.visible import shell_word, visible
+from purgatorio_spec.show.visible import WIDTH, shell_word, visible
 from purgatorio_spec.trace.reader import TraceReader
 from spec.shown_trace import (
     completed_twice,
@@ -207,3 +211,150 @@ def test_a_late_task_is_shown_with_the_jumps_of_time_and_both_parts_of_its_bound
     part = select(made.table(), selection(example.violation))
     beside = company_of(part, example.violation, [made.table()])
     assert {row.i for row in example.rows if row.f == "advance_clock"} == beside
+
+
+def _shown(made: Trace, clause: str, path: Path) -> Counterexample:
+    """The same from the whole table and from a fold of the file."""
+    (example,) = (
+        one for key, one in judge_in_process([made.write(path)]).examples.items() if key.clause == clause
+    )
+    in_memory = made.example(clause)
+    assert [row.i for row in in_memory.rows] == [row.i for row in example.rows]
+    return example
+
+
+def _lost(*, beside: bool) -> Trace:
+    """A check comes while another thread evaluates under another key (KAFKA-6653), or, the control, under a key that
+    the operation does not have; a third check is over long before."""
+    made = Trace("pending-flag")
+    made.check("k")
+    made.register("a", delay_ns=10 * MS)
+    other = made.start("check_and_complete", keys=["k" if beside else "other"], th="busy")
+    made.ready("a")
+    made.both("check_and_complete", keys=["k"], th="c", out=0)
+    made.end(other, 0)
+    made.wait(20 * MS)
+    made.expire("a")
+    return made
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_an_open_check_of_another_thread_is_shown(beside: bool, tmp_path: Path) -> None:
+    """It is what held the lock; a check of another key, and one that was over before, are not."""
+    example = _shown(_lost(beside=beside), "O4", tmp_path / "a.jsonl")
+    others = [(row.th, row.ph) for row in example.rows if row.th == "busy"]
+    assert others == ([("busy", "call"), ("busy", "ret")] if beside else [])
+    checks = [row.f for row in example.rows if row.f == "check_and_complete" and row.ph == "call"]
+    assert len(checks) == 1 + beside
+
+
+def test_a_cancel_of_the_key_is_shown(tmp_path: Path) -> None:
+    """A cancel that raised while the operation was watched: its effect is unknown."""
+    made = Trace()
+    made.register("a", delay_ns=10 * MS)
+    fire = made.start("timer_fire", "a", th="exec")
+    made.end(made.start("cancel_for_key", keys=["k"], th="other"), err="IllegalStateException")
+    made.complete("a", th="exec")
+    made.complete("a", th="other")
+    made.end(fire)
+    example = _shown(made, "O1", tmp_path / "a.jsonl")
+    assert ("cancel_for_key", "IllegalStateException") in {(row.f, row.err) for row in example.rows}
+
+
+def test_the_adds_that_met_are_shown(tmp_path: Path) -> None:
+    """Of a lost task those of others whose adds were under way with its own, or whose runs ended with an error; a task
+    that came later is not, nor more than a few."""
+    made = Trace("timer")
+    calls = [
+        made.start("timer_add", f"t{n}", th=f"caller-{n}", delay_ns=10 * MS) for n in range(CALLS_SHOWN + 3)
+    ]
+    lost = made.start("timer_add", "lost", th="caller", delay_ns=10 * MS)
+    for call in (*calls, lost):
+        made.end(call)
+        made.events[-1] = made.events[-1]._replace(deadline_t=10 * MS)
+    made.add("later", delay_ns=10 * MS)
+    made.wait(1_000 * MS)
+    for n in range(CALLS_SHOWN + 3):
+        made.fire(f"t{n}")
+    made.fire("later")
+    made.gauge(None, None)
+    example = _shown(made, "T3", tmp_path / "a.jsonl")
+    others = {row.id for row in example.rows} - {"lost"}
+    assert len(others) == CALLS_SHOWN
+    assert "later" not in others
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_what_the_program_wrote_to_standard_error_is_shown(told: bool, tmp_path: Path) -> None:
+    """Beside the trace of a driven run lies what the program said; frames of stacks are left out."""
+    made = _lost(beside=True)
+    path = made.write(tmp_path / "a.jsonl")
+    if told:
+        stack = "\tat org.acme.Reaper.run(Reaper.java:7)\n" * 50
+        text = f'Exception in thread "reaper" java.lang.IllegalStateException: injected\n{stack}'
+        path.with_name(f"{made.header.run}.stderr").write_text(text, encoding="utf-8")
+    shown = [render(one) for one in judge_in_process([path]).examples.values()]
+    assert shown
+    assert all(
+        ("IllegalStateException: injected" in one.replace("\n         ", " ")) == told for one in shown
+    )
+    assert not any("Reaper.java" in one for one in shown)
+
+
+CASES: dict[str, tuple[Callable[[], Trace], str]] = {
+    "O1": (completed_twice, "O1"),
+    "O4-locked": (lost_when_locked, "O4"),
+    "O4-pending-flag": (lost_with_a_flag, "O4"),
+    "O7-check": (miscounted, "O7"),
+    "P1": (garbage_kept, "P1"),
+    "T1": (fired_early, "T1"),
+    "T4": (fired_after_completion, "T4"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_text_is_the_golden_one(name: str, golden: Golden) -> None:
+    """The words, the lanes and the marks of each kind of counterexample change only on purpose. A CI log and a small
+    terminal cut or wrap wider lines: only the command to paste may be wider."""
+    make, clause = CASES[name]
+    text = render(make().example(clause))
+    golden(f"spec/golden/{name}.txt", text)
+    wide = [line for line in text.splitlines() if len(line) > WIDTH]
+    assert all("purgatorio check" in line for line in wide), wide
+
+
+def test_many_threads_take_a_column_of_names() -> None:
+    """Eight columns of ten characters show nothing, so the thread's name is at the start of its line."""
+    made = Trace()
+    made.register("op-1", ["k1"], th="worker-0")
+    made.ready("op-1", th="worker-0")
+    for number in range(1, 7):
+        made.both("check_and_complete", out=0, keys=["k1"], th=f"worker-{number}")
+        made.attempt("op-1", 0, th=f"worker-{number}")
+    example = made.example("O4")
+    text = render(example)
+    assert "thread" not in text, "few threads have a lane each"
+    made = Trace()
+    made.register("op-1", ["k1"], th="worker-0")
+    made.both("force_complete", "op-1", out=1, th="worker-0")
+    for number in range(1, 7):
+        made.both("force_complete", "op-1", out=1, th=f"worker-{number}")
+    text = render(made.example("O1"))
+    assert "\n  line     ms  thread\n" in text
+    assert all(f"worker-{number}" in text for number in range(7))
+
+
+def test_times_below_a_microsecond_are_not_all_zeros() -> None:
+    assert [milliseconds(ns) for ns in (0, 5, -60, 999, 1_000, 1_999, 2_500_000)] == [
+        "0.000", "0.000005", "-0.000060", "0.000999", "0.001", "0.001", "2.500",
+    ]  # fmt: skip
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_documented_counterexample_is_the_golden_one() -> None:
+    """An example that drifted from the tool teaches the wrong thing."""
+    golden = (ROOT / "tests/spec/golden/O4-locked.txt").read_text(encoding="utf-8")
+    documented = (ROOT / "docs/reading-a-report.md").read_text(encoding="utf-8")
+    assert f"```text\n{golden}```\n" in documented

@@ -116,7 +116,6 @@ class Trace:
         self, c: int, out: int | None = None, *, err: str | None = None, state: State | None = None,
         deadline_t: int | None = None,
     ) -> int:  # fmt: skip
-        """The call `c` returns."""
         i, t = self._next()
         call = self.events[c]
         event = Event(i, call.th, t, "ret", call.f, call.id, c=c, out=out, err=err, state=state)
@@ -168,7 +167,6 @@ class Trace:
         self.end(c, deadline_t=self.events[c].t + delay_ns)
 
     def cancel(self, operation: str, out: int | None = 1, th: str = "w") -> None:
-        """A `timer_cancel`."""
         self.both("timer_cancel", operation, out=out, th=th)
 
     def ready(self, operation: str, *, th: str = "c", back_ns: int = 500) -> None:

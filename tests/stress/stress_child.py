@@ -24,7 +24,6 @@ def tell(name: str, rounds: int, share: float) -> None:
 
 
 def main() -> None:
-    """See the module."""
     # A suite that a shell started in the background has Ctrl-C ignored, and its children inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     folder = Path(sys.argv[1])

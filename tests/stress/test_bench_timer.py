@@ -31,7 +31,6 @@ HERE = [entry for entry in ENTRIES if entry.outside is None and entry.missing() 
 
 
 def entry(name: str) -> Entry:
-    """A candidate by name."""
     return next(one for one in ENTRIES if one.name == name)
 
 
@@ -112,7 +111,6 @@ def test_a_candidate_that_cannot_take_part_is_skipped_with_a_reason() -> None:
 
 
 def test_inputs_are_the_same_every_time() -> None:
-    """Seeded, and within their bounds."""
     for name in DISTRIBUTIONS:
         assert delays(name, 50, 1) == delays(name, 50, 1)
         assert min(delays(name, 500, 2)) >= 1
@@ -187,7 +185,6 @@ def test_instructions_repeat_and_tell_the_wheels_apart() -> None:
 
 
 def test_a_guard_whose_subject_is_not_built_is_skipped() -> None:
-    """Not passed."""
     guard = Guard("compiled", "heapq", "request", 1.0, _few)
     assert check_guard(guard, [entry("heapq")], 3).verdict is Verdict.SKIPPED
 

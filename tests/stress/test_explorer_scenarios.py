@@ -265,11 +265,11 @@ def test_a_mutant_that_never_ends_blocks_no_other(monkeypatch: pytest.MonkeyPatc
         while True:
             pass
 
-    monkeypatch.setattr(exploring, "_NO_END_S", 1.0)
+    monkeypatch.setattr(exploring, "_NO_END_S", 0.3)
     explored = explore(
         "registration-against-event",
         "locked",
-        Limits(seconds=1.0),
+        Limits(seconds=0.3),
         bug=Bug(patches=(Patch(WatcherList, "watchers", turn),)),
     )
     assert explored.verdict is Verdict.VIOLATED

@@ -47,7 +47,6 @@ def test_a_smaller_sample_begins_a_larger_one_and_every_module_is_in_it() -> Non
 
 
 def test_a_change_that_loses_an_operation_is_killed_and_its_row_is_kept(tmp_path: Path) -> None:
-    """By the first of the scenarios."""
     lost = "without: self._operations.append(operation)"
     change = _named("purgatorio.delayed.watchers", "Watchers.watch", lost)
     (fate,) = fates_of([change], 5, 1, kept=tmp_path / "rows")

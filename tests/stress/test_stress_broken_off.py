@@ -35,7 +35,6 @@ def child(folder: Path, *more: str) -> subprocess.Popen[str]:
 
 
 def first_batch(process: subprocess.Popen[str]) -> None:
-    """Wait for it."""
     assert process.stdout is not None
     assert process.stdout.readline() == "batch\n"
 
@@ -49,7 +48,6 @@ def judged(path: Path) -> RunResult:
 
 
 def plan(folder: Path | None, **more: int) -> StressPlan:
-    """Every batch recorded."""
     return StressPlan(
         [("two-events", "pending-flag")], rounds=more.get("rounds", 512), record_every=1, traces=folder
     )
@@ -106,7 +104,6 @@ def test_ctrl_c_in_the_middle_of_a_race_counts_the_rounds_that_ended(tmp_path: P
 
 
 def crash(after: int) -> object:
-    """A maker that falls over."""
     make = RoundMaker.make
     made = [0]
 

@@ -20,7 +20,6 @@ UNCONDITIONAL = MUTANTS[22].bug.name
 
 
 def invoke(*words: str) -> Result:
-    """In this process."""
     return CliRunner().invoke(command, list(words))
 
 
@@ -80,7 +79,6 @@ def test_a_stuck_round_is_shown_with_its_locks(capsys: pytest.CaptureFixture[str
     ],
 )
 def test_wrong_usage_names_the_error(words: tuple[str, ...], why: str) -> None:
-    """Status 2."""
     done = invoke(*words)
     assert done.exit_code == 2
     assert why in done.output
@@ -117,7 +115,6 @@ def test_the_bench_counts_its_recorded_events(cost: StressCost) -> None:
     ids=["dropped", "ratio", "rate"],
 )
 def test_the_bench_can_fail(cost: StressCost, worse: dict[str, float]) -> None:
-    """Each aim, missed."""
     good = replace(cost, cpu_ratio=1.0, recorded_seconds=0.01, dropped=0)
     assert good.passed
     bad = replace(good, **worse)  # type: ignore[arg-type]  # fields by name, for brevity
@@ -127,7 +124,6 @@ def test_the_bench_can_fail(cost: StressCost, worse: dict[str, float]) -> None:
 
 @pytest.mark.xdist_group("stress-bench")
 def test_the_bench_prints_json(cost: StressCost, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows of the published shape."""
     monkeypatch.setattr("benchmarks.stress.measure_stress_cost", lambda pairs, tell: cost)
     done = CliRunner().invoke(bench, ["--pairs", "1", "--json"])
     told = json.loads(done.stdout)

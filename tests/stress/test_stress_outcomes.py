@@ -25,7 +25,6 @@ def table(serial: str = "a", reachable: str = "ab") -> OutcomeTable:
 
 
 def grades(of: OutcomeTable) -> dict[str, Grade]:
-    """By outcome."""
     return {line.outcome: line.grade for line in of.outcomes}
 
 
@@ -147,7 +146,6 @@ def test_the_reachable_outcomes_are_those_of_the_explorer(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(LONG))
 def test_the_reachable_outcomes_of_the_large_ones_too(name: str) -> None:
-    """The same."""
     assert explored_outcomes(name, Limits(seconds=300)) == REACHABLE[name]
 
 

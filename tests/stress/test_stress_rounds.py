@@ -1,8 +1,10 @@
-"""The reference on real threads: no forbidden outcome, and the harness finds what it must find."""
+"""The reference and other subjects on real threads: no forbidden outcome, and the harness finds what it must find. A
+seed determines the plan."""
 
 from __future__ import annotations
 
 import json
+import random
 import shlex
 import sys
 from collections.abc import Iterator
@@ -13,17 +15,22 @@ from click.testing import CliRunner
 
 from mutants.kill_matrix.raced import INSTEAD, stress_hunt
 from mutants.reference import MUTANTS
+from purgatorio import SystemTimer
 from purgatorio_pipeline.command.stress import command
 from purgatorio_spec.check import check_files
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.harness.batch import Batch
+from purgatorio_stress.harness.batch import Batch, rng_of
 from purgatorio_stress.harness.campaign import StressPlan, StressResult, chosen, run_stress
+from purgatorio_stress.harness.noise import YieldPlan
 from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.round_trace import RoundTrace
 from purgatorio_stress.harness.seam import StopFlag
-from purgatorio_stress.harness.settings import Settings
+from purgatorio_stress.harness.settings import SWITCH_INTERVALS_S, Settings, drawn
+from purgatorio_stress.harness.subject import REFERENCE_SUBJECT, subject_named
+from purgatorio_stress.mutant.patch import Bug
 from purgatorio_stress.printed import Grade
 from purgatorio_stress.scenario.contract import ScenarioProgram
+from purgatorio_stress.scenario.parts import Parts
 from purgatorio_stress.scenario.registry import SCENARIOS
 
 PAIRS = chosen()
@@ -175,7 +182,6 @@ def test_the_printed_command_reproduces() -> None:
 
 
 def test_a_batch_can_be_run_alone() -> None:
-    """As the printed command does."""
     whole = run_stress(StressPlan([("two-events", "locked")], rounds=128))
     again = run_stress(StressPlan([("two-events", "locked")], rounds=128, batch=0))
     assert whole.tables[0].rounds == again.tables[0].rounds == 128
@@ -202,3 +208,104 @@ def test_what_cannot_be_raced_is_refused_with_its_reason() -> None:
     ):
         with pytest.raises(KeyError, match=why):
             chosen([name])
+
+
+def test_a_seed_repeats_the_settings_of_every_batch() -> None:
+    """A report names seed and batch; both must lead to the same settings, whatever ran before."""
+    first = [drawn(rng_of(3, "two-events/locked", n), 2, 8, False, True) for n in range(30)]
+    again = [drawn(rng_of(3, "two-events/locked", n), 2, 8, False, True) for n in reversed(range(30))]
+    assert first == again[::-1]
+    assert first != [drawn(rng_of(4, "two-events/locked", n), 2, 8, False, True) for n in range(30)]
+
+
+def test_settings_sweep_through_everything() -> None:
+    """Every switch interval, one processor and all, one crew and many; never more threads than allowed."""
+    batches = [drawn(random.Random(n), 2, 8, False, True) for n in range(200)]
+    assert {one.switch_interval_s for one in batches} == set(SWITCH_INTERVALS_S)
+    assert {one.one_processor for one in batches} == {False, True}
+    assert {one.crews for one in batches} == {1, 2, 4}
+    assert {drawn(random.Random(n), 4, 2, False, False).crews for n in range(50)} == {1}
+
+
+def test_a_seed_repeats_the_yields_of_every_round() -> None:
+    """The calls at which a thread yields come from its seed alone."""
+
+    def yields(seed: str) -> list[int]:
+        lane, taken = YieldPlan(seed, most=2), []
+        for _ in range(50):
+            lane.begin()
+            for call in range(20):
+                before = lane.yields
+                lane.pass_by()
+                if lane.yields > before:
+                    taken.append(call)
+        return taken
+
+    assert yields("7/a") == yields("7/a")
+    assert yields("7/a") != yields("8/a")
+
+
+def test_the_printed_command_has_every_option_that_is_not_default() -> None:
+    """Pasted, it runs the same batch: everything that its settings were drawn from is in it."""
+    plan = StressPlan([], rounds=64, threads=4, seed=9, yields=True, record_every=1, bug=Bug("my bug.py"))
+    assert plan.command("two-events/pending-flag", 3) == (
+        "purgatorio stress reference --scenario two-events/pending-flag --seed 9 --batch 3 --rounds 64 --threads 4 "
+        "--yields always --record-every 1 --mutant 'my bug.py'"
+    )
+    assert StressPlan([], seed=2).command("a/locked", 0) == (
+        "purgatorio stress reference --scenario a/locked --seed 2 --batch 0"
+    )
+
+
+class Miscounting(SystemTimer):
+    """Counts one task more than there is."""
+
+    def size(self) -> int:
+        return super().size() + 1
+
+
+MISCOUNTING = Parts(timer=Miscounting)
+HERE = "stress.test_stress_rounds"
+
+
+def test_the_production_wheel_breaks_nothing() -> None:
+    """Every scenario with a timer, under the clauses of the wheel that it stands in for."""
+    subject = subject_named("intrusive-timer")
+    pairs = chosen(subject=subject)
+    result = run_stress(StressPlan(pairs, rounds=64, record_every=1, subject=subject))
+    assert not result.problem
+    assert [table.name for table in result.tables if table.forbidden] == []
+    assert {name for name, _ in pairs} >= {"cancel-against-flush", "overflow-twice", "completed-before-timer"}
+
+
+def test_only_scenarios_about_the_subject_are_raced() -> None:
+    """The rest would race the reference, and call it the subject."""
+    pairs = {name for name, _ in chosen(subject=subject_named("intrusive-timer"))}
+    assert not pairs & {"two-events", "remove-against-move", "offer-against-poll"}
+    assert pairs < {name for name, _ in chosen(subject=REFERENCE_SUBJECT)}
+
+
+def test_a_third_party_timer_is_raced_and_judged() -> None:
+    """By module and attribute. Its violation is found, and the command names it."""
+    subject = subject_named(f"{HERE}:MISCOUNTING")
+    plan = StressPlan([("cancel-against-flush", "pending-flag")], rounds=32, subject=subject)
+    result = run_stress(plan)
+    assert result.verdict is Verdict.VIOLATED
+    assert result.printed().subject == f"{HERE}:MISCOUNTING"
+    assert plan.command("cancel-against-flush/pending-flag", 0).startswith(
+        f"purgatorio stress {HERE}:MISCOUNTING "
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("netty", "module:attribute"),
+        ("no.such.module:PARTS", "no"),
+        (f"{HERE}:NOTHING", "NOTHING"),
+        (f"{HERE}:HERE", "is no"),
+    ],
+)
+def test_what_is_no_subject_is_refused_with_its_reason(name: str, why: str) -> None:
+    with pytest.raises(KeyError, match=why):
+        subject_named(name)

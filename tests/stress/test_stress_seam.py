@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from purgatorio import ReaperTimer, SystemTimer
-from purgatorio.sync import SharedQueue, Sync
+from purgatorio.sync import Sync
 from purgatorio_stress.harness.noise import Noise, YieldPlan
 from purgatorio_stress.harness.seam import NoisySync, OwnThread, RoundStopped, RoundSync, StopFlag
 
@@ -23,41 +23,6 @@ def seams() -> list[RoundSync]:
 def sync(request: pytest.FixtureRequest) -> RoundSync:
     """Both."""
     return seams()[int(request.param)]
-
-
-def test_atomics_keep_their_promises(sync: Sync) -> None:
-    """Flag, integer, reference."""
-    flag, number, ref = sync.atomic_flag(), sync.atomic_int(3), sync.atomic_ref("a")
-    assert not flag.get()
-    assert flag.compare_and_set(False, True)
-    assert not flag.compare_and_set(False, True)
-    assert flag.get_and_set(False)
-    flag.set(True)
-    assert flag.get()
-    assert number.add(-4) == -1
-    number.set(7)
-    assert number.get() == 7
-    assert ref.get_and_set("b") == "a"
-    ref.set("c")
-    assert ref.get() == "c"
-
-
-def test_queues_and_cells_keep_their_promises(sync: Sync) -> None:
-    """A queue whose middle is removed; a cell whose container is changed in place, of a name that is yielded at."""
-    queue: SharedQueue[str] = sync.queue("q")
-    for item in "abc":
-        queue.append(item)
-    for node in queue.nodes():
-        if node.item == "b":
-            assert queue.remove(node)
-            assert not queue.remove(node)
-    assert (queue.size(), queue.poll(), queue.poll(), queue.poll()) == (2, "a", "c", None)
-    assert queue.is_empty()
-    cell = sync.cell([1], "link.next")
-    cell.mutate().append(2)
-    assert cell.get() == [1, 2]
-    cell.set([])
-    assert cell.get() == []
 
 
 def test_locks_keep_their_promises(sync: Sync) -> None:

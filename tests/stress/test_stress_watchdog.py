@@ -25,7 +25,6 @@ BOUND_S = 60
 
 
 def settings(rounds: int, yields: int = 0) -> Settings:
-    """One crew, recorded."""
     return Settings(1, rounds, 0.005, 0, 0, yields, False, True)
 
 

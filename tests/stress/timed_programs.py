@@ -81,8 +81,6 @@ class ThroughTheSeam:
 
 
 class _Things:
-    """The objects that the threads share."""
-
     def __init__(self, sync: Sync, run: Execution) -> None:
         self._run = run
         self._sync = sync
@@ -119,7 +117,6 @@ class _Things:
         return None
 
     def do(self, name: str, ms: int | None) -> object:
-        """Runs one act; returns its observation."""
         if name == "sleep":
             return self._sleep(ms or 0)
         if name == "join":

@@ -12,14 +12,11 @@ from purgatorio_spec.trace.record import End, Event, Header
 
 @dataclass(frozen=True)
 class ReadRun:
-    """A trace file in memory."""
-
     header: Header
     events: list[Event]
     end: End | None
 
     def count(self, f: str, ph: str = "ret") -> int:
-        """Events of this function and phase."""
         return sum(event.f == f and event.ph == ph for event in self.events)
 
     def ids(self, f: str, ph: str = "ret") -> Counter[str]:

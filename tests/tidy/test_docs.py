@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import re
 import subprocess
 import sys
@@ -78,3 +80,19 @@ def test_the_site_builds(tmp_path: Path) -> None:
     page = (tmp_path / "site" / "index.html").read_text()
     assert "using/" in page
     assert (tmp_path / "site" / "search" / "search_index.json").stat().st_size > 100_000
+
+
+MODULES = (
+    "purgatorio.arithmetic",
+    "purgatorio.timer.intrusive.wheel",
+    "purgatorio.timer.wheel",
+    "purgatorio_spec.oracle.timer_set",
+)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_are_right(name: str) -> None:
+    """Each of these modules has some."""
+    failed, tried = doctest.testmod(importlib.import_module(name))
+    assert tried
+    assert not failed

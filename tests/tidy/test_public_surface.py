@@ -51,7 +51,6 @@ def parameters(value: object) -> str:
 
 
 def test_the_public_surface_is_listed(request: pytest.FixtureRequest) -> None:
-    """All of it and nothing else."""
     if request.config.getoption("--refresh-golden"):
         LISTING.write_text(listing())
     assert listing() == LISTING.read_text()

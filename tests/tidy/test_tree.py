@@ -48,7 +48,6 @@ def test_names_are_public_by_their_spelling() -> None:
 
 
 def test_a_list_of_names_is_found() -> None:
-    """The twin."""
     assert says_all('"""A module."""\n\n__all__ = ["f"]\n')
     assert not says_all("names = module.__all__\n")
 

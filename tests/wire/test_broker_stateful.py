@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from mutants.reference.broker_operations import BROKER_MUTANTS
 from purgatorio_broker import group_coordinator
@@ -17,9 +18,37 @@ from purgatorio_stress.mutant.patch import Patch, edited, patched
 from wire.broker_machine import BrokerMachine
 from wire.broker_scene import P0, P1
 from wire.group_machine import GroupMachine
-from wire.group_scene import REBALANCE_MS, SESSION_MS
+from wire.group_scene import REBALANCE_MS, SESSION_MS, GroupScene
 from wire.share_machine import ShareMachine
-from wire.whole_machine import WholeMachine
+
+STORED_BYTES = 7
+
+
+class WholeMachine(GroupMachine, BrokerMachine):
+    """Both machines at once. A commit of the group, under its lock, may complete a fetch: at the end of the member's
+    request, or at the time-out that stored it, not later."""
+
+    def make_group(self) -> GroupScene:
+        return GroupScene(self.scene.runtime, self.manager.actions, self.store)
+
+    def store(self) -> None:
+        """Append to the second partition, if it is led here."""
+        if self.leads[P1]:
+            self.sizes[P1].append(STORED_BYTES)
+        self.manager.append_records(0, 1, {P1: (STORED_BYTES,)}, lambda results: None)
+
+    def request_ends(self) -> None:
+        self.manager.run_actions()
+
+    @rule(by_ms=st.sampled_from((1, 4, 20, 50, SESSION_MS - 1, SESSION_MS)))
+    def pass_time(self, by_ms: int) -> None:
+        GroupMachine.pass_time(self, by_ms)
+
+    def teardown(self) -> None:
+        """In the end no request waits, and no member is left."""
+        GroupMachine.teardown(self)
+        BrokerMachine.teardown(self)
+
 
 ACKNOWLEDGED_EARLY = Patch(Partition, "enough_replicas", lambda self, offset: Error.NONE)
 MACHINES = [BrokerMachine, GroupMachine, WholeMachine, ShareMachine]

@@ -53,7 +53,6 @@ def early_by_id(**broker: object) -> WireTrace:
 
 
 def example(trace: WireTrace) -> Counterexample:
-    """That of F1."""
     found = counterexamples(trace, judge_trace(trace))
     return next(one for key, one in found.items() if key.clause == "F1")
 

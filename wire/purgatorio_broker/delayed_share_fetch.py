@@ -18,16 +18,13 @@ that ends the reads sends the answer, or a timer sends the answer (`share_holdin
 The difficult part is the release of the locks in every case:
 
 * If another thread completes the operation while `try_complete` holds the locks, `force_complete` returns False. In
-  this case
-  `try_complete` releases the locks (KAFKA-17848).
-* If the operation waits with locks, `try_complete` stores the locks for the completion. Then `try_complete` tests
-  again whether
-  the operation is completed.
+  this case `try_complete` releases the locks (KAFKA-17848).
+* If the operation waits with locks, `try_complete` stores the locks for the completion. Then `try_complete` tests again
+  whether the operation is completed.
 * An immutable tuple names the locks. So no thread can clear the list of locks before the locks are released
   (KAFKA-18918).
 * A completion puts the checks of other members' operations into a queue, and does not call the checks. Otherwise each
-  completion
-  would call the next check, and the stack would grow by one call for each member (KAFKA-17509).
+  completion would call the next check, and the stack would grow by one call for each member (KAFKA-17509).
 
 Not promised: that a ShareFetch is evaluated when a lock that it needs is released without records. Otherwise two
 fetches that both need more records would wake each other for ever. The next event evaluates the ShareFetch.

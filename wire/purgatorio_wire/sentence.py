@@ -1,5 +1,5 @@
-"""Sentences of clauses in text files: `ID | sentence`, and perhaps `| basis`; a line that begins with blanks continues
-the one before."""
+"""Reads the sentences of clauses from text files. A line is `ID | sentence` or `ID | sentence | basis`. A line that
+begins with blanks continues the previous line."""
 
 import re
 from importlib.resources import files

@@ -685,7 +685,9 @@ class Conversation:
         log = self._logs.get(name)
         if log is None:
             if len(self._logs) >= _MAX_THREADS:
-                raise Misbehaved("flood", f"more than {_MAX_THREADS} threads")
+                raise Misbehaved(
+                    "flood", f"more than {_MAX_THREADS} threads: name a thread the same in each run"
+                )
             log = self._logs[name] = self._recorder.lane(name)
         return log
 

@@ -76,7 +76,12 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
         left = "tested only by chance" if any(way.mode == "real-free" for way in ways) else "not tested"
         missing: dict[str, list[str]] = {}
         for looks_for in (one for one in CLASSES[part] if one not in looked):
-            none = "the gated run ended early, at a violation or a failure" if broke_off else "no gates"
+            real = bool(gated) and all(way.mode.startswith("real") for way in gated)
+            none = (
+                "the gated run ended early, at a violation or a failure"
+                if broke_off
+                else ("no virtual time" if real else "no gates")
+            )
             # If a broken promise prevented the programs, that is the reason: the subject lacks nothing. A reason of one
             # mode comes last, because another mode may run the program.
             why = min(lacks.get(looks_for, [none]), key=lambda one: (one != BROKEN, one in OTHER_WAYS))

@@ -1,12 +1,12 @@
-"""Runs the small programs of `gate_program` and `scope`, in many orders, on a subject that has pause points (gates).
+"""Runs small programs (of `gate_program` and `scope`) in many orders, on a subject that has pause points (gates).
 
-Words of this package: a *lane* is a caller, that is a thread that makes one call at a time. A *gate* is a pause point.
-A *hold* is one pause of one thread. A *step* is a scheduling point of the subject's own code. A *play* is one
-execution of a program in one order.
+Words of this package: a *lane* is a caller (a thread that makes one call at a time). A *gate* is a pause point. A
+*hold* is one pause of one thread. A *step* is a scheduling point of the subject's own code. A *play* is one execution
+of a program in one order (`gated_execution`).
 
 At each moment the driver either resumes a paused thread, or makes the next call of a caller. The driver tries all
 orders of these moves, depth first. Each play has new operations and keys. If the subject counts steps, each call is
-also paused at each of its steps: see `gate_steps`. The module `gated_execution` runs one play.
+also paused at each of its steps: see `gate_steps`.
 
 The driver judges the recorded events from time to time. After the first broken promise, the driver runs no more
 orders.
@@ -333,13 +333,13 @@ class GatedRun:
         self._plays.start(self._gates_of_drawn())
         for number in range(self._effort.drawn if virtual else self._effort.drawn // 5):
             program = self._drawn(f"{DRAWN}{self._seed}-{number}")
-            if leaving_out(program):
-                continue
             why = (
                 BROKEN if self._plays.broken else program.ruled_out(self._plays.description, virtual=virtual)
             )
-            if why is not None:
+            if why == BROKEN:
                 break
+            if why is not None or leaving_out(program):
+                continue
             draws = random.Random(program.name)
             self._play(program, [], draws, self._steps.drawn(program, draws))
             plays += 1
@@ -347,7 +347,8 @@ class GatedRun:
             if virtual and plays % _DRAWN_BEFORE_REST == 0:
                 self._plays.come_to_rest()
         self._plays.come_to_rest()
-        self.orders.append(Orders(drawn, plays, cut=why or "") if plays else Orders(drawn, skipped=why or ""))
+        cut = BROKEN if why == BROKEN else ""
+        self.orders.append(Orders(drawn, plays, cut=cut) if plays else Orders(drawn, skipped=why or ""))
 
     def _orders(self, program: SmallProgram) -> Orders:
         if program.volley:

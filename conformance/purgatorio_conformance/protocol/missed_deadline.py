@@ -1,10 +1,11 @@
 """Tests whether a program sleeps past its deadlines, in real time.
 
-A busy machine makes any program late, so in real time the driver adds ten seconds to a late bound. But if the deadline
-of a thread has passed, the thread should be running or runnable, and Linux reports the state of threads. If all
-threads of a program sleep although a deadline has passed, the program itself is late. The test uses one task or
-operation at a time, after a pause. As a control, threads of the driver, one on each processor, sleep for some
-milliseconds at a time. While a control thread is late, the machine may be the reason, and the result does not count.
+A busy machine makes any program late, so in real time the driver adds ten seconds to a late bound. This test needs no
+such margin: after the deadline of a task, some thread of the program should be running or runnable, and Linux reports
+the states of threads. If all threads of the program sleep after the deadline, the program itself is late. The test uses
+one task or operation at a time, after a pause. As a control, threads of the driver, one on each processor, sleep for
+some milliseconds at a time. While a control thread is late, the machine may be the reason, and the result does not
+count.
 """
 
 from __future__ import annotations

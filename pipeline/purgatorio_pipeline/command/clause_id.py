@@ -17,7 +17,7 @@ def no_clause(name: str, ids: Collection[str]) -> str:
         one for one in ids if one[:1] == name[:1].upper()
     ]
     resembling = f" Nearest: {', '.join(near[:NEAREST])}." if near else ""
-    return f"no clause {name!r}.{resembling} `purgatorio check --clauses` lists all"
+    return f"no clause {name!r}.{resembling} See `check --clauses`"
 
 
 def clause_out_of(ids: Collection[str]) -> Callable[[str], str]:

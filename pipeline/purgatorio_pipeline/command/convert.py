@@ -122,7 +122,7 @@ def _from_log(
     for note in made.notes:
         click.echo(wrapped(visible(f"{log}: {note}", TEXT_LIMIT), 2, WIDTH), err=True)
     click.echo(f"{_shown(out)}: {made.requests:,} requests of {made.rows:,} rows, {made.events:,} events")
-    click.echo(f"  {', '.join(f'{count:,} {words}' for words, count in made.ends.items())}")
+    echo_line(f"  {', '.join(f'{count:,} {words}' for words, count in made.ends.items())}", 2)
     for clause, promise in LOG_CLAUSES.items():
         lack = made.lacking.get(clause)
         why = (

@@ -33,9 +33,7 @@ def run_foreign(
     verbose: bool,
 ) -> NoReturn:
     if adapter is None or not packages:
-        raise click.UsageError(
-            "--package and --adapter must be given together: the package to explore, and MODULE:CLASS"
-        )
+        raise click.UsageError("give both options: --package PACKAGE --adapter MODULE:CLASS")
     if strategy not in (None, *STRATEGIES):
         raise click.UsageError(f"--package can be searched by {', '.join(STRATEGIES)}, not by {strategy}")
     try:

@@ -1,5 +1,5 @@
-"""Prints one line of a list. For a pipe, the line is not wrapped, so that other programs can search it. On a terminal,
-the line is wrapped and indented."""
+"""Prints one line of a list or of an error. On a terminal, the line is wrapped and indented. For a pipe, the line is
+not wrapped, so that other programs can search it."""
 
 import shutil
 import sys
@@ -8,9 +8,10 @@ import textwrap
 import click
 
 
-def echo_line(text: str, indent: int) -> None:
-    """Print `text`; on a terminal what does not fit continues `indent` columns from the left."""
-    click.echo(wrapped(text, indent, shutil.get_terminal_size().columns) if sys.stdout.isatty() else text)
+def echo_line(text: str, indent: int, *, err: bool = False) -> None:
+    """Print `text`. On a terminal, text that does not fit continues `indent` columns from the left."""
+    whole = not (sys.stderr if err else sys.stdout).isatty()
+    click.echo(text if whole else wrapped(text, indent, shutil.get_terminal_size().columns), err=err)
 
 
 def wrapped(text: str, indent: int, columns: int) -> str:

@@ -1,5 +1,5 @@
-"""Options of commands. The names of an option are one text, as `--limit limit_s`; the last is the parameter's, where
-it is another one."""
+"""Makes options of commands. One text has all names of an option, such as `--limit limit_s`. A last name without dashes
+is the name of the Python parameter."""
 
 from __future__ import annotations
 

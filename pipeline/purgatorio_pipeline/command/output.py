@@ -158,7 +158,7 @@ def engine_options(function: Callable[..., R]) -> Callable[..., R]:
     @click.option(
         "--full",
         is_flag=True,
-        help="Judge every operation event by event, without the fast check. Slower, with equal verdicts.",
+        help="Judge all operations event by event, not only suspicious ones. Slower, with equal verdicts.",
     )
     @click.option(
         "--out",

@@ -84,7 +84,7 @@ class _Unreachable(click.ClickException):
     "--seed",
     type=click.IntRange(0),
     default=None,
-    help="Seed of the random programs. Default: a new seed for each run.",
+    help="Seed of the random programs (scenes of random requests). Default: a new seed for each run.",
 )
 @click.option(
     "--drawn",
@@ -92,7 +92,7 @@ class _Unreachable(click.ClickException):
     default=5.0,
     show_default=True,
     metavar="SECONDS",
-    help="Seconds for random programs. With --only, add the word 'drawn' to its list to run them.",
+    help="Seconds for random programs. --only runs random programs only if its list contains 'drawn'.",
 )
 @click.option(
     "--program",
@@ -229,7 +229,7 @@ def _wanted(only: Sequence[str], program: str | None) -> tuple[tuple[SceneSpec, 
         scenes = chosen(of_scenes) if of_scenes or whole else []
     except KeyError as unknown:
         raise click.UsageError(
-            f"{unknown} is neither an area, a scene nor a clause: `purgatorio wire --scenes` lists all"
+            f"no area, scene or clause {unknown}: see `purgatorio wire --scenes`"
         ) from None
     return tuple(scenes), program is None and (not words or DRAWN in words)
 
@@ -322,13 +322,11 @@ def _second(
 ) -> Second | None:
     if address is None:
         if pid is not None or stop is not None or go_on is not None:
-            raise click.UsageError(
-                "no second broker named: give the HOST:PORT of the broker to stop with --second"
-            )
+            raise click.UsageError("give the address of the broker to stop: --second HOST:PORT")
         return None
     where = _address(address, allow_remote, context)
     if pid is not None:
         return Second(where, pid, pid)
     if stop is None or go_on is None:
-        raise click.UsageError("--second needs --second-pid, or both --stop-command and --continue-command")
+        raise click.UsageError("--second needs --second-pid, or --stop-command with --continue-command")
     return Second(where, shlex.split(stop), shlex.split(go_on))

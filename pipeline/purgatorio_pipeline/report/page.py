@@ -188,7 +188,7 @@ def _clause(group: CauseGroup, anchor: str | None) -> Markup | str:
 
 
 def _drawn(example: Counterexample) -> Markup:
-    note = f"times in ms after t = {example.start_t:,} ns; * marks the events that show the violation"
+    note = f"times in ms after {example.start}; * marks the events that show the violation"
     if example.left_out:
         note += f"; {example.left_out:,} more events left out"
     return joined(

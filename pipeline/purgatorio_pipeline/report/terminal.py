@@ -239,7 +239,7 @@ def _print_sum(console: Console, result: CheckResult, groups: list[CauseGroup], 
     if result.verdict is Verdict.PASS:
         unseen = "; SKIPPED clauses were not tested" if skipped else ""
         unseen += " (why: --verbose)" if somewhere and not verbose else ""
-        print_line(console, f"This PASS holds for these runs only{unseen}", "dim")
+        _print_folded(console, f"This PASS holds for these runs only{unseen}", "dim")
     for line in why_skipped(never if reasons else ()):
         _print_folded(console, line, "dim")
 

@@ -1,8 +1,9 @@
 """The task that processes one run in a batch: loads its fold, feeds it the new events, and returns the result.
 
-The fold's state is one file for each run and batch, written elsewhere and renamed. The events of an open run are in
-the tables of its batches; they are read again for the candidates. If a batch has events that precede earlier ones,
-the run is folded again over all its tables, in memory, with this and every following batch.
+The state of a fold is one file for each run and batch. The file is written under another name, and then renamed. The
+events of an open run are in the tables of its batches, and are read again for the candidates. If a batch has events
+that belong before events of earlier batches, the run is folded again over all its tables, in memory, with this batch
+and every later batch.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Turns Kafka messages into segments. A segment is the events of one run that one batch read from one partition.
 
-A message's key is the run, its value one or several lines of a trace. The header line is the first of its run in each
-partition; any later message may repeat it unchanged. Within a partition the event numbers `i` increase. The reader
-gets the header and the last `i` of every open run with each batch. So a batch continues where the batch before it
-ended.
+The key of a message is the name of the run. Its value is one or several lines of a trace. In each partition, the first
+line of a run is the header. Any later message may repeat the header unchanged. Within a partition the event numbers `i`
+increase. With each batch, the reader gets the header and the last `i` of every open run. So each batch continues at the
+end of the previous batch.
 
-Topic, partition and offset identify a message. If it is read again, in the same batch or later, it counts once.
+Topic, partition and offset identify a message. A message counts once, even if it is read again.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The two gauges of a purgatory, as numbers and as OpenMetrics text.
 
 `PurgatorySize` is the number of watch entries: an operation with three keys has three entries. The entries of a
-completed operation count until a check or a purge removes the entries. `NumDelayedOperations` is the number of
-operations in the timer. Both gauges are read without a lock, and are exact only at rest. If `PurgatorySize` is much
-larger than `NumDelayedOperations`, most entries belong to completed operations, and wait for the purge.
+completed operation count until a check or a purge removes the entries. `NumDelayedOperations` is the number of tasks
+in the timer, as in Kafka: if others share the timer, also their tasks. Both gauges are read without a lock, and are
+exact only at rest. If `PurgatorySize` is much larger than `NumDelayedOperations`, most entries belong to completed
+operations, and wait for the purge.
 """
 
 from collections.abc import Iterable
@@ -40,17 +41,19 @@ class GaugeRegistry(Uncopied):
 
     def __init__(self, *, sync: Sync = THREADS) -> None:
         self._lock: Lock = sync.lock("gauges")
-        self._members: Cell[dict[int, Gauged]] = sync.cell({}, "gauges.members")
+        self._members: Cell[dict[str, Gauged]] = sync.cell({}, "gauges.members")
 
     def add(self, member: Gauged) -> None:
-        """Export this one too."""
+        """Export this one too. Raises ValueError if another one has its name: a scraper refuses two equal series."""
         with self._lock:
-            self._members.mutate()[id(member)] = member
+            if self._members.mutate().setdefault(member.name, member) is not member:
+                raise ValueError(f"the registry has another purgatory {member.name!r}: choose another name")
 
     def remove(self, member: Gauged) -> None:
         """Export it no more; nothing if it was not."""
         with self._lock:
-            self._members.mutate().pop(id(member), None)
+            if self._members.get().get(member.name) is member:
+                del self._members.mutate()[member.name]
 
     def members(self) -> list[Gauged]:
         """The exported purgatories, in the order in which they were added."""
@@ -70,7 +73,7 @@ def openmetrics(members: Iterable[Gauged]) -> str:
         "# HELP purgatory_size Watch entries in the purgatory (Kafka's PurgatorySize).",
         *(f'purgatory_size{{delayed_operation="{name}"}} {now.purgatory_size}' for name, now in readings),
         "# TYPE num_delayed_operations gauge",
-        "# HELP num_delayed_operations Operations that wait for their time-out (Kafka's NumDelayedOperations).",
+        "# HELP num_delayed_operations Tasks in the timer of the purgatory (Kafka's NumDelayedOperations).",
         *(
             f'num_delayed_operations{{delayed_operation="{name}"}} {now.num_delayed_operations}'
             for name, now in readings

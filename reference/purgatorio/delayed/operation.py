@@ -56,7 +56,7 @@ class DelayedOperation(Completable):
     ) -> None:
         super().__init__(delay_ms, sync=sync)
         if dialect is not PENDING_FLAG and dialect is not LOCKED:
-            given("a dialect", dialect)
+            given("a dialect (LOCKED or PENDING_FLAG)", dialect)
         if faults is not CONTAIN:
             given("a fault policy", faults)
         if lock is not None:

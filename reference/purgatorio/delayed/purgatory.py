@@ -16,12 +16,13 @@ a version of Kafka. The docstring of each module has the additional promises.
 Not promised: that the gauges are exact under load; that a completed operation leaves the lists of its other keys
 before a purge; any order of the operations of one key; that `check_and_complete` is atomic.
 
-Kafka differs in three ways. Kafka's shutdown leaves operations pending. After the shutdown, a new operation never
-expires. An exception of a callback goes to the caller. To get Kafka's behavior, choose `complete_at_shutdown=False`
-and `purgatorio.faults.PROPAGATE`.
+Kafka differs in four ways. Kafka's shutdown leaves operations pending. After the shutdown, a new operation never
+expires. The shutdown closes any timer, also one that others use. An exception of a callback goes to the caller. To get
+Kafka's behavior, choose `complete_at_shutdown=False` and `purgatorio.faults.PROPAGATE`, and close the timer.
 """
 
 from collections.abc import Hashable, Sequence, Set
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 from purgatorio.compiling import mypyc_attr
@@ -54,13 +55,13 @@ class Purgatory(Owned, Generic[Op]):
     """Operations wait here under keys until an event, a time-out or a shutdown completes them. Each operation is
     completed once.
 
-    `timer`: an `IntrusiveTimer` of 1 ms by default. Do not share the timer, because `close` closes it. `reaper`: a
-    thread named `ExpirationReaper-<name>` drives the timer. `timer_enabled=False`: operations never expire. `registry`:
-    exports the gauges. Raises ValueError for fewer than 1 shard, a negative purge interval, or a `ReaperTimer`
-    together with `reaper`."""
+    `timer`: an `IntrusiveTimer` of 1 ms by default. `reaper`: a thread named `ExpirationReaper-<name>` drives the
+    timer, and `close` closes the timer. With `reaper=False`, others may share the given timer, and its creator closes
+    it. `timer_enabled=False`: operations never expire. `registry`: exports the gauges. Raises ValueError for fewer than
+    1 shard, a negative purge interval, or a `ReaperTimer` together with `reaper`."""
 
-    __slots__ = ("_closed", "_complete_at_shutdown", "_estimated_operations", "_purge_interval", "_reaper",
-                 "_registry", "_sync", "_timer", "_timer_enabled", "_watcher_lists", "name")  # fmt: skip
+    __slots__ = ("_closed", "_complete_at_shutdown", "_estimated_operations", "_owns_timer", "_purge_interval",
+                 "_reaper", "_registry", "_sync", "_timer", "_timer_enabled", "_watcher_lists", "name")  # fmt: skip
 
     def __init__(
         self,
@@ -94,6 +95,7 @@ class Purgatory(Owned, Generic[Op]):
         self.name = name
         self._sync = sync
         self._timer: Timer = IntrusiveTimer(name, faults=faults, sync=sync) if timer is None else timer
+        self._owns_timer = reaper or timer is None
         self._timer_enabled = timer_enabled
         self._purge_interval = purge_interval
         self._complete_at_shutdown = complete_at_shutdown
@@ -115,16 +117,15 @@ class Purgatory(Owned, Generic[Op]):
 
         True iff this call completed it; False may mean that another thread did. Raises ValueError without a key.
         Raises TypeError if `operation` is no operation, a key has no hash, or `keys` is a string or an iterator.
-        Then nothing is registered.
+        Raises TimerClosed if the timer was closed by another caller than `close`. Then nothing is registered, but an
+        event at the same time may still complete the operation.
         """
         if self._forks != PROCESS.forks:
             made_before_fork(self)
         try:
             dialect = operation.dialect
         except AttributeError:
-            raise TypeError(
-                f"a purgatory holds objects of type DelayedOperation, not {operation!r}"
-            ) from None
+            raise _no_operation(operation) from None
         if type(keys) is not list and type(keys) is not tuple:
             _require_keys(keys)
         if not keys:
@@ -140,9 +141,10 @@ class Purgatory(Owned, Generic[Op]):
             # [O5] An exit of `try_complete` or of a callback. If the operation is watched by now, it gets its
             # time-out.
             if any(waiting is operation for key in keys for waiting in self._waiting_under(key)):
-                self._arm(operation)
+                with suppress(ExecutorClosed, TimerClosed):
+                    self._arm(operation, keys)
             raise
-        self._arm(operation)
+        self._arm(operation, keys)
         # [O5] What registers while the purgatory shuts down must not be left behind. Shutdown sets the flag, then
         # completes all watched operations. (1) A checks the flag: open; (2) B sets it and sweeps; (3) A watches. So A
         # checks the flag *after* the watch: either B's sweep finds the operation, or A sees the flag.
@@ -194,7 +196,7 @@ class Purgatory(Owned, Generic[Op]):
         return sum(watchers.size() for watchers in self._all_watchers())
 
     def num_delayed(self) -> int:
-        """The gauge NumDelayedOperations: operations that the timer holds; 0 without a timer."""
+        """The gauge NumDelayedOperations: tasks in the timer, also those of its other users; 0 without a timer."""
         return self._timer.size() if self._timer_enabled else 0
 
     def gauges(self) -> PurgatoryGauges:
@@ -202,7 +204,7 @@ class Purgatory(Owned, Generic[Op]):
         return PurgatoryGauges(self.watched(), self.num_delayed())
 
     def close(self) -> int:
-        """Stop the reaper and the timer (Kafka's `shutdown`). Returns the number of operations that this call
+        """Stop the reaper and its timer (Kafka's `shutdown`). Returns the number of operations that this call
         completed. Idempotent. At the end, raises the first exit of a callback, if any (see `purgatorio.faults`).
 
         With `complete_at_shutdown`, the calling thread completes every waiting operation, without `on_expiration`. A
@@ -251,7 +253,7 @@ class Purgatory(Owned, Generic[Op]):
     def _all_watchers(self) -> list[Watchers]:
         return [watchers for keys in self._watcher_lists for watchers in keys.all_watchers()]
 
-    def _arm(self, operation: DelayedOperation) -> None:
+    def _arm(self, operation: DelayedOperation, keys: Sequence[Hashable]) -> None:
         """Start the time-out, outside the operation's lock; take it back if the operation is completed by then.
 
         Why: (1) A finds it not completed; (2) B completes it, and cancels a timer task that is not there yet;
@@ -263,8 +265,16 @@ class Purgatory(Owned, Generic[Op]):
             try:
                 self._timer.add(operation)
             except (ExecutorClosed, TimerClosed):
-                if not self._complete_at_shutdown:
-                    raise
+                # [O5] Without its time-out, the operation might wait for ever. Its owner closed the timer earlier, or:
+                # (1) A watches; (2) B closes the timer; (3) A adds. So A takes the operation out of the lists again.
+                # If `close` of this purgatory closed the timer, the caller completes the operation.
+                if not (self._complete_at_shutdown and self._closed.get()):
+                    for key in keys:
+                        watchers = self._watcher_list(key).watchers(key)
+                        if watchers is not None:
+                            watchers.unwatch(operation)
+                    if not operation.is_completed():
+                        raise
         if operation.is_completed():
             operation.cancel()
 
@@ -276,7 +286,8 @@ class Purgatory(Owned, Generic[Op]):
 
     def _end_timer(self) -> None:
         try:
-            self._timer.close()
+            if self._owns_timer:
+                self._timer.close()
         finally:
             if self._registry is not None:
                 self._registry.remove(self)
@@ -308,6 +319,14 @@ class Purgatory(Owned, Generic[Op]):
         self.pass_time(POLL_MS)
 
 
+def _no_operation(given: object) -> TypeError:
+    if isinstance(given, DelayedOperation):
+        return TypeError(f"__init__ of {type(given).__name__} does not call super().__init__(delay_ms)")
+    return TypeError(f"a purgatory holds objects of type DelayedOperation, not {given!r}")
+
+
 def _require_keys(keys: object) -> None:
-    if isinstance(keys, str | bytes | bytearray) or not isinstance(keys, Sequence | Set):
+    if isinstance(keys, str | bytes | bytearray):
         raise TypeError(f"keys are a list: write [{keys!r}], not {keys!r}")
+    if not isinstance(keys, Sequence | Set):
+        raise TypeError(f"keys are a list, not {keys!r}")

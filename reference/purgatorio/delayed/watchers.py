@@ -66,6 +66,13 @@ class Watchers:
                 cancelled.append(node.item)
         return cancelled
 
+    def unwatch(self, operation: DelayedOperation) -> None:
+        """Take every entry of `operation` out. A pass that is running may still try it."""
+        for node in self._operations.nodes():
+            if node.item is operation:
+                self._operations.remove(node)
+        self._drop_if_empty()
+
     def purge_completed(self) -> int:
         """Unlink the completed operations; returns how many."""
         purged = 0

@@ -49,6 +49,9 @@ class Repeated(TimerTask):
         self._function = function
         self._over = sync.atomic_flag(False, "repeated.over")
 
+    def __repr__(self) -> str:
+        return f"call_every({self.delay_ms}, {self._function!r})"
+
     def run(self) -> None:
         """Once, and again later. A timer that has been closed takes it no more, which is its end."""
         try:

@@ -12,8 +12,7 @@ timingwheel #5, tokio #6682): (1) Thread A finds the queue empty and releases th
 that is due, and notifies no thread, because no thread sleeps yet. (3) A goes to sleep for ever.
 
 Lock rule 2: `offer` notifies whenever the new item is the first item. Otherwise (tokio #2290): (1) Thread A sleeps
-until
-100. (2) Thread B offers 5. (3) Without a notice, 5 fires at 100.
+until the time 100. (2) Thread B offers 5. (3) Without a notice, 5 fires at 100.
 """
 
 import heapq

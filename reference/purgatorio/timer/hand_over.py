@@ -1,11 +1,15 @@
 """The part of every timer that passes due tasks to the executor, and closes the executor."""
 
+import logging
+
 from purgatorio.faults import FaultPolicy
 from purgatorio.given import given
 from purgatorio.sync import Cell, Executor, Sync
 from purgatorio.timer.task import TimerTask
 
 _CLOSE_TIMEOUT_MS = 5_000
+
+_log = logging.getLogger("purgatorio")
 
 
 class _Run:
@@ -42,17 +46,23 @@ def hand_over(task: TimerTask, executor: Executor, faults: FaultPolicy, sync: Sy
 
 def given_executor(executor: Executor | None, name: str, sync: Sync) -> Executor:
     """The executor of the timer `name`: one thread by default. Raises TypeError if a method of an executor is
-    missing."""
+    missing, or the name is no text."""
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a timer is a text, not {name!r}")
     if executor is None:
         return sync.executor(f"executor-{name}")
     return given("an executor", executor)
 
 
-def close_executor(executor: Executor) -> None:
+def close_executor(executor: Executor, name: str) -> None:
     """Shut the executor down and wait 5 s for its actions. Then drop the actions that have not started, and wait 5 s
-    more. A call from inside a task does not wait: a thread cannot wait for its own end (netty #365)."""
+    more. If an action still runs, log a warning with the `name` of the timer. A call from inside a task does not wait:
+    a thread cannot wait for its own end (netty #365)."""
     executor.shutdown()
     if executor.is_current() or executor.await_termination(_CLOSE_TIMEOUT_MS):
         return
     executor.shutdown_now()
-    executor.await_termination(_CLOSE_TIMEOUT_MS)
+    if not executor.await_termination(_CLOSE_TIMEOUT_MS):
+        _log.warning(
+            "timer %r is closed, but a function of it still runs after %d ms", name, 2 * _CLOSE_TIMEOUT_MS
+        )

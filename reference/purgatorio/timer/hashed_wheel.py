@@ -348,7 +348,7 @@ class HashedWheel(Calls):
         if worker is not None and joined:
             worker.join()
         try:
-            close_executor(self._executor)
+            close_executor(self._executor, self.name)
         finally:
             if joined:
                 self._exits.raise_first()

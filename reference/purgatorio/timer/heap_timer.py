@@ -103,7 +103,7 @@ class HeapTimer(Calls):
             return
         if self.undriven is not None:
             self.undriven.tell()
-        close_executor(self._executor)
+        close_executor(self._executor, self.name)
 
     def check(self) -> None:
         """Invariant: heap order."""

@@ -127,7 +127,7 @@ class SystemTimer(Calls):
             return
         if self.undriven is not None:
             self.undriven.tell()
-        close_executor(self._executor)
+        close_executor(self._executor, self.name)
 
     def wheel(self) -> TimingWheel:
         """The lowest level, for inspection."""

@@ -104,5 +104,8 @@ class ActionTask(TimerTask):
         require_function(action)
         self._action = action
 
+    def __repr__(self) -> str:
+        return f"call_later({self.delay_ms}, {self._action!r})"
+
     def run(self) -> None:
         self._action()

@@ -154,7 +154,7 @@ def _claimed_on_return(run: Run, history: OperationHistory, ready_i: int, check:
         broken = Broken(
             "not-answered-by-its-event",
             (ready_i, check.call_i, both_i if claim is None else claim.call_i),
-            f"answered within promises.answer_ms of the event of {check.key}",
+            f"answered within {exact(run.answer_ns)} of the event of {check.key}",
             ended + after,
         )
         return _unless_open(run, history, both_i, broken)

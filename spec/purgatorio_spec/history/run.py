@@ -1,4 +1,4 @@
-"""The facts about a run that the clauses need to judge a part of its history."""
+"""Facts about a whole run. A clause judges one part of the run, such as one operation, and also needs these facts."""
 
 import re
 from bisect import bisect_left
@@ -107,6 +107,8 @@ class Run:
     turn: str | None = None
     virtual: bool = False
     """Whether only `advance_clock` moves its clock."""
+    answer_ns: int = 0
+    """For a trace from a log, the promised time between an event of a key and the answer."""
     time_zone: str | None = None
     """For a trace from a log, the time zone of the log's owner."""
     late_slack_ns: int = 0
@@ -175,7 +177,8 @@ def run_of(header: Header, facts: RunFacts, *, whole: bool, dropped: bool = Fals
         turn=header.timer.turn,
         virtual=header.clock.id == "manual",
         time_zone=_zone(header) if PROFILES[header.profile].answered_in_time else None,
-        late_slack_ns=slack_ns if isinstance(slack_ns := header.params.get("late_slack_ns"), int) else 0,
+        late_slack_ns=_number(header, "late_slack_ns"),
+        answer_ns=_number(header, "answer_ns"),
     )
 
 
@@ -192,6 +195,11 @@ _OF_A_LOG: Final = (
 
 _TIME: Final = re.compile(r"\b\d{17,19}\b")
 """A time after March 1973, in ns since 1970."""
+
+
+def _number(header: Header, name: str) -> int:
+    found = header.params.get(name)
+    return found if isinstance(found, int) else 0
 
 
 def _zone(header: Header) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
@@ -13,7 +14,7 @@ from purgatorio_spec.history.operation import NEVER, OperationHistory
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.verdict import Judgement, Violation
 
-EXAMPLES: Final = 5
+EXAMPLES: Final = 1_000
 """The maximum number of stored violations of a cause. Further violations are only counted."""
 
 
@@ -34,10 +35,9 @@ class Cause:
         self._keep(other.examples)
 
     def _keep(self, violations: list[Violation]) -> None:
-        kept = sorted(
-            [*self.examples, *violations], key=lambda violation: (violation.events[-1], violation.subject)
-        )
-        self.examples = kept[:EXAMPLES]
+        for violation in violations:
+            insort(self.examples, violation, key=lambda one: (one.events[-1], one.subject))
+        del self.examples[EXAMPLES:]
 
 
 @dataclass(slots=True)

@@ -11,8 +11,7 @@ T on. There are three rules in addition to the rules of TimerSet:
 * If drains overlap, the tasks that are due at the begin of each drain have been passed to the executor when all these
   drains have ended.
 * After a stop, the timer accepts no task. If an `add` is refused, `add` reports the refusal. If an `add` is not
-  refused,
-  the stop covers the task.
+  refused, the stop covers the task.
 * If an executor refuses a task, the task waits, and a later drain passes the task to the executor again. Or `add`
   raises.
 """

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from purgatorio_spec.durations import exact
+from purgatorio_spec.durations import exact, local_time
 from purgatorio_spec.show.company import company_of
 from purgatorio_spec.show.selection import kind_of, promise_of, select, selection, tasks_of
 from purgatorio_spec.show.visible import shell_word
@@ -96,6 +96,12 @@ class Counterexample:
     def start_t(self) -> int:
         """The `t` of its first row in ns, which is the zero of the shown times."""
         return self.rows[0].t if self.rows else 0
+
+    @property
+    def start(self) -> str:
+        """`start_t` in words; for a trace from a log as a date in UTC."""
+        of_log = bool(self.rows) and self.rows[0].log_row is not None
+        return local_time(self.start_t, "UTC") if of_log else f"t = {self.start_t} ns"
 
     @property
     def breaks_at(self) -> int:

@@ -25,6 +25,7 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import partial
 from heapq import heappop, heappush
 from importlib import import_module
@@ -111,6 +112,8 @@ class _Read:
     left_out: int = 0
     why_left_out: dict[str, tuple[str, int]] = field(default_factory=dict)
     """By kind, the first bad row as a text, and the number of bad rows."""
+    known: set[str] = field(default_factory=set)
+    """The words of the mapping that a row has."""
     unknown: dict[str, int] = field(default_factory=dict)
     absent: list[tuple[str, str]] = field(default_factory=list)
     """Columns of an end that no request had, with that end."""
@@ -294,7 +297,7 @@ def _required(source: Path, row: Row | str) -> Row | str:
 def _layout(source: Path) -> Literal["lines", "columns"] | None:
     """JSON lines or CSV, by the name of the file; None if the file is not a text file."""
     plain = source.name.lower().removesuffix(".gz").removesuffix(".zst")
-    if plain.endswith((".jsonl", ".ndjson", ".json")):
+    if plain.endswith((".jsonl", ".ndjson", ".json", ".log")):
         return "lines"
     return "columns" if plain.endswith((".csv", ".tsv", ".txt")) else None
 
@@ -303,7 +306,7 @@ def _parquet(source: Path, columns: Sequence[str], reading: Any) -> tuple[list[s
     """The names of all columns, and the rows, with these columns as texts."""
     if not source.name.lower().endswith(".parquet") and source.read_bytes()[:4] != b"PAR1":
         raise CannotConvert(
-            f"{source.name}: a log is .jsonl, .ndjson, .csv or .tsv (also .gz, .zst), or .parquet"
+            f"{source.name}: a log is .jsonl, .ndjson, .log (JSON lines), .csv or .tsv (also .gz, .zst), or .parquet"
         )
     place = [str(source)]
     try:
@@ -441,6 +444,7 @@ def _points(fields: Mapping[str, str | None], mapping: LogMapping, read: _Read) 
             if shown in read.unknown or len(read.unknown) < _UNKNOWN_WORDS:
                 read.unknown[shown] = read.unknown.get(shown, 0) + 1
             return
+        read.known.add(word or "")
         moments: list[tuple[What, str | None]] = [(what, mapping.time)]
     else:
         moments = [(what, getattr(mapping, what)) for what in WHATS if what != "event"]
@@ -516,6 +520,12 @@ def _sound(database: Any, mapping: LogMapping, read: _Read) -> list[str]:
         "column"
         for name, end in read.absent
     ]
+    for word in (word for word in mapping.words if mapping.by_event and word not in read.known):
+        near = get_close_matches(word, read.unknown, 1)
+        notes.append(
+            f"no row has the word {word!r}, which [words] gives for {mapping.words[word]}"
+            + "".join(f": did you mean {one!r}?" for one in near)
+        )
     if read.unknown:
         most = sorted(read.unknown.items(), key=lambda one: -one[1])[:5]
         said = ", ".join(f"{word!r} ({count:,})" for word, count in most)
@@ -533,7 +543,7 @@ def _sound(database: Any, mapping: LogMapping, read: _Read) -> list[str]:
         " GROUP BY id) WHERE what = 'enqueued' AND id = same AND row > first",
     )
     notes += _without_doubles(database, mapping)
-    _leave_out_ended_first(database, read)
+    notes += _ended_first(database, mapping, read)
     if not mapping.shows("timed_out"):
         # A request without an end may have timed out before an event. So no event of a key must answer it.
         _rows(
@@ -593,19 +603,28 @@ def _without_doubles(database: Any, mapping: LogMapping) -> list[str]:
     return [f"{dropped:,} rows that repeat another row were dropped"]
 
 
-def _leave_out_ended_first(database: Any, read: _Read) -> None:
+def _ended_first(database: Any, mapping: LogMapping, read: _Read) -> list[str]:
+    """Leaves out requests that end before they are enqueued. Within `skew_ns`, the two times have no order, and the
+    request ended at the time at which it was enqueued."""
     for request, what, row, other, early_ms in _rows(
         database,
         "SELECT p.id, p.what, p.row, e.row, (e.t - p.t) / 1e6 FROM points p JOIN points e ON e.id = p.id"
-        " AND e.what = 'enqueued' WHERE p.t < e.t"
+        f" AND e.what = 'enqueued' WHERE p.t < e.t - {mapping.skew_ns}"
         " QUALIFY row_number() OVER (PARTITION BY p.id ORDER BY p.row) = 1 ORDER BY p.row",
     ):
         read.leave_out(
             f"{request!r} is {what} in row {row:,}, {early_ms:g} ms before it is enqueued in row {other:,}: the times "
-            "are of two clocks, or the unit or a column is wrong; take all times of a request from one machine"
+            "are of two clocks, or the unit or a column is wrong; take all times of a request from one machine. If the "
+            "log is written some milliseconds late, set promises.skew_ms"
         )
         _insert(database, [(0, 0, row, _LEFT_OUT, request, None, None)])
     _forget_left_out(database)
+    ((moved,),) = _rows(
+        database,
+        "UPDATE points SET t = e.t FROM (SELECT id, t FROM points WHERE what = 'enqueued') e"
+        " WHERE points.id = e.id AND points.t < e.t",
+    )
+    return [f"{moved:,} ends up to skew_ms before their request: the request ended at once"] if moved else []
 
 
 def _without_strays(database: Any) -> list[str]:
@@ -666,13 +685,17 @@ def _header(source: Path, mapping: LogMapping) -> Header:
         timer=TimerConstants(early_ns=mapping.early_ns, late_ns=mapping.late_ns),
         clock=TraceClock("log", "ns"),
         recorded=tuple(sorted(recorded)),
-        params={"lacking": missing, "time_zone": mapping.time_zone.key if mapping.time_zone else "UTC"},
+        params={
+            "lacking": missing,
+            "time_zone": mapping.time_zone.key if mapping.time_zone else "UTC",
+            **({} if mapping.answer_ns is None else {"answer_ns": mapping.answer_ns}),
+        },
     )
 
 
 def _write(database: Any, writer: TraceWriter, mapping: LogMapping, left_out: int) -> tuple[int, int]:
     """The points in the order of time, as events; how many of those, and of requests."""
-    made = _Maker("O4" not in lacking(mapping), mapping.answer_ns or 0)
+    made = _Maker("O4" not in lacking(mapping), mapping.answer_ns or 0, mapping.skew_ns)
     done = False
     try:
         in_order = database.sql("SELECT * FROM points ORDER BY t, rank, row")
@@ -693,12 +716,14 @@ def _write(database: Any, writer: TraceWriter, mapping: LogMapping, left_out: in
 class _Maker:
     """Events of points, which come in the order of time."""
 
-    def __init__(self, answers: bool, answer_ns: int) -> None:
+    def __init__(self, answers: bool, answer_ns: int, skew_ns: int) -> None:
         self.i = 0
         self.requests = 0
         self._answers = answers
         self._answer_ns = answer_ns
-        self._waiting: dict[str, dict[str, None]] = {}
+        self._skew_ns = skew_ns
+        self._waiting: dict[str, dict[str, int]] = {}
+        """By key, the requests with the times at which they were enqueued."""
         self._keys: dict[str, list[str]] = {}
         self._ready: set[str] = set()
         self._open: list[tuple[int, int, str, str]] = []
@@ -726,8 +751,8 @@ class _Maker:
         if not self._answers:
             return
         for key in keys:
-            for request in self._waiting.get(key, ()):
-                if request not in self._ready:
+            for request, since in self._waiting.get(key, {}).items():
+                if request not in self._ready and t > since + self._skew_ns:
                     self._ready.add(request)
                     yield self._made("log", t, "at", "ready", id=request, x=self._row)
             number = heappop(self._idle) if self._idle else self._threads
@@ -748,7 +773,7 @@ class _Maker:
         if self._answers:
             self._keys[request] = list(dict.fromkeys(keys))
             for key in self._keys[request]:
-                self._waiting.setdefault(key, {})[request] = None
+                self._waiting.setdefault(key, {})[request] = t
         c = self.i
         yield self._made(
             "log", t, "call", "try_complete_else_watch", id=request, keys=keys, delay_ns=delay_ns, x=self._row

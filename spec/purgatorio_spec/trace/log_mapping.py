@@ -35,7 +35,8 @@ class LogMapping:
     `time_zone`: the zone of times without a zone. `duplicates`: whether equal rows are refused, dropped or kept.
 
     Promises, in nanoseconds: a request times out at most `early_ns` before and at most `late_ns` after its time-out. A
-    request is answered at most `answer_ns` after an event of its key.
+    request is answered at most `answer_ns` after an event of its key. Two times that differ by at most `skew_ns` have
+    no order. The three bounds include it.
     """
 
     id: tuple[str, ...]
@@ -55,6 +56,7 @@ class LogMapping:
     early_ns: int | None = None
     late_ns: int | None = None
     answer_ns: int | None = None
+    skew_ns: int = 0
 
     @property
     def by_event(self) -> bool:
@@ -72,7 +74,7 @@ class LogMapping:
         return what in self.words.values() if self.by_event else getattr(self, what, None) is not None
 
 
-_PROMISES: Final = ("early_ms", "late_ms", "answer_ms")
+_PROMISES: Final = ("early_ms", "late_ms", "answer_ms", "skew_ms")
 _NAMES: Final = (
     *(field.name for field in fields(LogMapping) if not field.name.endswith("_ns")),
     *(f"promises.{name}" for name in _PROMISES),
@@ -123,6 +125,7 @@ def _mapping(values: dict[str, object]) -> LogMapping:
         raise CannotConvert(f"timeout = {timeout!r}: a column, or one number for all requests")
     number = _number(timeout) if isinstance(timeout, str) else timeout
     unit = _choice(values, "unit", tuple(UNIT_NS))
+    skew_ns = _promise(values, "skew_ms", 0) or 0
     made = LogMapping(
         id=_names(values, "id"),
         key=_keys(values),
@@ -138,9 +141,10 @@ def _mapping(values: dict[str, object]) -> LogMapping:
         time_format=_name(values, "time_format"),
         time_zone=_zone(values),
         duplicates=_choice(values, "duplicates", ("refuse", "drop", "keep")) or "refuse",
-        early_ns=_promise(values, "early_ms"),
-        late_ns=_promise(values, "late_ms"),
-        answer_ns=_promise(values, "answer_ms"),
+        early_ns=_promise(values, "early_ms", skew_ns),
+        late_ns=_promise(values, "late_ms", skew_ns),
+        answer_ns=_promise(values, "answer_ms", skew_ns),
+        skew_ns=skew_ns,
     )
     _require_sound(made)
     return made
@@ -155,7 +159,8 @@ def _require_sound(made: LogMapping) -> None:
     if made.completed is not None and made.completed == made.timed_out:
         raise CannotConvert(
             f"completed and timed_out name the same column, {made.completed!r}, so every request "
-            "would end twice: name two columns, or remove one of the entries"
+            "would end twice: name two columns, or remove one of the entries. If another column tells an answer from a "
+            "time-out, split the column first (docs/from-a-log.md, The mapping)"
         )
     if (made.time is None) != (made.what is None) or (made.what is not None and not made.words):
         raise CannotConvert(
@@ -219,14 +224,14 @@ def _number(value: object) -> float | None:
         return None
 
 
-def _promise(values: Mapping[str, object], name: str) -> int | None:
+def _promise(values: Mapping[str, object], name: str, skew_ns: int) -> int | None:
     value = values.get(f"promises.{name}")
     if value is None:
         return None
     number = None if isinstance(value, bool) else _number(value)
     if number is None or not 0 <= number < 1e12:
         raise CannotConvert(f"promises.{name} = {value!r}: milliseconds, from 0 on")
-    return round(number * UNIT_NS["ms"])
+    return round(number * UNIT_NS["ms"]) + skew_ns
 
 
 def _zone(values: Mapping[str, object]) -> ZoneInfo | None:

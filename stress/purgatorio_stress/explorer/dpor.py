@@ -3,10 +3,9 @@ equivalent interleavings.
 
 Sources: Flanagan and Godefroid, "Dynamic partial-order reduction for model checking software" (POPL 2005), and the
 source sets of Abdulla, Aronsson, Jonsson and Sagonas, "Optimal dynamic partial order reduction" (POPL 2014). In every
-run, the search finds *races*. A race is two steps of different tasks (threads), if the result may depend on the order
-of the two steps, and no other steps force this order. The search then returns
-to the state before the earlier step of a race, and tries the other order. Sleep sets avoid runs that only swap
-independent steps.
+run, the search finds *races*. Two steps of different threads (tasks) are a race if the result may depend on their
+order, and no other steps force this order. The search then returns to the state before the earlier step of a race, and
+tries the other order. Sleep sets avoid runs that only swap independent steps.
 
 Two consecutive runs share a prefix. The races of the prefix stay on a stack, so the search looks only for races whose
 later step comes after the prefix. For each step, a bit mask has the earlier steps that are ordered before this step
@@ -15,7 +14,8 @@ later step comes after the prefix. For each step, a bit mask has the earlier ste
 The search is complete if every run ends. A loop that waits for another thread is marked in the program, and a run
 follows such a loop for at most `Program.turns` iterations. The search finds all deadlocks, and all violations that are
 visible at the end of a run. A swap of independent steps changes the order of the recorded events, but not the final
-state. A violation that only this order shows can be missed, because only one of the equivalent runs is judged.
+state. Only one of these equivalent runs is judged. So the search may miss a violation that only the recorded order of
+another run shows.
 """
 
 from heapq import heappop, heappush

@@ -2,8 +2,9 @@
 number.
 
 Each shared object has a part of the number. The parts are combined by exclusive or. So only objects that were created,
-used or set since the previous step are read again. If a container was ever passed out of a cell, the container is read
-at every step, because the container may change between two scheduling points.
+used or set since the previous step are read again. A shared variable (cell) may contain a list or a dictionary. Once
+the program has a reference to such a container, the container may change between two scheduling points. So it is read
+at every step.
 """
 
 from purgatorio_stress.explorer.naming import name_of

@@ -41,9 +41,7 @@ class Token:
         """The token that `text` contains. Raises BadToken if the text is not a token."""
         parts = text.strip().split("/")
         if len(parts) != 4 or not parts[2].isdigit():
-            raise BadToken(
-                f"{text!r} is not a token (scenario/dialect/number/schedule): copy it from a counterexample"
-            )
+            raise BadToken(f"{text!r} is not a token: copy the token of a counterexample")
         schedule: list[int] = []
         for part in parts[3].split("-"):
             task, _, count = part.partition("x")

@@ -61,9 +61,7 @@ def subject_named(name: str) -> StressSubject:
         return SUBJECTS[name]
     module, _, attribute = name.partition(":")
     if not attribute:
-        raise KeyError(
-            f"no subject {name!r}; there are {', '.join(SUBJECTS)}, and any module:attribute of yours"
-        )
+        raise KeyError(f"no subject {name!r}: use {', '.join(SUBJECTS)} or MODULE:ATTRIBUTE")
     try:
         parts = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -348,7 +347,7 @@ class PurgatoryPlayer(Player):
                 )
         if any(self.shut) == bool(self.registry.members()):
             yield Broken("P2", "gauge", f"exported at the end: {self.registry.members()}, {self.shut=}")
-        yield from self._left_open()
+        yield from self._closed_another_s()
         yield from self._in_limbo()
         yield from self._stranded()
         yield from self.uncontained()
@@ -382,12 +381,13 @@ class PurgatoryPlayer(Player):
             self.world.virtual.advance(1)
             self.do_turn()
 
-    def _left_open(self) -> Iterator[Broken]:
-        """Check that the executor of a purgatory after its shutdown accepts no action."""
+    def _closed_another_s(self) -> Iterator[Broken]:
+        """Check that a purgatory without a reaper has not closed its timer, which is the world's."""
         if self.timed and self.executor is not None and self.shut == [True]:
-            with suppress(ExecutorClosed):
+            try:
                 self.executor.submit(self.do_raise)
-                yield Broken("CHECK", "timer", "the purgatory is shut down, and its timer continues")
+            except ExecutorClosed:
+                yield Broken("CHECK", "timer", "the purgatory closed a timer that it does not drive")
 
     def _in_limbo(self) -> Iterator[Broken]:
         for number in self.registered:

@@ -1,4 +1,4 @@
-"""The scenarios of a wheel's parts, buckets and delay queue, which no timer is around."""
+"""Scenarios of single parts of a wheel (buckets and the delay queue), without a timer."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial

@@ -13,7 +13,7 @@ import operator
 import pickle
 import pprint
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from fractions import Fraction
 from typing import Any
@@ -235,35 +235,10 @@ class Nested(Base):
         assert all(self.seen)
 
 
-class NestedEqual(Nested):
-    def a(self) -> None:
-        self.seen.append(self.outer == [[0]])
-
-
-class NestedCopy(Nested):
-    def a(self) -> None:
-        self.seen.append(copy.deepcopy(self.outer) == [[0]])
-
-
-class NestedMap(Nested):
-    def a(self) -> None:
-        self.seen.append(sum(map(len, self.outer)) == 1)
-
-
-class NestedIn(Nested):
-    def a(self) -> None:
-        self.seen.append([0] in self.outer)
-
-
 class NestedSort(Nested):
     def a(self) -> None:
         self.outer.sort()
         self.seen.append(max([*self.outer, [0, 0]], key=len) == [0, 0])
-
-
-class NestedFormat(Nested):
-    def a(self) -> None:
-        self.seen.append("%s" % self.outer == "[[0]]")  # noqa: UP031  that is the operator
 
 
 class View(TwoAdd):
@@ -368,56 +343,6 @@ class Pickled(Copied):
         return Point(made.numerator, made.denominator - 1)
 
 
-class Reduced(Copied):
-    def copied(self) -> Point:
-        state: Any = self.point.__reduce_ex__(4)
-        return Point(**state[2])
-
-
-class AsDict(Copied):
-    """One attribute after the other."""
-
-    def copied(self) -> Point:
-        return Point(**dataclasses.asdict(self.point))
-
-
-class AsTuple(Copied):
-    def copied(self) -> Point:
-        return Point(*dataclasses.astuple(self.point))
-
-
-class Replaced(Copied):
-    def copied(self) -> Point:
-        return dataclasses.replace(self.point)
-
-
-class Gotten(Copied):
-    def copied(self) -> Point:
-        return Point(*operator.attrgetter("x", "y")(self.point))
-
-
-class GottenInMap(Copied):
-    def copied(self) -> Point:
-        return next(iter(map(Pair, map(operator.attrgetter("x", "y"), [self.point]))))
-
-
-class CopiedInPart(Copied):
-    """Called by C code."""
-
-    def copied(self) -> Point:
-        return functools.partial(copy.copy, self.point)()
-
-
-class CopiedInMap(Copied):
-    def copied(self) -> Point:
-        return next(map(copy.copy, [self.point]))
-
-
-class Formatted(Copied):
-    def copied(self) -> Point:
-        return Point(*map(int, "{0.x} {0.y}".format(self.point).split()))  # noqa: UP032  that is the method
-
-
 def Pair(both: tuple[int, int]) -> Point:  # noqa: N802  stands for the class
     return Point(*both)
 
@@ -427,6 +352,38 @@ class Kept:
     points: list[Point]
 
 
+LOOKS: dict[str, Callable[[Any], bool]] = {
+    "NestedEqual": lambda one: one.outer == [[0]],
+    "NestedCopy": lambda one: copy.deepcopy(one.outer) == [[0]],
+    "NestedMap": lambda one: sum(map(len, one.outer)) == 1,
+    "NestedIn": lambda one: [0] in one.outer,
+    "NestedFormat": lambda one: "%s" % one.outer == "[[0]]",  # noqa: UP031  that is the operator
+}
+"""How else the list within a list is looked into."""
+COPIES: dict[str, Callable[[Any], Point]] = {
+    "Reduced": lambda one: Point(**one.point.__reduce_ex__(4)[2]),
+    # One attribute after the other.
+    "AsDict": lambda one: Point(**dataclasses.asdict(one.point)),
+    "AsTuple": lambda one: Point(*dataclasses.astuple(one.point)),
+    "Replaced": lambda one: dataclasses.replace(one.point),
+    "Gotten": lambda one: Point(*operator.attrgetter("x", "y")(one.point)),
+    "GottenInMap": lambda one: next(iter(map(Pair, map(operator.attrgetter("x", "y"), [one.point])))),
+    # Called by C code.
+    "CopiedInPart": lambda one: functools.partial(copy.copy, one.point)(),
+    "CopiedInMap": lambda one: next(map(copy.copy, [one.point])),
+    "Formatted": lambda one: Point(*map(int, "{0.x} {0.y}".format(one.point).split())),  # noqa: UP032  the method
+}
+"""How else the attributes are read."""
+
+
+def _seen(looks: Callable[[Any], bool]) -> Callable[[Any], None]:
+    return lambda one: one.seen.append(looks(one))
+
+
+for _name, _looks in LOOKS.items():
+    globals()[_name] = type(_name, (Nested,), {"a": _seen(_looks), "__module__": __name__})
+for _name, _copied in COPIES.items():
+    globals()[_name] = type(_name, (Copied,), {"copied": _copied, "__module__": __name__})
 RACY = [
     one
     for one in list(globals().values())

@@ -107,14 +107,11 @@ class ChangedWhileIterating:
     def __init__(self) -> None:
         self.items = {1: 1, 2: 2}
 
-    def threads(self) -> Acts:
-        return [self.walks, self.puts]
-
-    def walks(self) -> None:
+    def thread_walks(self) -> None:
         for _ in self.items.values():
             pass
 
-    def puts(self) -> None:
+    def thread_puts(self) -> None:
         self.items[3] = 3
 
     def check(self) -> None:
@@ -128,14 +125,11 @@ class Crossed:
         self.here = threading.Lock()
         self.there = threading.Lock()
 
-    def threads(self) -> Acts:
-        return [self.one, self.other]
-
-    def one(self) -> None:
+    def thread_one(self) -> None:
         with self.here, self.there:
             pass
 
-    def other(self) -> None:
+    def thread_other(self) -> None:
         with self.there, self.here:
             pass
 
@@ -149,14 +143,11 @@ class LostNotice:
     def __init__(self) -> None:
         self.changed = threading.Condition()
 
-    def threads(self) -> Acts:
-        return [self.waits, self.notifies]
-
-    def waits(self) -> None:
+    def thread_waits(self) -> None:
         with self.changed:
             self.changed.wait()
 
-    def notifies(self) -> None:
+    def thread_notifies(self) -> None:
         with self.changed:
             self.changed.notify()
 
@@ -175,10 +166,7 @@ class AsksAsyncio(KeptUpdate):
 class UsesAsyncio:
     """Modules that the scheduler cannot control."""
 
-    def threads(self) -> Acts:
-        return [self.turns]
-
-    def turns(self) -> None:
+    def thread_turns(self) -> None:
         asyncio.run(asyncio.sleep(0))
 
     def check(self) -> None:
@@ -191,14 +179,11 @@ class Spins:
     def __init__(self) -> None:
         self.ready = False
 
-    def threads(self) -> Acts:
-        return [self.waits, self.sets]
-
-    def waits(self) -> None:
+    def thread_waits(self) -> None:
         while not self.ready:
             pass
 
-    def sets(self) -> None:
+    def thread_sets(self) -> None:
         self.ready = True
 
     def check(self) -> None:
@@ -225,10 +210,7 @@ class GivesUpInTime:
 class SleepsLong:
     """An hour of virtual time."""
 
-    def threads(self) -> Acts:
-        return [self.sleeps]
-
-    def sleeps(self) -> None:
+    def thread_sleeps(self) -> None:
         self.start = time.monotonic()
         time.sleep(3_600)
         self.end = time.monotonic()
@@ -244,20 +226,14 @@ class HeldBeyondATimeOut:
         self.lock = Lock()
         self.got = False
 
-    def threads(self) -> Acts:
-        return [self.holds, self.waits]
-
-    def holds(self) -> None:
+    def thread_holds(self) -> None:
         with self.lock:
             time.sleep(10)
 
-    def waits(self) -> None:
+    def thread_waits(self) -> None:
         self.got = self.lock.acquire(timeout=5)
         if self.got:
             self.lock.release()
-
-    def check(self) -> None:
-        return None
 
     def outcome(self) -> object:
         return self.got
@@ -296,13 +272,10 @@ class SharesUnknown:
         self.ids = array.array("i", [1, 2])
         self.seen = 0
 
-    def threads(self) -> Acts:
-        return [self.sums, self.changes]
-
-    def sums(self) -> None:
+    def thread_sums(self) -> None:
         self.seen = sum(self.ids)
 
-    def changes(self) -> None:
+    def thread_changes(self) -> None:
         self.ids.append(777)
         self.ids.pop()
 
@@ -336,14 +309,11 @@ class UnpacksPairs:
     def __init__(self) -> None:
         self.pair = [1, 2]
 
-    def threads(self) -> Acts:
-        return [self.unpacks, self.lengthens]
-
-    def unpacks(self) -> None:
+    def thread_unpacks(self) -> None:
         for _, _ in (self.pair,):
             pass
 
-    def lengthens(self) -> None:
+    def thread_lengthens(self) -> None:
         self.pair.append(3)
         self.pair.pop()
 
@@ -358,13 +328,13 @@ class UnpacksPairsWithLock(UnpacksPairs):
         super().__init__()
         self.lock = Lock()
 
-    def unpacks(self) -> None:
+    def thread_unpacks(self) -> None:
         with self.lock:
-            super().unpacks()
+            super().thread_unpacks()
 
-    def lengthens(self) -> None:
+    def thread_lengthens(self) -> None:
         with self.lock:
-            super().lengthens()
+            super().thread_lengthens()
 
 
 class UsesItsDictionary(LostUpdate):
@@ -380,16 +350,13 @@ class FarBehind:
     def __init__(self) -> None:
         self.items = [1, 2]
 
-    def threads(self) -> Acts:
-        return [self.walks, self.puts]
-
-    def walks(self) -> None:
+    def thread_walks(self) -> None:
         going = iter(self.items)
         for _ in range(12):
             going = filter(None, going)
         list(going)
 
-    def puts(self) -> None:
+    def thread_puts(self) -> None:
         self.items.append(3)
         self.items.pop()
 
@@ -400,7 +367,7 @@ class FarBehind:
 class YieldsInVain(Spins):
     """The same loop over `sleep(0)`, in which no time passes."""
 
-    def waits(self) -> None:
+    def thread_waits(self) -> None:
         while not self.ready:
             time.sleep(0)
 
@@ -408,7 +375,7 @@ class YieldsInVain(Spins):
 class SleepsBetween(Spins):
     """It checks again after a while: time passes when the other thread cannot continue."""
 
-    def waits(self) -> None:
+    def thread_waits(self) -> None:
         while not self.ready:
             time.sleep(0.01)
 

@@ -18,14 +18,11 @@ class PutAndGet:
         self.queue: queue.Queue[int] = queue.Queue(maxsize=1)
         self.got: list[int] = []
 
-    def threads(self) -> Acts:
-        return [self.producer, self.consumer]
-
-    def producer(self) -> None:
+    def thread_producer(self) -> None:
         for number in range(2):
             self.queue.put(number)
 
-    def consumer(self) -> None:
+    def thread_consumer(self) -> None:
         for _ in range(2):
             self.got.append(self.queue.get())
 
@@ -40,14 +37,11 @@ class CancelAgainstExpiry:
         self.fired: list[str] = []
         self.timer = threading.Timer(5, self.fired.append, ["x"])
 
-    def threads(self) -> Acts:
-        return [self.starts, self.cancels]
-
-    def starts(self) -> None:
+    def thread_starts(self) -> None:
         self.timer.start()
         self.timer.join()
 
-    def cancels(self) -> None:
+    def thread_cancels(self) -> None:
         time.sleep(5)
         self.timer.cancel()
 
@@ -92,16 +86,13 @@ class SubmitAndShutdown:
         self.pool = ThreadPoolExecutor(max_workers=1)
         self.done: list[str] = []
 
-    def threads(self) -> Acts:
-        return [self.submits, self.shuts]
-
-    def submits(self) -> None:
+    def thread_submits(self) -> None:
         try:
             self.pool.submit(self.done.append, "done").result()
         except RuntimeError:
             self.done.append("refused")
 
-    def shuts(self) -> None:
+    def thread_shuts(self) -> None:
         self.pool.shutdown(wait=True)
 
     def check(self) -> None:
@@ -118,10 +109,7 @@ class SubmitAndLeave:
         self.pool = ThreadPoolExecutor(max_workers=1)
         self.done: list[str] = []
 
-    def threads(self) -> Acts:
-        return [self.submits]
-
-    def submits(self) -> None:
+    def thread_submits(self) -> None:
         self.pool.submit(self.works)
 
     def works(self) -> None:

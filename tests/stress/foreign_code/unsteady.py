@@ -12,10 +12,7 @@ class GoesByRuns:
     def __init__(self) -> None:
         self.steps = 0
 
-    def threads(self) -> Acts:
-        return [self.goes]
-
-    def goes(self) -> None:
+    def thread_goes(self) -> None:
         runs = sys.__dict__.setdefault("_purgatorio_test_runs", [])
         runs.append(None)
         for _ in range(len(runs)):

@@ -1,4 +1,4 @@
-"""The requests that are answered, with their versions, and ApiVersions, which says so."""
+"""The requests that the broker answers, with their versions, and the answer to ApiVersions, which lists them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

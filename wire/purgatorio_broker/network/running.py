@@ -1,4 +1,4 @@
-"""`Running`: a broker that is up, for as long as a `with` lasts."""
+"""`Running`: a broker that runs during a `with` block."""
 
 import threading
 from uuid import uuid4

@@ -1,7 +1,7 @@
 """`Sequences`: the batches of idempotent producers, by partition (KIP-98). A batch that is sent again is recognized,
 and a batch out of sequence is refused.
 
-A batch is noted before the append. Its offset is noted when the append is answered.
+The sequence numbers of a batch are stored before the append, and its offset when the append is answered.
 """
 
 from collections.abc import Mapping

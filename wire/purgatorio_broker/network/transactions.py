@@ -3,12 +3,12 @@ KIP-360).
 
     EMPTY ---add--> ONGOING ---end--> ENDING ---the markers are written--> ENDED ---add--> ONGOING
 
-A new producer with the same transactional id raises its epoch, which fences the former producer. The former
-producer's open transaction is aborted first, and the new producer gets CONCURRENT_TRANSACTIONS (51) meanwhile. So
-does every request while a transaction is ENDING.
+A new producer with the same transactional id raises its epoch, which fences the former producer. First the open
+transaction of the former producer is aborted. Until then, the new producer gets CONCURRENT_TRANSACTIONS (51). While a
+transaction is ENDING, every request gets this error.
 
-The writer of the markers asks this module which markers to write, and calls `ended` afterwards. An append calls
-`writes` before and `wrote` after; no marker is written in between.
+The writer of the markers gets the list of markers from this module, and calls `ended` afterwards. Each append calls
+`writes` before it starts, and `wrote` after its end. Between the two calls no marker is written.
 """
 
 from collections.abc import Callable, Collection, Mapping

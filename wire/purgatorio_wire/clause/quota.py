@@ -1,4 +1,5 @@
-"""Q1: a client above its quota gets a throttle time, and is throttled for that time, not longer (KIP-219)."""
+"""Q1: a client above its quota gets a throttle time. The broker delays the client for this time, not longer
+(KIP-219)."""
 
 from typing import Final
 

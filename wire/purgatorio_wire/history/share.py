@@ -1,10 +1,9 @@
-"""A share group as clients see it (KIP-932): its sessions, and which member has acquired which records until when.
+"""A share group as clients see it (KIP-932): its sessions, and the member that has acquired a record at each time.
 
-a session   begins with a fetch of epoch 0, has all the partitions that its fetches named, and ends with epoch -1 or
-            with the connection that began it
-acquired    by a member between its fetch's send and its answer
-over        when it is acknowledged, when the session ends, or at the acquisition lock's time-out: each may have
-            happened from its request's send on, and surely has by the answer that says so
+session      begins with a ShareFetch of epoch 0, and has all partitions that its fetches named. It ends with the
+             epoch -1, or with the connection that began it
+acquisition  begins between the send of a ShareFetch and its response. It ends when the record is acknowledged, the
+             session ends, or the acquisition lock times out: between the send of such a request and its response
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Transactions as clients see them: when each may have ended, when it has certainly ended, and how (KIP-98).
 
-    open      from its first partition or group, which `add_partitions_to_txn` or `add_offsets_to_txn` was answered
-              without an error
-    may end   from the moment at which its end is requested, by `end_txn`, or by `init_producer_id` with its id, which
-              aborts it; or at its time-out
-    has ended when its coordinator lets its producer continue, with the next transaction or a new epoch: markers are
-              written after the response to the end, and requests until then get CONCURRENT_TRANSACTIONS; or, if no
-              client ends it, some time after its time-out: coordinators check for that periodically
+    open       from the response without an error to the first `add_partitions_to_txn` or `add_offsets_to_txn`
+    may end    from the request that ends it (`end_txn`, or an `init_producer_id` with its id, which aborts it), or from
+               its time-out
+    has ended  when the coordinator lets its producer continue, with the next transaction or a new epoch. (Markers are
+               written after the response to the end. Until then, requests get CONCURRENT_TRANSACTIONS.) If no client
+               ends the transaction: some time after its time-out, because coordinators look for such transactions
+               periodically
 
-Clients of KIP-890's second part add no partitions: a transaction begins with its first append, and the response to
+Clients of KIP-890's second part add no partitions. Their transaction begins with its first append, and the response to
 its end has the producer's next epoch.
 """
 

@@ -1,7 +1,8 @@
 """Scenes of the consumer groups of KIP-848 and of the members of share groups, for the clauses G14 and G15.
 
-The broker assigns the partitions. A member learns its assignment from its heartbeats, and reports what it owns when
-that has changed. These members send heartbeats more often than they are asked to, one after another.
+The broker assigns the partitions. A member gets its assignment in the responses to its heartbeats. When the partitions
+of a member change, its next heartbeat reports them. The members of these scenes send more heartbeats than the broker
+requests, one after another.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Short methods for the requests of a scene about topics and their records.
+"""Methods with which a scene sends requests about topics and their records.
 
 Every topic and group of a scene has a unique name, and is deleted at the end. A scene never writes to a topic that the
 scene did not create.

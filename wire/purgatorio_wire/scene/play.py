@@ -1,4 +1,4 @@
-"""Methods with which a scene sends requests about groups. The module `data_asker` has those about topics."""
+"""Methods with which a scene sends requests about groups. (For requests about topics, see `data_asker`.)"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Random scenes: a few connections that append, fetch, delete and list a few partitions of their own topics.
 
 A program is generated from a seed, written as one line of text, run, and judged by the clauses like any scene. The
-spec's decision table says what a partition adds to a waiting fetch. A program that fails is minimized by running
-parts of it. Connections are separated by `;`, requests by spaces:
+decision table of waiting fetches says how many bytes a partition adds to a waiting fetch. To minimize a program that
+fails, this module runs parts of the program. Connections are separated by `;`, requests by spaces:
 
     a0+1*2x100/-1        append to partitions 0 and 1: 2 records of 100 bytes each, acks -1
     r0e+1s/1000/300/400  read partition 0 at its end and 1 at its start: max_wait ms, min_bytes, partition_max_bytes;
@@ -18,10 +18,10 @@ parts of it. Connections are separated by `;`, requests by spaces:
     j  y  h  k  q        join the group, sync, a heartbeat, a commit, leave: each such connection is a member
     u  g                 join with another subscription; a heartbeat and a commit after leaving
 
-The even partitions are those of one topic, the odd ones of another. Positions: f offset 0, s start, m middle, e end
-(after the acknowledged records), o the start of the first open transaction, or the end, b far beyond the end; `e-2` two
-records before it. `0..3e` is each of four partitions. A size may be `3b120`, three batches of 120 bytes, less one
-(`3b120-1`); a time with a `p` is as much longer as the run's pace says.
+The even partitions belong to one topic, the odd partitions to another topic. Positions: f offset 0, s start, m middle,
+e end (after the acknowledged records), o the start of the first open transaction (or the end), b far beyond the end,
+`e-2` two records before the end. `0..3e` means the end of each of four partitions. The size `3b120` is three batches of
+120 bytes, and `3b120-1` is one byte less. A time with a `p` is multiplied by the pace of the run.
 """
 
 from __future__ import annotations

@@ -122,6 +122,6 @@ def declared_of(words: str) -> Declared:
     for word in filter(None, words.split(",")):
         name, _, value = word.strip().partition("=")
         if name not in names or not value.isdigit() or len(value) > 9:
-            raise ValueError(f"{word!r}: write one of {', '.join(names)} with milliseconds, such as late=100")
+            raise ValueError(f"{word!r}: write {' or '.join(names)} in ms, such as late=100")
         declared = replace(declared, **{names[name]: int(value)})
     return declared

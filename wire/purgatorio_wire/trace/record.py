@@ -1,13 +1,13 @@
-"""The records of a wire trace, `purgatorio-wire/1`: a header, events and an end record, as in `purgatorio-trace/1`.
+"""The kinds of records in a wire trace (`purgatorio-wire/1`): a header, events and an end record. The events:
 
-    open      a connection was made (`err`: it was refused)
-    request   `t` is the moment before it was sent; `body` holds Kafka's own fields in Python's spelling
-    answer    `t` is the moment it had been read whole; `c` is the `i` of its request, absent for an unrequested one;
-              `err` says what could not be read of it, `left` how many bytes stood after it
-    close     `by` us or the peer
-    stimulus  an action outside the connections, in `body`: a replica stopped, open files counted; or what the scene
-              tests, a clause alone or with the way in which it may break: `{"what": "asks", "text": "G6 late"}`
-    control   own lateness (`late_ns`) and a plain round trip (`rtt_ns`), the worst of `t_from`..`t`
+    open      a connection was made. `err`: the connection was refused
+    request   `t` is the time before the send. `body` has Kafka's own fields, with names in snake case
+    answer    `t` is the time at which the whole response was read. `c` is the `i` of its request, absent without one.
+              `err`: why the response cannot be decoded. `left`: the number of bytes after the body
+    close     `by` this client or the peer
+    stimulus  an action outside of the connections, in `body`: a replica was stopped, or open files were counted. Or a
+              declaration that the scene tests a clause, or a kind of violation: `{"what": "asks", "text": "G6 late"}`
+    control   the lateness of this client (`late_ns`), and a plain round trip (`rtt_ns`): the worst of `t_from`..`t`
 
 The events of one scene have its name and the number of its repetition, such as `idle-fetch#2`. Times are in
 nanoseconds, of the client's clock.

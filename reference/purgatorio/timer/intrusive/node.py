@@ -1,7 +1,7 @@
 """`Node`: a waiting task or function that is itself the link of a ring (an *intrusive* list).
 
 For speed, links are plain attributes, not values of `purgatorio.sync`. The lock of the timer guards the links. A
-static check of the source shows this (`test_intrusive_rules.py`).
+static check of the source shows this (`test_seam_rules.py`).
 
 A node is for one wait in one wheel. Either the node is in a ring, or its `previous` is `NOWHERE`.
 

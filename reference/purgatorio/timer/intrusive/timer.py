@@ -362,7 +362,7 @@ class IntrusiveTimer(Owned):
         # Not under the lock, as in `cancel`.
         dropped.clear()
         self._alarm.ring()
-        close_executor(self._executor)
+        close_executor(self._executor, self.name)
 
     def check(self) -> None:
         """Invariants of the wheel."""

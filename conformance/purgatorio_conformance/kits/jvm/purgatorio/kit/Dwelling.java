@@ -4,6 +4,7 @@ import java.util.Random;
 import java.util.concurrent.locks.LockSupport;
 
 /** A gate that pauses no thread: callbacks wait there for a random time, mostly none, so that they overlap. */
+@SuppressWarnings("cast") // janino does not infer them
 final class Dwelling implements Gate {
     private static final int MOST_NS = 1000000;
     private final ThreadLocal<Random> dice = new ThreadLocal<Random>();

@@ -9,6 +9,7 @@ import java.util.Map;
  * As much JSON as the protocol and the trace format need: objects whose values are texts, integers, or lists of either.
  * Anything else is refused, so that a change on the other side does not go unseen.
  */
+@SuppressWarnings("cast") // janino does not infer them
 public final class Json {
     private static final int MAX_ITEMS = 100000;
 

@@ -13,6 +13,7 @@ import java.util.Set;
  * What an implementation is and promises: the description of the protocol and the header of a trace in one. A constant
  * that is not set is not judged by. Setters answer this object.
  */
+@SuppressWarnings("cast") // janino does not infer them
 public final class Promises {
     private static final List<String> SINCE_1_2 =
             Collections.unmodifiableList(Arrays.asList(new String[] {"fixed-rate", "fixed-delay", "reset", "period-first"}));

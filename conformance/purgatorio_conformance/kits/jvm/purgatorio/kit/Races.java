@@ -21,7 +21,7 @@ import java.util.concurrent.locks.LockSupport;
  * lost completion. What came of it is for {@code purgatorio check} to say: nothing is judged here, but for threads that
  * make no progress any more.
  */
-@SuppressWarnings({"unchecked", "rawtypes"}) // as in Subject
+@SuppressWarnings({"cast", "unchecked", "rawtypes"}) // as in Subject
 final class Races {
     private static final long MS = 1000000L;
     private static final long NEVER_NS = 600000 * MS;

@@ -26,7 +26,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * <p>A thread for each lane makes the driver's calls; a thread that comes to a gate of the run says so and makes there
  * what calls it is told to, until it may go on. The process ends when standard input does.
  */
-@SuppressWarnings({"unchecked", "rawtypes"}) // the compiler cannot infer the types of these casts
+@SuppressWarnings({"cast", "unchecked", "rawtypes"}) // the compiler cannot infer the types of these casts
 public final class Subject {
     /** Where a thread may be asked to stop, and what events tell of. */
     static final List<String> OF_OPERATIONS = Collections.unmodifiableList(Arrays.asList(new String[] {
@@ -249,7 +249,12 @@ public final class Subject {
             Onward word = new Onward(numbers.size(), fail);
             List<Object> queues = new ArrayList<Object>();
             for (int index = 0; index < numbers.size(); index++) {
-                queues.add(held.remove(numbers.get(index)));
+                Object queue = held.remove(numbers.get(index));
+                if (queue == null) {
+                    throw new IllegalArgumentException("no thread is paused with the number " + numbers.get(index)
+                        + ": only a shortest list of virtual time can be typed in");
+                }
+                queues.add(queue);
             }
             for (int index = 0; index < queues.size(); index++) {
                 ((LinkedBlockingQueue<Object>) queues.get(index)).put(word);

@@ -41,7 +41,7 @@ import java.util.zip.GZIPOutputStream;
  * thread to another. What cannot be written (a full disk) is told by {@code close} and {@link #problem}, and counts as
  * dropped.
  */
-@SuppressWarnings({"rawtypes", "unchecked"}) // as in Subject
+@SuppressWarnings({"cast", "rawtypes", "unchecked"}) // as in Subject
 public final class TraceRecorder implements Recording, Closeable {
     /** Events that one thread can have recorded and not yet written, unless said otherwise. */
     public static final int CAPACITY = 1000000;

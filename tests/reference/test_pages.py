@@ -1,4 +1,5 @@
-"""The page about use says what the code does."""
+"""The page of conformance: every test of Kafka's list has a row, every row a test, and every test exists. The page of
+use says what the code does."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import asyncio
 import builtins
 import importlib.util
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,8 +17,71 @@ import pytest
 
 import purgatorio
 import purgatorio.timer
+from docs.makers.worked_example import events_of
+from docs.makers.worked_example import page as worked_example
+from purgatorio import LOCKED, PENDING_FLAG
+from purgatorio.delayed.dialect import Dialect
 
 ROOT = Path(__file__).resolve().parents[2]
+ROW = re.compile(r"^\| `(?P<kafka>\w+\..+?)` \| (?P<shown>.*) \|$", re.MULTILINE)
+NAMED = re.compile(r"`(test_\w+\.py|\w+\.txt)::((?:\w+::)?\w+)`")
+LISTED = set((ROOT / "tests" / "reference" / "kafka_tests.txt").read_text().splitlines())
+"""What Kafka's own tests of these parts are called. A test of many cases is listed by case."""
+
+
+def rows(page: str) -> dict[str, list[tuple[str, str]]]:
+    """By test of Kafka: the files and tests that its row names."""
+    return {row["kafka"]: NAMED.findall(row["shown"]) for row in ROW.finditer(page)}
+
+
+def forgotten(page: str) -> list[str]:
+    return sorted(LISTED - rows(page).keys())
+
+
+def unlisted(page: str) -> list[str]:
+    """A row for something that is not in the list."""
+    return sorted(rows(page).keys() - LISTED)
+
+
+def unshown(page: str) -> list[str]:
+    return [kafka for kafka, named in rows(page).items() if not named]
+
+
+def missing(page: str) -> list[str]:
+    """Tests that the page names and that are not there."""
+    gone = []
+    for file, name in NAMED.findall(page):
+        found = [*(ROOT / "tests").glob(f"*/{file}"), *(ROOT / "tests").glob(f"*/days/{file}")]
+        source = found[0].read_text() if found else ""
+        if not all(
+            re.search(rf"^\s*((def|class) )?{part}\b", source, re.MULTILINE) for part in name.split("::")
+        ):
+            gone.append(f"{file}::{name}")
+    return gone
+
+
+def page() -> str:
+    return (ROOT / "docs" / "measured" / "conformance.md").read_text()
+
+
+def test_no_row_is_forgotten() -> None:
+    """A row without a test would be a claim without a proof, and a test without a row was forgotten."""
+    assert len(LISTED) >= 110
+    assert (forgotten(page()), unlisted(page()), unshown(page()), missing(page())) == ([], [], [], [])
+
+
+def test_what_is_wrong_with_a_page_is_found() -> None:
+    """The negative controls: each row is removed, one row is not listed, one names nothing, one names something
+    unknown."""
+    for row in ROW.finditer(page()):
+        assert forgotten(page().replace(row[0], "")) == [row["kafka"]]
+    assert unlisted("| `TimerTest.testNothing` | `test_timers.py::test_the_mock_timer` |") == [
+        "TimerTest.testNothing"
+    ]
+    assert unshown("| `TimerTest.testAlreadyExpiredTask` | by hand |") == ["TimerTest.testAlreadyExpiredTask"]
+    assert missing("| `X.y` | `test_timers.py::test_that_is_not_there` |")
+
+
 PAGE = ROOT / "docs" / "using.md"
 
 
@@ -29,7 +94,6 @@ def test_the_output_on_the_page_is_the_example_s(example: str) -> None:
 
 
 def test_every_class_on_the_page_is_there() -> None:
-    """By its name."""
     named = set(re.findall(r"`([A-Z][A-Za-z]+[a-z][A-Za-z]*)[`(]", PAGE.read_text()))
     assert len(named) > 8
     assert not [
@@ -73,9 +137,14 @@ def test_the_server_of_the_page_answers_times_out_and_stops() -> None:
         assert await get("/wait/size/1") == ("504", "")
         assert "requests_timed_out_total 1\n" in (await get("/metrics"))[1]
         assert (await get("/nonsense"))[0] == (await get("/wait/size/soon"))[0] == "404"
+        _, leaving = await asyncio.open_connection("127.0.0.1", await port)
+        leaving.write(b"GET /wait/size/60000 HTTP/1.1\r\n\r\n")
+        await waiting(1)
+        leaving.close()
+        await waiting(0)
         last = asyncio.create_task(get("/wait/size/60000"))
         await waiting(1)
-        server.cancel()
+        signal.raise_signal(signal.SIGTERM)
         assert await last == ("504", "")
         with pytest.raises(asyncio.CancelledError):
             await server
@@ -128,3 +197,29 @@ def test_the_observable_gauges_of_the_page(registry: purgatorio.GaugeRegistry) -
         for metric in scope.metrics
     }
     assert found == {"purgatory.size": [2], "purgatory.delayed_operations": [1]}
+
+
+WORKED_EXAMPLE = ROOT / "docs" / "measured" / "worked-example.md"
+
+
+def test_the_worked_example_is_the_output_of_a_run() -> None:
+    """Three runs print the very page, so the events in it are real and not a matter of luck."""
+    written = WORKED_EXAMPLE.read_text(encoding="utf-8")
+    for _ in range(3):
+        assert worked_example() == written, (
+            "print it again: python -m docs.makers.worked_example > docs/measured/worked-example.md"
+        )
+
+
+@pytest.mark.parametrize(("dialect", "completer"), [(PENDING_FLAG, "follower-1"), (LOCKED, "follower-2")])
+def test_the_completing_thread_is_the_difference(dialect: Dialect, completer: str) -> None:
+    """The statement of the page: the thread that completes, and the result of the second check."""
+    meeting, _ = events_of(dialect)
+    (completion,) = (event for event in meeting if event.f == "on_complete" and event.ph == "call")
+    (answer,) = (
+        event.out
+        for event in meeting
+        if event.th == "follower-2" and event.f == "check_and_complete" and event.ph == "ret"
+    )
+    assert completion.th == completer
+    assert answer == (1 if dialect is LOCKED else 0)

@@ -1,0 +1,34 @@
+"""Programs with a change, and what a program that is driven breaks."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from purgatorio_conformance.subject.contract import Subject
+from purgatorio_conformance.subjects import record_runs
+from purgatorio_spec.check import check_files
+from purgatorio_spec.judge.result import RunResult
+
+
+def changed(program: Path, changes: Mapping[str, str], folder: Path) -> str:
+    """A copy of the program in which each of these texts, which it has once, is replaced."""
+    source = program.read_text(encoding="utf-8")
+    for text, instead in changes.items():
+        assert source.count(text) == 1, text
+        source = source.replace(text, instead)
+    copy = folder / f"changed{program.suffix}"
+    copy.write_text(source, encoding="utf-8")
+    return str(copy)
+
+
+def run_of(subject: Subject, folder: Path, **how: Any) -> RunResult:
+    """A run that comes to its end, judged. `how`: as of `record_runs`."""
+    (record,) = record_runs([subject], folder, suffix=".jsonl", **how)
+    assert record.failure is None, record.failure
+    assert record.path is not None
+    return check_files([record.path]).runs[0]
+
+
+def broken(run: RunResult) -> set[str]:
+    """The clauses that it violates."""
+    return {name for name, one in run.clauses.items() if one.violations}
