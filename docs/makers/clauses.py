@@ -20,20 +20,21 @@ _HEAD = """# Clauses
 After this page you know what each clause promises, and when the clause is judged. A *clause* is one promise with an id.
 The [glossary](glossary.md) explains the other terms. `purgatorio clause ID` prints one clause.
 
-The clauses with a section of their own (O1 to O7, P1, P2, P4, T1 to T5, T8 to T12) are judged from a trace. Below
-each clause, *Profiles* names the profiles (sets of clauses) that contain the clause. *Needs* lists the functions that
-the trace must record, and the constants that the header must give. If a function or a constant is missing, the clause
-is SKIPPED. The *header* is the first record of a trace. The *end record* is the last: a trace without an end record was
+The clauses with a section of their own (O1 to O7, P1, P2, P4, T1 to T5, T8 to T12) are judged from a trace. Below each
+clause, *Profiles* names the profiles (sets of clauses) that contain the clause. *Needs* lists the functions that the
+trace must record, and the constants that the header must give. If a function or a constant is missing, the clause is
+SKIPPED. The *header* is the first record of a trace. The *end record* is the last: a trace without an end record was
 cut off. The end record says how many records the recorder dropped. `advance_clock` is the call that runs the due tasks
 of a timer. T8 to T10 are judged only if the trace declares periodic tasks. T11 is judged only if the trace declares
-resets. T12 is judged only if the header has the field `turn` (`same` or `next`).
+resets. T12 is judged only if the header has the field `turn`. (It says whether a task that another task adds without a
+delay runs in the same `advance_clock` or in the next.)
 
 An *occasion* is a case in which the clause could be broken. If a run has no occasion of a clause, the clause is
 UNKNOWN. But if a clause is about a call that the program never made, such as a cancel, the clause is SKIPPED.
 
-In virtual time, only the driver moves the clock, and a task can run only inside an `advance_clock`. So a task cannot
-run at each instant. It is not late if it runs inside the first `advance_clock` that moves the clock to (deadline +
-`late_ns`) or beyond. The formulas use these words:
+In virtual time, only the driver moves the clock, and a task can run only inside an `advance_clock`. So the clock may
+pass the deadline of a task before the task can run. The task is not late if it runs inside the first `advance_clock`
+that moves the clock to (deadline + `late_ns`) or beyond. The formulas use these words:
 
 | word | meaning |
 | --- | --- |
@@ -62,11 +63,11 @@ another purgatory call that is itself inside the check |
 in the timer) and `keys` (keys that have a list). A `quiesce` is recorded when no work is in progress |
 | at rest | at a `quiesce`; or at a `gauge`, if no other call is open and no other event was recorded in the 200 ms \
 before |
-| overdue at the end | If the header has `late_ns`: the trace ends after (deadline + `late_ns`), or a `quiesce` came \
-at or after (deadline + the smaller of `late_ns` and 200 ms). If the header has no `late_ns`: a `quiesce` came at \
-least two ticks after the deadline. Otherwise the task is not overdue. One case stays open: the header has no \
-`late_ns`, no `quiesce` came in time, and the trace ends more than 10 ms after the deadline. Then the clause is \
-UNKNOWN |
+| overdue at the end | If the header has `late_ns`, a task is overdue in two cases: the trace ends after (deadline + \
+`late_ns`), or a `quiesce` came at or after (deadline + d), where d is `late_ns`, but at most 200 ms. If the header \
+has no `late_ns`, a task is overdue if a `quiesce` came at least two ticks after the deadline. If no `quiesce` came so \
+late, and the trace ends more than 10 ms after the deadline, the clause is UNKNOWN. In all other cases, the task is \
+not overdue |
 
 [A state machine](models.md#the-operation-as-a-state-machine) shows the calls that O1, O2, O3 and O6 allow in each
 state. Two groups of clauses are judged without a trace: the [clauses of the code](#clauses-of-the-code) and the

@@ -118,18 +118,18 @@ O2 = Clause("O2")
 def caused(run: Run, history: OperationHistory) -> Finding:
     """An occasion is an operation for which `on_complete` ran, or a `try_complete` returned true. Another occasion is
     an operation that a `cancel_for_key` returned. For each operation that a `cancel_for_key` returned, the trace has a
-    `cancelled` event. The event lists the keys from which the call removed the operation. The rule about checks after a
-    `cancel_for_key` applies to each of these keys. It is judged only if the registration had returned before the
-    `cancel_for_key` began. (A registration that still runs may add the operation to the list again.) If an operation
-    was registered several times under one key, one `cancel_for_key` call may return the operation several times. The
-    rule that `cancel_for_key` returns every waiting operation is judged once for each operation and each of its keys.
-    It judges one call: the first `cancel_for_key` of the key that began after the registration had returned false. It
-    is judged only if four conditions are true. (1) When the `cancel_for_key` returned, the time-out had not passed. (2)
-    During the `cancel_for_key`, no call of the operation was open. (3) Before the `cancel_for_key`, the operation had
-    only its registration, adds, and `try_complete` calls that returned false. (4) The operation was never completed, or
-    it was completed by a `try_complete` or an expiry that began after the `cancel_for_key` had returned. Another
-    `cancel_for_key` of the same key may return the operation instead, if this other call began before the judged call
-    returned. If the trace was cut off, this rule is not judged."""
+    `cancelled` event. This event has each key whose list the operation has left because of the call. The rule about
+    checks after a `cancel_for_key` applies to each of these keys. It is judged only if the registration had returned
+    before the `cancel_for_key` began. (A registration that still runs may add the operation to the list again.) If an
+    operation was registered several times under one key, one `cancel_for_key` call may return the operation several
+    times. The rule that `cancel_for_key` returns every waiting operation is judged once for each operation and each of
+    its keys. It judges one call: the first `cancel_for_key` of the key that began after the registration had returned
+    false. It is judged only if four conditions are true. (1) When the `cancel_for_key` returned, the time-out had not
+    passed. (2) During the `cancel_for_key`, no call of the operation was open. (3) Before the `cancel_for_key`, the
+    operation had only its registration, adds, and `try_complete` calls that returned false. (4) The operation was never
+    completed, or it was completed by a `try_complete` or an expiry that began after the `cancel_for_key` had returned.
+    Another `cancel_for_key` of the same key may return the operation instead, if this other call began before the
+    judged call returned. If the trace was cut off, this rule is not judged."""
     if (broken := _not_given_back(run, history)) is not None:
         return broken
     truths = [attempt for attempt in history.tries if attempt.out == 1]
@@ -156,6 +156,13 @@ def _could_have_been_ready(run: Run, history: OperationHistory, truths: list[Cal
     if ready is None:
         if not run.whole:
             return WANT_OF_RECORDS
+        if run.profile.answered_in_time:
+            return Broken(
+                "answered-without-its-event",
+                [first.call_i],
+                f"answered only after an event of {' or '.join(history.keys)}",
+                "answered before any such event",
+            )
         return Broken(
             "true-and-never-ready",
             [first.call_i, first.end_i],

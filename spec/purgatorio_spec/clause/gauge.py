@@ -48,11 +48,11 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     there is a *purge*. It removes the entries of completed operations, and then sets the estimate to the number of
     timer tasks. So the estimate then misses each operation that is in a list and not in the timer. There are four such
     cases: the time-out of the operation has passed; the operation has no time-out; its registration is not finished; a
-    `cancel_for_key` of another key has returned the operation. *unseen* counts the entries that the last purge missed
-    for this reason, if their operations were completed after it. The time of the purge is not recorded. So the clause
-    uses the time that gives the largest *unseen*. In virtual time, *unseen* counts at most m unfinished registrations.
-    m is the largest number of registrations that were open at one time, or that overlapped one `advance_clock` of
-    another thread."""
+    `cancel_for_key` of another key has returned the operation. *unseen* counts the entries of these operations, if the
+    operations were completed after the last purge. The time of the purge is not recorded. So the clause uses the time
+    that gives the largest *unseen*. In virtual time, *unseen* counts at most m unfinished registrations. m is the
+    larger of two numbers: the most registrations that were open at one time, and the most registrations that overlapped
+    one `advance_clock` on another thread."""
     if not reading.at_rest or reading.watched is None or run.purge_interval is None:
         return NO_OCCASION
     most = reading.waiting + reading.garbage_most
@@ -81,11 +81,12 @@ def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
     there is no previous event, only a reading at rest is an occasion. `watched_least` is the number of entries of live
     operations that no `cancel_for_key` has returned. `watched_most` is the number of all entries ever made. `live` is
     the number of live operations that no `cancel_for_key` has returned. *plain tasks* are the timer tasks that are not
-    operations. `raced` is the number of *raced* tasks, which `delayed` may count too. A task is raced in two cases: a
-    cancel of the task began during an add of the task, or another event was recorded between the call and the return of
-    this cancel. (In profiles other than `locked` and `pending-flag`, `raced` is 0.) A raced task counts until the first
-    `quiesce` that comes after (deadline of the task + `late_ns` + 200 ms). The 200 ms are the period of Kafka's reaper.
-    If the header has no `late_ns`, the clause uses 1 s in place of `late_ns`."""
+    operations. `raced` is the number of *raced* tasks: the timer may still count such a task after its cancel. A task
+    is raced in two cases. (1) A cancel of the task began during an add of the task. (2) Between the call and the return
+    of a cancel of the task, another event was recorded. (In profiles other than `locked` and `pending-flag`, `raced` is
+    0.) A raced task counts until the first `quiesce` that comes after (deadline of the task + `late_ns` + 200 ms). The
+    200 ms are the period of Kafka's reaper. If the header has no `late_ns`, the clause uses 1 s in place of
+    `late_ns`."""
     if not reading.bounded:
         return NO_OCCASION
     # Operations that a `cancel_for_key` may have returned without an event may be counted or not.
@@ -137,12 +138,13 @@ T5 = Clause("T5")
 def size_is_exact(run: Run, reading: Reading) -> Finding:
     """The trace records the result of `size()` as `delayed`. An occasion is a reading of `delayed`, with the conditions
     of P2. With the profile `netty-hashed-wheel`, `size()` counts a cancelled task until the next tick, so only a
-    reading at rest is an occasion. `tasks_least` and `tasks_most` bound the number of tasks that may have been pending
-    during the reading. P2 defines `raced`. A reading that is a single event may have been made at any time since the
-    previous event of its thread. Even at rest, a reaper may be moving one task between buckets, and the recorder does
-    not see this move. Only a `quiesce` excludes such a move. So without a `quiesce`, the lower bound is one less.
-    `size()` may count a task until the end of its run. In real time, the thread of a plain task may report the end of
-    the run first, and change the count later. So `size()` may count such a task for 200 ms more."""
+    reading at rest is an occasion, and a task may count for a tick after its cancel. `tasks_least` and `tasks_most`
+    bound the number of tasks that may have been pending during the reading. P2 defines `raced`. A reading that is a
+    single event may have been made at any time since the previous event of its thread. Even at rest, a reaper may be
+    moving one task between buckets, and the recorder does not see this move. Only a `quiesce` excludes such a move. So
+    without a `quiesce`, the lower bound is one less. `size()` may count a task until the end of its run. In real time,
+    the thread of a plain task may report the end of the run first, and change the count later. So `size()` may count
+    such a task for 200 ms more."""
     if reading.delayed is None:
         return NO_OCCASION
     if reading.delayed < 0:

@@ -68,12 +68,12 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
     `pending-flag`, the expiry may complete the operation in two cases. (1) The expiry claimed the operation before the
     check returned. (2) Between the start of the check and the claim, a `try_complete` of the operation was running, or
     a thread may have been about to begin one. There are two signs that a thread may have been about to begin a
-    `try_complete`. (a) The thread began a `try_complete` after the claim, and between the return of the check and this
-    `try_complete` the thread recorded no event. (b) The last event of the thread before the claim was the end of a
-    `try_complete`. (The thread may have called `try_complete` again, and not have recorded this call yet.) With the
-    profile `request-log`, each event of a key is recorded as a check. This check returns when the time that is allowed
-    for an answer has passed. A check that ended with an exception is not judged: in Kafka, the exception of one
-    operation ends the check. (O8 forbids this for the reference.)"""
+    `try_complete`. (a) The first event of the thread after the return of the check is the call of a `try_complete`, and
+    this call comes after the claim. (b) The last event of the thread before the claim was the end of a `try_complete`.
+    (The thread may have been about to call `try_complete` again.) With the profile `request-log`, the trace has a check
+    for each event of a key. This check is no real call: its return is at the time of the event plus the time that is
+    allowed for an answer. A check that ended with an exception is not judged: in Kafka, the exception of one operation
+    ends the check. (O8 forbids this for the reference.)"""
     registration, ready = history.registration, history.ready
     if ready is None or registration is None or registration.ret_i is None or registration.err is not None:
         return NO_OCCASION

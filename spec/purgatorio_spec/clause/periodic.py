@@ -180,12 +180,12 @@ T8 = Clause("T8")
 @T8.of_operation
 def once_a_period(run: Run, history: OperationHistory) -> Finding:
     """An occasion is a periodic task that ran. With a fixed rate, the planned deadlines are numbered: *slot* k (k = 0,
-    1, 2, ...) is the time `deadline_t` + k * P. Each fire belongs to one slot. At a fire, a slot is *late* if its time
-    passed more than `late_ns` before the fire, and no earlier fire belongs to it. `catch_up` in the header says what
-    happens to missed runs. `burst`: each missed run is made later. `once`: one run replaces all missed runs. `skip`:
-    missed runs are not made. `restart`: the next deadline is one period after the start of the last run. Without
-    `catch_up`, a task with a fixed rate is no occasion. Without `late_ns`, the clause cannot know which runs were late,
-    so `once` and `skip` are judged as `burst`."""
+    1, 2, ...) is the time `deadline_t` + k * P. Each fire belongs to one slot. At a fire, a slot is *late* if two
+    things are true: no earlier fire belongs to the slot, and (time of the slot + `late_ns`) is before the fire.
+    `catch_up` in the header says what happens to missed runs. `burst`: each missed run is made later. `once`: one run
+    replaces all missed runs. `skip`: missed runs are not made. `restart`: the next deadline is one period after the
+    start of the last run. Without `catch_up`, a task with a fixed rate is no occasion. Without `late_ns`, the clause
+    cannot know which runs were late, so `once` and `skip` are judged as `burst`."""
     task = _task(run, history)
     if task is None or not history.fires:
         return NO_OCCASION
