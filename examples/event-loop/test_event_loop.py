@@ -53,7 +53,7 @@ class Adapter:
         self.loop = VirtualLoop()
         self.timer = Debounce(self.loop)
 
-    def __del__(self):
+    def close(self):
         self.loop.close()
 
     def add(self, delay_ns, task):

@@ -19,6 +19,7 @@ BUGS = {
     "lost-when-late": "a run that was missed is the last one",
     "former-deadline": "a reset leaves the entry of the former deadline",
     "earlier-unnoticed": "a reset to an earlier deadline leaves the task where it was",
+    "unknown-again": "a reset arms a task that runs where no cancel finds it",
     "endless-turn": "a task that is added without a delay runs in the same turn",
 }
 
@@ -42,6 +43,7 @@ class Task:
 class Timer:
     def __init__(self, now_ns, run):
         self.now_ns, self.run, self.entries, self.number, self.tasks = now_ns, run, [], 0, {}
+        self.running = None
 
     def arm(self, task, due_ns):
         task.due_ns = due_ns
@@ -60,9 +62,12 @@ class Timer:
 
     def reset(self, name, delay_ns):
         task = self.tasks[name]
+        due_ns = self.now_ns + delay_ns
+        if BUG == "unknown-again" and self.running == name:
+            self.arm(Task(name), due_ns)
+            return True
         if task.due_ns is None:
             return False
-        due_ns = self.now_ns + delay_ns
         if BUG == "earlier-unnoticed" and due_ns < task.due_ns:
             return True
         if BUG == "former-deadline":
@@ -98,7 +103,9 @@ class Timer:
         task.due_ns = None
         if BUG == "armed-twice" and task.period_ns:
             self.arm(Task(task.name), self.now_ns)
+        self.running = task.name
         self.run(task.name)
+        self.running = None
         if not task.period_ns or (task.is_cancelled and BUG != "cancelled-inside-and-rearmed"):
             return
         if BUG == "lost-when-late" and self.now_ns >= due_ns + task.period_ns:

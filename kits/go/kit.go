@@ -32,8 +32,12 @@ type Promises struct {
 	MostDelayNs  *int64 // the largest
 	Lanes        int    // calls that may be under way at once, 1 to 16; 0: one
 
+	CatchUp string // of a fixed rate, about missed runs: "burst", "once", "skip" or "restart"
+	Turn    string // a task that a task adds without a delay runs in the "same" AdvanceTo, or in the "next"
+
 	// Can names capabilities of the protocol: "timer", "purgatory", "virtual-time", "real-time", "cancel",
-	// "cancel-barrier", "cancel-key", "cancel-key-all", "force", "gauge", "add-again", "add-same", "failing".
+	// "cancel-barrier", "cancel-key", "cancel-key-all", "force", "gauge", "add-again", "add-same", "failing",
+	// "fixed-rate", "fixed-delay", "period-first", "reset".
 	Can []string
 
 	// Steps says that the code under test calls [Step].
@@ -63,6 +67,20 @@ type Timer interface {
 	// Size is the number of pending tasks, or below zero if it is not known.
 	Size() int
 	Driven
+}
+
+// Periodic is a [Timer] with periodic tasks: each runs until it is cancelled. Only declared methods are called.
+type Periodic interface {
+	// FixedRate runs the task when firstNs have passed, and then at every period from that deadline on.
+	FixedRate(task func(), firstNs, periodNs int64) (handle any)
+	// FixedDelay runs the task when firstNs have passed, and then a period after the end of each run.
+	FixedDelay(task func(), firstNs, periodNs int64) (handle any)
+}
+
+// Resettable is a [Timer] whose deadlines can be moved.
+type Resettable interface {
+	// Reset moves the deadline of a task to delayNs from now. It is false if the task has ended: then nothing is armed.
+	Reset(handle any, delayNs int64) bool
 }
 
 // Purgatory is a purgatory that is driven, under the rules of [Timer].
@@ -104,6 +122,12 @@ type Plain struct{}
 
 // AddAgain panics: "add-again" is not declared.
 func (Plain) AddAgain(any, int64) { panic("add-again is not declared") }
+
+// FixedRate panics: "fixed-rate" is not declared.
+func (Plain) FixedRate(func(), int64, int64) any { panic("fixed-rate is not declared") }
+
+// FixedDelay panics: "fixed-delay" is not declared.
+func (Plain) FixedDelay(func(), int64, int64) any { panic("fixed-delay is not declared") }
 
 // Cancel panics: "cancel" is not declared.
 func (Plain) Cancel(any) (cancelled, known bool) { panic("cancel is not declared") }

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-const protocol = "purgatorio-subject/1.1"
+const protocol = "purgatorio-subject/1.2"
 
 var ofOperations = []string{
 	"try_complete", "force_complete", "on_complete", "on_expiration", "timer_add", "timer_cancel", "timer_fire",
@@ -32,6 +32,8 @@ type message struct {
 	Key     string   `json:"key"`
 	Keys    []string `json:"keys"`
 	DelayNs int64    `json:"delay_ns"`
+	Kind    string   `json:"kind"`
+	Period  int64    `json:"period_ns"`
 	Lane    int      `json:"lane"`
 	Hold    *int64   `json:"hold"`
 	Holds   []int64  `json:"holds"`
@@ -145,8 +147,10 @@ func (s *subject) description(n int64) map[string]any {
 		"capabilities": p.Can, "reports": s.reports, "gates": gates, "lanes": max(p.Lanes, 1),
 		"unit_ns": max(p.UnitNs, 1), "least_delay_ns": p.LeastDelayNs,
 	}
-	if p.Profile != "" {
-		line["profile"] = p.Profile
+	for name, word := range map[string]string{"profile": p.Profile, "catch_up": p.CatchUp, "turn": p.Turn} {
+		if word != "" {
+			line[name] = word
+		}
 	}
 	for name, value := range map[string]*int64{
 		"tick_ns": p.TickNs, "wheel_size": p.WheelSize, "early_ns": p.EarlyNs, "early_real_ns": p.EarlyRealNs,
@@ -297,7 +301,7 @@ func (r *run) answer(call message, line map[string]any) {
 	case "advance":
 		r.driven().AdvanceTo(call.NowNs)
 	case "gauge", "quiesce":
-	case "add", "cancel":
+	case "add", "cancel", "repeat", "reset":
 		r.ofTimer(call, line)
 	default:
 		r.ofPurgatory(call, line)
@@ -322,18 +326,30 @@ func (r *run) ofTimer(call message, line map[string]any) {
 		if cancelled, tells := r.timer.Cancel(handle); tells {
 			line["out"] = asInt(cancelled)
 		}
+	case call.M == "reset":
+		line["out"] = asInt(r.timer.(Resettable).Reset(handle, call.DelayNs))
 	case known:
 		r.timer.AddAgain(handle, call.DelayNs)
 	default:
-		id := call.ID
-		handle = r.timer.Add(func() {
-			hooks := Hooks{ID: id, told: r}
-			hooks.TimerFire(func() {})
-		}, call.DelayNs)
+		handle = r.newTask(call)
 		r.lock.Lock()
-		r.handles[id] = handle
+		r.handles[call.ID] = handle
 		r.lock.Unlock()
 	}
+}
+
+func (r *run) newTask(call message) (handle any) {
+	task := func() {
+		hooks := Hooks{ID: call.ID, told: r}
+		hooks.TimerFire(func() {})
+	}
+	switch call.Kind {
+	case "fixed-rate":
+		return r.timer.(Periodic).FixedRate(task, call.DelayNs, call.Period)
+	case "fixed-delay":
+		return r.timer.(Periodic).FixedDelay(task, call.DelayNs, call.Period)
+	}
+	return r.timer.Add(task, call.DelayNs)
 }
 
 func (r *run) ofPurgatory(call message, line map[string]any) {

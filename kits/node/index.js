@@ -14,16 +14,17 @@ const OF_OPERATIONS = [
 const CONSTANTS = {
   tickNs: "tick_ns", wheelSize: "wheel_size", earlyNs: "early_ns", earlyRealNs: "early_real_ns", lateNs: "late_ns",
   lateRealNs: "late_real_ns", purgeInterval: "purge_interval", unitNs: "unit_ns", leastDelayNs: "least_delay_ns",
-  mostDelayNs: "most_delay_ns",
+  mostDelayNs: "most_delay_ns", catchUp: "catch_up", turn: "turn",
 };
 
 /**
  * Drive the subject that the factory creates for each run.
  *
  * promises: { name, version, profile, can: [capabilities], lanes, and of the constants those that are promised: tickNs,
- *   wheelSize, earlyNs, earlyRealNs, lateNs, lateRealNs, purgeInterval, unitNs, leastDelayNs, mostDelayNs }
- * factory.timer(virtual, nowNs): { add(task, delayNs) -> handle, addAgain(handle, delayNs), cancel(handle) -> true, false or
- *   undefined if the timer does not tell, size(), advanceTo(nowNs), settle(), close() }
+ *   wheelSize, earlyNs, earlyRealNs, lateNs, lateRealNs, purgeInterval, unitNs, leastDelayNs, mostDelayNs, catchUp, turn }
+ * factory.timer(virtual, nowNs): { add(task, delayNs) -> handle, addAgain(handle, delayNs),
+ *   fixedRate(task, firstNs, periodNs) -> handle, fixedDelay(task, firstNs, periodNs) -> handle,
+ *   reset(handle, delayNs) -> false if the task has ended, cancel(handle) -> true, false or undefined if the timer does not tell, size(), advanceTo(nowNs), settle(), close() }
  * factory.purgatory(virtual, nowNs): { operation(hooks) -> operation, tryCompleteElseWatch(operation, keys) -> boolean,
  *   checkAndComplete(key) -> count, forceComplete(operation) -> boolean, cancelForKey(key) -> operations, watched(),
  *   keys(), delayed(), advanceTo(nowNs), settle(), close() }, where keys() counts the keys that have a list (P4)
@@ -41,7 +42,7 @@ function run(promises, factory) {
 
   const description = (n) => {
     const { name, version, profile, lanes = 1 } = promises;
-    const line = { m: "description", n, protocol: "purgatorio-subject/1.1", language: "JavaScript", name, version, profile };
+    const line = { m: "description", n, protocol: "purgatorio-subject/1.2", language: "JavaScript", name, version, profile };
     Object.assign(line, { capabilities: can, reports, gates: reports, lanes });
     for (const [mine, theirs] of Object.entries(CONSTANTS)) line[theirs] = promises[mine];
     return line;
@@ -49,6 +50,7 @@ function run(promises, factory) {
 
   class Run {
     constructor(start) {
+      this.part = start.part;
       this.virtual = start.time === "virtual";
       this.gates = start.gates ?? [];
       this.over = false;
@@ -130,13 +132,13 @@ function run(promises, factory) {
 
     async answer(call) {
       const { under } = this;
-      const sizes = async () => ({
-        watched: await under.watched?.(),
-        keys: await under.keys?.(),
-        delayed: await (under.delayed ?? under.size)?.call(under),
-      });
+      // A timer may have fields of its own with the names of a purgatory's methods.
+      const sizes = async () => this.part === "timer"
+        ? { delayed: await under.size?.() }
+        : { watched: await under.watched?.(), keys: await under.keys?.(), delayed: await under.delayed?.() };
       switch (call.m) {
-        case "add": {
+        case "add":
+        case "repeat": {
           const handle = this.handles.get(call.id);
           if (handle !== undefined) {
             await under.addAgain(handle, call.delay_ns);
@@ -144,10 +146,13 @@ function run(promises, factory) {
             const hooks = this.hooksOf(call.id, call.delay_ns);
             // The event loop runs outside of any call, even if the timer keeps the context of the add.
             const task = () => (this.virtual ? hooks.timerFire() : here.exit(() => hooks.timerFire()));
-            this.handles.set(call.id, await under.add(task, call.delay_ns));
+            const method = { "fixed-rate": "fixedRate", "fixed-delay": "fixedDelay" }[call.kind] ?? "add";
+            this.handles.set(call.id, await under[method](task, call.delay_ns, call.period_ns));
           }
           return {};
         }
+        case "reset":
+          return flag(await under.reset(this.handles.get(call.id), call.delay_ns));
         case "cancel":
           // One that comes before its add has returned finds no handle yet.
           return flag(this.handles.has(call.id) && (await under.cancel(this.handles.get(call.id))));

@@ -8,8 +8,10 @@ import sys
 import threading
 import xml.etree.ElementTree as ET
 from importlib.metadata import entry_points
+from itertools import count
 from pathlib import Path
 
+import orjson
 import pytest
 
 import purgatorio_conformance.suite.items  # noqa: F401 - numpy cannot be loaded twice, as pytester would have it
@@ -19,6 +21,7 @@ from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.subject.child import ChildLimits, Quiet
 from purgatorio_conformance.suite import gated
 from purgatorio_conformance.suite.in_process import InProcess
+from purgatorio_conformance.suite.stage import Call, Fields
 from purgatorio_spec.check import check_files
 
 pytest_plugins = ["pytester"]
@@ -547,3 +550,30 @@ def test_a_glance_at_a_silent_subject_ends() -> None:
     glancing.start()
     glancing.join(timeout=60.0)
     assert heard == [Quiet.SILENT] * 10_000
+
+
+class _Run:
+    """A subject that notes its calls, and fails to close."""
+
+    def __init__(self, number: int, told: list[str]) -> None:
+        self.under, self.number, self.told = self, number, told
+
+    def made(self, call: Call) -> Fields:
+        self.told.append(f"{call['m']} {self.number}")
+        return {}
+
+    def close(self) -> None:
+        self.told.append(f"close {self.number}")
+        raise RuntimeError("the loop is running")
+
+
+def test_an_adapter_is_closed_before_the_next_run_and_at_the_end() -> None:
+    """Whatever its `close` raises: the run is over."""
+    told: list[str] = []
+    numbers = count(1)
+    peer = InProcess(_SILENT, lambda stage, now_ns: _Run(next(numbers), told))
+    for name in ("start", "quiesce", "start", "quiesce"):
+        peer.say(orjson.dumps({"m": name, "n": len(told), "now_ns": 0}))
+        assert isinstance(peer.hear(10.0), bytes)
+    peer.close()
+    assert told == ["quiesce 1", "close 1", "quiesce 2", "close 2"]

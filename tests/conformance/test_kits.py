@@ -14,9 +14,11 @@ from conformance.driven import broken, run_of
 from docs.makers.maven import compiled_adapter, jdk_program, maven_jars
 from purgatorio_conformance.protocol.driver import Mode, command_subjects
 from purgatorio_conformance.subject.contract import SubjectFailed
+from purgatorio_spec.judge.result import RunResult
 
 ROOT = Path(__file__).parents[2]
 KITS = ROOT / "kits"
+TOYS = ("wheel", "purgatory", "periodic")
 BUILD_TIMEOUT_S = 600.0
 
 pytestmark = pytest.mark.xdist_group("kits")  # each is built once
@@ -24,10 +26,11 @@ pytestmark = pytest.mark.xdist_group("kits")  # each is built once
 
 @dataclass(frozen=True)
 class Toys:
-    """How the toys of a kit are started: the commands of the wheel and of the purgatory, and of those with a bug."""
+    """How the toys of a kit are started: the commands, and what adds the bug."""
 
     wheel: Sequence[str]
     purgatory: Sequence[str]
+    periodic: Sequence[str]
     bug: Sequence[str] = ()
     buggy: Sequence[str] = ("env", "TOY_BUG=1")
 
@@ -61,10 +64,8 @@ def toys(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
     language = request.param
     if language == "node":
         node = needed("node")
-        examples = KITS / "node" / "examples"
-        return Toys(
-            (node, str(examples / "wheel.js")), (node, str(examples / "purgatory.js")), ("--bug",), ()
-        )
+        wheel, purgatory, periodic = ((node, str(KITS / "node" / "examples" / f"{name}.js")) for name in TOYS)
+        return Toys(wheel, purgatory, periodic, ("--bug",), ())
     out = tmp_path_factory.mktemp(language)
     if language == "go":
         built(
@@ -73,12 +74,16 @@ def toys(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
     else:
         built([needed("cargo"), "build", "--offline", "--examples", "--target-dir", str(out)], KITS / "rust")
         out = out / "debug" / "examples"
-    return Toys((str(out / "wheel"),), (str(out / "purgatory"),))
+    return Toys(*((str(out / name),) for name in TOYS))
+
+
+def judged(command: Sequence[str], mode: Mode, folder: Path, ops: int = 200) -> RunResult:
+    *_, subject = (one for one in command_subjects(command) if one.mode == mode)
+    return run_of(subject, folder, ops=ops)
 
 
 def found(command: Sequence[str], mode: Mode, folder: Path, ops: int = 200) -> set[str]:
-    *_, subject = (one for one in command_subjects(command) if one.mode == mode)
-    return broken(run_of(subject, folder, ops=ops))
+    return broken(judged(command, mode, folder, ops))
 
 
 @pytest.mark.parametrize("bug", [False, True], ids=["clean", "bug"])
@@ -88,6 +93,17 @@ def test_a_bug_of_a_toy_wheel_is_found(toys: Toys, bug: bool, tmp_path: Path) ->
     assert found(toys.command("wheel", bug), "virtual-steps", tmp_path) & {"T1", "T3"} == (
         {"T1"} if bug else set()
     )
+
+
+@pytest.mark.parametrize("toys", ["go", "rust", "node"], indirect=True)
+def test_periodic_tasks_and_resets_are_judged(toys: Toys, tmp_path: Path) -> None:
+    """A late run that moves all later ones breaks T9; without the bug, rates, delays, cancels and resets pass."""
+    clean = judged(toys.command("periodic", bug=False), "virtual-periodic", tmp_path / "clean")
+    kept = {name: clean.clauses[name].verdict for name in ("T8", "T9", "T10", "T11")}
+    assert kept == dict.fromkeys(kept, "PASS")
+    bug = judged(toys.command("periodic", bug=True), "virtual-periodic", tmp_path / "bug")
+    assert bug.clauses["T9"].violations
+    assert not bug.clauses["T11"].violations
 
 
 @pytest.mark.parametrize("toys", ["go", "rust", "node"], indirect=True)

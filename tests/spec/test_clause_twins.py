@@ -26,6 +26,7 @@ ABSENCE = {
     "lost-to-nobody",
     "callback-without-force",
     "true-and-never-ready",
+    "answered-without-its-event",
     "expiration-without-its-completion",
     "never-claimed",
     "never-completed",

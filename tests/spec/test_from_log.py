@@ -169,6 +169,24 @@ def test_an_event_answers_what_waits_under_its_key(name: str, tmp_path: Path) ->
     assert broken(judged(tmp_path, beside, LONG, name)) == {}
 
 
+def test_an_answer_comes_only_after_an_event_of_its_key(tmp_path: Path) -> None:
+    """O2: c is answered though no event of its key came, or only later than the mapping allows. Not where the mapping
+    does not promise that."""
+    mapping = [*LONG, "promises.answer_early_ms=5"]
+    for answered, found in ((304, ["c"]), (305, []), (311, [])):
+        rows = [*events(long("out", 590, "b"))[:-2], long("out", 590, "b"), long("out", answered, "c")]
+        rows += [long("ev", 310, k="k2"), long("in", 700, "d", "k1"), long("late", 1_701, "d")]
+        run = judged(tmp_path, rows, mapping)
+        assert broken(run) == ({"O2": found} if found else {})
+        assert run.clauses["O2"].occasions == 4
+        assert run.clauses["O4"].occasions == 2 + (answered != 304)
+        assert not broken(judged(tmp_path, rows, LONG))
+    for event, broken_by in ((194, {"O2": ["c"]}), (195, {}), (205, {})):
+        rows = [*events(long("out", 590, "b"))[:-2], long("out", 590, "b"), long("ev", event, k="k2")]
+        rows += [long("out", 900, "c"), long("in", 700, "d", "k1"), long("late", 1_701, "d")]
+        assert broken(judged(tmp_path, rows, [*mapping, "promises.skew_ms=5"])) == broken_by
+
+
 def test_a_log_without_time_outs_shows_late_answers(tmp_path: Path) -> None:
     """What has no end in it may have timed out before the event: that is nobody's fault."""
     mapping = [
@@ -273,7 +291,7 @@ def test_a_clause_whose_column_is_lacking_is_skipped_by_its_name(gone: str, tmp_
     run = judged(tmp_path, rows, mapping)
     lacking = {name for name, one in run.clauses.items() if gone in one.reason}
     assert lacking == {
-        "completed": {"O4", "O5"}, "timed_out": {"O5", "T1", "T2"}, "timeout": {"O5", "T1", "T2"},
+        "completed": {"O2", "O4", "O5"}, "timed_out": {"O5", "T1", "T2"}, "timeout": {"O5", "T1", "T2"},
         "promises.early_ms": {"T1"}, "promises.late_ms": {"O5", "T2"},
     }[gone]  # fmt: skip
     assert all(run.clauses[name].verdict is Verdict.SKIPPED for name in lacking)
@@ -511,7 +529,10 @@ def test_the_command_says_all_in_json(tmp_path: Path) -> None:
     options = ["--from-log", str(LOGS / "requests.toml"), "--json"]
     ran = CliRunner().invoke(command, [str(LOGS / "requests.csv"), str(out), *options])
     said = json.loads(ran.stdout)
-    assert (said["requests"], said["lacking"]) == (7, {"O4": ["event", "promises.answer_ms"]})
+    assert (said["requests"], said["lacking"]) == (
+        7,
+        {"O2": ["event", "promises.answer_early_ms"], "O4": ["event", "promises.answer_ms"]},
+    )
     bad = CliRunner().invoke(
         command, [str(LOGS / "requests.csv"), str(out), *options, "--force", "--map", "id=nosuch"]
     )

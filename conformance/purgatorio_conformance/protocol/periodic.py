@@ -160,9 +160,17 @@ class _Virtual(_Program):
         self.add(delay_ns)
 
     def _reset(self) -> None:
-        """Reset a task from outside, or by another task that is due at the same time and runs first."""
+        """Reset a task from outside, by itself, or by another task that is due at the same time and runs first."""
         delay_ns = self.description.fit(self.rng.choice((1, 1, 3, 10, 60)) * self.tick_ns)
-        if self.gated and self.rng.random() < 0.5:
+        draw = self.rng.random() if self.gated else 1.0
+        if draw < 0.2:
+            self._add(self.tick_ns)
+            self._in_next_run(self.shots[-1], Reset(self.shots[-1], delay_ns))
+            self._advance(self.tick_ns)
+            if self.rng.random() < 0.5:
+                self._add()
+            self.cancel(self.shots[-1])
+        elif draw < 0.5:
             for _ in range(2):
                 self._add(self.tick_ns)
             one, other = self.shots[-2:]
@@ -219,9 +227,11 @@ class _Real(_Program):
         if self.kinds:
             alone = self.gated and self.number % 2 == 1
             tasks = [self._more() for _ in range(1 if alone else 3)]
-            if alone:
-                self._lasts_ns[tasks[0].id] = self.rng.randint(3, 7) * tasks[0].period_ns // 2
+            lasts_ns = {tasks[0].id: self.rng.randint(3, 7) * tasks[0].period_ns // 2} if alone else {}
+            self._lasts_ns |= lasts_ns
             self._go_on(_REAL_S)
+            # Runs that came due during the run that cancels the task are dropped, whatever the rule for missed runs.
+            self._lasts_ns |= lasts_ns
             self.cancel(tasks[0].id, by_itself=self.gated and self.rng.random() < 0.7)
         if self.can("reset"):
             self._resets()

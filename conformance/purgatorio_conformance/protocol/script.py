@@ -184,14 +184,14 @@ class Caller:
         if not isinstance(said, Held):
             return
         planned = self.at.pop((said.f, said.id), AtGate(said.f, ""))
+        self.stay(said)
         for call in planned.calls:
             self.make(call, said.hold)
-        self.stay(said)
         go = Go((said.hold,), int(planned.fails) or None)
         self._hear_answer(go, self.session.ask(go))
 
     def stay(self, said: Held) -> None:
-        """Called before the thread is resumed."""
+        """Called when a thread is paused, before the calls planned there."""
 
     def carry_out(self, script: Script, description: Description) -> None:
         """Execute the script, with its own `start`."""

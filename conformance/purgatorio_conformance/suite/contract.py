@@ -129,6 +129,14 @@ class TimerUnderTest(Adds, Protocol):
 
 
 @runtime_checkable
+class Closes(Protocol):
+    """A timer or purgatory with something to end after a run, such as tasks of an event loop."""
+
+    def close(self) -> None:
+        """The run is over."""
+
+
+@runtime_checkable
 class Counts(Protocol):
     """A timer that counts its waiting tasks."""
 

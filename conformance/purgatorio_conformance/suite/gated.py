@@ -372,6 +372,7 @@ def _periodic_clauses(promise: Promise) -> tuple[str, ...]:
     repeats = bool({"fixed-rate", "fixed-delay"} & {*promise.offers})
     clauses = ("T8", "T9") * repeats + ("T10",) * (repeats and "cancel" not in promise.lacks)
     clauses += ("T11",) * ("reset" in promise.offers)
+    clauses += ("T4",) * ("reset" in promise.offers and "cancel" not in promise.lacks)
     return clauses + ("T12",) * (promise.turn is not None and not {"re-entry", "past"} & {*promise.lacks})
 
 

@@ -39,6 +39,7 @@ from purgatorio_conformance.suite.contract import (
     LACKS,
     OFFERS,
     BadPromise,
+    Closes,
     Counts,
     Promise,
     PurgatoryFactory,
@@ -108,6 +109,10 @@ def _described(promise: Promise, part: str, lacks: Sequence[str], reports: tuple
 
 
 class Driven(Protocol):
+    @property
+    def under(self) -> object:
+        """The adapter."""
+
     def made(self, call: Call) -> Fields:
         """Make the call. Returns its answer."""
 
@@ -184,12 +189,20 @@ class InProcess:
         """Make the subject, on the thread that makes its first calls."""
         now_ns = call["now_ns"]
         assert isinstance(now_ns, int), "time is virtual"
+        self._end_run()
         try:
             self._run = self._make(self._stage, now_ns)
         except Exception as error:  # a factory's is the user's to see
             self._stage.said.put(error)
         else:
             self._stage.say("answer", n=call["n"])
+
+    def _end_run(self) -> None:
+        run, self._run = self._run, None
+        if run is not None and isinstance(run.under, Closes):
+            # Callbacks of the run may have ended in the middle, so this may fail.
+            with suppress(Exception, RunEnded):
+                run.under.close()
 
     def _answer(self, call: Call) -> None:
         run, stage = self._run, self._stage
@@ -305,6 +318,7 @@ class InProcess:
             taking_note.start()
             taking_note.join()
         self._threads = []
+        self._end_run()
 
 
 def raised_by(method: str) -> str:
@@ -385,7 +399,7 @@ class DrivenPurgatory:
     """A purgatory under test, driven by the calls of the protocol."""
 
     def __init__(self, promise: Promise, factory: PurgatoryFactory, stage: Stage, now_ns: int) -> None:
-        self._purgatory = factory(promise)
+        self.under = self._purgatory = factory(promise)
         self._stage = stage
         self._gauged = "gauges" not in promise.lacks
         self._now_ns = now_ns
@@ -431,7 +445,7 @@ class DrivenTimer:
     """A timer under test, driven by the calls of the protocol."""
 
     def __init__(self, promise: Promise, factory: TimerFactory, stage: Stage, now_ns: int) -> None:
-        self._timer = factory(promise)
+        self.under = self._timer = factory(promise)
         self._stage = stage
         self._counts = "size" not in promise.lacks
         self._most_ns = promise.tick_ns if "leap" in promise.lacks else MAX_TIME_NS

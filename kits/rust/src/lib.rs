@@ -43,16 +43,21 @@ pub struct Promises {
     pub unit_ns: Option<i64>,
     /// The largest delay that it takes.
     pub most_delay_ns: Option<i64>,
+    /// What a fixed rate does about missed runs: `burst`, `once`, `skip` or `restart`.
+    pub catch_up: Option<&'static str>,
+    /// A task that a task adds without a delay runs in the `same` advance, or in the `next`.
+    pub turn: Option<&'static str>,
     /// Calls that may be under way at once, 1 to 16; 0 stands for one.
     pub lanes: usize,
     /// Capabilities of the protocol: `virtual-time`, `real-time`, `cancel`, `cancel-barrier`, `cancel-key`,
-    /// `cancel-key-all`, `force`, `gauge`, `add-again`, `add-same`, `failing`.
+    /// `cancel-key-all`, `force`, `gauge`, `add-again`, `add-same`, `failing`, `fixed-rate`,
+    /// `fixed-delay`, `period-first`, `reset`.
     pub can: &'static [&'static str],
     /// The code under test calls [`step`].
     pub steps: bool,
 }
 
-/// A task of a timer: call it once when its time has come.
+/// A task of a timer: call it when its time has come.
 pub type Task = Box<dyn Fn() + Send + Sync>;
 
 /// A timer under test, created for each run. Several threads may call all methods but `advance_to` and `close`. A panic
@@ -65,6 +70,18 @@ pub trait Timer: Send + Sync + 'static {
     /// Add a task again: a finished task starts again, a waiting task is moved.
     fn add_again(&self, _handle: &Self::Handle, _delay_ns: i64) {
         panic!("add-again is not declared")
+    }
+    /// Run the task when `first_ns` have passed, and then at every period from that deadline on, until it is cancelled.
+    fn fixed_rate(&self, _task: Task, _first_ns: i64, _period_ns: i64) -> Self::Handle {
+        panic!("fixed-rate is not declared")
+    }
+    /// Run the task when `first_ns` have passed, and then a period after the end of each run, until it is cancelled.
+    fn fixed_delay(&self, _task: Task, _first_ns: i64, _period_ns: i64) -> Self::Handle {
+        panic!("fixed-delay is not declared")
+    }
+    /// Move the deadline of a task to `delay_ns` from now; false if the task has ended: then nothing is armed.
+    fn reset(&self, _handle: &Self::Handle, _delay_ns: i64) -> bool {
+        panic!("reset is not declared")
     }
     /// Whether this call cancelled the task; `None` if the timer does not tell.
     fn cancel(&self, _handle: &Self::Handle) -> Option<bool> {

@@ -14,7 +14,7 @@ use std::sync::mpsc::{channel, Sender};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-const PROTOCOL: &str = "purgatorio-subject/1.1";
+const PROTOCOL: &str = "purgatorio-subject/1.2";
 const OF_OPERATIONS: [&str; 7] =
     ["try_complete", "force_complete", "on_complete", "on_expiration", "timer_add", "timer_cancel", "timer_fire"];
 const NAMES: usize = 48; // the protocol takes 64 threads
@@ -205,6 +205,11 @@ fn description(promises: &Promises, part: &str, n: i64) -> String {
     ] {
         if let Some(value) = value {
             write!(line, ",\"{name}\":{value}").expect("into a text");
+        }
+    }
+    for (name, word) in [("catch_up", promises.catch_up), ("turn", promises.turn)] {
+        if let Some(word) = word {
+            write!(line, ",\"{name}\":\"{word}\"").expect("into a text");
         }
     }
     line
@@ -476,12 +481,21 @@ impl<T: Timer> Part for OfTimer<T> {
                 self.timer.add_again(&handle, number(call, "delay_ns").expect("a delay"));
                 String::new()
             }
-            ("add", None) => {
+            ("reset", Some(handle)) => {
+                let delay_ns = number(call, "delay_ns").expect("a delay");
+                format!(",\"out\":{}", i64::from(self.timer.reset(&handle, delay_ns)))
+            }
+            ("add" | "repeat", None) => {
                 let delay_ns = number(call, "delay_ns").expect("a delay");
                 let told: Arc<dyn Telling> = Arc::new(Arc::clone(&self.run));
                 let hooks = Hooks { id: id.clone(), delay_ns, told, ready: AtomicBool::new(false) };
                 let task: Task = Box::new(move || hooks.timer_fire(|| {}));
-                let handle = self.timer.add(task, delay_ns);
+                let period_ns = number(call, "period_ns").unwrap_or(0);
+                let handle = match text(call, "kind") {
+                    "fixed-rate" => self.timer.fixed_rate(task, delay_ns, period_ns),
+                    "fixed-delay" => self.timer.fixed_delay(task, delay_ns, period_ns),
+                    _ => self.timer.add(task, delay_ns),
+                };
                 self.handles.lock().expect("no thread panics with the lock").insert(id, handle);
                 String::new()
             }

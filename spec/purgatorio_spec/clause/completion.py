@@ -156,6 +156,13 @@ def _could_have_been_ready(run: Run, history: OperationHistory, truths: list[Cal
     if ready is None:
         if not run.whole:
             return WANT_OF_RECORDS
+        if run.profile.answered_in_time:
+            return Broken(
+                "answered-without-its-event",
+                [first.call_i],
+                f"answered only after an event of {' or '.join(history.keys)}",
+                "answered before any such event",
+            )
         return Broken(
             "true-and-never-ready",
             [first.call_i, first.end_i],

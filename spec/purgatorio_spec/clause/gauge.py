@@ -138,12 +138,13 @@ T5 = Clause("T5")
 def size_is_exact(run: Run, reading: Reading) -> Finding:
     """The trace records the result of `size()` as `delayed`. An occasion is a reading of `delayed`, with the conditions
     of P2. With the profile `netty-hashed-wheel`, `size()` counts a cancelled task until the next tick, so only a
-    reading at rest is an occasion. `tasks_least` and `tasks_most` bound the number of tasks that may have been pending
-    during the reading. P2 defines `raced`. A reading that is a single event may have been made at any time since the
-    previous event of its thread. Even at rest, a reaper may be moving one task between buckets, and the recorder does
-    not see this move. Only a `quiesce` excludes such a move. So without a `quiesce`, the lower bound is one less.
-    `size()` may count a task until the end of its run. In real time, the thread of a plain task may report the end of
-    the run first, and change the count later. So `size()` may count such a task for 200 ms more."""
+    reading at rest is an occasion, and a task may count for a tick after its cancel. `tasks_least` and `tasks_most`
+    bound the number of tasks that may have been pending during the reading. P2 defines `raced`. A reading that is a
+    single event may have been made at any time since the previous event of its thread. Even at rest, a reaper may be
+    moving one task between buckets, and the recorder does not see this move. Only a `quiesce` excludes such a move. So
+    without a `quiesce`, the lower bound is one less. `size()` may count a task until the end of its run. In real time,
+    the thread of a plain task may report the end of the run first, and change the count later. So `size()` may count
+    such a task for 200 ms more."""
     if reading.delayed is None:
         return NO_OCCASION
     if reading.delayed < 0:

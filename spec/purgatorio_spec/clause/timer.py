@@ -206,13 +206,15 @@ def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
     for the cancelled add, not even after the deadline. (The profiles without barriers are `timer`, `locked`,
     `pending-flag`, `jdk-scheduled-executor`, `jetty-executor-scheduler` and `threading-timer`.) If all events of the
     trace are on one thread, a cancel that returned 1 is a barrier in every profile. In this case, no other thread can
-    have been starting the task. Every barrier is an occasion. In every profile, a cancel is an occasion if it returned
-    1 after a run of the task on the same thread. A cancel that returned 0 is no stop. But if it returned before the
-    deadline minus `early_ns`, and the task fired later, the task was still pending at the cancel. Then the cancel
-    should have returned 1. This is judged only if all adds of the task had returned before the cancel, and no run and
-    no other cancel had begun before the cancel ended. It is not judged for the time-outs of operations. If an operation
-    is completed before its task is in the timer, the task counts as cancelled when the registration returns. If
-    `cancel_for_key` returned the operation during its registration, the clause is not judged."""
+    have been starting the task. A cancel without a result is a barrier only if both hold: the profile has barriers, and
+    all events are on one thread. (With other threads, it cannot say that it came too late.) Every barrier is an
+    occasion. In every profile, a cancel is an occasion if it returned 1 after a run of the task on the same thread. A
+    cancel that returned 0 is no stop. But if it returned before the deadline minus `early_ns`, and the task fired
+    later, the task was still pending at the cancel. Then the cancel should have returned 1. This is judged only if all
+    adds, runs and other cancels of the task that began before the cancel had ended, the last of them to begin is an
+    add, and each earlier add had its run or its cancel. It is not judged for the time-outs of operations. If an
+    operation is completed before its task is in the timer, the task counts as cancelled when the registration returns.
+    If `cancel_for_key` returned the operation during its registration, the clause is not judged."""
     stops = [*_cancel_stops(run, history), *_completion_stops(run, history), *_key_stops(run, history)]
     for stop in stops:
         wrong = next((fire for fire in history.fires if _ruled_out(history, stop, fire)), None)
@@ -223,8 +225,9 @@ def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
 
 
 def _refused_though_it_waited(run: Run, history: OperationHistory) -> Broken | None:
-    """A cancel that returned 0 in time, although the task waited: the task had been added before, no other call may
-    have taken it back, and it fired later. The cancels of an operation are left to its completion."""
+    """A cancel that returned 0 in time, although the task waited: the task had been added before, perhaps by its own
+    run, nothing had begun since that took it back, and it fired later. Each earlier add had its run or its cancel, and
+    these had ended. The cancels of an operation are left to its completion."""
     if run.dropped or history.forces or history.registrations or history.cancelled:
         return None
     for cancel in history.cancels:
@@ -232,12 +235,20 @@ def _refused_though_it_waited(run: Run, history: OperationHistory) -> Broken | N
             continue
         adds = [add for add in history.adds if add.call_i < cancel.end_i]
         beside = any(add.end_i > cancel.call_i or add.err is not None for add in adds)
-        ended = any(call.call_i < cancel.end_i for call in (*_cancels(history), *history.fires))
-        deadline_t = _earliest_deadline_t(adds)
-        if beside or ended or deadline_t is None or not _in_time(run, cancel.ret_t, deadline_t):
+        ended = [call for call in (*_cancels(history), *history.fires) if call.call_i < cancel.end_i]
+        ended_i = max((call.call_i for call in ended), default=-1)
+        waiting = [add for add in adds if add.call_i > ended_i]
+        deadline_t = _earliest_deadline_t(waiting)
+        if (
+            beside
+            or len(adds) - len(waiting) > len(ended)
+            or any(call.end_i > cancel.call_i for call in ended)
+            or deadline_t is None
+            or not _in_time(run, cancel.ret_t, deadline_t)
+        ):
             continue
         again_i = min((add.call_i for add in history.adds if add not in adds), default=NEVER)
-        fire = next((fire for fire in history.fires if fire.call_i < again_i), None)
+        fire = next((fire for fire in history.fires if cancel.end_i < fire.call_i < again_i), None)
         if fire is not None:
             return Broken(
                 "not-cancelled-though-it-waited",

@@ -192,7 +192,7 @@ def _not_fired(b: OperationBlock) -> Truth:
 
 def _stopped_in_time(b: OperationBlock) -> Truth:
     won = (b.win_t < b.in_time_t) & ((b.add_ret < b.win_call) | (b.reg_ret_t < b.in_time_t))
-    holds = b.always(b.run.profile.cancel_is_barrier) | (b.stopped_t < b.in_time_t)
+    holds = b.always(b.run.cancel_is_final(None)) | (b.stopped_t < b.in_time_t)
     cancelled = b.stopped_n.equals(1) & (b.cancel_call > b.add_ret) & holds
     return b.fire_n.equals(0) & b.deadline_t.given() & (won.surely() | cancelled)
 
@@ -202,8 +202,11 @@ def _fired_all_the_same(b: OperationBlock) -> Truth:
     inside = b.cancel_th.equals(b.fire_th) & (b.fire_call < b.cancel_call) & (b.cancel_ret <= b.fire_ret)
     excused = won_by_it & (b.stopped_n.equals(0) | inside)
     fired = _some(b.fire_n) & (_some(b.stopped_n) | _some(b.win_n)) & ~excused.surely()
-    # No column has the result of a cancel. It matters if only a successful cancel is final.
-    final = b.always(b.run.cancel_is_final(1) and not b.run.cancel_is_final(None))
+    # No column has the result of a cancel. It matters for a late cancel if only a success is final.
+    final = (
+        b.always(b.run.cancel_is_final(1) and not b.run.cancel_is_final(None))
+        & ~(b.stopped_t < b.in_time_t).surely()
+    )
     refused = _some(b.cancel_n) & b.stopped_n.equals(0) & _some(b.fire_n) & (b.fire_call > b.cancel_ret)
     return fired | (final & _some(b.stopped_n)) | refused
 
@@ -370,6 +373,7 @@ def summaries(b: OperationBlock) -> Ints:
         "claimed_t": row(b.win_t),
         "begun_t": row(b.reg_t),
         "armed_t": np.where(b.reg_n.equals(1).yes, row(greatest(b.reg_ret_t, b.add_ret_t)), NEVER),
+        "cancelled_t": row(b.stopped_t),
         "in_call": (b.reg_n.equals(1) & (b.add_n.equals(0) | _added_within(b))).yes.astype(np.int64),
     }
     return np.stack([column[name] for name in Summary._fields], axis=1)

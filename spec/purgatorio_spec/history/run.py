@@ -141,9 +141,11 @@ class Run:
 
     def cancel_is_final(self, out: int | None) -> bool:
         """Whether no later run may follow a cancel with this result. In every profile this holds for a reported success
-        in a run of one thread: no other thread can have been starting the task when the cancel answered."""
+        in a run of one thread: no other thread can have been starting the task when the cancel answered. A cancel
+        without a result cannot say that it came too late, so it is final only if both hold, profile and one thread."""
         alone = self.whole and self.facts.threads == 1
-        return self.profile.cancel_is_barrier or (alone and out == 1)
+        barrier = self.profile.cancel_is_barrier
+        return barrier or alone if out == 1 else barrier and alone
 
     @property
     def tells_time_outs(self) -> bool:
@@ -190,6 +192,7 @@ _OF_A_LOG: Final = (
     "promises.early_ms",
     "promises.late_ms",
     "promises.answer_ms",
+    "promises.answer_early_ms",
 )
 
 

@@ -40,8 +40,8 @@ class Summary(NamedTuple):
     `stopped_i`, `left_i`: the end of the claim, or where the first or the last of its keys returned it. From `out_t`
     to `done_t`, it may have been watched, or its task handed over, but not in the timer: overdue, or without a
     time-out, or returned by some of its keys only. `claimed_t`: when its claim had returned. From `begun_t` to
-    `armed_t` it was being registered: it may have been watched, and not yet in the timer. `in_call`:
-    1 if the registration was one call, which contained its adds.
+    `armed_t` it was being registered: it may have been watched, and not yet in the timer. `cancelled_t`: when its last
+    cancel had returned. `in_call`: 1 if the registration was one call, which contained its adds.
     """
 
     registered_call_i: int
@@ -63,6 +63,7 @@ class Summary(NamedTuple):
     claimed_t: int
     begun_t: int
     armed_t: int
+    cancelled_t: int
     in_call: int
 
 
@@ -104,6 +105,9 @@ def summary_of(run: Run, history: OperationHistory) -> Summary:
         claimed_t=NEVER if claim is None or claim.ret_t is None else claim.ret_t,
         begun_t=NEVER if registration is None else registration.call_t,
         armed_t=_armed_t(history),
+        cancelled_t=max(
+            (c.ret_t for c in history.cancels if c.out != 0 and c.ret_t is not None), default=NEVER
+        ),
         in_call=int(_in_call(history)),
     )
 
@@ -360,6 +364,12 @@ def bounds(moments: Moments, summaries: Ints, run: Run) -> ReadingBounds:
     # A thread of the timer's pool may decrement the count after it has reported the end of the run.
     told = (plain == 1) & (column["done_t"] != NEVER) & (not run.virtual)
     told_t = np.where(told, np.minimum(column["done_t"], NEVER - over_ns) + REAPER_PERIOD_NS, FAR_PAST)
+    if run.profile.counts_cancelled:
+        tick_ns, cancelled_t = run.tick_ns or 0, column["cancelled_t"]
+        counted_t = np.where(
+            cancelled_t == NEVER, FAR_PAST, np.minimum(cancelled_t, NEVER - tick_ns) + tick_ns
+        )
+        told_t = np.maximum(told_t, counted_t)
     ended = column["claimed_t"] != NEVER
     claimed = np.zeros(len(moments.spans), np.int64)
     np.add.at(claimed, moments.span(column["claimed_t"][ended]), column["watches"][ended])

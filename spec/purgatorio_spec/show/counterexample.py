@@ -209,8 +209,8 @@ def _shown(table: pa.Table, witnesses: set[int]) -> list[ShownEvent]:
 
 
 _LOGGED: Final = {
-    "try_complete_else_watch": "enqueued", "timer_fire": "timed out", "force_complete": "completed",
-    "ready": "an event of its key",
+    "try_complete_else_watch": "enqueued", "timer_fire": "timed out", "try_complete": "completed",
+    "force_complete": "completed", "ready": "an event of its key",
 }  # fmt: skip
 
 

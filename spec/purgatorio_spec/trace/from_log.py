@@ -5,12 +5,14 @@ events that requests wait for (such as an append), each with a time and a key. T
 
 - A completion becomes a `force_complete` with its `on_complete`.
 - A time-out becomes a `timer_fire` that contains a `force_complete` with its `on_complete`.
+- If events are judged, an answer is inside a `try_complete` that returns 1.
 - An event of a key becomes a `check_and_complete` that returns after the promised `answer_ms`. Each request that waits
   on the key is `ready` from the time of the event.
 
-So the clause O1 finds requests that were answered twice, and O4 finds requests that an event did not answer in time.
-O5 finds requests that were never answered, T1 finds early time-outs, and T2 finds late time-outs or answers. If the
-log lacks data for a clause, the clause is SKIPPED, and the result names the missing data.
+So the clause O1 finds requests that were answered twice. O2 finds answers without an event of the key, and O4 finds
+requests that an event did not answer in time. O5 finds requests that were never answered, T1 finds early time-outs, and
+T2 finds late time-outs or answers. If the log lacks data for a clause, the clause is SKIPPED, and the result names the
+missing data.
 
 Memory: DuckDB reads the file in batches, sorts the events by time (on disk if there are many), and checks the file.
 Besides the batches, memory holds only the requests that wait at the current place of the log.
@@ -45,6 +47,7 @@ from purgatorio_spec.trace.writer import TraceWriter
 PROFILE: Final = "request-log"
 LOG_CLAUSES: Final[Mapping[str, str]] = {
     "O1": "answered once",
+    "O2": "answered only after an event of its key",
     "O4": "answered in time by an event of its key",
     "O5": "answered or timed out in the end",
     "T1": "not timed out too early",
@@ -181,8 +184,10 @@ def lacking(mapping: LogMapping) -> dict[str, list[str]]:
         "promises.early_ms": mapping.early_ns is not None,
         "promises.late_ms": mapping.late_ns is not None,
         "promises.answer_ms": mapping.answer_ns is not None,
+        "promises.answer_early_ms": mapping.answer_early_ns is not None,
     }
     needs = {
+        "O2": ("completed", "event", "promises.answer_early_ms"),
         "O4": ("completed", "event", "promises.answer_ms"),
         "O5": ("completed", "timed_out", "timeout", "promises.late_ms"),
         "T1": ("timed_out", "timeout", "promises.early_ms"),
@@ -672,7 +677,7 @@ def _header(source: Path, mapping: LogMapping) -> Header:
     recorded: list[str] = ["force_complete", "on_complete", "try_complete_else_watch"]
     if "O4" in missing and "O5" in missing:
         recorded.remove("try_complete_else_watch")
-    if "O4" not in missing:
+    if {"O2", "O4"} - {*missing}:
         # A log has no evaluations: `answer_ms` replaces the evaluation that an event causes.
         recorded += ["check_and_complete", "ready", "try_complete"]
     if mapping.shows("timed_out"):
@@ -695,7 +700,7 @@ def _header(source: Path, mapping: LogMapping) -> Header:
 
 def _write(database: Any, writer: TraceWriter, mapping: LogMapping, left_out: int) -> tuple[int, int]:
     """The points in the order of time, as events; how many of those, and of requests."""
-    made = _Maker("O4" not in lacking(mapping), mapping.answer_ns or 0, mapping.skew_ns)
+    made = _Maker(bool({"O2", "O4"} - {*lacking(mapping)}), mapping)
     done = False
     try:
         in_order = database.sql("SELECT * FROM points ORDER BY t, rank, row")
@@ -716,16 +721,22 @@ def _write(database: Any, writer: TraceWriter, mapping: LogMapping, left_out: in
 class _Maker:
     """Events of points, which come in the order of time."""
 
-    def __init__(self, answers: bool, answer_ns: int, skew_ns: int) -> None:
+    def __init__(self, answers: bool, mapping: LogMapping) -> None:
         self.i = 0
         self.requests = 0
         self._answers = answers
-        self._answer_ns = answer_ns
-        self._skew_ns = skew_ns
+        self._answer_ns = mapping.answer_ns or 0
+        self._answer_early_ns = mapping.answer_early_ns or 0
+        self._needs_event = mapping.answer_early_ns is not None
+        self._skew_ns = mapping.skew_ns
         self._waiting: dict[str, dict[str, int]] = {}
         """By key, the requests with the times at which they were enqueued."""
+        self._recent: deque[tuple[int, str]] = deque()
+        """Events that may have come after what is enqueued now: their times and keys."""
         self._keys: dict[str, list[str]] = {}
         self._ready: set[str] = set()
+        self._ended_until: deque[tuple[int, str]] = deque()
+        """Requests that have ended, and until when an event of their key may still have caused that."""
         self._open: list[tuple[int, int, str, str]] = []
         """Events that are being answered: until when, the `i` of the call, its thread, its key."""
         self._idle: list[int] = []
@@ -737,6 +748,7 @@ class _Maker:
         """The events of a point."""
         t, _, row, what, request, keys, delay_ns = point
         yield from self._answered(t)
+        self._forget_ended(t)
         self._row = {"x_log_row": row}
         if what == "event":
             yield from self._event(t, orjson.loads(keys or "[]"))
@@ -751,15 +763,25 @@ class _Maker:
         if not self._answers:
             return
         for key in keys:
-            for request, since in self._waiting.get(key, {}).items():
-                if request not in self._ready and t > since + self._skew_ns:
-                    self._ready.add(request)
-                    yield self._made("log", t, "at", "ready", id=request, x=self._row)
+            waiting = self._waiting.get(key, {})
+            beside = {request: since for request, since in waiting.items() if t <= since + self._skew_ns}
+            yield from self._made_ready(t, [request for request in waiting if request not in beside])
             number = heappop(self._idle) if self._idle else self._threads
             self._threads += number == self._threads
             th = f"event-{number}"
             heappush(self._open, (t + self._answer_ns, self.i, th, key))
             yield self._made(th, t, "call", "check_and_complete", keys=(key,))
+            if self._needs_event:
+                # The event may answer these. That it must, the log does not show.
+                yield from self._made_ready(t, beside)
+                self._recent.append((t, key))
+
+    def _made_ready(self, t: int, requests: Iterable[str]) -> Iterator[Event]:
+        for request in requests:
+            if request not in self._ready:
+                self._ready.add(request)
+                t_call = t - self._answer_early_ns
+                yield self._made("log", t, "at", "ready", id=request, t_call=t_call, x=self._row)
 
     def _answered(self, t: int) -> Iterator[Event]:
         """The returns of the events that have been answered before this time. At the end of the log some are open."""
@@ -767,6 +789,16 @@ class _Maker:
             due_t, c, th, _ = heappop(self._open)
             heappush(self._idle, int(th.removeprefix("event-")))
             yield self._made(th, due_t, "ret", "check_and_complete", c=c)
+
+    def _forget_ended(self, t: int) -> None:
+        while self._ended_until and self._ended_until[0][0] < t:
+            _, request = self._ended_until.popleft()
+            for key in self._keys.pop(request, ()):
+                waiting = self._waiting[key]
+                del waiting[request]
+                if not waiting:
+                    del self._waiting[key]
+            self._ready.discard(request)
 
     def _enqueued(self, t: int, request: str, keys: tuple[str, ...], delay_ns: int | None) -> Iterator[Event]:
         self.requests += 1
@@ -785,25 +817,27 @@ class _Maker:
             )
             yield self._made("log", t, "ret", "timer_add", id=request, c=add)
         yield self._made("log", t, "ret", "try_complete_else_watch", id=request, c=c, out=0)
+        while self._recent and self._recent[0][0] < t - self._skew_ns:
+            self._recent.popleft()
+        if any(key in keys for _, key in self._recent):
+            yield from self._made_ready(t, [request])
 
     def _ended(self, t: int, request: str, *, expired: bool) -> Iterator[Event]:
-        for key in self._keys.pop(request, ()):
-            waiting = self._waiting[key]
-            del waiting[request]
-            if not waiting:
-                del self._waiting[key]
-        self._ready.discard(request)
-        fire = self.i
-        if expired:
-            yield self._made("log", t, "call", "timer_fire", id=request, x=self._row)
+        outer = "timer_fire" if expired else "try_complete"
+        self._ended_until.append((t + self._answer_early_ns, request))
+        begun = self.i
+        if expired or self._answers:
+            yield self._made("log", t, "call", outer, id=request, x=self._row)
         force = self.i
-        yield self._made("log", t, "call", "force_complete", id=request, x=None if expired else self._row)
+        told = None if expired or self._answers else self._row
+        yield self._made("log", t, "call", "force_complete", id=request, x=told)
         done = self.i
         yield self._made("log", t, "call", "on_complete", id=request)
         yield self._made("log", t, "ret", "on_complete", id=request, c=done)
         yield self._made("log", t, "ret", "force_complete", id=request, c=force, out=1)
-        if expired:
-            yield self._made("log", t, "ret", "timer_fire", id=request, c=fire)
+        if expired or self._answers:
+            out = None if expired else 1
+            yield self._made("log", t, "ret", outer, id=request, c=begun, out=out)
 
     def _made(self, th: str, t: int, ph: Any, f: str, **rest: Any) -> Event:
         event = Event(self.i, th, t, ph, f, **rest)

@@ -35,8 +35,8 @@ class LogMapping:
     `time_zone`: the zone of times without a zone. `duplicates`: whether equal rows are refused, dropped or kept.
 
     Promises, in nanoseconds: a request times out at most `early_ns` before and at most `late_ns` after its time-out. A
-    request is answered at most `answer_ns` after an event of its key. Two times that differ by at most `skew_ns` have
-    no order. The three bounds include it.
+    request is answered at most `answer_ns` after an event of its key, and at most `answer_early_ns` before one. Two
+    times that differ by at most `skew_ns` have no order. The four bounds include it.
     """
 
     id: tuple[str, ...]
@@ -56,6 +56,7 @@ class LogMapping:
     early_ns: int | None = None
     late_ns: int | None = None
     answer_ns: int | None = None
+    answer_early_ns: int | None = None
     skew_ns: int = 0
 
     @property
@@ -74,7 +75,7 @@ class LogMapping:
         return what in self.words.values() if self.by_event else getattr(self, what, None) is not None
 
 
-_PROMISES: Final = ("early_ms", "late_ms", "answer_ms", "skew_ms")
+_PROMISES: Final = ("early_ms", "late_ms", "answer_ms", "answer_early_ms", "skew_ms")
 _NAMES: Final = (
     *(field.name for field in fields(LogMapping) if not field.name.endswith("_ns")),
     *(f"promises.{name}" for name in _PROMISES),
@@ -144,6 +145,7 @@ def _mapping(values: dict[str, object]) -> LogMapping:
         early_ns=_promise(values, "early_ms", skew_ns),
         late_ns=_promise(values, "late_ms", skew_ns),
         answer_ns=_promise(values, "answer_ms", skew_ns),
+        answer_early_ns=_promise(values, "answer_early_ms", skew_ns),
         skew_ns=skew_ns,
     )
     _require_sound(made)
