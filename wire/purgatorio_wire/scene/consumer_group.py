@@ -170,7 +170,7 @@ async def settled(members: Sequence[Consumer], above: int = 0, partitions: int =
     seconds=110,
 )
 async def reassigned(play: Play) -> None:
-    """Members join and leave. One that is to give up partitions keeps them for a while. Heartbeats and commits name
+    """Members join and leave. A member that must revoke partitions keeps them for a while. Heartbeats and commits name
     wrong epochs and members, and, as if a response was lost, the former epoch. A static member goes and comes back.
     In the end, the topic is deleted, and the members lose its partitions."""
     first, second, third = await consumers(play, 3)
@@ -248,9 +248,9 @@ async def wandering(play: Play) -> None:
 
 @scene("groups", "G15 not-removed, G14 not-assigned-in-time, G15 removed-too-early", seconds=110)
 async def unrevoked(play: Play) -> None:
-    """A member that is to give up partitions sends heartbeats, and never gives them up: it is removed at its rebalance
-    time-out. Then it joins again, and the other member gives up partitions in time. Both are members for longer than
-    the rebalance time-out."""
+    """A member that must revoke partitions sends heartbeats, but never revokes them: it is removed at its rebalance
+    time-out. Then the member joins again, and the other member revokes partitions in time. Both are members for
+    longer than the rebalance time-out."""
     first, second = await consumers(play, 2, rebalance_ms := play.wait_ms(REBALANCE_MS))
     now = await settled([first])
     first.revokes = False
@@ -270,9 +270,9 @@ async def unrevoked(play: Play) -> None:
 
 @scene("groups", "G15 not-removed, G14 not-assigned-in-time", seconds=120, takes=50)
 async def silent_consumer(play: Play) -> None:
-    """A static member stops sending heartbeats; in another group, one leaves for a while and does not return. Each is
-    removed at its session time-out, and the other member gets its partitions. In a third group, a member stays by
-    heartbeats that change nothing."""
+    """A static member stops sending heartbeats. In another group, a static member leaves for a while and does not
+    return. Each of the two is removed at its session time-out, and the other member of its group gets its partitions.
+    In a third group, a member that sends only heartbeats without changes stays in the group."""
     play.need(BEAT)
     session_ms = _judged_session(play.broker.declared.consumer_session_ms)
 
@@ -297,7 +297,7 @@ async def silent_consumer(play: Play) -> None:
 async def share_members(play: Play) -> None:
     """Members of a share group join and leave. Heartbeats name wrong epochs and members, and, as if a response was
     lost, the former epoch. Then a member stops sending heartbeats, and is removed at its session time-out. In another
-    group, a member stays by heartbeats that change nothing."""
+    group, a member that sends only heartbeats without changes stays in the group."""
     play.broker.shares.need()
     play.need(SHARE_BEAT)
     session_ms = _judged_session(play.broker.declared.share_session_ms)
