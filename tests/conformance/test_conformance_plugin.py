@@ -483,6 +483,7 @@ def test_a_subject_that_never_returns_is_given_up(
 ) -> None:
     """After a few programs, for each takes its time; and its threads, which turn for ever, are ended."""
     monkeypatch.setattr(gated, "_LIMITS", ChildLimits(silence_s=0.5, lines=200_000))
+    monkeypatch.setattr("purgatorio_conformance.protocol.session._PATIENCE", 3)
     change(toy, "self.wheel.advance()", "while True: pass")
     before = set(threading.enumerate())
     result = toy.runpytest_inprocess("-q", "-k", "T3 and Mended and (plan or jumps)")

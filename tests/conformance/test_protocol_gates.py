@@ -237,6 +237,7 @@ class _Noted:
     adapters: frozenset[object] = frozenset()
     points: tuple[object, ...] = ()
     noted: list[str] = field(default_factory=list)
+    delays: object = None
 
     def start(self, gates: tuple[str, ...]) -> None:
         self.noted.append("start")
@@ -270,6 +271,19 @@ def test_each_program_is_watched_in_a_subject_of_its_own(
     first, *_ = run.noted
     assert first == "start"
     assert (run.noted[run.noted.index("b") - 1] == "anew") is virtual
+
+
+def test_a_random_program_that_real_time_cannot_play_ends_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some let time pass. The others are played, and the run is whole."""
+    described = replace(_MILLISECONDS, capabilities=("timer", "cancel"), gates=(STEP, "timer_fire"), lanes=2)
+    plays = _Noted(None, described, "timer", delays=delays_for(described, MS))
+    monkeypatch.setattr(GatedRun, "_play", lambda run, program, *_: plays.noted.append(program.name))
+    monkeypatch.setattr(Steps, "drawn", lambda *_: None)
+    run = GatedRun(cast(GatedExecutions, plays), effort=gates.Effort(drawn=300))
+    run._all_drawn(lambda share: None, lambda program: False)
+    (orders,) = run.orders
+    assert (orders.plays, orders.cut) == (len(plays.noted) - 1, "")
+    assert 30 < orders.plays < 60
 
 
 _RAISES = {"raising": "what a task raises comes out of the call"}

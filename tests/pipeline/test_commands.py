@@ -1,18 +1,29 @@
-"""`purgatorio check` as a stranger types it: exit status, one JSON object, messages that say what to do."""
+"""`purgatorio check` as a stranger types it: exit status, one JSON object, messages that say what to do. Every way out
+has its status, and 1 means violated and nothing else."""
 
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import subprocess
+import sys
 from pathlib import Path
+from typing import Final
 
+import click
 import pytest
 from click.testing import CliRunner, Result
+from pyspark.errors import PySparkException
 
 from mutants import __main__ as mutants
-from purgatorio_pipeline.cli import COMMANDS, purgatorio
+from purgatorio_pipeline import judging
+from purgatorio_pipeline.cli import COMMANDS, EXTRAS, GROUPS, purgatorio
+from purgatorio_pipeline.judging import Engine, NoTables, choose_engine
+from purgatorio_spec.check import Folded, fold_reader
 from purgatorio_spec.trace.lines import may_name
 from purgatorio_spec.trace.reader import TraceReader
+from spec.trace_builder import Trace
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "traces"
 HEADER = (
@@ -188,3 +199,250 @@ def test_ctrl_c_is_no_verdict(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     path = one_task(tmp_path)
     monkeypatch.setattr("purgatorio_pipeline.command.output.judge_in_process", stopped)
     assert run("check", path, "--engine", "process").exit_code == 130
+
+
+BROKEN = EXAMPLES / "kafka-buggy-no-recheck.parquet"
+LOST = Path(__file__).resolve().parents[1] / "spec" / "histories" / "E8a-lost-small-i.jsonl"
+CLEAN = EXAMPLES / "kafka-clean-1k.jsonl"
+
+
+def alone(*arguments: str, without: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    """The program in a process of its own, where the packages `without` are not installed."""
+    blocked = "".join(f"sys.modules[{name!r}] = None; " for name in without)
+    code = f"import sys; {blocked}from purgatorio_pipeline.__main__ import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+def test_a_missing_package_is_one_line_that_names_the_extra() -> None:
+    """Before anything runs, and where it is missed only while the command runs."""
+    spark = alone("check", str(CLEAN), "--engine", "spark", without=("pyspark",))
+    assert (spark.returncode, spark.stdout) == (2, "")
+    assert "`purgatorio check` needs pyspark" in spark.stderr.splitlines()[-1]
+    assert "pip install 'purgatorio[spark]'" in spark.stderr.splitlines()[-1]
+    click_ = alone("check", str(CLEAN), without=("click",))
+    assert click_.returncode == 2
+    assert click_.stderr == (
+        "Error: `purgatorio` needs click, which is not installed: pip install 'purgatorio[spec]'\n"
+    )
+
+
+def test_a_check_needs_no_spark() -> None:
+    """Where PySpark is not installed, this process judges, and one line says why."""
+    done = alone("check", str(CLEAN), without=("pyspark", "greenlet", "hypothesis", "kio", "z3"))
+    assert done.returncode == 0, done.stderr
+    assert "in this process (2.5 MB; Spark from 1,074 MB)" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [
+        ("watch", "pyspark"),
+        ("broker", "kio"),
+        ("explore", "greenlet"),
+        ("stress", "greenlet"),
+        ("prove", "z3"),
+    ],
+)
+def test_the_help_of_a_command_needs_no_extra(name: str, package: str) -> None:
+    """The purpose of the command, and the package to install for its options. Without `--help`, this is an error."""
+    done = alone(name, "--help", without=(package,))
+    assert done.returncode == 0, done.stderr
+    assert f"purgatorio {name}" in done.stdout or "Usage:" in done.stdout
+    if "Options are listed" in done.stdout or f"needs {package}" in done.stdout:
+        assert alone(name, without=(package,)).returncode == 2
+
+
+@pytest.mark.parametrize("extra", sorted(set(EXTRAS.values())))
+def test_an_extra_that_is_named_exists(extra: str) -> None:
+    """A line that names an extra which pip does not know would send its reader nowhere."""
+    text = (Path(__file__).resolve().parents[2] / "pyproject.toml").read_text()
+    assert f"\n{extra} = [" in text
+
+
+def test_an_error_of_ours_is_neither_violated_nor_wrong_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    """70, the traceback, and whom to tell."""
+
+    @click.command()
+    def broken() -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(type(purgatorio), "get_command", lambda *_: broken)
+    done = run("check")
+    assert done.exit_code == 70
+    assert "RuntimeError: a bug" in done.stderr
+    assert "Please report it" in done.stderr
+
+
+def test_a_full_disk_under_spark_is_said_with_status_2(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark's errors have no errno: the text of the JVM contains the reason. One line, without a traceback. Other
+    errors with these words are not a full disk."""
+    text = "Task failed while writing rows. Caused by: java.io.IOException: No space left on device"
+    errors = [PySparkException(text), RuntimeError(text)]
+
+    @click.command()
+    def broken() -> None:
+        raise errors.pop(0)
+
+    monkeypatch.setattr(type(purgatorio), "get_command", lambda *_: broken)
+    done = run("check")
+    assert done.exit_code == 2
+    assert done.stderr.splitlines() == [
+        "Error: No space left on device: Spark's tables, or its scratch folders"
+    ]
+    assert run("check").exit_code == 70
+
+
+def test_a_file_may_go_once_it_was_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that deletes files after the check has read them does not end the check."""
+
+    def read_and_gone(reader: TraceReader, *, full: bool, only: str | None) -> Folded:
+        folded = fold_reader(reader, full=full, only=only)
+        reader.path.unlink()
+        return folded
+
+    monkeypatch.setattr(judging, "fold_reader", read_and_gone)
+    paths = [Trace().write(tmp_path / name) for name in ("a.jsonl", "b.jsonl")]
+    assert len(judging.judge_in_process(paths).result.runs) == 2
+
+
+@pytest.mark.parametrize(
+    ("place", "why"), [("a-file/x.html", "a-file is not a folder"), ("folder", "it is a folder")]
+)
+def test_a_file_that_cannot_be_there_is_refused_before_the_work(tmp_path: Path, place: str, why: str) -> None:
+    """Nothing is checked whose page could then not be written; what can be made is made."""
+    (tmp_path / "a-file").touch()
+    (tmp_path / "folder").mkdir()
+    refused = run("check", str(CLEAN), "--report", str(tmp_path / place))
+    assert refused.exit_code == 2
+    assert "cannot be written" in refused.output
+    assert refused.output.rstrip().endswith(why)
+    assert "checking" not in refused.output
+    made = tmp_path / "new" / "deep" / "page.html"
+    assert run("check", str(CLEAN), "--report", str(made)).exit_code == 0
+    assert made.exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_an_output_that_cannot_be_written_is_said_with_status_2() -> None:
+    """Where standard output itself is full."""
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "purgatorio_pipeline", "check", str(CLEAN), "--json"],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert "No space left on device" in done.stderr
+
+
+PRINTING = {
+    "help": ["--help"],
+    "version": ["--version"],
+    "a command's help": ["check", "--help"],
+    "a clean run": ["check", str(CLEAN)],
+    "a violation": ["check", str(LOST)],
+    "a violation as JSON": ["check", str(LOST), "--json"],
+    "clauses": ["check", "--clauses"],
+    "clause": ["clause", "O4"],
+    "compare": ["compare", str(CLEAN), str(LOST)],
+    "explore": ["explore", "--list"],
+    "stress": ["stress", "--list"],
+    "subjects": ["subjects", "--list"],
+    "verify": ["verify", "--list"],
+    "model": ["model", "C1", "--processes", "1"],
+    "wire": ["wire", "--scenes"],
+}
+"""What prints something, of every command that does so at once."""
+LIKE_OTHERS: Final = {
+    "version", "a command's help", "a clean run", "clauses", "clause", "compare", "stress", "subjects", "verify",
+    "wire",
+}  # fmt: skip
+"""Of these the printing is the same as of another one here."""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(arguments, id=name, marks=[pytest.mark.slow] if name in LIKE_OTHERS else [])
+        for name, arguments in PRINTING.items()
+    ],
+)
+def test_an_output_without_a_reader_is_no_violation(arguments: list[str]) -> None:
+    """`purgatorio check ... | head -1`, and a closed standard output: as shells say it of a program that dies of
+    SIGPIPE, though a clause is broken. Read, it has a status of its own: the negative control."""
+    command = [sys.executable, "-m", "purgatorio_pipeline", *arguments]
+    for script in ('exec "$@" >&-', 'exec "$@"'):
+        reading, writing = os.pipe()
+        os.close(reading)
+        done = subprocess.run(
+            ["sh", "-c", script, "sh", *command],
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        os.close(writing)
+        assert done.returncode == 141, (script, done.stderr)
+        assert "Traceback" not in done.stderr
+        assert "Exception ignored" not in done.stderr
+    read = run(*arguments)
+    assert read.exit_code == (1 if str(LOST) in arguments else 0)
+
+
+def test_a_command_that_is_not_there_gets_a_suggestion() -> None:
+    """A slip of a finger; what resembles nothing gets none."""
+    near = run("chekc")
+    assert near.exit_code == 2
+    assert "there is no command 'chekc'. Did you mean `check`?" in near.stderr
+    far = run("xyzzy")
+    assert far.exit_code == 2
+    assert "Did you mean" not in far.stderr
+
+
+@pytest.mark.parametrize("arguments", [("check", str(CLEAN), "--clause", "X9"), ("clause", "o9")])
+def test_a_clause_that_is_not_there_gets_the_nearest_ids(arguments: tuple[str, ...]) -> None:
+    """Three, not all sixty; of either case."""
+    done = run(*arguments)
+    assert done.exit_code == 2
+    said = done.stderr.splitlines()[-1]
+    assert f"no clause {arguments[-1]!r}. Nearest: " in said
+    assert len(said.split("Nearest: ")[1].split(".")[0].split(", ")) <= 3
+    assert run("check", str(CLEAN), "--clause", "o4").exit_code == 0
+
+
+def test_a_parquet_is_known_without_its_suffix(tmp_path: Path) -> None:
+    """By its first bytes."""
+    place = tmp_path / "run"
+    place.write_bytes(BROKEN.read_bytes())
+    done = run("check", str(place), "--engine", "process")
+    assert done.exit_code == 1
+    assert "O4" in done.stdout
+
+
+def test_help_has_two_headings_and_every_command_under_one() -> None:
+    """What judges others comes first."""
+    said = run("--help").stdout
+    first, second = (said.index(f"{title}:") for title in GROUPS)
+    assert first < second
+    places = {name: said.index(f"\n  {name} ") for name in COMMANDS}
+    own = set(list(GROUPS.values())[1])
+    assert {name for name, place in places.items() if place > second} == own
+
+
+def test_the_engine_goes_by_size(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An explicit engine has priority. A lake and a cluster need Spark. Large inputs use Spark if it is installed."""
+    trace = tmp_path / "run.jsonl"
+    trace.write_bytes(b"x" * 100)
+    assert choose_engine(None, [trace]).engine is Engine.PROCESS
+    assert choose_engine("spark", [trace]).engine is Engine.SPARK
+    assert choose_engine(None, [trace], tables=True).engine is Engine.SPARK
+    assert choose_engine(None, [trace], spark="--master").engine is Engine.SPARK
+    with pytest.raises(NoTables):
+        choose_engine("process", [trace], tables=True)
+    with pytest.raises(NoTables, match="--master is an option for Spark"):
+        choose_engine("process", [trace], spark="--master")
+    monkeypatch.setattr(judging, "LARGE_BYTES", 100)
+    assert choose_engine(None, [trace]).engine is Engine.SPARK
+    monkeypatch.setattr(judging, "find_spec", lambda name: None)
+    assert str(choose_engine(None, [trace])) == "in this process (0.1 kB; purgatorio[spark] is not installed)"

@@ -23,7 +23,12 @@ LARGE = {"W0", "W2", "W3", "W4", "W5", "W6"}
 QUICK = [name for name in chosen(deep=False) if name not in LARGE]
 
 
-def assert_holds(name: str) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in chosen(deep=True)],
+)
+def test_a_claim_holds_and_its_twins_fail(name: str) -> None:
+    """The whole point: complete within its bound, and able to fail. The large wheels and the deep set are slow."""
     result = judge_claim(name)
     assert result.verdict is Verdict.PASS, result.shown
     assert result.twins
@@ -33,19 +38,6 @@ def assert_holds(name: str) -> None:
     assert result.states > 0
     assert result.bound
     assert claim_row(result) in part(PAGE.read_text(), "claims").splitlines()
-
-
-@pytest.mark.parametrize("name", QUICK)
-def test_a_claim_holds_and_its_twins_fail(name: str) -> None:
-    """The whole point: complete within its bound, and able to fail."""
-    assert_holds(name)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in chosen(deep=True) if name not in QUICK])
-def test_a_large_claim_holds_and_its_twins_fail(name: str) -> None:
-    """The same for the large wheels and the deep set."""
-    assert_holds(name)
 
 
 @pytest.mark.parametrize("dialect", variant.DIALECTS, ids=lambda dialect: str(dialect.name))

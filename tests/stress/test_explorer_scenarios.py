@@ -46,11 +46,14 @@ LONG = {
 NAMES = [f"{name}/{dialect}" for name, scenario in SCENARIOS.items() for dialect in scenario.dialects]
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in LONG])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in NAMES]
+)
 def test_the_reference_passes_completely(name: str) -> None:
     """Every class of interleavings, and every label reached: a run that misses its branch shows nothing."""
     scenario, dialect = name.split("/")
-    explored = explore(scenario, dialect, Limits())
+    limits = Limits(seconds=1_000, schedules=1_000_000) if name in LONG else Limits()
+    explored = explore(scenario, dialect, limits)
     assert explored.verdict is Verdict.PASS, explored.printed()
     assert explored.exploration.complete
 
@@ -71,14 +74,6 @@ def test_an_exploration_counts_its_outcomes() -> None:
     assert first.again.endswith(" --mutant tests/mutants/reference:trylock-give-up")
     assert {one.grade for one in others} == {"acceptable"}
     assert 1 + sum(one.count for one in others) == broken.schedules, "before it was made small"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(LONG))
-def test_the_reference_passes_the_large_ones(name: str) -> None:
-    scenario, dialect = name.split("/")
-    explored = explore(scenario, dialect, Limits(seconds=1_000, schedules=1_000_000))
-    assert explored.verdict is Verdict.PASS, explored.printed()
 
 
 def test_the_reference_passes_a_large_one_with_one_preemption() -> None:

@@ -140,19 +140,14 @@ NAMES = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("reducing", "all_orders"), [(1_500, 300), pytest.param(100_000, 30_000, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("name", NAMES)
-def test_no_outcome_of_a_scenario_is_missed(name: str) -> None:
-    complete, reduced = _outcomes("dpor", name, 1_500)
+def test_no_outcome_of_a_scenario_is_missed(name: str, reducing: int, all_orders: int) -> None:
+    complete, reduced = _outcomes("dpor", name, reducing)
     if complete:
-        assert _outcomes("bounded", name, 300)[1] <= reduced
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_no_outcome_of_a_scenario_is_missed_at_length(name: str) -> None:
-    complete, reduced = _outcomes("dpor", name, 100_000)
-    if complete:
-        assert _outcomes("bounded", name, 30_000)[1] <= reduced
+        assert _outcomes("bounded", name, all_orders)[1] <= reduced
 
 
 @pytest.mark.parametrize(

@@ -135,18 +135,14 @@ def test_what_the_table_holds_is_raced() -> None:
     assert set(REACHABLE) <= {f"{name}/{dialect}" for name, dialect in chosen()}
 
 
-@pytest.mark.parametrize("name", [name for name in REACHABLE if name not in LONG])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in REACHABLE]
+)
 def test_the_reachable_outcomes_are_those_of_the_explorer(name: str) -> None:
     """The outcomes of all interleavings, computed again. The serial outcomes are among them."""
-    assert explored_outcomes(name, Limits()) == REACHABLE[name]
+    assert explored_outcomes(name, Limits(seconds=300)) == REACHABLE[name]
     scenario, dialect = name.split("/")
     assert serial_outcomes(SCENARIOS[scenario], dialect) <= REACHABLE[name]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(LONG))
-def test_the_reachable_outcomes_of_the_large_ones_too(name: str) -> None:
-    assert explored_outcomes(name, Limits(seconds=300)) == REACHABLE[name]
 
 
 def test_the_serial_outcomes_are_those_of_a_fresh_run() -> None:

@@ -126,7 +126,7 @@ def _table(example: Counterexample, width: int) -> Iterator[Line]:
 
 
 def _legend(example: Counterexample, width: int) -> Iterator[Line]:
-    said = f"* explains the violation, ! breaks the promise; ms after {example.start}"
+    said = f"! is the violation, * explains it; ms after {example.start}"
     if example.left_out and kind_of(example.violation) == "operation":
         said += f"; {example.left_out:,} more events of {visible(example.violation.subject)} left out"
     elif example.left_out:
