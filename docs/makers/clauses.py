@@ -26,8 +26,8 @@ trace must record, and the constants that the header must give. If a function or
 SKIPPED. The *header* is the first record of a trace. The *end record* is the last: a trace without an end record was
 cut off. The end record says how many records the recorder dropped. `advance_clock` is the call that runs the due tasks
 of a timer. T8 to T10 are judged only if the trace declares periodic tasks. T11 is judged only if the trace declares
-resets. T12 is judged only if the header has the field `turn`. (It says whether a task that another task adds without a
-delay runs in the same `advance_clock` or in the next.)
+resets. T12 is judged only if the header has the field `turn`. (If a task adds another task without a delay, `turn` says
+when this new task runs: in the same `advance_clock`, or in the next.)
 
 An *occasion* is a case in which the clause could be broken. If a run has no occasion of a clause, the clause is
 UNKNOWN. But if a clause is about a call that the program never made, such as a cancel, the clause is SKIPPED.
@@ -64,10 +64,10 @@ in the timer) and `keys` (keys that have a list). A `quiesce` is recorded when n
 | at rest | at a `quiesce`; or at a `gauge`, if no other call is open and no other event was recorded in the 200 ms \
 before |
 | overdue at the end | If the header has `late_ns`, a task is overdue in two cases: the trace ends after (deadline + \
-`late_ns`), or a `quiesce` came at or after (deadline + d), where d is `late_ns`, but at most 200 ms. If the header \
-has no `late_ns`, a task is overdue if a `quiesce` came at least two ticks after the deadline. If no `quiesce` came so \
-late, and the trace ends more than 10 ms after the deadline, the clause is UNKNOWN. In all other cases, the task is \
-not overdue |
+`late_ns`), or a `quiesce` came at or after (deadline + d), where d is the smaller of `late_ns` and 200 ms. If the \
+header has no `late_ns`, a task is overdue if a `quiesce` came at least two ticks after the deadline. If the header \
+has no `late_ns`, there is no such `quiesce`, and the trace ends more than 10 ms after the deadline, the clause is \
+UNKNOWN. In all other cases, the task is not overdue |
 
 [A state machine](models.md#the-operation-as-a-state-machine) shows the calls that O1, O2, O3 and O6 allow in each
 state. Two groups of clauses are judged without a trace: the [clauses of the code](#clauses-of-the-code) and the

@@ -4,8 +4,9 @@
                max(0, fire.t - max(deadline_t, add.ret.t))
 
 So if a task was added after its deadline, lateness counts from the return of the add. A task counts if the task was
-added once, has a recorded deadline, and fired without being cancelled or completed. T2 counts from the add's return,
-so the lateness here is stricter than T2: a histogram may show tasks beyond the late bound although T2 passes.
+added once, has a recorded deadline, and fired without being cancelled or completed. T2 counts from the later of the
+deadline and (return of the add + delay), so the lateness here can be greater: a histogram may show tasks beyond the
+late bound although T2 passes.
 
 The bins have fixed edges (1, 2, 5 times a power of ten, both signs). So the histograms of parts of a run, or of two
 runs, can be added and compared. Percentiles are computed from the values, not from the bins.

@@ -300,7 +300,7 @@ def test_a_third_party_timer_is_raced_and_judged() -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("netty", "module:attribute"),
+        ("netty", "MODULE:ATTRIBUTE"),
         ("no.such.module:PARTS", "no"),
         (f"{HERE}:NOTHING", "NOTHING"),
         (f"{HERE}:HERE", "is no"),

@@ -1,8 +1,8 @@
 """Runs small programs (of `gate_program` and `scope`) in many orders, on a subject that has pause points (gates).
 
 Words of this package: a *lane* is a caller (a thread that makes one call at a time). A *gate* is a pause point. A
-*hold* is one pause of one thread. A *step* is a scheduling point of the subject's own code. A *play* is one execution
-of a program in one order (`gated_execution`).
+*hold* is one pause of one thread. A *step* is a place in the subject's own code, inside a call, at which the driver can
+pause the thread. A *play* is one execution of a program in one order (`gated_execution`).
 
 At each moment the driver either resumes a paused thread, or makes the next call of a caller. The driver tries all
 orders of these moves, depth first. Each play has new operations and keys. If the subject counts steps, each call is

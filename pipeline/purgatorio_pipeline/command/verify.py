@@ -88,7 +88,7 @@ def command(
       purgatorio verify --command 'node my.js'
 
     SUBJECTS are timers and purgatories that this package can drive (see --list). Default: reference, netty and
-    asyncio. With --command, only that program is the default.
+    asyncio. With --command, the default is that program alone.
     """
     if listing:
         for name in SUBJECTS:

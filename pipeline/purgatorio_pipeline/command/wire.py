@@ -92,7 +92,7 @@ class _Unreachable(click.ClickException):
     default=5.0,
     show_default=True,
     metavar="SECONDS",
-    help="Seconds for random programs. --only runs random programs only if its list contains 'drawn'.",
+    help="Seconds for random programs. With --only, they run if its list contains 'drawn'.",
 )
 @click.option(
     "--program",

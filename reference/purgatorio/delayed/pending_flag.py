@@ -26,10 +26,10 @@ Why a thread clears the flag *before* the evaluation, and reads the flag afterwa
 its evaluation returns False. (2) Thread B makes the condition true, fails to take the lock, and sets the flag. (3) A
 reads the flag and evaluates again. If A cleared the flag after the evaluation, the event of B would be lost.
 
-Why B tries the lock again if the flag was clear before B set the flag: (1) A reads the clear flag and is about to
-release the lock. (2) B fails to take the lock and sets the flag. (3) A releases the lock and returns without an
-evaluation for B. So B tries the lock again, until B gets the lock, or finds that the flag is still set. If the flag is
-still set, A has not read the flag yet, and A will evaluate again.
+If B itself set the flag, B tries the lock again, for this reason: (1) A reads the clear flag and is about to release
+the lock. (2) B fails to take the lock and sets the flag. (3) A releases the lock and returns without an evaluation for
+B. So B tries the lock again, until B gets the lock, or finds that the flag is still set. If the flag is still set, A
+has not read the flag yet, and A will evaluate again.
 """
 
 from collections.abc import Callable, Hashable, Sequence

@@ -51,8 +51,8 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     `cancel_for_key` of another key has returned the operation. *unseen* counts the entries of these operations, if the
     operations were completed after the last purge. The time of the purge is not recorded. So the clause uses the time
     that gives the largest *unseen*. In virtual time, *unseen* counts at most m unfinished registrations. m is the
-    larger of two numbers: the most registrations that were open at one time, and the most registrations that overlapped
-    one `advance_clock` on another thread."""
+    larger of two numbers: the greatest number of registrations that were open at one time, and the greatest number of
+    registrations that overlapped one `advance_clock` on another thread."""
     if not reading.at_rest or reading.watched is None or run.purge_interval is None:
         return NO_OCCASION
     most = reading.waiting + reading.garbage_most
@@ -117,8 +117,8 @@ P4 = Clause("P4")
 @P4.of_reading
 def empty_lists_are_dropped(run: Run, reading: Reading) -> Finding:
     """An occasion is a reading of `keys` and `watched` at rest. Each list that is not empty has an entry. So if there
-    are more keys than entries, some lists are empty. The recorder must read `keys` after `watched`. Otherwise a purge
-    between the two readings would look like a violation."""
+    are more keys than entries, some lists are empty. The recorder must read `keys` after `watched`. If it reads `keys`
+    first, and a purge comes before it reads `watched`, this would look like a violation."""
     if not reading.at_rest or reading.keys is None or reading.watched is None:
         return NO_OCCASION
     if reading.keys <= reading.watched:

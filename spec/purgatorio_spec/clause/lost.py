@@ -13,8 +13,8 @@ O5  registration.out = 0, with a time-out, not cancelled, overdue at the end  =>
     in virtual time, if the expiry claimed it:  the expiry began at most late_ns after the later of two times:
     registration.ret.t + delay_ns, and the latest deadline of the first add
 
-O5, T2 and T3 use the same functions for two questions: when was a task due, and did the run continue long enough to
-call the task late?
+O5, T2 and T3 use the same functions for two questions: when was a task due, and did the run go on long enough for the
+verdict that the task is late?
 """
 
 from collections.abc import Iterable
@@ -68,7 +68,7 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
     `pending-flag`, the expiry may complete the operation in two cases. (1) The expiry claimed the operation before the
     check returned. (2) Between the start of the check and the claim, a `try_complete` of the operation was running, or
     a thread may have been about to begin one. There are two signs that a thread may have been about to begin a
-    `try_complete`. (a) The first event of the thread after the return of the check is the call of a `try_complete`, and
+    `try_complete`. (a) After the check has returned, the next event of this thread is the call of a `try_complete`, and
     this call comes after the claim. (b) The last event of the thread before the claim was the end of a `try_complete`.
     (The thread may have been about to call `try_complete` again.) With the profile `request-log`, the trace has a check
     for each event of a key. This check is no real call: its return is at the time of the event plus the time that is

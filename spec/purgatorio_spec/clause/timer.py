@@ -207,14 +207,15 @@ def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
     `pending-flag`, `jdk-scheduled-executor`, `jetty-executor-scheduler` and `threading-timer`.) If all events of the
     trace are on one thread, a cancel that returned 1 is a barrier in every profile. In this case, no other thread can
     have been starting the task. A cancel without a result is a barrier only if both hold: the profile has barriers, and
-    all events are on one thread. (With other threads, it cannot say that it came too late.) Every barrier is an
-    occasion. In every profile, a cancel is an occasion if it returned 1 after a run of the task on the same thread. A
-    cancel that returned 0 is no stop. But if it returned before the deadline minus `early_ns`, and the task fired
-    later, the task was still pending at the cancel. Then the cancel should have returned 1. This is judged only if all
-    adds, runs and other cancels of the task that began before the cancel had ended, the last of them to begin is an
-    add, and each earlier add had its run or its cancel. It is not judged for the time-outs of operations. If an
-    operation is completed before its task is in the timer, the task counts as cancelled when the registration returns.
-    If `cancel_for_key` returned the operation during its registration, the clause is not judged."""
+    all events are on one thread. (If there are other threads, such a cancel may come too late, and cannot report this.)
+    Every barrier is an occasion. In every profile, a cancel is an occasion if it returned 1 after a run of the task on
+    the same thread. A cancel that returned 0 is no stop. But if it returned before the deadline minus `early_ns`, and
+    the task fired later, the task was still pending at the cancel. Then the cancel should have returned 1. This is
+    judged only if three things are true. (1) Every add, run and other cancel of the task that began before the end of
+    this cancel had ended before this cancel began. (2) The last of these calls to begin was an add. (3) Each earlier
+    add was followed by a run or a cancel of its own. It is not judged for the time-outs of operations. If an operation
+    is completed before its task is in the timer, the task counts as cancelled when the registration returns. If
+    `cancel_for_key` returned the operation during its registration, the clause is not judged."""
     stops = [*_cancel_stops(run, history), *_completion_stops(run, history), *_key_stops(run, history)]
     for stop in stops:
         wrong = next((fire for fire in history.fires if _ruled_out(history, stop, fire)), None)

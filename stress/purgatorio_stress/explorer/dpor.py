@@ -14,8 +14,8 @@ later step comes after the prefix. For each step, a bit mask has the earlier ste
 The search is complete if every run ends. A loop that waits for another thread is marked in the program, and a run
 follows such a loop for at most `Program.turns` iterations. The search finds all deadlocks, and all violations that are
 visible at the end of a run. A swap of independent steps changes the order of the recorded events, but not the final
-state. Only one of these equivalent runs is judged. So the search may miss a violation that only the recorded order of
-another run shows.
+state. Only one of these equivalent runs is judged. So if a violation is visible only in the recorded order of an
+equivalent run, the search may miss it.
 """
 
 from heapq import heappop, heappush

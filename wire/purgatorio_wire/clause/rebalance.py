@@ -1,6 +1,6 @@
 """G1 to G6: the generations of a group. Joins wait for other joins, and syncs wait for the leader's sync.
 
-A clause judges a rebalance only if there is one possible reading of the requests and responses. Coordinator errors,
+A clause judges a rebalance only if the requests and responses can be explained in exactly one way. Coordinator errors,
 other protocols and closed connections give no occasion.
 """
 

@@ -9,7 +9,7 @@ response.
 delay of the machine in the middle of a wait moves no deadline. If several waits follow each other, the whole time
 counts (`through`).
 
-The *gap* is the time by which a broken broker would be late. A response before `strict` is in time. If the slack is
+The *gap* is the smallest delay of a broken broker's response. A response before `strict` is in time. If the slack is
 more than a quarter of the gap, a later response is undecided. Otherwise a response before `limit` is in time, and a
 response after `limit` is late. If the recording of a request ended before `limit`, the request is undecided. A response
 is early if it comes more than `EARLY_NS` before the promised time. A slow machine cannot cause an early response.

@@ -10,13 +10,13 @@ every call is bounded. There are these differences from `SystemTimer`, within th
 * A plain function can be added, without a task object. `call_at` and `call_later` return a handle for `cancel`.
 * All tasks that one drain finds are one action for the executor. The drain submits the action after the lock is
   released. [T3] If the executor refuses the action, all its tasks wait again, and the next drain submits the tasks
-  again. The caller of the refused drain gets the exception.
+  again. The caller of this drain gets the exception of the executor.
 * `close` drops the waiting tasks, so that tasks and timer can be freed. Every later `add` raises TimerClosed.
 
-Not promised: that the timer works after an exception from outside of the program (Ctrl-C in the main thread) has
-interrupted a call. Such an exception may come between taking the lock and the following `try`. A `with` statement
-would prevent this, but costs a tenth of a microsecond more, twice for every task. Not promised: use in a signal
-handler, because the lock is not re-entrant.
+If an exception from outside the program (Ctrl-C in the main thread) interrupts a call, the timer may not work
+afterwards. Such an exception may come between taking the lock and the following `try`. A `with` statement would prevent
+this, but costs a tenth of a microsecond more, twice for every task. Not promised: use in a signal handler, because the
+lock is not re-entrant.
 
 Lock order: a thread holds the lock of at most one timer. The thread reads the clock before the thread takes the lock.
 No callback, no executor and no fault policy is called under the lock.
