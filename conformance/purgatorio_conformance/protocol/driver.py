@@ -449,7 +449,7 @@ class CommandSubject:
             drawn=min(_DRAWN_MOST, drive.operations // 2),
             scope=drive.operations,
             crossed=min(_CROSSED_MOST, drive.operations // 30) // part,
-            stepped=_STEPPED_MOST,
+            stepped=_STEPPED_MOST // (1 if self.mode.endswith("-lines") else part),
         )
         effort = self.effort or effort
         judged = judge if effort.ends else None
