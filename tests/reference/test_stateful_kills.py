@@ -18,8 +18,8 @@ from mutants.kill_matrix.layers import SEEDS, ci_hunt
 from mutants.reference import MUTANTS
 from mutants.reference.mutant import Mutant
 from mutants.reference.variants import VARIANTS
-from purgatorio_stress.stateful.registry import SEARCHES, searches_for
-from purgatorio_stress.stateful.search import MachineSearch
+from reference.stateful.registry import SEARCHES, searches_for
+from reference.stateful.search import MachineSearch
 
 OF_THE_REAPER = 34
 """It is half in the reaper's thread, which random programs play."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from purgatorio import Purgatory, VirtualTime
-from purgatorio_stress.stateful.purgatory_machine import LockedMachine, PendingFlagMachine
+from reference.stateful.purgatory_machine import LockedMachine, PendingFlagMachine
 from reference.waiting import Never
 
 TestLocked = LockedMachine.TestCase

@@ -6,9 +6,9 @@ once (interval-inclusive: six steps). Here Hypothesis looks for the program, and
 
 from __future__ import annotations
 
-from purgatorio_stress.stateful.action_queue_machine import ActionQueueMachine
-from purgatorio_stress.stateful.reaper_machine import ReaperMachine
-from purgatorio_stress.stateful.timer_machine import (
+from reference.stateful.action_queue_machine import ActionQueueMachine
+from reference.stateful.reaper_machine import ReaperMachine
+from reference.stateful.timer_machine import (
     HASHED,
     HEAP,
     INTRUSIVE,

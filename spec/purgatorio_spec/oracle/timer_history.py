@@ -1,4 +1,4 @@
-"""The possible histories of one task while several threads use a timer: `TimerSet`, with calls that take time.
+"""The possible histories of one task while several threads use a timer: `timer_set`, with calls that take time.
 
 A call takes effect at some moment between its begin and its end. So does each task that a drain passes to the
 executor. `judge_task` computes all possible states of the task after each event. If no state is possible, the history
@@ -6,7 +6,7 @@ is wrong, and the last event determines the broken promise. Tasks are judged one
 relate several tasks: the order within a drain (T6), and `size()` (see `possible_sizes`).
 
 With d the deadline (the clock's reading in `add`, plus the delay) and T the tick, the task is due from floor(d / T) *
-T on. There are three rules in addition to the rules of TimerSet:
+T on. There are three rules in addition to the rules of `timer_set`:
 
 * If drains overlap, the tasks that are due at the begin of each drain have been passed to the executor when all these
   drains have ended.

@@ -44,6 +44,32 @@ T = TypeVar("T")
 FAR_MS: Final = 2**63 - 1
 """A delay that never ends in a run. In signed 64 bits, its sum with a time overflows."""
 
+CLOCKS_MS: Final = (
+    0,
+    1,
+    2,
+    7,
+    19,
+    20,
+    399,
+    400,
+    1_234,
+    7_999,
+    8_000,
+    (1 << 31) - 1,
+    1 << 31,
+    (1 << 32) - 1,
+    1 << 53,
+    (1 << 62) - 1,
+    -1,
+    -20,
+    -1_001,
+)
+"""Starts of clocks, in ms: zero and its neighbors, level ends of 20 buckets, ends of machine integers, below zero.
+
+A test that starts only at 0 cannot find bugs like netty #1959, or that of the last level of Linux's timer wheel.
+"""
+
 DELAYS: Final = (-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 18, 26, FAR_MS)
 """Delays for wheels of two or three buckets: inside and at the ends of the first three levels, in the past, never."""
 

@@ -22,6 +22,7 @@ from purgatorio_stress.explorer.races import RacingSync
 from purgatorio_stress.random_program.act import Drawn
 from purgatorio_stress.random_program.player import Vocabulary, vocabulary
 from purgatorio_stress.random_program.timer_player import (
+    CLOCKS_MS,
     DELAYS,
     INLINE,
     LONGEST_MS,
@@ -33,7 +34,6 @@ from purgatorio_stress.random_program.timer_player import (
     TimerKind,
     TimerPlayer,
 )
-from purgatorio_stress.stateful.boundary_clocks import CLOCKS_MS
 
 
 def _system(player: TimerPlayer, tick_ms: int, size: int, number: int) -> Timer:

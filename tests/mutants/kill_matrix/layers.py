@@ -21,13 +21,13 @@ from typing import Final
 import pyarrow as pa
 from hypothesis import settings
 
+from hypothesis_profiles import CI, HUNT
 from mutants.kill_matrix.contract_layer import contract_kill
 from mutants.kill_matrix.explored import hunt
 from mutants.kill_matrix.raced import stress_hunt
 from mutants.reference.mutant import Mutant
 from purgatorio_spec.campaign import kills
 from purgatorio_spec.judge.rowwise import judge_run
-from purgatorio_spec.oracle.hypothesis_profiles import CI, HUNT
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
 from purgatorio_spec.trace.recorder import LogRow
 from purgatorio_stress.explorer.replay import BadToken, replay
@@ -36,8 +36,8 @@ from purgatorio_stress.explorer.sampling import explore_random
 from purgatorio_stress.printed import Kill
 from purgatorio_stress.random_program.registry import scenario_named
 from purgatorio_stress.scenario.contract import ScenarioProgram
-from purgatorio_stress.stateful.registry import SEARCHES, searches_for
-from purgatorio_stress.stateful.search import Failing, MachineSearch
+from reference.stateful.registry import SEARCHES, searches_for
+from reference.stateful.search import Failing, MachineSearch
 
 EXPLORED: Final = ("explorer", "one-run", "random", "trace")
 """One hunt of the explorer gives these four."""

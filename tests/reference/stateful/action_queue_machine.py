@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from purgatorio import ActionQueue
-from purgatorio_spec.oracle.timer_set import Disagreement
-from purgatorio_stress.stateful.one_thread import KeptFaults, Meter, OneThreadSync
+from reference.stateful.one_thread import KeptFaults, Meter, OneThreadSync
+from reference.stateful.timer_set import Disagreement
 
 
 class ActionQueueMachine(RuleBasedStateMachine):

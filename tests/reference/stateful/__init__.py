@@ -3,7 +3,7 @@ call.
 
 `registry.SEARCHES` has all tests by name. `search.Search.hunt` runs one test. The result is the violation, or None:
 
-    from purgatorio_stress.stateful.registry import SEARCHES, searches_for
+    from reference.stateful.registry import SEARCHES, searches_for
     with MUTANTS[64].applied():                      # the reference, patched in memory
         found = SEARCHES["system-timer"].hunt(300)   # found.clause == "T1", found.examples: after so many
     assert SEARCHES["system-timer"].hunt(300) is None  # and without the bug nothing

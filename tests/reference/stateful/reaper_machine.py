@@ -11,10 +11,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from purgatorio import DirectExecutor, ReaperTimer, SystemTimer, TimerTask
 from purgatorio.reaper import POLL_MS
-from purgatorio_spec.oracle.timer_set import Disagreement, TimerSet
-from purgatorio_stress.stateful.boundary_clocks import CLOCKS_MS, boundary_delays
-from purgatorio_stress.stateful.one_thread import KeptFaults, Meter, MeteredClock, OneThreadSync
-from purgatorio_stress.stateful.timer_machine import SHAPES
+from purgatorio_stress.random_program.timer_player import CLOCKS_MS
+from reference.stateful.one_thread import KeptFaults, Meter, MeteredClock, OneThreadSync
+from reference.stateful.timer_machine import SHAPES, boundary_delays
+from reference.stateful.timer_set import Disagreement, TimerSet
 
 
 class _Task(TimerTask):

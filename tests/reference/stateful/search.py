@@ -10,9 +10,9 @@ from typing import Final
 from hypothesis import seed, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
+from hypothesis_profiles import HUNT
 from purgatorio import InvariantBroken
-from purgatorio_spec.oracle.hypothesis_profiles import HUNT
-from purgatorio_spec.oracle.timer_set import Disagreement
+from reference.stateful.timer_set import Disagreement
 
 _EXAMPLES: Final = 300
 """The number of examples of a hunt. Without a bug, they take about two to five seconds."""

@@ -16,21 +16,34 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from purgatorio import HashedWheel, HeapTimer, SystemTimer, TimerTask
 from purgatorio.timer import Handle, IntrusiveTimer
-from purgatorio_spec.oracle.timer_set import Disagreement, TimerSet
+from purgatorio_stress.random_program.timer_player import CLOCKS_MS
 from purgatorio_stress.scenario.parts import CheckedTimer, TimerParts
-from purgatorio_stress.stateful.boundary_clocks import CLOCKS_MS, FAR_MS, boundary_delays
-from purgatorio_stress.stateful.one_thread import (
+from reference.stateful.one_thread import (
     KeptFaults,
     Meter,
     MeteredClock,
     OneThreadExecutor,
     OneThreadSync,
 )
+from reference.stateful.timer_set import Disagreement, TimerSet
 
 SHAPES: Final = ((1, 3), (1, 2), (2, 2), (3, 3), (3, 2), (10, 4), (1, 20))
 """Pairs of tick in ms and number of buckets. Small numbers reveal bugs that the usual 1 and 20 hide."""
 
+FAR_MS: Final = ((1 << 31) - 1, 1 << 53, (1 << 63) - 1, 1 << 63)
+"""Delays longer than any run."""
+
 NAMES: Final = [f"t{number}" for number in range(8)]
+
+
+def boundary_delays(tick_ms: int, wheel_size: int, levels: int = 3) -> list[int]:
+    """Delays one tick and one millisecond around the ends of ticks and levels, and around zero."""
+    delays = {-tick_ms, -1, 0, 1, tick_ms - 1, tick_ms, tick_ms + 1}
+    interval_ms = tick_ms
+    for _ in range(levels):
+        interval_ms *= wheel_size
+        delays |= {interval_ms + off for off in (-tick_ms, -1, 0, 1, tick_ms)}
+    return sorted(delays)
 
 
 @dataclass(frozen=True)

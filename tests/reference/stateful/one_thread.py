@@ -14,7 +14,7 @@ from purgatorio import ManualClock, QueuedExecutor
 from purgatorio.faults import ContainFaults
 from purgatorio.sync import Condition, Lock, Worker
 from purgatorio.threads import ThreadingSync
-from purgatorio_spec.oracle.timer_set import Disagreement
+from reference.stateful.timer_set import Disagreement
 
 WORK_A_CALL: Final = 5_000
 """The maximum number of clock reads and loop iterations in one call. More is a busy loop (T7)."""

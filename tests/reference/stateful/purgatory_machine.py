@@ -11,11 +11,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from purgatorio import LOCKED, PENDING_FLAG, Purgatory, SystemTimer
 from purgatorio.delayed.dialect import Dialect
 from purgatorio_spec.clause.registry import CLAUSES
-from purgatorio_spec.oracle.purgatory_model import Act, ModelOperation, PurgatoryModel
-from purgatorio_spec.oracle.timer_set import Disagreement
 from purgatorio_spec.recording import Recording, judge
 from purgatorio_spec.trace.record import Header, Implementation, TimerConstants, TraceClock
 from purgatorio_spec.trace.recorder import Recorder
+from purgatorio_stress.random_program.timer_player import CLOCKS_MS
 from purgatorio_stress.recorded import (
     NS_PER_MS,
     RECORDED,
@@ -24,8 +23,9 @@ from purgatorio_stress.recorded import (
     RecordedTimer,
     RecordingClock,
 )
-from purgatorio_stress.stateful.boundary_clocks import CLOCKS_MS, boundary_delays
-from purgatorio_stress.stateful.timer_machine import MachineParts
+from reference.stateful.purgatory_model import Act, ModelOperation, PurgatoryModel
+from reference.stateful.timer_machine import MachineParts, boundary_delays
+from reference.stateful.timer_set import Disagreement
 
 KEYS = [f"k{number}" for number in range(3)]
 STARTS_MS = [clock for clock in CLOCKS_MS if abs(clock) < 1 << 40]

@@ -7,11 +7,11 @@ from types import ModuleType
 from typing import Final
 
 from purgatorio_stress.mutant.patch import Patch
-from purgatorio_stress.stateful.action_queue_machine import ActionQueueMachine
-from purgatorio_stress.stateful.purgatory_machine import LockedMachine, PendingFlagMachine
-from purgatorio_stress.stateful.reaper_machine import ReaperMachine
-from purgatorio_stress.stateful.search import MachineSearch
-from purgatorio_stress.stateful.timer_machine import (
+from reference.stateful.action_queue_machine import ActionQueueMachine
+from reference.stateful.purgatory_machine import LockedMachine, PendingFlagMachine
+from reference.stateful.reaper_machine import ReaperMachine
+from reference.stateful.search import MachineSearch
+from reference.stateful.timer_machine import (
     HASHED,
     HEAP,
     INTRUSIVE,
