@@ -10,6 +10,7 @@ Without a version, all releases are judged, and the page is written. With versio
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -72,25 +73,26 @@ def verified(release: Release, results: Path) -> Mapping[str, object]:
     if not kept.is_file():
         command = " ".join(release.command())
         began = time.monotonic()
+        verify = [
+            sys.executable,
+            "-m",
+            "purgatorio_pipeline",
+            "verify",
+            "--engine",
+            "process",
+            "--seed",
+            str(_SEED),
+        ]
+        outputs = [
+            "--traces",
+            str(results / release.version),
+            "--report",
+            str(results / f"{release.version}.html"),
+        ]
         done = subprocess.run(
-            [
-                *(
-                    sys.executable,
-                    "-m",
-                    "purgatorio_pipeline",
-                    "verify",
-                    "--engine",
-                    "process",
-                    "--seed",
-                    str(_SEED),
-                ),
-                *("--command", command, "--traces", str(results / release.version)),
-                *("--report", str(results / f"{release.version}.html"), "--json"),
-            ],
-            stdout=subprocess.PIPE,
-            timeout=_LONGEST_S,
-            check=False,
-        )
+            [*verify, "--command", command, *outputs, "--json"],
+            stdout=subprocess.PIPE, timeout=_LONGEST_S, check=False,
+        )  # fmt: skip
         result = json.loads(done.stdout) | {"seconds": round(time.monotonic() - began)}
         kept.write_text(json.dumps(result))
     loaded: Mapping[str, object] = json.loads(kept.read_text())
@@ -133,16 +135,22 @@ def row(release: Release, result: Mapping[str, object]) -> tuple[str, ...]:
     )
 
 
-def main(arguments: Sequence[str]) -> None:
+def main() -> None:
     """Print the table of the releases that are named, or write that of all into the page."""
-    results, versions = Path(arguments[0]), arguments[1:]
-    results.mkdir(parents=True, exist_ok=True)
-    made = table(results, versions or [release.version for release in RELEASES])
-    if versions:
+    parser = argparse.ArgumentParser(prog="python -m docs.makers.kafka_classes", description=__doc__)
+    parser.add_argument("results", type=Path, help="folder for the reports and traces")
+    known = [release.version for release in RELEASES]
+    parser.add_argument("versions", nargs="*", metavar="VERSION", help=f"of {', '.join(known)}")
+    asked = parser.parse_args()
+    if unknown := [version for version in asked.versions if version not in known]:
+        parser.error(f"no such release: {', '.join(unknown)}; known are {', '.join(known)}")
+    asked.results.mkdir(parents=True, exist_ok=True)
+    made = table(asked.results, asked.versions or known)
+    if asked.versions:
         print(made)
     else:
         PAGE.write_text(with_part(PAGE.read_text(), "releases", made))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -17,7 +17,7 @@ import re
 import subprocess
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,34 +63,44 @@ class Known:
 
     issue: str
     mended: str
+    says: str
     ways: tuple[str, ...]
 
 
 KNOWN: Final = (
     Known(
-        "KAFKA-10134", "2.7",
+        "KAFKA-10134", "2.7", "while a group waits for its assignments, a heartbeat gets REBALANCE_IN_PROGRESS",
         ("G3 other-answer", "G3 rebalance-without-cause", "G5 refused", "G7 early", "G6 no-member-rejoined"),
     ),
-    Known("KAFKA-12890", "2.8.1", ("G5 waits-for-no-leader", "G5 waits-for-missing-sync")),
-    Known("KAFKA-9150", "2.4", ("G13 other-answer",)),
-    Known("KAFKA-10284", "2.7", ("G11 other-protocol",)),
-    Known("KIP-460", "2.4", ("E1 other-error",)),
-    Known("KIP-541", "2.5", ("F7 waits-though-ready", "F3 not-woken")),
-    Known("KAFKA-8487", "2.4", ("G9 refused-as-rebalancing",)),
-    Known("KAFKA-8571", "2.4", ("F8 waits-for-deleted", "F8 append-waits-for-deleted")),
+    Known(
+        "KAFKA-12890", "2.8.1", "a missing SyncGroup is waited for without a bound",
+        ("G5 waits-for-no-leader", "G5 waits-for-missing-sync"),
+    ),
+    Known("KAFKA-9150", "2.4", "DescribeGroups returns the assignment as metadata", ("G13 other-answer",)),
+    Known(
+        "KAFKA-10284", "2.7", "a static member that comes back with other protocols changes nothing",
+        ("G11 other-protocol",),
+    ),
+    Known("KIP-460", "2.4", "an election that is not needed gets no error", ("E1 other-error",)),
+    Known(
+        "KIP-541", "2.5", "a Fetch with min_bytes above max_bytes waits for max_wait",
+        ("F7 waits-though-ready", "F3 not-woken"),
+    ),
+    Known(
+        "KAFKA-8487", "2.4", "while a group waits for its assignments, any OffsetCommit gets REBALANCE_IN_PROGRESS",
+        ("G9 refused-as-rebalancing",),
+    ),
+    Known(
+        "KAFKA-8571", "2.4", "requests that wait for a deleted partition wait for their time-out",
+        ("F8 waits-for-deleted", "F8 append-waits-for-deleted"),
+    ),
     Known(
         "KAFKA-7190", "2.4",
+        "if the records of an open transaction are deleted, the transaction ends, and its producer becomes unknown",
         ("R1 early", "R1 open-transaction-shown", "R4 last-stable-offset", "R4 listed", "R4 high-watermark",
          "M5 unknown-producer"),
     ),
 )  # fmt: skip
-"""KAFKA-10134: until then a heartbeat while the assignments are awaited is told of a rebalance. KAFKA-12890: nobody's
-sync is waited for with a bound. KAFKA-9150: from 2.3 on the metadata of a member that is told is its assignment.
-KIP-541: min_bytes above max_bytes waits for max_wait. KAFKA-8487: while the assignments are awaited, a commit is told
-of a rebalance whoever sends it. KAFKA-8571: what waits for a deleted partition is left to its time-out. KAFKA-10284:
-a static member that returns with other protocols changes none. KIP-460: until then an election that is not needed
-gets no error. KAFKA-7190: deleting the records of an open transaction ends it, and their producers are
-unknown."""
 
 
 def explained(version: str, way: str) -> str:
@@ -148,51 +158,86 @@ def _file(version: str, setup: str, seed: int) -> str:
     return f"{version}-{re.sub('[^a-z0-9]+', '-', setup.lower())}-{seed}"
 
 
-def _row(found: Mapping[str, object]) -> tuple[str, ...]:
+def _named(found: Mapping[str, object], verdict: str) -> Mapping[str, list[str]]:
+    """The clauses of a run with this verdict, each with its causes."""
     clauses = found["clauses"]
     assert isinstance(clauses, dict)
+    return {name: one["causes"] for name, one in clauses.items() if one["verdict"] == verdict}
 
-    def of(verdict: str) -> list[str]:
-        return [name for name, one in clauses.items() if one["verdict"] == verdict]
 
-    version = str(found["version"])
-    issues: dict[str, list[str]] = defaultdict(list)
-    for name in of("VIOLATED"):
-        for cause in clauses[name]["causes"]:
-            issues[explained(version, f"{name} {cause}") or "not explained"].append(f"{name} {cause}")
-    notes = [f"{issue}: {', '.join(ways)}" for issue, ways in issues.items()]
-    notes += [f"{', '.join(of('UNKNOWN'))} UNKNOWN"] if of("UNKNOWN") else []
-    return (
-        version, str(found["setup"]), str(found["seed"]), str(found["verdict"]), str(len(of("PASS"))),
-        str(len(of("SKIPPED"))), str(found["seconds"]), str(found["load"]), str(found.get("made", "earlier")),
-        "; ".join(notes),
-    )  # fmt: skip
+def _cell(runs: Sequence[Mapping[str, object]]) -> str:
+    """The verdicts of the runs of one release and setup, such as `PASS 2, UNKNOWN 1`."""
+    counts = Counter(str(one["verdict"]) for one in runs)
+    return ", ".join(f"{verdict} {count}" for verdict, count in sorted(counts.items())) or "-"
+
+
+def _releases(results: Sequence[Mapping[str, object]]) -> str:
+    """A row for each release, a column for each setup."""
+    runs: dict[tuple[str, str], list[Mapping[str, object]]] = defaultdict(list)
+    for one in results:
+        runs[str(one["version"]), str(one["setup"])].append(one)
+    versions = sorted({version for version, _ in runs}, key=lambda one: Release(one).numbers)
+    rows = [(version, *(_cell(runs[version, setup]) for setup in SETUPS)) for version in versions]
+    return markdown_text.table(("Kafka", *SETUPS), rows)
+
+
+def _explanations(results: Sequence[Mapping[str, object]]) -> str:
+    """A row for each issue: what it says, and the clauses that its releases broke. The unexplained come first."""
+    broken: dict[str, set[str]] = defaultdict(set)
+    versions: dict[str, set[str]] = defaultdict(set)
+    for one in results:
+        for name, causes in _named(one, "VIOLATED").items():
+            for cause in causes:
+                issue = explained(str(one["version"]), f"{name} {cause}")
+                broken[issue].add(f"{name} {cause}")
+                versions[issue].add(str(one["version"]))
+    says = {one.issue: one.says for one in KNOWN} | {"": "**not explained**"}
+    rows = [
+        (issue or "-", says[issue], ", ".join(sorted(versions[issue])), ", ".join(sorted(broken[issue])))
+        for issue in sorted(broken)
+    ]
+    return markdown_text.table(("issue", "the bug", "VIOLATED", "clauses and causes"), rows)
+
+
+def _undecided(results: Sequence[Mapping[str, object]]) -> str:
+    """One line for each run with an UNKNOWN clause and without a violation."""
+    lines = [
+        f"- {one['version']}, {one['setup']}, seed {one['seed']}, load {one['load']}: "
+        f"{', '.join(_named(one, 'UNKNOWN'))}"
+        for one in results
+        if one["verdict"] == "UNKNOWN"
+    ]
+    return "\n".join(lines) or "None."
 
 
 def page(results: Sequence[Mapping[str, object]]) -> str:
     """The page of these runs."""
-    order = {name: at for at, name in enumerate(SETUPS)}
-    rows = sorted(
-        results,
-        key=lambda one: (Release(str(one["version"])).numbers, order[str(one["setup"])], str(one["seed"])),
-    )
-    head = (
-        "Kafka", "set up as", "seed", "verdict", "kept", "skipped", "seconds", "load", "played", "explanation",
+    seconds = [int(str(one["seconds"])) for one in results]
+    loads = [int(str(one["load"])) for one in results]
+    return _PAGE.format(
+        releases=_releases(results), explanations=_explanations(results), undecided=_undecided(results),
+        runs=len(results), days=" and ".join(sorted({str(one.get("made", "?"))[:10] for one in results})),
+        fastest=min(seconds), slowest=max(seconds), idle=min(loads), busy=max(loads),
     )  # fmt: skip
-    return _PAGE.format(table=markdown_text.table(head, [_row(one) for one in rows]))
 
 
 _PAGE: Final = """\
 # Released Kafka brokers, judged over the wire
 
-`purgatorio wire` in its default plan, against brokers as Apache Kafka released them. Maven resolves a release. It runs
-on this machine with a heap of 512 MB: from 3.3 on with KRaft, older ones with ZooKeeper. Two nodes have a controller of
-their own, and the second one is stopped for a while. `kept` and `skipped` count clauses. `load` is that of the machine,
-which has two cores: what a busy machine leaves undecided is UNKNOWN. `played`: when; *earlier* runs are of former
-versions of this program.
+`purgatorio wire` with its default plan, against brokers as Apache Kafka released them. Maven resolves a release. The
+broker runs on the same machine, with a heap of 512 MB: from 3.3 on with KRaft, older ones with ZooKeeper. A cluster of
+two nodes has a controller of its own, and the second node is stopped for a while. The machine has two cores.
 
-{table}
-A VIOLATED release is a false alarm until a public issue explains it.
+{runs} runs were made on {days}. Each run took {fastest} to {slowest} s, at a load of {idle} to {busy}. The runs of one
+cell have different seeds. A cell says how many runs had which verdict:
+
+{releases}
+A VIOLATED release is a false alarm until a public issue explains it. These issues explain the VIOLATED runs:
+
+{explanations}
+UNKNOWN, because the machine was too busy:
+
+{undecided}
 
 Other people changed a broker of Kafka 4.2.0, in four sets. Nobody read the changes before their first run, with the
 default command and seed 1. `VIOLATED` counts first runs that were VIOLATED by a clause of the change:
