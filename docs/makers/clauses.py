@@ -5,10 +5,11 @@ And the decision tables, as they stand in `docs/measured/broker-tables.md`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 
 from purgatorio_pipeline.report.markdown_text import table
-from purgatorio_spec.clause.declaration import Clause
+from purgatorio_spec.clause.declaration import Clause, Rule
 from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES
 from purgatorio_spec.profile import PROFILES
 from purgatorio_wire.table.catalogue import BROKER_CLAUSES, TABLES, Table
@@ -17,61 +18,74 @@ _HEAD = """# Clauses
 
 <!-- Made from the registry by `pytest tests/tidy/test_docs.py --refresh-golden`. Do not edit by hand. -->
 
-After this page you know what each clause promises, and when the clause is judged. A *clause* is one promise with an id.
-The [glossary](glossary.md) explains the other terms. `purgatorio clause ID` prints one clause.
+After this page you know what each clause promises. A *clause* is one promise with an id. The [glossary](glossary.md)
+explains the other terms. `purgatorio clause ID` prints one clause, with the exact conditions of the judging code.
 
-The clauses with a section of their own (O1 to O7, P1, P2, P4, T1 to T5, T8 to T12) are judged from a trace. Below each
-clause, *Profiles* names the profiles (sets of clauses) that contain the clause. *Needs* lists the functions that the
-trace must record, and the constants that the header must give. If a function or a constant is missing, the clause is
-SKIPPED. The *header* is the first record of a trace. The *end record* is the last: a trace without an end record was
-cut off. The end record says how many records the recorder dropped. `advance_clock` is the call that runs the due tasks
-of a timer. T8 to T10 are judged only if the trace declares periodic tasks. T11 is judged only if the trace declares
-resets. T12 is judged only if the header has the field `turn`. (If a task adds another task without a delay, `turn` says
-when this new task runs: in the same `advance_clock`, or in the next.)
+The clauses O1 to T12 are judged from a trace. Each clause has a section with these parts:
 
-An *occasion* is a case in which the clause could be broken. If a run has no occasion of a clause, the clause is
-UNKNOWN. But if a clause is about a call that the program never made, such as a cancel, the clause is SKIPPED.
+- *Rule*: one sentence, and its formula after the colon.
+- *Broken* is a history that breaks the clause.
+- *Occasion* is a case in which the clause could be broken. A clause without an occasion is UNKNOWN. If the program
+  never made the call that the clause is about, such as a cancel, the clause is SKIPPED.
+- *Not judged when* lists the cases that the rules leave out.
+- *Profiles* are the [sets of clauses](#profiles) that contain the clause.
+- *Needs* lists functions and constants. The trace must record these functions, and the header (the first record of the
+  trace) must give these constants. Otherwise, the clause is SKIPPED.
+- A *whole trace* has an end record, and no record was dropped. If a clause needs a whole trace, the verdict on any
+  other trace is never PASS.
 
-In virtual time, only the driver moves the clock, and a task can run only inside an `advance_clock`. So the clock may
-pass the deadline of a task before the task can run. The task is not late if it runs inside the first `advance_clock`
-that moves the clock to (deadline + `late_ns`) or beyond. The formulas use these words:
+A report leaves out T8 to T12 and P4 if the trace does not declare periodic tasks, resets, `turn` or `keys`.
+
+## The words of the formulas
 
 | word | meaning |
 | --- | --- |
-| `x.call`, `x.ret`, `x.out`, `x.t` | call, return, result and time of x; `a.ret < b.call`: a ended before b began |
-| `ready`, `ready.t_call` | the event that makes the operation ready; the earliest time at which the operation can \
-have become ready |
-| registration | a call of `try_complete_else_watch` |
-| check | a call of `check_and_complete` |
-| try, force | a call of `try_complete`; a call of `force_complete` |
-| done, fire | a run of `on_complete`; a run of a task (`timer_fire`) |
-| expiry | the `timer_fire` of the task that is the time-out of an operation. If fires are not recorded: a completion \
-after which `on_expiration` runs on the same thread |
-| add, cancel | a call of `timer_add`; a call of `timer_cancel` |
-| claim | the `force_complete` that completes the operation |
-| `early_ns`, `late_ns` | two durations in the header: a task may fire at most `early_ns` before its deadline, and at \
-most `late_ns` after its deadline |
-| cause (of a fire) | an add A that began before the fire, if no later add or cancel replaces A. A later call \
-replaces A if three things are true: the later call began after A had returned; the later call returned before the \
-fire; the later call returned before (deadline of A - `early_ns`). A cancel that returned 0 replaces nothing |
-| under check(k) | inside the call of the check, and on its thread. *Directly* under: under the check, and not inside \
-another purgatory call that is itself inside the check |
+| `x.call`, `x.ret` | the call of x; the return of x. `a.ret < b.call` means: a ended before b began |
+| `x.out`, `x.t` | the result of x; the time of x |
+| registration, check | a call of `try_complete_else_watch`; a call of `check_and_complete` |
+| try, force, done | a call of `try_complete`; a call of `force_complete`; a run of `on_complete` |
+| claim | the force that completes the operation |
+| `ready` | the event that makes the operation ready. `ready.t_call` is the earliest possible time |
+| `cancelled` | the event that a `cancel_for_key` returned the operation. The event names the keys whose lists the \
+operation left |
+| add, cancel, fire | a call of `timer_add`; a call of `timer_cancel`; a run of a task (`timer_fire`) |
+| `early_ns`, `late_ns` | constants of the header: how much a task may fire before its deadline, and after its \
+deadline |
+| due(add) | the latest deadline that the add may have set: max(`deadline_t`, add.ret.t + `delay_ns`) |
+| expiry | the fire of the time-out of an operation |
+| under check(k) | inside the check of the key k, on the thread of the check. *Directly*: inside no other call of the \
+purgatory that the check contains |
 | live operation | an operation that is registered and not completed |
 | entry | one operation in the list of one key |
-| `f(n)`, P | the n-th fire of a periodic task (counted from 0), and the period of the task |
-| reading | a `gauge` or `quiesce` event. A reading has the sizes `watched` (number of entries), `delayed` (tasks \
-in the timer) and `keys` (keys that have a list). A `quiesce` is recorded when no work is in progress |
-| at rest | at a `quiesce`; or at a `gauge`, if no other call is open and no other event was recorded in the 200 ms \
-before |
-| overdue at the end | If the header has `late_ns`, a task is overdue in two cases: the trace ends after (deadline + \
-`late_ns`), or a `quiesce` came at or after (deadline + d), where d is the smaller of `late_ns` and 200 ms. If the \
-header has no `late_ns`, a task is overdue if a `quiesce` came at least two ticks after the deadline. If the header \
-has no `late_ns`, there is no such `quiesce`, and the trace ends more than 10 ms after the deadline, the clause is \
-UNKNOWN. In all other cases, the task is not overdue |
+| reading | a `gauge` or `quiesce` event. Its sizes are `watched` (entries), `delayed` (tasks in the timer) and \
+`keys` (keys with a list) |
+| at rest | at a `quiesce` (recorded when no work is in progress); or at a `gauge`, if no call is open and 200 ms \
+passed without an event |
+| `f(n)`, P | the n-th fire of a periodic task (counted from 0); the period of the task |
+
+**Cause of a fire.** Each add that began before the fire is a cause of the fire, unless a later add or cancel *replaced*
+it. A later call replaces the add if four things are true:
+
+- The later call began after the add had returned.
+- The later call returned before the fire began.
+- The later call returned before (deadline of the add - `early_ns`).
+- The later call raised no exception, and did not return 0.
+
+**Overdue at the end.** If the header has `late_ns`, a task is overdue in two cases:
+
+- The trace ends after (deadline + `late_ns`).
+- A `quiesce` came at (deadline + the smaller of `late_ns` and 200 ms) or later.
+
+If the header has no `late_ns`, a task is overdue if a `quiesce` came at least two ticks after the deadline. Without
+such a `quiesce`, the clause is UNKNOWN if the trace ends more than 10 ms after the deadline.
+
+**Late in virtual time.** Only the driver moves the clock, and tasks run only inside an `advance_clock`. So one call may
+move the clock past a deadline. A task is not late if it runs inside the first `advance_clock` that reaches (deadline +
+`late_ns`).
 
 [A state machine](models.md#the-operation-as-a-state-machine) shows the calls that O1, O2, O3 and O6 allow in each
-state. Two groups of clauses are judged without a trace: the [clauses of the code](#clauses-of-the-code) and the
-[clauses of the broker](#clauses-of-the-broker).
+state. The last sections are the [clauses of the code](#clauses-of-the-code), the [clauses of the
+broker](#clauses-of-the-broker) and the [profiles](#profiles).
 
 """
 
@@ -88,26 +102,63 @@ def _section(clause: Clause) -> str:
     holds = ", ".join(profiles) if few else "all" + (f" except {', '.join(without)}" if without else "")
     needs = [f"`{name.replace('|', '` or `')}`" for name in clause.records]
     needs += [f"header `{name}`" for name in clause.constants]
-    texts = [" ".join((judge.__doc__ or "").split()) for judge in clause.judges.values()]
-    formula = clause.formula.replace(";  ", "\n")
-    whole = (
-        " If the end record is missing or records were dropped, the clause is VIOLATED or UNKNOWN, never PASS."
-        if clause.needs_whole
-        else ""
-    )
-    return (
-        f"## {clause.id}\n\n> {clause.promise}.\n\n```text\n{formula}\n```\n\n"
-        + " ".join(texts)
-        + f"\n\nProfiles: {holds}. Needs: {', '.join(needs)}.{whole}\n"
-    )
+    needs += ["a whole trace"] if clause.needs_whole else []
+    words = [_code_words(f"{word}: {meaning}") for word, meaning in clause.words]
+    lines = [
+        f'## {clause.id} · {clause.title} <a id="{clause.id.lower()}"></a>',
+        "",
+        *(_rule(clause, number, one) for number, one in enumerate(clause.rules, 1)),
+        f"- Broken: {_code_words(clause.example)}",
+        f"- Occasion: {_code_words(clause.occasion)}.",
+        *_listed("Words", words),
+        *_unless(clause.unless),
+        f"- Profiles: {holds}. Needs: {', '.join(needs)}.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _rule(clause: Clause, number: int, rule: Rule) -> str:
+    name = f"Rule {number}" if len(clause.rules) > 1 else "Rule"
+    name += f" ({rule.profiles})" if rule.profiles else ""
+    return f"- {name}: {_code_words(rule.sentence)}" + (f": `{rule.formula}`" if rule.formula else ".")
+
+
+def _listed(title: str, items: Sequence[str]) -> list[str]:
+    if len(items) == 1:
+        return [f"- {title}: {items[0]}"]
+    return [f"- {title}:", *(f"    - {item}" for item in items)] if items else []
+
+
+def _unless(conditions: Iterable[str]) -> list[str]:
+    """The conditions, as one list for each group of rules."""
+    groups: dict[str, list[str]] = {}
+    for condition in conditions:
+        rules, _, about = condition.rpartition(": ")
+        groups.setdefault(rules, []).append(_code_words(about[0].upper() + about[1:]))
+    return [
+        line
+        for rules, items in groups.items()
+        for line in _listed(f"{rules} {_verb(rules)}not judged when".strip().capitalize(), items)
+    ]
+
+
+def _verb(rules: str) -> str:
+    return "" if not rules else "is " if rules.startswith("Rule ") else "are "
+
+
+def _code_words(text: str) -> str:
+    """The text with the names of functions and fields, such as `try_complete`, set as code."""
+    return re.sub(r"\b(?:[a-z]+(?:_[a-z]+)+|size(?=\())(?:\(\w*\))?", r"`\g<0>`", text)
 
 
 def _code() -> str:
+    rows = [(f"{name} · {title}", _code_words(promise)) for name, (title, promise) in CODE_CLAUSES.items()]
     return (
         "## Clauses of the code\n\nThe [explorer](explorer.md), the [models](models.md), and tests of the data "
         "structures judge these clauses. `purgatorio verify` judges P3 too, if a program "
         "[hangs or ends a call with an error](subject-protocol.md#misbehavior).\n\n"
-        + table(("clause", "promise"), list(CODE_CLAUSES.items()))
+        + table(("clause", "promise"), rows)
     )
 
 
@@ -122,7 +173,11 @@ def _broker() -> str:
 
 def _profiles() -> str:
     rows = [(f"`{profile.name}`", profile.source) for profile in PROFILES.values()]
-    return f"## Profiles\n\n{table(('profile', 'who makes these promises'), rows)}"
+    without = [f"`{profile.name}`" for profile in PROFILES.values() if not profile.cancel_is_barrier]
+    return (
+        "## Profiles\n\nIn a trace with several threads, no cancel is a barrier (T4) with these profiles: "
+        f"{', '.join(without)}.\n\n{table(('profile', 'who makes these promises'), rows)}"
+    )
 
 
 def _by_owner(clauses: Iterable[tuple[str, str]]) -> str:

@@ -192,7 +192,7 @@ def table(names: Sequence[str] = ()) -> str:
 
 def clauses() -> str:
     """The clauses of the wire as a table."""
-    rows = [(one.id, one.promise, one.basis) for one in WIRE_CLAUSES.values()]
+    rows = [(f"{one.id} · {one.title}", one.promise, one.basis) for one in WIRE_CLAUSES.values()]
     return markdown_text.table(("clause", "promise", "basis"), rows)
 
 

@@ -17,7 +17,7 @@ from enum import StrEnum
 from purgatorio_pipeline.judging import Judged
 from purgatorio_spec.judge.result import ClauseResult, RunResult, no_silent_pass
 from purgatorio_spec.lateness import Lateness
-from purgatorio_spec.show.selection import promises
+from purgatorio_spec.show.selection import wordings
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 
 Json = dict[str, object]
@@ -108,7 +108,7 @@ class RunPair:
         before, after = _clauses(self.before), _clauses(self.after)
         return [
             ClauseChange(name, before.get(name), after.get(name))
-            for name in promises((self.before.profile, self.after.profile))
+            for name in wordings((self.before.profile, self.after.profile))
         ]
 
     @property

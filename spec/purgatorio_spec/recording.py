@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -60,7 +60,8 @@ class JudgedRun:
         all calls that came before it, of a run in which each is needed."""
         causes = self.result.clauses[clause].causes
         cause = min(causes.values(), key=lambda one: one.examples[0].events[-1])
-        return counterexample(file, self.result.run, cause.examples[0], self.table, cause.count, whole=whole)
+        shown = counterexample(file, self.result.run, cause.examples[0], self.table, cause.count, whole=whole)
+        return replace(shown, profile=self.result.profile)
 
 
 def judge(recording: Recording) -> JudgedRun:

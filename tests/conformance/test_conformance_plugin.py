@@ -104,7 +104,7 @@ def test_the_failure_says_all_that_is_needed(toy: pytest.Pytester) -> None:
     result = toy.runpytest_inprocess("-q", "--purgatorio-clause", "T1", "-k", "Toy and plan")
     result.stdout.fnmatch_lines(
         [
-            "T1  not early: *",
+            "T1  A task never fires early",
             "allowed  *1000000*",
             "seen     *1 ms early",
             "replay   purgatorio check *",
@@ -367,7 +367,7 @@ def test_a_command_instead_of_a_factory(commanded: pytest.Pytester) -> None:
     assert outcomes(result) == {"passed": 1, "failed": 1, "deselected": outcomes(result)["deselected"]}
     result.stdout.fnmatch_lines(
         [
-            "T1  not early: *",
+            "T1  A task never fires early",
             "again    pytest 'test_a_command_instead_of_a_factory.py::test_bug*",
         ]
     )

@@ -22,10 +22,13 @@ def test_each_clause_has_every_leg(clause: str) -> None:
     """Sentence, formula, function, a line of the reference, mutants, twins, tests."""
     told = CliRunner().invoke(command, [clause])
     assert told.exit_code == 0
-    assert " ".join(told.output.split()).startswith(f"{clause} {CLAUSES[clause].promise}")
+    assert told.output.startswith(f"{clause}  {CLAUSES[clause].title}\n\n")
     parts = dict(part.split("\n", 1) for part in told.output.split("\n\n")[1:])
     assert set(parts) >= {
-        "formula",
+        "rules",
+        "broken",
+        "occasion",
+        "exact conditions",
         "judged by",
         "implemented in the reference",
         "broken by",
@@ -36,14 +39,17 @@ def test_each_clause_has_every_leg(clause: str) -> None:
     expected = {"broken by"} if clause in WITHOUT_MUTANT else set()
     assert empty == expected | ({"implemented in the reference"} if clause in WITHOUT_REFERENCE else set())
     assert "spec/purgatorio_spec/clause/" in parts["judged by"]
+    said = " ".join(parts["rules"].split())
+    assert all(f". {rule}. {rule.formula}".strip() in said for rule in CLAUSES[clause].rules)
 
 
 @pytest.mark.parametrize("clause", WIRE_CLAUSES)
 def test_each_clause_of_the_wire_has_a_story(clause: str) -> None:
     """The sentence, the judging functions, the scenes, and negative controls."""
+    one = WIRE_CLAUSES[clause]
     told = CliRunner().invoke(command, [clause])
     assert told.exit_code == 0
-    assert " ".join(told.output.split()).startswith(f"{clause} {WIRE_CLAUSES[clause].promise}")
+    assert " ".join(told.output.split()).startswith(f"{clause} {one.title} {one.promise}")
     parts = dict(part.split("\n", 1) for part in told.output.split("\n\n")[1:])
     assert set(parts) == {"basis", "judged by", "scenes", "broken by", "negative controls", "tests"}
     assert {title for title, text in parts.items() if text.strip() in ("none", "?", "no mutant")} == set()

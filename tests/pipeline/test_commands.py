@@ -146,7 +146,7 @@ def test_the_printed_replay_line_replays(tmp_path: Path, monkeypatch: pytest.Mon
     assert words[:2] == ["purgatorio", "check"]
     again = run(*words[1:])
     assert again.exit_code == 1
-    shown = first.stdout.split("T1  not early", 1)[1].split("replay", 1)[0]
+    shown = first.stdout.split("T1  A task never fires early", 1)[1].split("replay", 1)[0]
     assert shown in again.stdout
 
 

@@ -66,7 +66,7 @@ def test_the_example_notebook_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "1,367 operations" in "".join(read.text)
     assert "svg" in shown(operation).elements
     assert "kafka-buggy-no-recheck VIOLATED ['O4']" in printed.getvalue()
-    assert "O4  no lost completion" in printed.getvalue()
+    assert "O4  A ready operation does not wait" in printed.getvalue()
     assert "tasks fired" in str(late)
 
 

@@ -317,7 +317,8 @@ def test_text_is_the_golden_one(name: str, golden: Golden) -> None:
     """The words, the lanes and the marks of each kind of counterexample change only on purpose. A CI log and a small
     terminal cut or wrap wider lines: only the command to paste may be wider."""
     make, clause = CASES[name]
-    text = render(make().example(clause))
+    made = make()
+    text = render(replace(made.example(clause), profile=made.header.profile))
     golden(f"spec/golden/{name}.txt", text)
     wide = [line for line in text.splitlines() if len(line) > WIDTH]
     assert all("purgatorio check" in line for line in wide), wide

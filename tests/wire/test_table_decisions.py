@@ -39,7 +39,7 @@ def test_the_clauses_of_the_tables_are_public() -> None:
     """Beside those of traces and of the code, with one sentence each and no id twice."""
     everything = public_clauses()
     assert len(everything) == len(CLAUSES) + len(CODE_CLAUSES) + len(BROKER_CLAUSES)
-    assert everything["B105"] == BROKER_CLAUSES["B105"] != ""
+    assert everything["B105"].promise == BROKER_CLAUSES["B105"] != ""
 
 
 def case(clause: str, least: int) -> TableCase[int, str]:

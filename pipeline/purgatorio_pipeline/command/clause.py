@@ -6,18 +6,20 @@ import inspect
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 import click
 
 from purgatorio_pipeline.command.clause_id import no_clause
-from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.clause.declaration import Clause
+from purgatorio_spec.clause.registry import CLAUSES, WORDINGS_BY_PROFILE
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.show.visible import WIDTH
 from purgatorio_stress.mutant.own_patches import BadPatches, table_in
 from purgatorio_wire.clause.registry import WIRE_CLAUSES, public_clauses
+from purgatorio_wire.trace.record import PROFILE
 
 ROOT: Final = Path(__file__).resolve().parents[3]
 """The checkout, if there is one. The command finds the lines of the reference, the tests and the mutants in it."""
@@ -28,22 +30,29 @@ NOTHING: Final = "none" if (ROOT / "tests").is_dir() else "not known: these line
 @click.command()
 @click.argument("name", metavar="ID")
 def command(name: str) -> None:
-    """Explain the clause ID: the promise, the formula, the judging code, and known bugs that break the clause.
+    """Explain the clause ID: the rules, the formulas, the judging code, and known bugs that break the clause.
 
     \b
       purgatorio clause O4
     """
-    promises = {**{one.id: one.promise for one in WIRE_CLAUSES.values()}, **public_clauses()}
-    name = name.upper() if name.upper() in promises else name
-    if name not in promises:
-        raise click.UsageError(no_clause(name, promises))
-    click.echo(_wrapped(f"{name}  {promises[name]}", ""))
+    wordings = {**WORDINGS_BY_PROFILE[PROFILE], **public_clauses()}
+    name = name.upper() if name.upper() in wordings else name
+    if name not in wordings:
+        raise click.UsageError(no_clause(name, wordings))
+    title, promise = wordings[name]
+    click.echo(_wrapped(f"{name}  {title or promise}", ""))
+    if title and name not in CLAUSES:
+        click.echo(_wrapped(promise, "    "))
     for title, lines in _story(name) if name in public_clauses() else _wire_story(name):
         click.echo(f"\n{title}")
         for line in lines:
             # A place in a file is not wrapped, so that it can be clicked and copied. The code after it is cut.
             place = title in ("judged by", "implemented in the reference", "negative controls")
-            click.echo(_cut(f"  {line}") if place else _wrapped(line, "  "))
+            click.echo(
+                _cut(f"  {line}")
+                if place
+                else _wrapped(line.lstrip(), "     " if line.startswith(" ") else "  ")
+            )
 
 
 def _wrapped(text: str, indent: str) -> str:
@@ -63,10 +72,16 @@ def _cut(line: str) -> str:
 def _story(name: str) -> Iterator[tuple[str, list[str]]]:
     clause = CLAUSES.get(name)
     if clause is not None:
-        yield "formula", clause.formula.split(";  ")
+        yield "rules", [line for rule in _numbered(clause) for line in rule]
+        if clause.words:
+            yield "words of the formula", [f"{word}: {meaning}" for word, meaning in clause.words]
+        yield "broken", [clause.example]
+        yield "occasion", [f"{clause.occasion}."]
+        if clause.unless:
+            yield "not judged when", [*clause.unless]
+        yield "exact conditions", [*_paragraphs(clause.judges.values())]
         yield "promised by", [", ".join(one for one, p in PROFILES.items() if name in p.clauses)]
         yield "needs", [", ".join((*clause.records, *(f"header {one}" for one in clause.constants)))]
-        yield "occasions", [inspect.getdoc(judge) or "" for judge in clause.judges.values()]
         yield "judged by", [f"{_place(judge)}: {judge.__name__}" for judge in clause.judges.values()]
     kept = [
         line
@@ -86,6 +101,19 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
     named = Counter(line.partition(":")[0] for line in naming)
     played = ["tests/spec/test_clause_twins.py"] if twins else []
     yield "tests", [*dict.fromkeys((*played, *dict(named.most_common())))] or nothing
+
+
+def _numbered(clause: Clause) -> Iterator[list[str]]:
+    """Each rule with its number, and its formula."""
+    for number, rule in enumerate(clause.rules, 1):
+        yield [f"{number}. {rule}.", *([f" {rule.formula}"] if rule.formula else [])]
+
+
+def _paragraphs(judges: Iterable[object]) -> Iterator[str]:
+    """The paragraphs and list items of the docstrings of judging functions."""
+    for judge in judges:
+        parts = re.split(r"\n+(?=- )|\n\n", inspect.getdoc(judge) or "")
+        yield from (" ".join(part.split()) for part in parts)
 
 
 def _broken(name: str, *folders: str) -> list[str]:

@@ -22,7 +22,7 @@ from purgatorio_spec.check import check_files
 from purgatorio_spec.failure import Failure, surviving
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult, broken_off
 from purgatorio_spec.recording import judge_file
-from purgatorio_spec.show.selection import promise_of
+from purgatorio_spec.show.selection import wording_of
 from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
 from purgatorio_spec.verdict import Verdict
 
@@ -85,7 +85,7 @@ def bad_end(run: RunResult) -> str:
     broken = [clause for clause in run.clauses.values() if clause.verdict is Verdict.VIOLATED]
     if not run.failure and not broken:
         return ""
-    told = [f"{one.clause}  {promise_of(one.clause, run.profile)}; {_seen(one)}" for one in broken]
+    told = [f"{one.clause}  {wording_of(one.clause, run.profile).title}; {_seen(one)}" for one in broken]
     told += run.problems[:1] if run.failure else ()
     named = ", ".join(one.clause for one in broken) or run.failure
     lines = (

@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 
 from purgatorio_pipeline.report.grouped import ExampleOf, worst_first
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
-from purgatorio_spec.show.selection import CauseKey, noun, promise_of
+from purgatorio_spec.show.selection import CauseKey, noun, wording_of
 from purgatorio_spec.show.text import render, rendered_without
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import Verdict
@@ -123,8 +123,8 @@ def _told(case: str, suite: str, kind: str, what: str, said: Sequence[str]) -> E
 
 
 def _case(run: RunResult, clause: ClauseResult, suite: str, texts: _Texts) -> Element:
-    promise = promise_of(clause.clause, run.profile)
-    case = Element("testcase", {"classname": suite, "name": f"{clause.clause} {promise}"})
+    title = wording_of(clause.clause, run.profile).title
+    case = Element("testcase", {"classname": suite, "name": f"{clause.clause} {title}"})
     if clause.verdict is Verdict.VIOLATED:
         said = "\n".join(texts.of(run, clause))
         first = next((one for cause in clause.causes.values() for one in cause.examples), None)

@@ -17,7 +17,7 @@ from purgatorio_pipeline.report.grouped import CauseGroup, ExampleOf, grouped, w
 from purgatorio_pipeline.report.markdown_text import fenced, lateness_cells, left_out, plain, table, text
 from purgatorio_spec.judge.result import CheckResult, ClauseResult
 from purgatorio_spec.lateness import Lateness
-from purgatorio_spec.show.selection import promise_of, promises
+from purgatorio_spec.show.selection import wording_of, wordings
 from purgatorio_spec.show.text import render, rendered_without
 from purgatorio_spec.verdict import Verdict, worst
 
@@ -91,7 +91,7 @@ def _subjects(result: CheckResult) -> str:
             sums.setdefault(place, {}).setdefault(name, _Sum()).add(clause)
     judged = [
         name
-        for name in promises(run.profile for run in result.runs)
+        for name in wordings(run.profile for run in result.runs)
         if any(one[name].verdicts != {Verdict.SKIPPED} for one in sums.values() if name in one)
     ]
     rows = [
@@ -113,8 +113,9 @@ def _subjects(result: CheckResult) -> str:
 
 def _examples(groups: Sequence[CauseGroup]) -> Iterator[str]:
     for group in groups[:GROUPS_SHOWN]:
-        title = f"{group.clause} {group.cause}: {group.counted} of {group.subject}"
-        yield f"### {plain(title)}\n\n{plain(promise_of(group.clause, group.profile))}\n\n{fenced(_shown(group))}"
+        wording = wording_of(group.clause, group.profile)
+        title = f"{group.clause} {wording.title}: {group.cause}, {group.counted} of {group.subject}"
+        yield f"### {plain(title)}\n\n{plain(wording.promise)}\n\n{fenced(_shown(group))}"
     if len(groups) > GROUPS_SHOWN:
         yield left_out(len(groups), GROUPS_SHOWN, "causes").strip() + "\n"
 

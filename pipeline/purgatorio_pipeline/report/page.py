@@ -33,7 +33,7 @@ from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.lateness import Lateness
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.show.event_words import broken_here, line_of
-from purgatorio_spec.show.selection import CauseKey, promise_of, promises
+from purgatorio_spec.show.selection import CauseKey, wording_of, wordings
 from purgatorio_spec.show.visible import TEXT_LIMIT, first_few, visible
 from purgatorio_spec.trace.record import Header, TimerConstants
 from purgatorio_spec.verdict import Verdict
@@ -157,6 +157,7 @@ def _examples(groups: Sequence[CauseGroup]) -> Markup:
 def example_article(group: CauseGroup, anchor: str | None = None) -> Markup:
     """One cause: the promise, the counts, the allowed and the seen behavior, the drawing, the replay line."""
     example, violation = group.example, group.violation
+    wording = wording_of(group.clause, group.profile)
     pending = ""
     if example is not None:
         violation, pending = example.violation, example.pending
@@ -164,8 +165,8 @@ def example_article(group: CauseGroup, anchor: str | None = None) -> Markup:
     more = len(group.counts) - len(runs)
     return tag(
         "article",
-        tag("h3", tag("span", _clause(group, anchor), class_="clause"), " ", group.cause),
-        tag("p", promise_of(group.clause, group.profile), class_="promise"),
+        tag("h3", tag("span", _clause(group, anchor), class_="clause"), f" {wording.title}: {group.cause}"),
+        tag("p", wording.promise, class_="promise"),
         tag("p", f"{group.counted} of {group.subject}; the first: ", tag("code", violation.subject)),
         tag("p", f"in {', '.join(runs)}{f' and {more:,} more runs' if more > 0 else ''}", class_="quiet"),
         tag(
@@ -376,15 +377,18 @@ def _footer(provenance: Mapping[str, str]) -> Markup:
 
 
 def _clauses(result: CheckResult, docs: str) -> Markup:
-    named = promises(run.profile for run in result.runs)
+    named = wordings(run.profile for run in result.runs)
 
     def about(name: str) -> Markup | None:
         page = "clauses.md" if name in CLAUSES else "wire.md"
         return tag("a", " more", href=f"{docs}/{page}#{name.lower()}") if docs else None
 
     rows = (
-        joined(tag("dt", name, id=clause_anchor(name)), tag("dd", promise, about(name)))
-        for name, promise in named.items()
+        joined(
+            tag("dt", name, id=clause_anchor(name)),
+            tag("dd", tag("b", wording.title), ". ", wording.promise, about(name)),
+        )
+        for name, wording in named.items()
     )
     return tag(
         "section", tag("details", tag("summary", "What the clauses promise"), tag("dl", *rows, class_="said"))

@@ -23,11 +23,12 @@ from urllib.parse import quote
 
 from purgatorio_pipeline.report.grouped import ExampleOf, run_titles, worst_first
 from purgatorio_pipeline.report.provenance import tool_version
+from purgatorio_spec.clause.declaration import Wording
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.judge.tally import Cause
 from purgatorio_spec.show.counterexample import Counterexample, ShownEvent
 from purgatorio_spec.show.event_words import line_of
-from purgatorio_spec.show.selection import CauseKey, noun, promises
+from purgatorio_spec.show.selection import CauseKey, noun, wordings
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 
@@ -50,7 +51,7 @@ def sarif(result: CheckResult, examples: ExampleOf) -> str:
     runs = worst_first(result.runs)
     titles = run_titles(runs)
     found = [one for run in runs for one in _worth_a_look(run)]
-    named = promises(run.profile for run in runs)
+    named = wordings(run.profile for run in runs)
     numbers = {name: number for number, name in enumerate(named)}
     shown = [
         _result(one, titles[one.run.file, one.run.run], examples.get(one.key), flow=at < FLOWS_SHOWN)
@@ -84,16 +85,16 @@ def sarif(result: CheckResult, examples: ExampleOf) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
-def _driver(named: Mapping[str, str]) -> Json:
+def _driver(named: Mapping[str, Wording]) -> Json:
     rules = [
         {
             "id": name,
-            "shortDescription": {"text": promise},
-            "fullDescription": {"text": promise},
+            "shortDescription": {"text": wording.title},
+            "fullDescription": {"text": wording.promise},
             "help": {"text": _HELP},
             "defaultConfiguration": {"level": "error"},
         }
-        for name, promise in named.items()
+        for name, wording in named.items()
     ]
     return {"name": "purgatorio", "version": tool_version(), "rules": rules}
 

@@ -24,7 +24,7 @@ from purgatorio_pipeline.report.grouped import (
     why_skipped,
 )
 from purgatorio_spec.judge.result import CheckResult, RunResult
-from purgatorio_spec.show.selection import promise_of
+from purgatorio_spec.show.selection import wording_of
 from purgatorio_spec.show.text import allowed_and_seen, lines
 from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
 from purgatorio_spec.trace.reader import CUT
@@ -179,7 +179,9 @@ def _print_group(console: Console, group: CauseGroup) -> None:
     if group.example is not None:
         shown = lines(group.example, width)
     else:
-        print_line(console, f"{group.clause}  {promise_of(group.clause, group.profile)}", "bold")
+        wording = wording_of(group.clause, group.profile)
+        print_line(console, f"{group.clause}  {wording.title}", "bold")
+        print_line(console, f"    {wording.promise}", "dim")
         print_line(console, f"    {visible(group.cause)}: first {visible(group.violation.subject)}", "dim")
         shown = allowed_and_seen(group.violation, width)
     for line in shown:

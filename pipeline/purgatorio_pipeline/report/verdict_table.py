@@ -12,7 +12,7 @@ from typing import Final
 from purgatorio_pipeline.report.grouped import run_titles, skipped_everywhere, why_skipped, worst_first
 from purgatorio_pipeline.report.markup import Markup, joined, tag
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
-from purgatorio_spec.show.selection import promises
+from purgatorio_spec.show.selection import wordings
 from purgatorio_spec.verdict import Verdict
 
 RUNS_SHOWN: Final = 200
@@ -71,19 +71,19 @@ def verdict_table(result: CheckResult, links: Links = NO_LINKS) -> Markup:
     to the counterexample of this run, if it is shown."""
     titles = run_titles(result.runs)
     skipped = skipped_everywhere(result)
-    every = promises(run.profile for run in result.runs)
+    every = wordings(run.profile for run in result.runs)
     for one in skipped:
         every.pop(one.clause, None)
     # T8 of a trace without periodic tasks has no result, and needs no column.
     judged = {name for run in result.runs for name in run.clauses}
-    named = {name: promise for name, promise in every.items() if name in judged}
+    named = {name: wording for name, wording in every.items() if name in judged}
     runs = worst_first(result.runs)
     shown = runs[:RUNS_SHOWN]
     head = tag(
         "tr",
         tag("th", "run", scope="col"),
         tag("th", "verdict", scope="col"),
-        joined(*(_heading(name, promise, links is not NO_LINKS) for name, promise in named.items())),
+        joined(*(_heading(name, one.title, links is not NO_LINKS) for name, one in named.items())),
     )
     left = len(runs) - len(shown)
     return joined(
@@ -108,10 +108,10 @@ def verdict_table(result: CheckResult, links: Links = NO_LINKS) -> Markup:
     )
 
 
-def _heading(name: str, promise: str, leads: bool) -> Markup:
+def _heading(name: str, title: str, leads: bool) -> Markup:
     """The heading of a column: the clause, as a link to its sentence if the page has it."""
     inside = tag("a", name, href=f"#{clause_anchor(name)}") if leads else name
-    return tag("th", inside, scope="col", title=promise)
+    return tag("th", inside, scope="col", title=title)
 
 
 def _never(result: CheckResult, named: Iterable[str]) -> Iterator[str]:

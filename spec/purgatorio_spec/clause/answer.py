@@ -18,12 +18,11 @@ O7 = Clause("O7")
 
 @O7.of_operation
 def registration_and_try(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is an operation whose registration or `try_complete` returned a value. Another call inside the
-    registration may complete the operation: a `check_and_complete` from a callback, or an expiry that runs at once
-    because the delay is zero. In these cases the registration may return either value. If another `try_complete` inside
-    a `try_complete` completes the operation, the outer `try_complete` may return either value too. If fires are not
-    recorded, a completion inside a registration and outside every `try_complete` may be an expiry. So the registration
-    may return either value here too."""
+    """Judge the results of the registration and of each `try_complete`.
+
+    If fires are not recorded, a completion inside a registration and outside every `try_complete` may be an expiry.
+    Then the registration may return either value.
+    """
     answered = [call for call in (*history.registrations, *history.tries) if call.out is not None]
     if not answered:
         return NO_OCCASION
@@ -56,7 +55,7 @@ def _is_of_another(history: OperationHistory, call: Call, winner: Call, fires: b
 
 @O7.of_check
 def check_counts(_run: Run, check: CheckCall) -> Finding:
-    """For the number that a check returns, an occasion is a `check_and_complete` that returned."""
+    """Judge the result of a `check_and_complete`."""
     if check.out == len(check.completed):
         return KEPT
     names = ", ".join(check.completed[:3]) + (", ..." if len(check.completed) > 3 else "")

@@ -32,12 +32,11 @@ O1 = Clause("O1")
 
 @O1.of_operation
 def once(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is an operation with a `force_complete` or an `on_complete`. A second completion is a violation even
-    if records were dropped. The last rule is judged for a `force_complete` that began after the registration had
-    returned false, and that returned false too. In this case, another call must complete the operation. If this other
-    call is a `try_complete` or an expiry, it must have begun before the `force_complete` returned. The last rule is not
-    judged in two cases: a `cancel_for_key` returned the operation, or another `force_complete` raised an exception or
-    has no return."""
+    """Judge every `force_complete` and `on_complete` of the operation.
+
+    A second completion is a violation even if records were dropped. Rule 4 needs the records of `try_complete`. If the
+    claim is not inside a `try_complete` or an expiry, rule 4 asks only for the claim.
+    """
     if not history.forces and not history.completes:
         return NO_OCCASION
     completes, winners = history.completes, history.winners
@@ -116,21 +115,20 @@ O2 = Clause("O2")
 
 @O2.of_operation
 def caused(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is an operation for which `on_complete` ran, or a `try_complete` returned true. Another occasion is
-    an operation that a `cancel_for_key` returned. For each operation that a `cancel_for_key` returned, the trace has a
-    `cancelled` event. The event names the keys: because of the call, the operation has left the lists of these keys.
-    The rule about checks after a `cancel_for_key` applies to each of these keys. It is judged only if the registration
-    had returned before the `cancel_for_key` began. (A registration that still runs may add the operation to the list
-    again.) If an operation was registered several times under one key, one `cancel_for_key` call may return the
-    operation several times. The rule that `cancel_for_key` returns every waiting operation is judged once for each
-    operation and each of its keys. It judges one call: the first `cancel_for_key` of the key that began after the
-    registration had returned false. It is judged only if four conditions are true. (1) When the `cancel_for_key`
-    returned, the time-out had not passed. (2) During the `cancel_for_key`, no call of the operation was open. (3)
-    Before the `cancel_for_key`, the only calls of the operation were its registration, calls of `timer_add`, and
-    `try_complete` calls that returned false. (4) The operation was never completed, or it was completed by a
-    `try_complete` or an expiry that began after the `cancel_for_key` had returned. Another `cancel_for_key` of the same
-    key may return the operation instead, if this other call began before the judged call returned. If the trace was cut
-    off, this rule is not judged."""
+    """Judge the causes of the completion, and the calls of `cancel_for_key`.
+
+    The keys of a `cancelled` event are the lists that the operation has left. Rule 3 is about each of these keys. (A
+    registration that still runs may add the operation to a list again.) If an operation was registered twice under one
+    key, one `cancel_for_key` may return the operation twice. Rule 6 judges, for each key, the first `cancel_for_key`
+    that began after the registration had returned false. Its conditions:
+
+    - When the `cancel_for_key` returned, the time-out had not passed.
+    - During the `cancel_for_key`, no call of the operation was open.
+    - Before the `cancel_for_key`, the only calls of the operation were its registration, calls of `timer_add`, and
+      `try_complete` calls that returned false.
+    - No call completed the operation, or a `try_complete` or an expiry that began after the `cancel_for_key` did.
+    - No other `cancel_for_key` of the key that began before the return returned the operation.
+    """
     if (broken := _not_given_back(run, history)) is not None:
         return broken
     truths = [attempt for attempt in history.tries if attempt.out == 1]
@@ -284,9 +282,10 @@ O3 = Clause("O3")
 
 @O3.of_operation
 def expiration_after_completion(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is an operation with an `on_expiration`. If the expiry of an operation completed it and returned
-    without an exception, the operation is an occasion too. Some traces record no add and no fire. Then the completion
-    and the `on_expiration` must be on one thread."""
+    """Judge the calls of `on_expiration`.
+
+    If the trace records no add and no fire, rule 2 asks for the completion and the `on_expiration` on one thread.
+    """
     expirations = history.expirations
     if not expirations:
         return _ran_its_callback(history)
@@ -334,15 +333,14 @@ O6 = Clause("O6")
 
 @O6.of_operation
 def no_overlap(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is an operation with two `try_complete` calls. If `on_complete` runs under the operation's lock,
-    another occasion is an operation with a `try_complete` and an `on_complete`. The start and the end of both functions
-    are recorded while the operation's lock is held. So if the recorded intervals of two threads overlap, the functions
-    did overlap. Nested calls on one thread are no violation. If records were dropped, the return of a call may be
-    missing. An overlap with such a call is UNKNOWN, because the call may have ended long before. With the profile
-    `pending-flag`, the first `try_complete` of a registration takes no lock, because no other thread knows the
-    operation yet. If the operation is registered again, other threads know the operation. So with this profile, an
-    operation that was registered twice is not judged. A `try_complete` after the completion is allowed: Kafka 2.7.2
-    makes such calls."""
+    """Judge the intervals of `try_complete` and `on_complete`.
+
+    The start and the end of both functions are recorded while the lock of the operation is held. So if two recorded
+    intervals overlap, the functions did overlap. If records were dropped, the return of a call may be missing. An
+    overlap with such a call is UNKNOWN. With the profile `pending-flag`, the first `try_complete` of a registration
+    takes no lock, because no other thread knows the operation yet. A second registration breaks this reason. A
+    `try_complete` after the completion is allowed: Kafka 2.7.2 makes such calls.
+    """
     beside = run.profile.completes_beside
     if beside and len(history.registrations) > 1:
         return NO_OCCASION

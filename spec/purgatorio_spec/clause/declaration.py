@@ -11,10 +11,10 @@ then adds which operation broke the clause. If records were dropped, some violat
 """
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from purgatorio_spec.history.operation import OperationHistory
 from purgatorio_spec.history.part import CheckCall, Reading
@@ -56,9 +56,34 @@ def _several(said: Mapping[str, str], name: str) -> tuple[str, ...]:
     return tuple(said.get(name, "").split())
 
 
-class Clause:
-    """A promise: public id, sentence, formula, needs, and the functions that judge it.
+class Wording(NamedTuple):
+    """What a clause says: its title of a few words, and the sentences of its rules."""
 
+    title: str
+    promise: str
+
+
+class Rule(NamedTuple):
+    """A sentence and its formula. `profiles`: the profiles that have the rule, if not all have it."""
+
+    sentence: str
+    formula: str
+    profiles: str = ""
+
+    def __str__(self) -> str:
+        return f"({self.profiles}) {self.sentence}" if self.profiles else self.sentence
+
+
+def as_promise(rules: Iterable[str]) -> str:
+    """The rules as text, each with its full stop."""
+    return " ".join(f"{rule}." for rule in rules)
+
+
+class Clause:
+    """A promise: public id, title, rules (a sentence and a formula each), needs, and the functions that judge it.
+
+    `words`: terms of the formulas, with their meanings. `example`: a history that breaks the clause. `occasion`: a
+    chance to fail. `unless`: what is not judged.
     `records`: the functions that a trace must record (`a|b`: one of them). `constants`: what its header must give.
     `needs_whole`: without an end record, or with dropped records, the clause cannot PASS. `asks`: the calls of the
     program without which there is no occasion (`a|b`: one of them). `asked_by`: functions of the format, constants of
@@ -69,8 +94,13 @@ class Clause:
     def __init__(self, name: str) -> None:
         said = SAID[name]
         self.id: Final = name
-        self.promise: Final[str] = said["promise"]
-        self.formula: Final[str] = said["formula"]
+        self.title: Final[str] = said["title"]
+        self.rules: Final = [Rule(*one) for one in said["rules"]]
+        self.wording: Final = Wording(self.title, as_promise(map(str, self.rules)))
+        self.words: Final[Sequence[tuple[str, str]]] = said.get("words", ())
+        self.example: Final[str] = said["example"]
+        self.occasion: Final[str] = said["occasion"]
+        self.unless: Final[Sequence[str]] = said.get("unless", ())
         self.records: Final = _several(said, "records")
         self.constants: Final = _several(said, "constants")
         self.needs_whole: Final[bool] = said.get("needs_whole", False)
@@ -79,6 +109,11 @@ class Clause:
         self._operation: OfOperation | None = None
         self._check: OfCheck | None = None
         self._reading: OfReading | None = None
+
+    def wording_in(self, profile: str) -> Wording:
+        """The title, and the sentences of the rules that the profile has. If no profile is known, of all rules."""
+        mine = (one for one in self.rules if not one.profiles or profile in one.profiles.split(", "))
+        return Wording(self.title, as_promise(one.sentence for one in mine)) if profile else self.wording
 
     def of_operation(self, judge: OfOperation) -> OfOperation:
         self._operation = judge

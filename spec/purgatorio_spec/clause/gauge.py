@@ -41,18 +41,24 @@ P1 = Clause("P1")
 
 @P1.of_reading
 def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
-    """An occasion is a reading of `watched` at rest. In the formula, *waiting* counts the entries of live operations.
-    An operation does not count if `cancel_for_key` calls have returned the operation for each of its keys.
-    *most_entries(n)* counts the entries of the n operations with the most keys. The purgatory keeps an estimate of the
-    number of operations in its lists. If the estimate exceeds the number of timer tasks by more than `purge_interval`,
-    there is a *purge*. It removes the entries of completed operations, and then sets the estimate to the number of
-    timer tasks. So the estimate then misses each operation that is in a list and not in the timer. There are four such
-    cases: the time-out of the operation has passed; the operation has no time-out; its registration is not finished; a
-    `cancel_for_key` of another key has returned the operation. *unseen* counts the entries of these operations, if the
-    operations were completed after the last purge. The time of the purge is not recorded. So the clause uses the time
-    that gives the largest *unseen*. In virtual time, *unseen* counts at most m unfinished registrations. m is the
-    larger of two numbers: the greatest number of registrations that were open at one time, and the greatest number of
-    registrations that overlapped one `advance_clock` on another thread."""
+    """Judge `watched` at rest.
+
+    The purgatory estimates the number of operations in its lists. If the estimate exceeds the number of timer tasks by
+    more than `purge_interval`, a *purge* removes the entries of completed operations. Then the purge sets the estimate
+    to the number of timer tasks. So the estimate misses each operation that is in a list and not in the timer. The
+    reasons:
+
+    - The time-out of the operation has passed.
+    - The operation has no time-out.
+    - The registration of the operation is not finished.
+    - A `cancel_for_key` of another key has returned the operation.
+
+    *unseen* counts the entries of these operations, if the operations were completed after the last purge. The time of
+    the purge is not recorded, so the clause takes the time with the largest *unseen*. In virtual time, *unseen* counts
+    at most m unfinished registrations. m is the larger of two numbers: the most registrations that were open at one
+    time, and the most registrations that overlapped one `advance_clock` on another thread. *waiting* leaves out an
+    operation that `cancel_for_key` calls have returned for each of its keys.
+    """
     if not reading.at_rest or reading.watched is None or run.purge_interval is None:
         return NO_OCCASION
     most = reading.waiting + reading.garbage_most
@@ -75,18 +81,19 @@ P2 = Clause("P2")
 
 @P2.of_reading
 def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
-    """The purgatory reads the sizes at some time before the event is recorded. A reading (`gauge` or `quiesce`) is an
-    occasion if the earliest possible time is known. If a reading is recorded as a call and a return, the earliest time
-    is the call. If a reading is recorded as a single event, the earliest time is the previous event of its thread. If
-    there is no previous event, only a reading at rest is an occasion. `watched_least` is the number of entries of live
-    operations that no `cancel_for_key` has returned. `watched_most` is the number of all entries ever made. `live` is
-    the number of live operations that no `cancel_for_key` has returned. *plain tasks* are the timer tasks that are not
-    operations. `raced` is the number of *raced* tasks: the timer may still count such a task after its cancel. A task
-    is raced in two cases. (1) A cancel of the task began during an add of the task. (2) Between the call and the return
-    of a cancel of the task, another event was recorded. (In profiles other than `locked` and `pending-flag`, `raced` is
-    0.) A raced task counts until the first `quiesce` that comes after (deadline of the task + `late_ns` + 200 ms). The
-    200 ms are the period of Kafka's reaper. If the header has no `late_ns`, the clause uses 1 s in place of
-    `late_ns`."""
+    """Judge `watched` at any time, and `delayed` at rest.
+
+    The purgatory reads the sizes before the event is recorded. If a reading is a call and a return, the earliest time
+    is the call. If a reading is a single event, the earliest time is the previous event of its thread. Without such an
+    event, only a reading at rest is an occasion. A task is *raced* in two cases:
+
+    - A cancel of the task began during an add of the task.
+    - Another event was recorded between the call and the return of a cancel of the task.
+
+    A raced task counts until the first `quiesce` after (deadline + `late_ns` + 200 ms). The 200 ms are the period of
+    Kafka's reaper. Without `late_ns` in the header, the clause uses 1 s. In profiles other than `locked` and
+    `pending-flag`, no task is raced.
+    """
     if not reading.bounded:
         return NO_OCCASION
     # Operations that a `cancel_for_key` may have returned without an event may be counted or not.
@@ -116,9 +123,11 @@ P4 = Clause("P4")
 
 @P4.of_reading
 def empty_lists_are_dropped(run: Run, reading: Reading) -> Finding:
-    """An occasion is a reading of `keys` and `watched` at rest. Each list that is not empty has an entry. So if there
-    are more keys than entries, some lists are empty. The recorder must read `keys` after `watched`. If it reads `keys`
-    first, and a purge comes before it reads `watched`, this would look like a violation."""
+    """Judge `keys` at rest.
+
+    A list that is not empty has an entry. So if there are more keys than entries, some lists are empty. The recorder
+    must read `keys` after `watched`. If `keys` is read first, a purge between the two looks like a violation.
+    """
     if not reading.at_rest or reading.keys is None or reading.watched is None:
         return NO_OCCASION
     if reading.keys <= reading.watched:
@@ -136,15 +145,14 @@ T5 = Clause("T5")
 
 @T5.of_reading
 def size_is_exact(run: Run, reading: Reading) -> Finding:
-    """The trace records the result of `size()` as `delayed`. An occasion is a reading of `delayed`, with the conditions
-    of P2. With the profile `netty-hashed-wheel`, `size()` counts a cancelled task until the next tick, so only a
-    reading at rest is an occasion, and a task may count for a tick after its cancel. `tasks_least` and `tasks_most`
-    bound the number of tasks that may have been pending during the reading. P2 defines `raced`. A reading that is a
-    single event may have been made at any time since the previous event of its thread. Even at rest, a reaper may be
-    moving one task between buckets, and the recorder does not see this move. Only a `quiesce` excludes such a move. So
-    without a `quiesce`, the lower bound is one less. `size()` may count a task until the end of its run. In real time,
-    the thread of a plain task may report the end of the run first, and change the count later. So `size()` may count
-    such a task for 200 ms more."""
+    """Judge `delayed`, the result of `size()`, with the readings of P2.
+
+    With the profile `netty-hashed-wheel`, `size()` counts a cancelled task until the next tick. So a task may count for
+    a tick after its cancel. P2 defines `raced`. Even at rest, a reaper may be moving one task between buckets, without
+    a record. Only a `quiesce` excludes this. So without a `quiesce`, the lower bound is one less. `size()` may count a
+    task until the end of its run. In real time, a plain task may report the end of its run before the count changes. So
+    `size()` may count such a task for 200 ms more.
+    """
     if reading.delayed is None:
         return NO_OCCASION
     if reading.delayed < 0:

@@ -60,20 +60,24 @@ O4 = Clause("O4")
 
 @O4.of_operation
 def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a registered operation that was ready before the registration started. Another occasion is an
-    operation with a key that was checked after the operation was ready, if the check returned. After a `cancel_for_key`
-    has returned the operation, the operation no longer waits under this key. So checks of the key are not judged. If a
-    `try_complete` of the operation raised an exception, the exception may have prevented the completion. So
-    registrations and checks that began before the end of this `try_complete` are not judged. With the profile
-    `pending-flag`, the expiry may complete the operation in two cases. (1) The expiry claimed the operation before the
-    check returned. (2) Between the start of the check and the claim, a `try_complete` of the operation was running, or
-    a thread may have been about to begin one. There are two signs that a thread may have been about to begin a
-    `try_complete`. (a) After the check has returned, the next event of this thread is the call of a `try_complete`, and
-    this call comes after the claim. (b) The last event of the thread before the claim was the end of a `try_complete`.
-    (The thread may have been about to call `try_complete` again.) With the profile `request-log`, the trace has a check
-    for each event of a key. This check is no real call: its return is at the time of the event plus the time that is
-    allowed for an answer. A check that ended with an exception is not judged: in Kafka, the exception of one operation
-    ends the check. (O8 forbids this for the reference.)"""
+    """Judge whether a ready operation is completed in time.
+
+    Rule 3 allows an expiry in two cases:
+
+    - The expiry claimed the operation before the check returned.
+    - Between the start of the check and the claim, a `try_complete` was running, or a thread may have been about to
+      begin one.
+
+    There are two signs that a thread may have been about to begin a `try_complete`:
+
+    - After the return of the check, the next event of the thread is the call of a `try_complete`, and follows the
+      claim.
+    - The last event of the thread before the claim was the end of a `try_complete`. (The thread may call it again.)
+
+    With the profile `request-log`, the trace has a check for each event of a key. This check is no real call: it
+    returns at the time of the event plus the time that is allowed for an answer. A check that raised an exception is
+    not judged: in Kafka, the exception of one operation ends the check. (O8 forbids this for the reference.)
+    """
     registration, ready = history.registration, history.ready
     if ready is None or registration is None or registration.ret_i is None or registration.err is not None:
         return NO_OCCASION
@@ -251,12 +255,12 @@ O5 = Clause("O5")
 
 @O5.of_operation
 def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
-    """An operation is an occasion if three conditions are true: it has a time-out, its registration returned false, and
-    it was completed or is overdue at the end. The time-out counts from the return of the last add of its timer task. If
-    no add is recorded, the time-out counts from the return of the registration. The rule about virtual time counts from
-    the first add. Otherwise an implementation could move the deadline for ever by a new add after each check. The
-    *latest deadline* of an add is max(`deadline_t`, add.ret.t + `delay_ns`). The rule about virtual time is not judged
-    if `late_ns` is not declared, or if the operation was registered twice."""
+    """Judge an operation with a time-out whose registration returned false.
+
+    In rule 1, the time-out counts from the return of the last add of its timer task. Without an add, the time-out
+    counts from the return of the registration. Rule 2 counts from the first add. Otherwise an implementation could move
+    the deadline for ever by a new add after each check.
+    """
     registration = history.registration
     if registration is None or registration.out != 0 or registration.delay_ns is None or history.cancelled:
         return NO_OCCASION

@@ -179,13 +179,11 @@ T8 = Clause("T8")
 
 @T8.of_operation
 def once_a_period(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a periodic task that ran. With a fixed rate, the planned deadlines are numbered: *slot* k (k = 0,
-    1, 2, ...) is the time `deadline_t` + k * P. Each fire belongs to one slot. At a fire, a slot is *late* if two
-    things are true: no earlier fire belongs to the slot, and (time of the slot + `late_ns`) is before the fire.
-    `catch_up` in the header says what happens to missed runs. `burst`: each missed run is made later. `once`: one run
-    replaces all missed runs. `skip`: missed runs are not made. `restart`: the next deadline is one period after the
-    start of the last run. Without `catch_up`, a task with a fixed rate is no occasion. Without `late_ns`, the clause
-    cannot know which runs were late, so `once` and `skip` are judged as `burst`."""
+    """Judge whether each run of a periodic task comes early.
+
+    Each fire with a fixed rate belongs to one slot. Without `late_ns`, the clause cannot know which runs were late, so
+    `once` and `skip` are judged as `burst`.
+    """
     task = _task(run, history)
     if task is None or not history.fires:
         return NO_OCCASION
@@ -215,9 +213,11 @@ T9 = Clause("T9")
 
 @T9.of_operation
 def keeps_its_rate(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a periodic task that ran, or that was overdue before its cancel or the end of the trace. The
-    duration of the previous run does not count as lateness. So with `restart`, this clause counts from the end of the
-    previous run, although T8 counts from its start."""
+    """Judge whether each run of a periodic task comes late.
+
+    The duration of the previous run does not count as lateness. So with `restart`, this clause counts from the end of
+    the previous run, although T8 counts from its start.
+    """
     task = _task(run, history)
     if task is None or run.late_ns is None or (run.virtual and not run.facts.advances):
         return NO_OCCASION
@@ -261,7 +261,10 @@ T10 = Clause("T10")
 
 @T10.of_operation
 def cancel_ends_it(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a periodic task with a cancel that returned a value other than 0. T4 defines a *barrier*."""
+    """Judge the runs of a periodic task after its first cancel.
+
+    If two runs of the task overlap, a cancel inside a run counts like a cancel of another thread.
+    """
     task = _task(run, history)
     cancels = [c for c in history.cancels if c.out != 0 and c.err is None and c.ret_i is not None]
     if task is None or not cancels:

@@ -21,10 +21,11 @@ T12 = Clause("T12")
 
 @T12.of_operation
 def runs_in_the_declared_turn(run: Run, history: OperationHistory) -> Finding:
-    """The header declares `turn`. A task can be an occasion if it was added once, without a delay, inside an
-    `advance_clock`. If the task fired, it is an occasion. If it did not fire, it is an occasion only if `turn` is
-    `same` and this `advance_clock` returned. A task that was cancelled, moved or completed is no occasion. P3 judges an
-    `advance_clock` that never returns."""
+    """Judge a task that was added once, without a delay, inside an `advance_clock`.
+
+    If the task did not fire, it is an occasion only if `turn` is `same` and this `advance_clock` returned. P3 judges an
+    `advance_clock` that never returns.
+    """
     if len(history.adds) != 1 or history.cancels or history.resets or history.forces or history.cancelled:
         return NO_OCCASION
     (add,) = history.adds

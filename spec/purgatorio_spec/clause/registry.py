@@ -9,7 +9,7 @@ from typing import Final
 
 from purgatorio_spec.clause.answer import O7
 from purgatorio_spec.clause.completion import O1, O2, O3, O6
-from purgatorio_spec.clause.declaration import SAID, Clause
+from purgatorio_spec.clause.declaration import SAID, Clause, Wording, as_promise
 from purgatorio_spec.clause.gauge import P1, P2, P4, T5
 from purgatorio_spec.clause.lost import O4, O5
 from purgatorio_spec.clause.periodic import T8, T9, T10
@@ -24,10 +24,12 @@ CLAUSES: Final[dict[str, Clause]] = {
 """The clauses of traces by id, in display order."""
 
 
-CODE_CLAUSES: Final[dict[str, str]] = SAID["code"]
+CODE_CLAUSES: Final = {
+    name: Wording(title, as_promise(rules)) for name, (title, *rules) in SAID["code"].items()
+}
 """The clauses that the explorer, the models, and the tests of the structures judge."""
 
 
-PROMISES_BY_PROFILE: Final[dict[str, dict[str, str]]] = {}
-"""The clauses of other trace formats: profile, then id, then sentence. A package that judges such a format adds its
+WORDINGS_BY_PROFILE: Final[dict[str, dict[str, Wording]]] = {}
+"""The clauses of other trace formats: profile, then id. A package that judges such a format adds its
 clauses when it is imported (`purgatorio_wire.clause.registry`), because the spec imports no other package of ours."""

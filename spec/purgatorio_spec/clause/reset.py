@@ -22,10 +22,10 @@ _MOVED: Final = "a reset moves the deadline: "
 
 @T11.of_operation
 def reset_moves_the_deadline(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a task with a reset, if the task fired, or is overdue at the end. If the header gives `late_ns`,
-    lateness is judged too. If a cancel that returned 1 is a barrier in a profile (T4), a reset that returned 1 is a
-    barrier too. After such a reset, no fire on its thread comes before the new deadline, even if the old deadline has
-    passed."""
+    """Judge a task with resets by T1, T2 and T3, with each reset as an add.
+
+    If the header does not give `late_ns`, lateness is not judged.
+    """
     if not history.resets or history.is_periodic:
         return NO_OCCASION
     armed = replace(history, resets=[])

@@ -34,8 +34,10 @@ T1 = Clause("T1")
 
 @T1.of_operation
 def not_early(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a task that fired and whose deadline is recorded. If the task was added twice, each fire needs an
-    add of its own."""
+    """Judge each fire of the task.
+
+    If the task was added twice, each fire needs an add of its own.
+    """
     if _is_judged_elsewhere(history):
         return NO_OCCASION
     early_ns = run.early_ns or 0
@@ -66,10 +68,12 @@ T2 = Clause("T2")
 
 @T2.of_operation
 def not_late(run: Run, history: OperationHistory) -> Finding:
-    """A task is an occasion if it fired, if only one add can be the *cause* of its first fire, and if no cancel and no
-    completion came before this fire. The timer may compute the deadline at any time between the call and the return of
-    the add. So lateness counts from the return. T3 judges a task that never fired. With the profile `request-log`, a
-    request that was answered is an occasion too: the answer must come at most `late_ns` after the time-out."""
+    """Judge the first fire of the task.
+
+    The timer may compute the deadline at any time between the call and the return of the add. So lateness counts from
+    the return. With the profile `request-log`, the answer to a request counts like a fire: the answer must come at most
+    `late_ns` after the time-out.
+    """
     late_ns = run.late_ns or 0
     if _is_judged_elsewhere(history):
         return NO_OCCASION
@@ -118,10 +122,12 @@ T3 = Clause("T3")
 
 @T3.of_operation
 def exactly_once(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a task that fired, or that was added and is overdue at the end. A cancel does not stop the task if
-    it returned 0, or if it came before the last add. If an add raised an exception, the task may be pending or not. The
-    next run of a task may wait for the end of its previous run. So *overdue* counts from the end of the previous run,
-    if this end is later than the deadline. T4 judges a fire of a cancelled task."""
+    """Judge the number of fires of the task.
+
+    A cancel does not stop the task if it returned 0, or if it came before the last add. An add that raised an exception
+    is not judged, because the task may be pending or not. The next run of a task may wait for the end of its previous
+    run. So *overdue* counts from this end, if the end is later than the deadline. T4 judges a fire of a cancelled task.
+    """
     if _is_judged_elsewhere(history):
         return NO_OCCASION
     answers = {
@@ -200,22 +206,20 @@ class _Stop(NamedTuple):
 
 @T4.of_operation
 def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
-    """A *stop* is one of three calls: a cancel, a `cancel_for_key` that returned the task's operation, or a completion
-    of the operation by a call other than the expiry. An occasion is a task with a stop that returned before the
-    deadline minus `early_ns`. With most timer profiles, a cancel that returned 1 is a *barrier*: the task never runs
-    for the cancelled add, not even after the deadline. (The profiles without barriers are `timer`, `locked`,
-    `pending-flag`, `jdk-scheduled-executor`, `jetty-executor-scheduler` and `threading-timer`.) If all events of the
-    trace are on one thread, a cancel that returned 1 is a barrier in every profile. In this case, no other thread can
-    have been starting the task. A cancel without a result is a barrier only if both hold: the profile has barriers, and
-    all events are on one thread. (If there are other threads, such a cancel may come too late, and cannot report this.)
-    Every barrier is an occasion. In every profile, a cancel is an occasion if it returned 1 after a run of the task on
-    the same thread. A cancel that returned 0 is no stop. But if it returned before the deadline minus `early_ns`, and
-    the task fired later, the task was still pending at the cancel. Then the cancel should have returned 1. This is
-    judged only if three things are true. (1) Every add, run and other cancel of the task that began before the end of
-    this cancel had ended before this cancel began. (2) The last of these calls to begin was an add. (3) Each earlier
-    add was followed by a run or a cancel of its own. It is not judged for the time-outs of operations. If an operation
-    is completed before its task is in the timer, the task counts as cancelled when the registration returns. If
-    `cancel_for_key` returned the operation during its registration, the clause is not judged."""
+    """Judge the fires of the task against each stop.
+
+    If all events of the trace are on one thread, a cancel that returned 1 is a barrier in every profile: no other
+    thread can have been starting the task. A cancel without a result is a barrier only if both hold: the profile has
+    barriers, and all events are on one thread. (Otherwise such a cancel may come too late, and cannot report this.) If
+    an operation is completed before its task is in the timer, the task counts as cancelled when the registration
+    returns. A `cancel_for_key` during the registration is no stop. Rule 4 has these conditions:
+
+    - The cancel returned 0 before the deadline minus `early_ns`, and the task fired later.
+    - Every add, run and other cancel that began before the end of this cancel had ended before this cancel began.
+    - The last of these calls to begin was an add.
+    - Each earlier add was followed by a run or a cancel of its own.
+    - No record was dropped.
+    """
     stops = [*_cancel_stops(run, history), *_completion_stops(run, history), *_key_stops(run, history)]
     for stop in stops:
         wrong = next((fire for fire in history.fires if _ruled_out(history, stop, fire)), None)

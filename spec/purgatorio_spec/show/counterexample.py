@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from purgatorio_spec.clause.declaration import Wording
 from purgatorio_spec.durations import exact, local_time
 from purgatorio_spec.show.company import company_of
-from purgatorio_spec.show.selection import kind_of, promise_of, select, selection, tasks_of
+from purgatorio_spec.show.selection import kind_of, select, selection, tasks_of, wording_of
 from purgatorio_spec.show.visible import shell_word
 from purgatorio_spec.trace.rows import own_fields
 from purgatorio_spec.verdict import Violation
@@ -89,8 +90,8 @@ class Counterexample:
     """The last lines of the driven program's standard error in this run."""
 
     @property
-    def promise(self) -> str:
-        return promise_of(self.violation.clause, self.profile)
+    def wording(self) -> Wording:
+        return wording_of(self.violation.clause, self.profile)
 
     @property
     def start_t(self) -> int:

@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from purgatorio_spec.clause.declaration import READING
-from purgatorio_spec.clause.registry import CLAUSES, PROMISES_BY_PROFILE
+from purgatorio_spec.clause.declaration import READING, Wording
+from purgatorio_spec.clause.registry import CLAUSES, WORDINGS_BY_PROFILE
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.show.visible import counted
 from purgatorio_spec.trace.from_log import LOG_CLAUSES
@@ -110,7 +110,7 @@ def kind_of(violation: Violation) -> Kind:
 
 def noun(clause: str, cause: str, count: int, profile: str = "") -> str:
     """The number of violations of a cause in words: `1 task`, `1,278 operations`, on the wire `2 requests`."""
-    of_wire = profile in PROMISES_BY_PROFILE
+    of_wire = profile in WORDINGS_BY_PROFILE
     of_reading = not of_wire and READING in CLAUSES[clause].judges
     one = (
         "request" if of_wire or profile == LOG_PROFILE else
@@ -174,19 +174,20 @@ def causes(result: CheckResult) -> Iterator[tuple[CauseKey, RunResult, int, Viol
                     )
 
 
-def promises(profiles: Iterable[str]) -> dict[str, str]:
-    """Every clause for runs of these profiles, with its sentence. If two formats have one id, both sentences."""
+def wordings(profiles: Iterable[str]) -> dict[str, Wording]:
+    """Every clause for runs of these profiles, with its title and its sentences."""
     named = set(profiles)
-    others = named & PROMISES_BY_PROFILE.keys()
-    found = {} if named and named == others else {name: clause.promise for name, clause in CLAUSES.items()}
+    others = named & WORDINGS_BY_PROFILE.keys()
+    found = {} if named and named == others else {name: clause.wording for name, clause in CLAUSES.items()}
     for profile in sorted(others):
-        for name, promise in PROMISES_BY_PROFILE[profile].items():
-            found[name] = f"{found[name]}; on the wire: {promise}" if name in found else promise
+        found |= WORDINGS_BY_PROFILE[profile]
     return found
 
 
-def promise_of(clause: str, profile: str) -> str:
-    """The sentence of a clause, in the words of the requests of a log if the run is one."""
+def wording_of(clause: str, profile: str) -> Wording:
+    """The title and the sentences of a clause for a run of the profile. For a log, in the words of its requests."""
+    if profile in WORDINGS_BY_PROFILE:
+        return WORDINGS_BY_PROFILE[profile][clause]
     if profile == LOG_PROFILE and clause in LOG_CLAUSES:
-        return f"each request is {LOG_CLAUSES[clause]}"
-    return promises([profile])[clause]
+        return Wording(CLAUSES[clause].title, f"Each request is {LOG_CLAUSES[clause]}.")
+    return CLAUSES[clause].wording_in(profile)

@@ -73,7 +73,12 @@ def allowed_and_seen(violation: Violation, width: int = WIDTH, pending: str = ""
 
 def _title(example: Counterexample, width: int) -> Iterator[Line]:
     violation = example.violation
-    yield from (Line(part, "title") for part in _wrapped(f"{violation.clause}  ", example.promise, width))
+    head = f"{violation.clause}  "
+    for number, text in enumerate(example.wording):
+        yield from (
+            Line(part, "note" if number else "title")
+            for part in _wrapped(" " * len(head) if number else head, text, width)
+        )
     what = f'{visible(violation.subject)} in the run "{visible(example.run)}"'
     if example.count > 1:
         what += f", the first of {noun(violation.clause, violation.cause, example.count, example.profile)}"

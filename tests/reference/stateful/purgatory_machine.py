@@ -383,7 +383,7 @@ class PurgatoryMachine(RuleBasedStateMachine):
                 if clause == "O4" and self.raised:
                     # An operation whose `try_complete` raised is ready and not completed. O4 does not allow for this.
                     continue
-                raise Disagreement(f"{clause}: {CLAUSES[clause].promise}: {cause.examples[0]}")
+                raise Disagreement(f"{clause}: {CLAUSES[clause].title}: {cause.examples[0]}")
 
 
 class LockedMachine(PurgatoryMachine):

@@ -1,10 +1,11 @@
-"""The clauses of the wire by id: the sentence of each and its basis, such as a KIP, from `clauses.txt`."""
+"""The clauses of the wire by id: title, sentences and basis (such as a KIP) of each, from `clauses.txt`."""
 
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES, PROMISES_BY_PROFILE
+from purgatorio_spec.clause.declaration import Wording
+from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES, WORDINGS_BY_PROFILE
 from purgatorio_wire.sentence import sentences
 from purgatorio_wire.table.catalogue import BROKER_CLAUSES
 from purgatorio_wire.trace.record import PROFILE
@@ -19,6 +20,7 @@ class WireClause:
     """
 
     id: str
+    title: str
     promise: str
     basis: str = "documented"
 
@@ -26,11 +28,12 @@ class WireClause:
 WIRE_CLAUSES: Final = {cells[0]: WireClause(*cells) for cells in sentences("purgatorio_wire.clause")}
 """Every clause that is judged from a wire trace, by id."""
 
-PROMISES_BY_PROFILE[PROFILE] = {one.id: one.promise for one in WIRE_CLAUSES.values()}
+WORDINGS_BY_PROFILE[PROFILE] = {one.id: Wording(one.title, one.promise) for one in WIRE_CLAUSES.values()}
 
 
 @cache
-def public_clauses() -> dict[str, str]:
+def public_clauses() -> dict[str, Wording]:
     """The clauses of traces, of the code and of the broker, by id; those of the wire are `WIRE_CLAUSES`."""
-    traces = {clause.id: clause.promise for clause in CLAUSES.values()}
-    return {**traces, **CODE_CLAUSES, **BROKER_CLAUSES}
+    traces = {clause.id: clause.wording for clause in CLAUSES.values()}
+    broker = {name: Wording("", promise) for name, promise in BROKER_CLAUSES.items()}
+    return {**traces, **CODE_CLAUSES, **broker}
