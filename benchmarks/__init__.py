@@ -1,1 +1,1 @@
-"""Benchmarks, peers side by side: `python -m benchmarks NAME`, from a checkout. Not installed."""
+"""Benchmarks that compare several timers in one run: `python -m benchmarks NAME`, from a checkout. Not installed."""

@@ -2,8 +2,8 @@
 
     python examples/share_fetch.py
 
-Broker 0 leads partition t-0 alone. Of its log the first record is in the remote tier only. Two members share it; each
-may keep a record for 100 ms, and no record is given out more than twice.
+Broker 0 leads partition t-0 alone. The first record of its log is only in the remote tier. The group has two members.
+The acquisition lock of a record lasts 100 ms, and a record is delivered at most twice.
 """
 
 from __future__ import annotations
@@ -58,25 +58,25 @@ def main() -> None:
     broker.append_records(0, 1, {PARTITION: (60, 60)}, lambda results: None)
     broker.run_actions()
     fetch("ann", 20)
-    say("ann fetches; offset 0 is only in the tier, so it is read there")
+    say("ann fetches; a read of offset 0 from the remote tier begins")
     fetch("bob", 500)
-    say("bob fetches too, and waits for the fetch lock")
+    say("bob fetches, and waits for the fetch lock")
     runtime.advance(20)
-    say("ann's request times out: completed, and not answered yet")
+    say("ann's request times out: it is completed, but not answered yet")
     runtime.advance(10)
     remote_reads[0].complete(ReadRecords((FIRST,), None, None))
-    say("the tier answers: ann gets her answer, bob may read the log")
+    say("the read ends: ann gets her answer, bob's fetch reads the log")
     group.acknowledge("bob", PARTITION, [1], Acknowledgement.ACCEPT)
     broker.run_actions()
     fetch("bob", 500)
     say("bob accepts offset 1, and fetches again")
     runtime.advance(100)
-    say("ann has kept offset 0 for 100 ms: bob's fetch reads it")
+    say("ann's lock on offset 0 ends after 100 ms: bob's fetch reads it")
     remote_reads[1].complete(ReadRecords((FIRST,), None, None))
-    say("the tier answers")
+    say("the read from the remote tier ends")
     group.acknowledge("bob", PARTITION, [0], Acknowledgement.RELEASE)
     broker.run_actions()
-    say(f"bob releases it; delivered twice, it is archived: start {group.share(PARTITION).start()}")
+    say(f"bob releases offset 0, which is now archived: start offset {group.share(PARTITION).start()}")
 
 
 if __name__ == "__main__":

@@ -20,10 +20,10 @@ type Promises struct {
 
 	TickNs      *int64 // granularity
 	WheelSize   *int64 // buckets of one level
-	EarlyNs     *int64 // how much before its deadline a task may fire
+	EarlyNs     *int64 // how long before its deadline a task may fire
 	EarlyRealNs *int64 // the same in real time, if it differs there
-	LateNs      *int64 // how much after its deadline, if the clock were advanced at every tick
-	LateRealNs  *int64 // how much after its deadline in real time, if no other program takes the processor
+	LateNs      *int64 // how long after its deadline a task may fire, if the clock stops at every tick
+	LateRealNs  *int64 // how long after its deadline a task may fire in real time, if no other program takes the processor
 
 	PurgeInterval *int64 // completed operations that may stay watched
 

@@ -4,8 +4,8 @@ judged.
 Runs with one name are a pair. If each side has a single run, the two runs are a pair, regardless of their names. Runs
 on one side only are listed.
 
-A clause is `mended` only if it passes with occasions (chances to fail). Two runs in real time are two samples, so a
-race may still exist although the second run does not show the race.
+A clause is `mended` only if it passes with occasions (cases that could break it). Two runs in
+real time are two samples. So a race may still exist although the second run does not show it.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ Start reading at `purgatorio.delayed.operation`, and continue with `purgatorio.d
 at `purgatorio.timer.interface`, and continue with `purgatorio.timer.wheel` and `purgatorio.timer.bucket`. The module
 `arithmetic` has the formulas. The module `sync` has the locks and shared values that all other modules use.
 
-The names of this package are the public surface, listed in `tests/tidy/public_surface.txt`. Other names may change.
+The names that you can import from `purgatorio` itself are public. `tests/tidy/public_surface.txt` lists these names.
+Names in the modules below may change.
 """
 
 from purgatorio.clock import Clock, ManualClock, MonotonicClock

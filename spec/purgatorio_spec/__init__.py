@@ -4,7 +4,7 @@
     assert check_files([Path("run.jsonl")]).verdict is Verdict.PASS
 
 This package never imports `purgatorio`, because the specification must not share code with the implementations that it
-judges. The names of this package are the public surface. Other names may change.
+judges. The names that you can import from `purgatorio_spec` itself are public. Names in the modules below may change.
 """
 
 import importlib

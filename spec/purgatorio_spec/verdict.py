@@ -56,8 +56,8 @@ class Violation:
 class Judgement:
     """The judgement of a clause about one part of a history.
 
-    `occasions`: how many chances to fail it had here (0 or 1). `undecided`: why it cannot be decided; empty if it
-    can.
+    `occasions`: the number of cases here that could break the clause (0 or 1). `undecided`: the reason why the
+    judgement cannot be decided, or empty.
     """
 
     occasions: int = 0

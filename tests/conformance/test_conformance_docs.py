@@ -16,12 +16,15 @@ pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "conformance-suite.md").read_text()
-EVENT_LOOP = ROOT / "examples" / "event-loop" / "test_event_loop.py"
+LINKED = {
+    "event_loop": ROOT / "examples" / "event-loop" / "test_event_loop.py",
+    "real_time": ROOT / "examples" / "own-clock" / "test_own_clock.py",
+}
 
 
 def block(name: str) -> str:
     """The file between two markers of the page, or the file that the page links."""
-    return EVENT_LOOP.read_text() if name == "event_loop" else listing(PAGE, name)
+    return LINKED[name].read_text() if name in LINKED else listing(PAGE, name)
 
 
 @pytest.mark.parametrize(

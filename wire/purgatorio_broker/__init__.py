@@ -2,11 +2,12 @@
 
 The parts are logs and partitions, a replica manager (`DelayedProduce`, `DelayedFetch`, `DelayedDeleteRecords`), a
 coordinator of classic consumer groups (joins, syncs, heartbeats), topics, share groups, reads from a remote tier, and
-all other operations that wait in a purgatory. All data is in memory. The calling code acts as the followers, the
-remote tier and the controller. No module of this package reads a clock or starts a thread by itself: see
+all other operations that wait in a purgatory. All data is in memory. The calling code plays the followers, the remote
+tier and the controller. No module of this package reads a clock or starts a thread by itself: see
 `purgatorio_broker.runtime`.
 
-Locks are taken in this order: operation, group or partition, objects of the partition. No key is checked while a
-thread holds a partition's lock. Instead, the check is added to an `ActionQueue`, and the request runs the queue at its
-end. A time-out, or the end of a read, runs the queue itself.
+A thread takes locks in three levels: first the lock of an operation, then the lock of a group or a partition, then
+locks inside the partition. A thread that holds a partition's lock checks no key. The thread adds the check to an
+`ActionQueue` instead. At the end of a request, its thread runs the queue. After a time-out, or at the end of a remote
+read, there is no request. Then the thread of the time-out or read runs the queue.
 """

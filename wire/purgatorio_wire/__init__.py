@@ -2,6 +2,6 @@
 client connections.
 
 `record` is the trace format `purgatorio-wire/1`. `history` has the requests and responses of a scene. `bound` computes
-the time at which a response is late. The modules of `clause` judge, `registry` has the sentences of the clauses, and
-`judge` makes one verdict from a trace.
+the time at which a response is late. Each module of the package `clause` has functions that judge some clauses.
+`registry` has the text of each clause. `judge` combines the results of a trace to one verdict.
 """

@@ -1,1 +1,1 @@
-"""The kits: a recorder and the subject protocol for other languages."""
+"""The kits for other languages. A kit has a recorder and the subject protocol."""

@@ -1,1 +1,1 @@
-"""Subjects: the timers that are judged. Each subject has the interface of the module `contract`."""
+"""Subjects: the timers that Purgatorio drives and judges. Each subject implements the interface in `contract`."""

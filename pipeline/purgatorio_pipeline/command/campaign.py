@@ -78,7 +78,9 @@ def command(
     workers: int | None,
     as_json: bool,
 ) -> None:
-    """Run many jobs of `purgatorio explore` and `purgatorio stress`, with many seeds.
+    """Run many jobs of `purgatorio explore` and `purgatorio stress`.
+
+    A job runs one scenario with one strategy and one seed.
 
     \b
       purgatorio campaign --out nightly --seeds 0-99 --strategy pct

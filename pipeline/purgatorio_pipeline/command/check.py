@@ -49,7 +49,7 @@ Exit status: 0 pass, 1 violated, 2 invalid input, 3 unknown.
 @click.option("--operation", help="Judge only this operation or task. Sets --engine process.")
 @flag(
     "--allow-idle",
-    "Ignore clauses that had no chance to fail. By default such a clause makes the run UNKNOWN.",
+    "Ignore clauses that nothing in the trace could break. By default, such a clause makes the run UNKNOWN.",
 )
 @flag("--profiles", "List the profiles.")
 @flag("--clauses", "List the clauses.")

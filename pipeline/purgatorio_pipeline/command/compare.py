@@ -48,8 +48,8 @@ BEFORE is a trace, a folder or a glob, and so is AFTER. `compare` pairs runs tha
   purgatorio verify --command ./new --traces after
   purgatorio compare before after
 
-Exit status: 0 nothing got worse (old violations may remain), 1 something is newly broken, 2 a trace of AFTER is
-invalid, 3 a verdict that was known is UNKNOWN now.
+Exit status: 0 no clause got worse (old violations may remain), 1 a clause is newly broken, 2 a trace of AFTER is
+invalid, 3 a clause that was judged before is UNKNOWN now.
 """
 
 

@@ -65,7 +65,8 @@ from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
     "--early",
     type=click.IntRange(0, 9),
     default=0,
-    help="For --package: number of time-outs of each thread that may pass while other threads can still run.",
+    help="For --package: number of sleeps and timed waits of each thread that may end while other threads can still "
+    "run. Default: time passes only when no thread can run.",
 )
 @flag("--races", "Count data races of plain variables as violations.")
 @click.option(
@@ -100,8 +101,14 @@ def command(
       dpor     one run for each class of equivalent interleavings
       states   every reachable state
       bounded  all interleavings with few preemptions
-      pct      random samples with random priorities of threads; never PASS
-      random   random samples; never PASS
+      pct      a random sample, with random priorities of the threads
+      random   a random sample
+
+    A sample never has the verdict PASS.
+
+    A SCENARIO is a small program of one to three threads. A DIALECT is a rule for an event that comes while another
+    thread evaluates the same operation. `locked`: the thread of the event waits. `pending-flag`: it sets a flag, and
+    the other thread evaluates the operation again.
 
     \b
       purgatorio explore                         # all scenarios

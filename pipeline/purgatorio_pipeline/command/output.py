@@ -158,12 +158,13 @@ def engine_options(function: Callable[..., R]) -> Callable[..., R]:
     @click.option(
         "--full",
         is_flag=True,
-        help="Judge all operations event by event, not only suspicious ones. Slower, with equal verdicts.",
+        help="Judge every operation event by event, without the quick filter that skips correct operations. Slower. "
+        "The verdicts are equal.",
     )
     @click.option(
         "--out",
         type=place,
-        help="Folder or Hadoop URI for Spark's tables of verdicts. The next check with this folder reads only new or "
+        help="Folder or Hadoop URI for Spark's tables of verdicts. The next command with this folder reads only new or "
         "changed traces.",
     )
     @output_options

@@ -32,7 +32,7 @@ A SOURCE is one of these:
   PYTHONPATH=tests python -m mutants --json > mutants.json
   purgatorio report runs/ nightly/ *.json --html page.html
 
-Exit status of the worst result: 0 pass, 1 violated or a known bug that no layer finds, 2 wrong usage or invalid
+The worst result determines the exit status: 0 pass, 1 violated (or no test finds a known bug), 2 wrong usage or invalid
 input, 3 unknown.
 """
 
@@ -41,7 +41,7 @@ input, 3 unknown.
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @output_options
 def command(sources: tuple[str, ...], output: CheckOutput) -> None:
-    """Combine the verdicts, counterexamples and findings of SOURCES in one report.
+    """Make one report of all SOURCES: verdicts, counterexamples and findings.
 
     \b
       purgatorio report runs/ --html page.html

@@ -85,8 +85,10 @@ def command(
     module:attribute. The attribute is a `purgatorio_stress.scenario.parts.Parts` that makes your timers and
     purgatories.
 
-    A scenario is a small program of one to three threads. In each round, the threads start together at a barrier. PASS
-    is about these rounds only. The table shows the number of rounds in which two threads overlapped.
+    A scenario is a small program of one to three threads. A DIALECT is a rule for an event that comes while another
+    thread evaluates the same operation. `locked`: the thread of the event waits. `pending-flag`: it sets a flag, and
+    the other thread evaluates the operation again. In each round, the threads start together at a barrier. PASS holds
+    only for these rounds. The table shows the number of rounds in which two threads overlapped.
 
     \b
       purgatorio stress                                   # all scenarios

@@ -26,7 +26,7 @@ from purgatorio_spec.verdict import EXIT_STATUS, worst
 
 @click.command(
     "subjects",
-    epilog="Exit status: 0 all that could be driven pass, 1 one is violated, 2 wrong usage, 3 one misbehaved.",
+    epilog="Exit status: 0 each installed timer passes, 1 a timer is violated, 2 wrong usage, 3 a timer misbehaved.",
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @flag("--list listing", "List the names of the timers.")

@@ -89,7 +89,7 @@ def name_value(value: str) -> tuple[str, str]:
 @click.option("--metrics", type=file, help="Write Prometheus text to this file after each batch.")
 @flag(
     "--allow-idle",
-    "Ignore clauses that had no chance to fail. By default such a clause makes a closed run UNKNOWN.",
+    "Ignore clauses that nothing in the run could break. By default, such a clause makes a complete run UNKNOWN.",
 )
 @click.option("--master", help="Spark master. Default: local[*], or the master that spark-submit sets.")
 @click.option("--memory", help="Heap of the Spark driver, such as 3g.")

@@ -67,7 +67,8 @@ class _Unreachable(click.ClickException):
     default="",
     help="Constants of the broker in ms, such as late=100,late-topics=2000. initial-delay: duration of a group's "
     "first rebalance (default: read from the broker). late: allowed lateness of a response (default: 100). "
-    "late-topics: the same after a change of a topic, a transaction or replicas (default: 2000).",
+    "late-topics: allowed lateness of a response after a topic or its replicas changed, or a transaction ended "
+    "(default: 2000).",
 )
 @click.option(
     "--only",
@@ -92,7 +93,7 @@ class _Unreachable(click.ClickException):
     default=5.0,
     show_default=True,
     metavar="SECONDS",
-    help="Seconds for random programs. With --only, they run if its list contains 'drawn'.",
+    help="Seconds for random programs. With --only, random programs run only if the list of --only contains 'drawn'.",
 )
 @click.option(
     "--program",

@@ -1,1 +1,2 @@
-"""A repeated check with the tables of earlier checks: only new or changed files are read."""
+"""Checks a folder again. Only new or changed files are read. The other results come from the tables of earlier
+checks."""

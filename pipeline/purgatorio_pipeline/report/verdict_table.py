@@ -31,7 +31,7 @@ _SIGN: Final = {
 _LEGEND: Final = (
     ("pass", "✓ kept, with the number of occasions"),
     ("violated", "✗ broken, with the number of violations"),
-    ("empty", "○ no occasion: the clause had no chance to fail"),
+    ("empty", "○ no occasion: nothing in the trace could break this clause"),
     ("unknown", "? unknown: records are missing, or there was no occasion"),
     ("skipped", "– not promised or not recorded"),
 )

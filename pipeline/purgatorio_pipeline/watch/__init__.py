@@ -1,2 +1,2 @@
-"""Judges runs as they arrive, with Spark's Structured Streaming over a folder of segments. The batch checker judges
-each batch."""
+"""Judges runs while they are written, with Spark's Structured Streaming. A run arrives as several files (segments) in a
+folder. The checker of complete runs judges each batch."""

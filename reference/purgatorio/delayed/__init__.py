@@ -1,1 +1,1 @@
-"""Delayed operations and the purgatory in which the operations wait. Start reading at `operation`, then `purgatory`."""
+"""Delayed operations, and the purgatory in which they wait. Read the module `operation` first, then `purgatory`."""

@@ -1,8 +1,8 @@
-"""Timers: the interface, Kafka's hierarchical wheel, a simple oracle, the hashed wheel, a mock, and the intrusive
-wheel.
+"""Timers. The module `interface` has the promises of every timer. Use `IntrusiveTimer` in production.
 
-Use the intrusive wheel in production. `compiled` is False if the intrusive wheel runs as plain Python, and True if
-mypyc has compiled the same source files (see CONTRIBUTING.md).
+`SystemTimer` is Kafka's hierarchical wheel. `HashedWheel` is the design of netty's timer. `HeapTimer` is the simplest
+timer, and tests compare the other timers with it. `MockTimer` is for tests of code that uses timers. `compiled` is True
+if mypyc has compiled the source files of `IntrusiveTimer`, and False if they run as plain Python (see CONTRIBUTING.md).
 """
 
 from typing import Final

@@ -6,8 +6,9 @@
     def expiration_after_completion(run: Run, history: OperationHistory) -> Finding: ...
 
 A judging function is pure. It gets the constants of the run and one part of its history, such as one operation. It
-returns whether the clause was kept, was broken, had no occasion (no chance to fail), or cannot be decided. This module
-then adds which operation broke the clause. If records were dropped, some violations become UNKNOWN here.
+returns one of four results: the clause was kept, was broken, had no occasion (no case that could break it), or cannot
+be decided. This module adds the operation that broke the clause. If records were dropped, some violations become
+UNKNOWN here.
 """
 
 import tomllib

@@ -2,7 +2,7 @@
 shows that the operation cannot break a clause. The rules find these operations. Only the other operations (candidates)
 and a sample are judged event by event.
 
-A rule selects the candidates of a clause, and counts the occasions (chances to fail) of the clause.
+A rule selects the candidates of a clause, and counts the occasions of the clause (the cases that could break it).
 
 A *plain* operation has every call at most once, every call with its return, and no exception. All other operations are
 candidates of every clause. A rule gives no verdict on a candidate: the clause judges it. So a rule need not be exact: a

@@ -70,7 +70,8 @@ class CheckResult:
 
 
 NO_OCCASION: Final = (
-    "no occasion: the clause had no chance to fail (`purgatorio clause ID`); to ignore this: --allow-idle"
+    "no occasion: nothing in the trace could break this clause (`purgatorio clause ID`); "
+    "to ignore such clauses: --allow-idle"
 )
 
 

@@ -1,1 +1,2 @@
-"""Small models of the completion protocols and of the wheel, and a checker that searches every state of a model."""
+"""Small models of the completion of an operation and of the wheel, and a checker that searches every state of a
+model."""

@@ -1,2 +1,2 @@
-"""A simple oracle: a timer and a purgatory made of dictionaries, for one thread. Tests compare other implementations
-with the oracle."""
+"""A simple timer and a simple purgatory, made of dictionaries, for one thread. Tests compare the results of other
+implementations with these two."""

@@ -1,1 +1,1 @@
-"""How a counterexample is shown to people: the choice of the events, their order, and the text."""
+"""Shows a counterexample to people: chooses the events, orders the events, and writes the text."""

@@ -131,11 +131,11 @@ def _table(example: Counterexample, width: int) -> Iterator[Line]:
 
 
 def _legend(example: Counterexample, width: int) -> Iterator[Line]:
-    said = f"! is the violation, * explains it; ms after {example.start}"
+    said = f"! is the violation, * explains it. ms is the time since {example.start}."
     if example.left_out and kind_of(example.violation) == "operation":
-        said += f"; {example.left_out:,} more events of {visible(example.violation.subject)} left out"
+        said += f" {example.left_out:,} more events of {visible(example.violation.subject)} are left out."
     elif example.left_out:
-        said += f"; {example.left_out:,} more events left out"
+        said += f" {example.left_out:,} more events are left out."
     yield from (Line(part, "note") for part in _wrapped("  ", said, width))
 
 

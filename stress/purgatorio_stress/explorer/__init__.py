@@ -1,2 +1,2 @@
-"""The explorer: a scheduler that runs the reference's own code under many interleavings. The scheduler replaces the
-locks and shared values of `purgatorio.sync`."""
+"""The explorer: runs the code of the reference under many interleavings. To control the threads, the explorer replaces
+the locks and shared values of `purgatorio.sync`."""

@@ -1,1 +1,1 @@
-"""The explorer for Python code of others: the code is unmodified, and its threads are tasks. See docs/explorer.md."""
+"""The explorer for any Python package. The code of the package does not change. See docs/explorer.md."""

@@ -418,8 +418,8 @@ def table(explored: AdapterResult, *, verbose: bool = False) -> str:
     lines += [
         "",
         *wrapped(
-            f"Lines of {', '.join(files)}. {made} steps, {counted(found.preemptions, 'preemption')}; "
-            "shown: what threads share."
+            f"Lines of {', '.join(files)}. {made} steps, {counted(found.preemptions, 'preemption')}. "
+            "Only steps on shared data are shown."
         ),
         "Replay it:",
         f"  purgatorio explore --replay {explored.token}",
@@ -435,8 +435,8 @@ _KEPT: Final = 3
 
 
 def _alone(rows: Sequence[ReplayRow]) -> int:
-    """The number of first rows that only prepare: the steps of one thread before any other thread runs, without the
-    last of them, up to its first reading of an object that another thread changes."""
+    """The number of first rows that are shown as one line: the steps of one thread before any other thread runs. The
+    last of these steps are kept, and so are all steps from its first read of an object that another thread changes."""
     task = rows[0].task if rows else 0
     other = next((at for at, row in enumerate(rows) if row.task != task), len(rows))
     changed = {row.number for row in rows if row.task != task and row.kind != READ}

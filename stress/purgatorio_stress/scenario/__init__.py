@@ -1,1 +1,2 @@
-"""Scenarios: small programs of the reference for the explorer. Each scenario names the clauses that it can break."""
+"""Scenarios: small programs that the explorer runs with the reference. Each scenario names the clauses that the
+scenario tests."""

@@ -5,8 +5,8 @@ call.
 
     from reference.stateful.registry import SEARCHES, searches_for
     with MUTANTS[64].applied():                      # the reference, patched in memory
-        found = SEARCHES["system-timer"].hunt(300)   # found.clause == "T1", found.examples: after so many
-    assert SEARCHES["system-timer"].hunt(300) is None  # and without the bug nothing
+        found = SEARCHES["system-timer"].hunt(300)   # found.clause == "T1"; found.examples: programs tried
+    assert SEARCHES["system-timer"].hunt(300) is None  # without the bug, there is no violation
 
 `hunt` returns the same result each time, and does not shrink the program. `searches_for(patches, dialect)` names the
 tests that can reach the patched code.

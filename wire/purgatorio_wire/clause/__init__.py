@@ -1,1 +1,2 @@
-"""The clauses of the wire, one module for each subject. A clause yields a row for each occasion (chance to fail)."""
+"""The clauses of the wire, one module for each subject. A clause returns a row for each occasion (each case that could
+break the clause)."""

@@ -1,5 +1,5 @@
 """A client of a Kafka-compatible broker: messages, connections, the recorder, and the execution of scenes.
 
-`frame` and `message` serve both ends of a connection. Purgatorio's own broker uses only these two modules of the
-package.
+The modules `frame` and `message` are for both ends of a connection. Purgatorio's own broker uses only these two modules
+of the package.
 """

@@ -1,1 +1,1 @@
-"""The history of a scene: requests, responses, and the resulting state of topics, groups and transactions."""
+"""The history of a scene: its requests and responses, and the state of topics, groups and transactions that follows."""

@@ -1,1 +1,2 @@
-"""Scenes: sequences of requests to a broker. Together the scenes give each clause an occasion (a chance to fail)."""
+"""Scenes: sequences of requests to a broker. Each clause has a scene with an occasion: a case that could break the
+clause."""

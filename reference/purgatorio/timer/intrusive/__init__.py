@@ -1,7 +1,7 @@
-"""The timing wheel for production use. The wheel is *intrusive*: a waiting node is itself the link in the ring of a
-bucket, without a separate entry.
+"""The timing wheel for production use. The wheel is *intrusive*: a bucket is a linked ring of nodes, and each node is
+itself a link of the ring. So a task needs no separate list entry.
 
-The module `node` has the links. The module `wheel` has the data structure without lock, clock or thread, so that tests
-can use the structure alone. The module `timer` has the `Timer` around the wheel: the lock, the clock, the executor,
-and the alarm that wakes the sleeping thread.
+The module `node` has the links. The module `wheel` has the data structure. It has no lock, clock or thread, so tests
+can use it alone. The module `timer` adds the lock, the clock, the executor, and the alarm that wakes the sleeping
+thread.
 """
