@@ -12,7 +12,7 @@ import (
 	"os"
 )
 
-// Promises is what an implementation is and promises. A constant that is nil is not judged by. Times are nanoseconds.
+// Promises has the name of an implementation and its promises. A constant that is nil promises nothing. Times are nanoseconds.
 type Promises struct {
 	Name    string // of the implementation, as its makers call it
 	Version string
@@ -27,13 +27,13 @@ type Promises struct {
 
 	PurgeInterval *int64 // completed operations that may stay watched
 
-	UnitNs       int64  // times and delays are multiples of this; 0: of a nanosecond
-	LeastDelayNs int64  // the smallest delay that it takes
+	UnitNs       int64  // times and delays are multiples of this number; 0: of a nanosecond
+	LeastDelayNs int64  // the smallest delay that the timer accepts
 	MostDelayNs  *int64 // the largest
-	Lanes        int    // calls that may be under way at once, 1 to 16; 0: one
+	Lanes        int    // the number of callers, 1 to 16; 0: one caller
 
-	CatchUp string // of a fixed rate, about missed runs: "burst", "once", "skip" or "restart"
-	Turn    string // a task that a task adds without a delay runs in the "same" AdvanceTo, or in the "next"
+	CatchUp string // fixed rate: the rule for missed runs: "burst", "once", "skip" or "restart"
+	Turn    string // a task that another task adds with delay 0 runs in the "same" AdvanceTo, or in the "next"
 
 	// Can names capabilities of the protocol: "timer", "purgatory", "virtual-time", "real-time", "cancel",
 	// "cancel-barrier", "cancel-key", "cancel-key-all", "force", "gauge", "add-again", "add-same", "failing",
@@ -44,7 +44,7 @@ type Promises struct {
 	Steps bool
 }
 
-// Is makes a constant of [Promises].
+// Is returns a pointer to the value, for a constant of [Promises].
 func Is(value int64) *int64 { return &value }
 
 // Factory creates the subject of each run. In virtual time, the time is nowNs until the first AdvanceTo.
@@ -55,7 +55,7 @@ type Factory struct {
 }
 
 // Timer is a timer that is driven. Several goroutines may call all methods but AdvanceTo and Close. A panic is the error of
-// the call. Embed [Plain] for what the timer does not have.
+// the call. Embed [Plain], and leave out the methods that you do not need.
 type Timer interface {
 	// Add runs the task when delayNs have passed. The result identifies the task.
 	Add(task func(), delayNs int64) (handle any)

@@ -2,7 +2,7 @@
 
 The parts are logs and partitions, a replica manager (`DelayedProduce`, `DelayedFetch`, `DelayedDeleteRecords`), a
 coordinator of classic consumer groups (joins, syncs, heartbeats), topics, share groups, reads from a remote tier, and
-all other operations that wait in a purgatory. All data is in memory. The calling code plays the followers, the remote
+most other operations that wait in a purgatory. All data is in memory. The calling code plays the followers, the remote
 tier and the controller. No module of this package reads a clock or starts a thread by itself: see
 `purgatorio_broker.runtime`.
 
