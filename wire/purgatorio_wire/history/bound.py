@@ -124,7 +124,7 @@ class Bounds:
         late, rtt = map(max, zip(*(self.machine(*span) for span in spans), strict=True))
         slack = declared_ns + 2 * (late + rtt)
         limit = promised_t + slack
-        machine = f"{late / MS:.1f} ms own lateness + {rtt / MS:.1f} ms round trip"
+        machine = f"{late / MS:.1f} ms client lateness + {rtt / MS:.1f} ms round trip"
         made_of = f"{declared_ns / MS:g} ms declared + 2 x ({machine})"
         if answered_t is not None and answered_t <= promised_t + declared_ns:
             held = RowStatus.KEPT
