@@ -23,6 +23,7 @@ explains the other terms. `purgatorio clause ID` prints one clause, with the exa
 
 The clauses O1 to T12 are judged from a trace. Each clause has a section with these parts:
 
+- *Terms* are words of the formulas that only this clause uses.
 - *Rule*: one sentence, and its formula after the colon.
 - *Broken* is a history that breaks the clause.
 - *Occasion* is a case in which the clause could be broken. A clause without an occasion is UNKNOWN. If the program
@@ -34,37 +35,32 @@ The clauses O1 to T12 are judged from a trace. Each clause has a section with th
 - A *whole trace* has an end record, and no record was dropped. If a clause needs a whole trace, the verdict on any
   other trace is never PASS.
 
-A report leaves out T8 to T12 and P4 if the trace does not declare periodic tasks, resets, `turn` or `keys`.
+T8 to T10 appear in a report only if the trace declares periodic tasks. T11 needs resets, T12 `turn`, and P4 `keys`.
 
 ## The words of the formulas
 
-| word | meaning |
-| --- | --- |
-| `x.call`, `x.ret` | the call of x; the return of x. `a.ret < b.call` means: a ended before b began |
-| `x.out`, `x.t` | the result of x; the time of x |
-| registration, check | a call of `try_complete_else_watch`; a call of `check_and_complete` |
-| try, force, done | a call of `try_complete`; a call of `force_complete`; a run of `on_complete` |
-| claim | the force that completes the operation |
-| `ready` | the event that makes the operation ready. `ready.t_call` is the earliest possible time |
-| `cancelled` | the event that a `cancel_for_key` returned the operation. The event names the keys whose lists the \
-operation left |
-| add, cancel, fire | a call of `timer_add`; a call of `timer_cancel`; a run of a task (`timer_fire`) |
-| `early_ns`, `late_ns` | constants of the header: how much a task may fire before its deadline, and after its \
-deadline |
-| due(add) | the latest deadline that the add may have set: max(`deadline_t`, add.ret.t + `delay_ns`) |
-| expiry | the fire of the time-out of an operation |
-| under check(k) | inside the check of the key k, on the thread of the check. *Directly*: inside no other call of the \
-purgatory that the check contains |
-| live operation | an operation that is registered and not completed |
-| entry | one operation in the list of one key |
-| reading | a `gauge` or `quiesce` event. Its sizes are `watched` (entries), `delayed` (tasks in the timer) and \
-`keys` (keys with a list) |
-| at rest | at a `quiesce` (recorded when no work is in progress); or at a `gauge`, if no call is open and 200 ms \
-passed without an event |
-| `f(n)`, P | the n-th fire of a periodic task (counted from 0); the period of the task |
+- `x.call` is the call of x, and `x.ret` is its return. `x.out` is the result, and `x.t` is the time. `a.ret < b.call`
+  means that a ended before b began.
+- A *registration* is a call of `try_complete_else_watch`. A *check* is a call of `check_and_complete`.
+- A *try* is a call of `try_complete`. A *force* is a call of `force_complete`. A *done* is a run of `on_complete`.
+- The *claim* is the force that completes the operation. An operation is *live* if it is registered and not completed.
+- `ready` is the event that makes the operation ready. `ready.t_call` is the earliest possible time of this event.
+- The event `cancelled` records that `cancel_for_key` returned an operation, and names the keys that the operation left.
+- An *add* is a call of `timer_add`. A *cancel* is a call of `timer_cancel`. A *fire* is a run of a task (`timer_fire`).
+- An *expiry* is the fire of the time-out of an operation.
+- A task may fire from (deadline - `early_ns`) to (deadline + `late_ns`). Both are constants of the header.
+- *due(add)* is the latest deadline that the add may have set: max(`deadline_t`, add.ret.t + `delay_ns`).
+- `f(n)` is the n-th fire of a periodic task, counted from 0. P is the period of the task.
+- An event is *under check(k)* if it is inside a check of the key k, on the thread of the check. It is *directly* under
+  the check if no other call of the purgatory is between them.
+- An *entry* is one operation in the list of one key.
+- A *reading* is a `gauge` or `quiesce` event. A reading has the sizes `watched` (entries), `delayed` (tasks in the
+  timer) and `keys` (keys with a list).
+- A `quiesce` is recorded when no work is in progress. A reading is *at rest* if it is a `quiesce`. A `gauge` is at rest
+  if no call is open, and if 200 ms passed without an event.
 
-**Cause of a fire.** Each add that began before the fire is a cause of the fire, unless a later add or cancel *replaced*
-it. A later call replaces the add if four things are true:
+**Cause of a fire.** Each add that began before the fire is a cause of the fire, unless a later add or cancel
+*replaced* the first add. A later call replaces the add if four things are true:
 
 - The later call began after the add had returned.
 - The later call returned before the fire began.
@@ -84,8 +80,7 @@ move the clock past a deadline. A task is not late if it runs inside the first `
 `late_ns`).
 
 [A state machine](models.md#the-operation-as-a-state-machine) shows the calls that O1, O2, O3 and O6 allow in each
-state. The last sections are the [clauses of the code](#clauses-of-the-code), the [clauses of the
-broker](#clauses-of-the-broker) and the [profiles](#profiles).
+state.
 
 """
 
@@ -107,10 +102,10 @@ def _section(clause: Clause) -> str:
     lines = [
         f'## {clause.id} · {clause.title} <a id="{clause.id.lower()}"></a>',
         "",
+        *_listed("Terms", words),
         *(_rule(clause, number, one) for number, one in enumerate(clause.rules, 1)),
         f"- Broken: {_code_words(clause.example)}",
         f"- Occasion: {_code_words(clause.occasion)}.",
-        *_listed("Words", words),
         *_unless(clause.unless),
         f"- Profiles: {holds}. Needs: {', '.join(needs)}.",
         "",
