@@ -623,7 +623,7 @@ def test_a_counterexample_says_the_rows_of_the_log(tmp_path: Path) -> None:
     of_log = replace(example, profile=run.profile)
     assert of_log.wording.promise == "Each request is answered in time by an event of its key."
     assert example.violation.allowed == "answered within 100 ms of the event of orders"
-    assert "ms after 2026-11-01 12:00:00.100+00:00" in " ".join(render(example).split())
+    assert "ms is the time since 2026-11-01 12:00:00.100+00:00" in " ".join(render(example).split())
     checked = CliRunner().invoke(check, [str(tmp_path / "t.jsonl")])
     assert of_log.wording.promise in checked.output
     assert "force_complete" not in checked.output

@@ -1,2 +1,1 @@
-"""A simple timer and a simple purgatory, made of dictionaries, for one thread. Tests compare the results of other
-implementations with these two."""
+"""The simplest model of a timer: a set of waiting deadlines. The model judges what a timer does."""

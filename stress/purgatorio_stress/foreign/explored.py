@@ -419,7 +419,7 @@ def table(explored: AdapterResult, *, verbose: bool = False) -> str:
         "",
         *wrapped(
             f"Lines of {', '.join(files)}. {made} steps, {counted(found.preemptions, 'preemption')}. "
-            "Only steps on shared data are shown."
+            "Only shared data is shown."
         ),
         "Replay it:",
         f"  purgatorio explore --replay {explored.token}",
