@@ -1,7 +1,5 @@
 """Golden files: expected outputs that are stored with the tests and compared. `--refresh-golden` writes them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

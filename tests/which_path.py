@@ -6,8 +6,6 @@
 Nothing is asked but what a stranger has: the example of the protocol, the adapters of the pytest plugin, threads.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import os

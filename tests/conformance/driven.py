@@ -30,5 +30,4 @@ def run_of(subject: Subject, folder: Path, **how: Any) -> RunResult:
 
 
 def broken(run: RunResult) -> set[str]:
-    """The clauses that it violates."""
     return {name for name, one in run.clauses.items() if one.violations}

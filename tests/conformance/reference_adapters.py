@@ -1,7 +1,5 @@
 """The reference, plugged into the conformance suite as a user would: adapters of a few lines around public names."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """docs/conformance-suite.md can be followed to its end: its files run as they stand, its tables name what there is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

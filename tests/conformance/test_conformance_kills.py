@@ -3,8 +3,6 @@
 Through the adapters that a user would write, and by the clauses alone: no model, no look inside.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final

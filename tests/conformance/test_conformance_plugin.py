@@ -1,7 +1,5 @@
 """The pytest plugin, used as a stranger uses it: on the example project, loaded by its entry point."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys
@@ -15,7 +13,7 @@ import orjson
 import pytest
 
 import purgatorio_conformance.suite.items  # noqa: F401 - numpy cannot be loaded twice, as pytester would have it
-from conformance.program_text import program
+from program_text import program
 from purgatorio_conformance.protocol import gated_execution, shortest
 from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.subject.child import ChildLimits, Quiet
@@ -31,14 +29,12 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "toy-wheel"
 
 @pytest.fixture
 def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In this process."""
     monkeypatch.setattr(gated, "_OPERATIONS", 60)
     monkeypatch.setattr(gated, "_SCOPE", 60)
 
 
 @pytest.fixture
 def toy(pytester: pytest.Pytester, short_runs: None) -> pytest.Pytester:
-    """A copy of the example project."""
     for source in EXAMPLE.iterdir():
         if source.is_file():
             shutil.copy(source, pytester.path / source.name)
@@ -46,7 +42,6 @@ def toy(pytester: pytest.Pytester, short_runs: None) -> pytest.Pytester:
 
 
 def change(toy: pytest.Pytester, old: str, new: str) -> None:
-    """Replace a text of the project's test."""
     path = toy.path / "test_toy_wheel.py"
     source = path.read_text(encoding="utf-8")
     assert old in source
@@ -58,7 +53,6 @@ def outcomes(result: pytest.RunResult) -> dict[str, int]:
 
 
 def test_the_entry_point_is_the_plugin() -> None:
-    """What makes `pip install` enough."""
     found = {point.name: point.value for point in entry_points(group="pytest11")}
     assert found["purgatorio"] == "purgatorio_conformance.suite.plugin"
 
@@ -129,7 +123,6 @@ def test_one_cause_is_shown_once(ci: str, toy: pytest.Pytester, monkeypatch: pyt
 
 
 def test_the_replay_replays(toy: pytest.Pytester) -> None:
-    """The command that a failure prints shows the same counterexample."""
     first = toy.runpytest_inprocess("-q", "--purgatorio-clause", "T1", "-k", "Toy and plan")
     shown = first.outlines
     start = next(at for at, line in enumerate(shown) if line.startswith("replay"))
@@ -223,49 +216,7 @@ def test_a_timer_that_raises_is_a_failure_that_says_so(toy: pytest.Pytester) -> 
     assert result.parseoutcomes()["failed"] == 1
 
 
-MISCOUNTS = """
-    import pytest
-    from purgatorio_conformance.suite.contract import Promise
-
-    class Adapter:
-        def __init__(self):
-            self.now_ns, self.tasks, self.count = 0, [], 0
-
-        def add(self, delay_ns, task):
-            self.count += 1
-            self.tasks.append([self.now_ns + max(0, delay_ns), len(self.tasks), task])
-            return self.tasks[-1]
-
-        def cancel(self, handle):
-            self.count -= 1
-            found = handle in self.tasks
-            if found:
-                self.tasks.remove(handle)
-            return found
-
-        def size(self):
-            return {size}
-
-        def advance(self, by_ns):
-            self.now_ns += by_ns
-            while self.tasks and min(self.tasks)[0] <= self.now_ns:
-                self.count -= 1
-                due = min(self.tasks)
-                self.tasks.remove(due)
-                due[2]()
-
-    @pytest.fixture
-    def purgatorio_timer():
-        return lambda promise: Adapter()
-
-    PROMISE = Promise(
-        "timer-cancel-barrier", tick_ns=1_000_000, early_ns=0, late_ns=0, lacks={{"raising": "advance lets it through"}}
-    )
-
-    @pytest.mark.purgatorio(promises=[PROMISE])
-    def test_it(purgatorio_case):
-        purgatorio_case.check()
-"""
+MISCOUNTS = program("miscounting_timer")
 
 
 def test_a_size_that_raises_is_told_first_by_its_clause(pytester: pytest.Pytester, short_runs: None) -> None:
@@ -286,7 +237,6 @@ def test_a_size_that_raises_is_told_first_by_its_clause(pytester: pytest.Pyteste
 
 
 def test_a_negative_size_breaks_its_clause(pytester: pytest.Pytester, short_runs: None) -> None:
-    """Where the adapter returns it; the other clauses are judged."""
     pytester.makepyfile(MISCOUNTS.format(size="self.count"))
     result = pytester.runpytest_inprocess("-q", "-k", "scope and (T3 or T5)")
     assert outcomes(result) | {"deselected": 0} == {"passed": 1, "failed": 1, "deselected": 0}
@@ -319,7 +269,6 @@ def test_junit_knows_clause_and_occasions(toy: pytest.Pytester) -> None:
 
 
 def verdicts(report: Path) -> dict[str, tuple[str, str]]:
-    """By test: the verdict that it recorded, and what pytest made of it."""
     found = {}
     for one in ET.parse(report).iter("testcase"):
         said = {entry.attrib["name"]: entry.attrib["value"] for entry in one.iter("property")}

@@ -36,7 +36,6 @@ def recorded(built: tuple[Path, Path], case: str, path: Path) -> ReadRun:
 
 
 def test_every_field_of_the_format(built: tuple[Path, Path], tmp_path: Path) -> None:
-    """The kit can write the whole format, and the parser reads it."""
     run = recorded(built, "every-field", tmp_path / "run.jsonl")
     assert run.end == End(10, 0)
     assert (run.header.run, run.header.profile, run.header.purge_interval) == ("the run", "locked", 3)
@@ -69,7 +68,6 @@ def test_threads_are_in_one_order_and_nothing_is_lost(built: tuple[Path, Path], 
 def test_exit_without_close_loses_nothing_and_is_no_whole_run(
     built: tuple[Path, Path], tmp_path: Path, name: str
 ) -> None:
-    """All recorded events are there. There is no end record, so that the run does not count as finished."""
     path = tmp_path / name
     said(built, "exit-without-close", str(path))
     text = gzip.decompress(path.read_bytes()) if name.endswith(".gz") else path.read_bytes()
@@ -78,7 +76,6 @@ def test_exit_without_close_loses_nothing_and_is_no_whole_run(
 
 
 def test_full_disk_is_reported_and_counted(built: tuple[Path, Path]) -> None:
-    """What could not be written is dropped, and is said to be."""
     assert said(built, "full-disk") == "no space left; dropped 10, written 0\n"
 
 
@@ -167,7 +164,6 @@ def test_two_threads_of_one_name_are_two(built: tuple[Path, Path], tmp_path: Pat
 
 
 def test_what_was_read_is_answered_at_the_end_of_input(built: tuple[Path, Path]) -> None:
-    """As of the other kits: calls that are piped in."""
     calls = [
         {"m": "start", "part": "purgatory", "time": "real"},
         *({"m": "gauge"} for _ in range(200)),
@@ -221,7 +217,6 @@ def test_kit_speaks_the_protocol_with_gates(built: tuple[Path, Path]) -> None:
 
 @pytest.mark.slow
 def test_example_is_driven_and_its_twin_is_found(built: tuple[Path, Path], tmp_path: Path) -> None:
-    """Over the protocol, as `verify --command` does it."""
     for bug, verdict in (("NONE", "PASS"), ("NO_RECHECK", "VIOLATED")):
         subjects = command_subjects(adapter(built, bug), label=bug)
         runs = record_runs(subjects, tmp_path / bug, seed=1, ops=200)

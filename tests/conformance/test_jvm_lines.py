@@ -107,7 +107,6 @@ def test_a_task_is_added_again_beside_time_that_moves_it(
 def test_programs_without_a_pause_at_a_line_are_listed_with_the_reason(
     why: str, built: tuple[Path, Path]
 ) -> None:
-    """Of each run in one line; that it was played elsewhere does not hide it."""
     lines, at_gates = subject(built, "clean"), subject(built, "clean", mode="virtual-gates")
     first, second, third = gate_programs("timer", delays_for(lines.description, MS))[:3]
     everything = [Orders(SmallProgram("", looks_for, (), ()), 1) for looks_for in CLASSES["timer"]]
@@ -162,7 +161,6 @@ def test_a_jvm_without_the_agent_is_driven_without_and_it_is_said(
 
 
 def test_a_jvm_that_dies_while_a_thread_stands(built: tuple[Path, Path], tmp_path: Path) -> None:
-    """The events until then are kept, and the driver does not wait for the JVM."""
     dies = subject(built, "dies")
     with pytest.raises(SubjectFailed) as caught:
         dies.run(dies.shape.make(1, 1, 1, dies.tick_ns), tmp_path / "run.jsonl", lambda *_: None)
@@ -172,13 +170,10 @@ def test_a_jvm_that_dies_while_a_thread_stands(built: tuple[Path, Path], tmp_pat
 
 
 class _Circle:
-    """Of a thread that runs in a circle something comes for ever."""
-
     def __init__(self, place: int) -> None:
         self._place = place
 
     def fileno(self) -> int:
-        """See `Aside`. The end of a pipe without a writer."""
         return self._place
 
     def read_lines(self) -> list[bytes]:
@@ -244,7 +239,6 @@ def test_only_a_process_that_was_started_to_call_is_answered() -> None:
 
 
 def test_a_reply_is_never_waited_for_longer_than_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A JVM that is stopped as a whole, say."""
     monkeypatch.setattr("purgatorio_conformance.protocol.jdwp._ANSWER_S", 0.05)
     ours, theirs = socket.socketpair()
     with ours, theirs:
@@ -301,7 +295,6 @@ class _Stops:
         """See `LineChild`."""
 
     def inside(self, at: Location) -> list[Location]:
-        """See `Jvm`. A call behind another, in the line that begins at 4."""
         return [(1, 2, 19)] if at == (1, 2, 4) else []
 
     def read(self, within_s: float) -> list[Stopped]:

@@ -177,7 +177,6 @@ def test_a_go_timer_that_others_wrote_is_driven(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_rust_timer_that_others_wrote_is_driven(tmp_path: Path) -> None:
-    """The queue of `tokio-util` keeps its promises, in virtual time."""
     out = tmp_path / "target"
     try:
         built([needed("cargo"), "build", "--target-dir", str(out)], KITS / "rust" / "adapters")
@@ -189,6 +188,5 @@ def test_a_rust_timer_that_others_wrote_is_driven(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_node_timer_is_driven(tmp_path: Path) -> None:
-    """The event loop's own timers."""
     adapters = KITS / "node" / "adapters" / "index.js"
     assert found([needed("node"), str(adapters), "set-timeout"], "real", tmp_path) == set()

@@ -1,8 +1,6 @@
 """Timers with periodic tasks, resets and turns: the toy is found sound as declared, and each of its bugs is found, by
 the protocol and by the conformance suite."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from collections.abc import Callable
@@ -15,8 +13,8 @@ from typing import Any, Final
 import pytest
 
 from conformance.driven import broken
-from conformance.program_text import program
 from conformance.reference_adapters import IN_MS, AnyTimer
+from program_text import program
 from purgatorio import IntrusiveTimer, ManualClock, QueuedExecutor, TimerTask
 from purgatorio.timer.calls import Repeated
 from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects, describe_command
@@ -74,7 +72,6 @@ def judged(subject: CommandSubject, seed: int, tasks: int, folder: Path) -> RunR
 
 @pytest.mark.parametrize("rule", RULES)
 def test_the_toy_keeps_its_promises(rule: str, tmp_path: Path) -> None:
-    """Each catch-up; every clause has occasions."""
     run = judged(of_toy("--catch-up", rule), 1, 300, tmp_path)
     assert run.verdict is Verdict.PASS
     assert all(run.clauses[name].occasions > 5 for name in ("T8", "T9", "T10", "T11", "T12"))
@@ -99,8 +96,6 @@ def test_all_bugs_of_the_toy_are_tried() -> None:
 
 
 class Adapter:
-    """The toy for the conformance suite."""
-
     def __init__(self, make: Any, task: Any) -> None:
         self._functions: dict[str, Callable[[], None]] = {}
         self._timer = make(0, lambda name: self._functions[name]())
@@ -145,7 +140,6 @@ PROMISE: Final = Promise(
 
 
 def outcomes(promise: Promise, monkeypatch: pytest.MonkeyPatch, bug: str = "") -> dict[str, Verdict]:
-    """The verdict of each case of the scenario `periodic`."""
     monkeypatch.setattr(toy(), "CATCH_UP", promise.catch_up)
     monkeypatch.setattr(toy(), "BUG", bug)
     subject = timer_subject(promise, lambda _: Adapter(toy().Timer, toy().Task))
@@ -155,7 +149,6 @@ def outcomes(promise: Promise, monkeypatch: pytest.MonkeyPatch, bug: str = "") -
 
 @pytest.mark.parametrize("rule", RULES)
 def test_the_suite_passes_the_toy(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every case has an occasion, and none fails."""
     found = outcomes(replace(PROMISE, catch_up=rule), monkeypatch)
     assert len(found) == 6
     assert set(found.values()) == {Verdict.PASS}, found
@@ -176,7 +169,6 @@ def test_the_suite_finds_a_bug(bug: str, monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("bug", ["", "rearmed-in-the-past", "former-deadline", "endless-turn"])
 def test_the_suite_plays_them_to_a_program(bug: str) -> None:
-    """The offers and declarations come from the description."""
     clause, rule = FOUND.get(bug, ("", "once"))
     command = [sys.executable, str(TOY), "--bug", bug, "--catch-up", rule]
     description = describe_command(command)
@@ -196,7 +188,6 @@ class ReferenceAdapter(AnyTimer):
         return self.timer.call_every(period_ns // MS, task)
 
     def cancel(self, handle: object) -> None:
-        """Of either kind."""
         assert isinstance(handle, TimerTask)
         handle.cancel()
 
@@ -242,7 +233,6 @@ def test_the_suite_passes_the_reference(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_promise_without_offers_asks_for_nothing_new() -> None:
-    """An adapter from before has the same cases as before."""
     plain = replace(PROMISE, offers=(), catch_up=None, turn=None)
     assert "periodic" not in {case.scenario.name for case in cases("timer", plain)}
 

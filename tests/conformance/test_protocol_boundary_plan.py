@@ -36,12 +36,10 @@ CHANGES = {one.name: one for one in diffs(Path(__file__).parent / "toy_changes_b
 
 
 def words_of(*names: str) -> dict[str, str]:
-    """What stands instead of each text, where the later of these changes count."""
     return {old: new for name in names for change in CHANGES[name].changes for old, new in change.words}
 
 
 def driven(program: str, changes: dict[str, str], folder: Path, operations: int) -> RunResult:
-    """The changed program in virtual time, step by step, judged."""
     path = changed(EXAMPLES / f"{program}.py", changes, folder)
     return run_of(command_subjects([sys.executable, "-I", "-S", path])[0], folder, ops=operations)
 
@@ -65,7 +63,6 @@ class SlowTime:
         return self.spent_s
 
     def call(self, call: Call, through: tuple[int, ...] = ()) -> None:
-        """Only how long tasks wait is looked at."""
         if isinstance(call, Add):
             self.longest_ns = max(self.longest_ns, call.delay_ns)
 

@@ -1,7 +1,5 @@
 """What a conversation records and what it refuses, line by line and without a program at the other end."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -35,8 +33,6 @@ PURGATORY = (Register("op", ("k", "l"), 50),)
 
 
 class Scene:
-    """A conversation over a clock that the test sets."""
-
     def __init__(self, *calls: Call, virtual: bool = True) -> None:
         self.now = 10
         self.recorder = Recorder(lambda: self.now)
@@ -60,7 +56,6 @@ class Scene:
 
 
 def in_short(event: Event) -> str:
-    """`force_complete.ret(op)=1`."""
     result = "" if event.out is None else f"={event.out}"
     return f"{event.f}.{event.ph}({event.id or ','.join(event.keys or ())}){result}"
 
@@ -99,7 +94,6 @@ def test_ready_is_a_point() -> None:
 
 
 def fields_of(text: str) -> dict[str, object]:
-    """The fields of a message, from words such as `fired id=t th=reaper`."""
     name, *words = text.split()
     fields: dict[str, object] = {"m": name}
     for word in words:
@@ -110,8 +104,6 @@ def fields_of(text: str) -> dict[str, object]:
 
 
 class Spoken(Scene):
-    """A conversation whose lines are read one after another."""
-
     refused: Misbehaved | None = None
 
     def read(self, line: str) -> None:
@@ -161,7 +153,6 @@ CONVERSATIONS = (Path(__file__).with_name("conversations.txt")).read_text(encodi
 
 @pytest.mark.parametrize("told", CONVERSATIONS[1:], ids=lambda told: told.partition("\n")[0][:70])
 def test_conversations(told: str) -> None:
-    """What is recorded, and what is refused, line by line."""
     lines = [line for line in told.split("\n")[1:] if line and not line.startswith("#")]
     scene = Spoken(virtual="real" not in lines)
     for line in lines:

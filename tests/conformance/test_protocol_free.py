@@ -1,7 +1,5 @@
 """Races by luck: the small programs on free lanes, and what that finds where there are no gates."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path

@@ -19,9 +19,9 @@ import orjson
 import pytest
 
 from conformance.driven import broken, run_of
-from conformance.program_text import program
 from conformance.small_purgatory import small
 from conformance.test_protocol_conversation import Scene
+from program_text import program
 from purgatorio_conformance.protocol import driver, gated_execution, gates
 from purgatorio_conformance.protocol.conversation import Conversation
 from purgatorio_conformance.protocol.coverage import not_looked_for

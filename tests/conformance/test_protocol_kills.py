@@ -3,8 +3,6 @@
 What is not found is listed with its reason: it changes nothing, or breaks no promise that a clause states.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -22,7 +20,6 @@ CHANGES = diffs(Path(__file__).parent / "toy_changes.txt")
 
 
 def found(change: Diff, folder: Path) -> set[str]:
-    """The clauses that the changed program breaks, over both manners of virtual time."""
     changes = dict(change.changes[0].words)
     if any("any([self" in instead for instead in changes.values()):
         changes["[first:])"] = "[first:]]))"

@@ -1,7 +1,5 @@
 """The messages of `purgatorio-subject/1`: one description for parser, schema and page, and no bytes that crash them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Final, get_args
@@ -139,7 +137,6 @@ def test_every_call_is_as_the_schema_says(
 
 
 def test_no_call_was_forgotten() -> None:
-    """The list above is all of them."""
     assert {type(call) for call in EVERY_CALL} == set(CALLS.values())
 
 

@@ -1,7 +1,5 @@
 """A subject that misbehaves is a reported failure of its kind: never a crash, and what was recorded is kept."""
 
-from __future__ import annotations
-
 import gc
 import re
 import sys
@@ -46,13 +44,11 @@ def command(how: str = "") -> list[str]:
 
 
 def subject(how: str, limits: ChildLimits, mode: Mode = "virtual-steps") -> CommandSubject:
-    """It, driven in this way."""
     found = command_subjects(command(how), limits=limits, late_slack_ns=MS)
     return next(one for one in found if one.mode == mode)
 
 
 def record(how: str, folder: Path, limits: ChildLimits = PATIENT) -> tuple[SubjectFailed, ReadRun]:
-    """Its failure, and what was recorded until then."""
     with pytest.raises(SubjectFailed) as caught:
         subject(how, limits).run(PLAN, folder / "run.jsonl", silent)
     assert caught.value.trace == folder / "run.jsonl"
@@ -60,7 +56,6 @@ def record(how: str, folder: Path, limits: ChildLimits = PATIENT) -> tuple[Subje
 
 
 def test_the_twin_that_behaves_is_recorded_to_its_end(tmp_path: Path) -> None:
-    """The same program without an argument fails nowhere."""
     path = subject("", PATIENT).run(PLAN, tmp_path / "run.jsonl", silent)
     run = read_run(path)
     check_intervals(run.events)
@@ -442,13 +437,11 @@ def test_what_fails_before_a_run_has_no_trace(how: str, kind: FailureKind, why: 
     [(["no-such-program"], "unavailable"), ([sys.executable, "-I", "-S", "-c", "print(1)"], "rubbish")],
 )
 def test_what_is_no_subject_at_all(program: list[str], kind: FailureKind) -> None:
-    """The commonest mistakes of a first try."""
     with pytest.raises(SubjectFailed) as caught:
         command_subjects(program)
     assert caught.value.kind == kind
 
 
 def test_a_time_that_the_subject_does_not_know_is_refused() -> None:
-    """Nothing to drive is no pass."""
     with pytest.raises(SubjectFailed, match="it has no real time"):
         command_subjects(command(), time="real")

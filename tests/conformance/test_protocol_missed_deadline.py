@@ -1,7 +1,5 @@
 """Threads that sleep past a deadline in real time, and threads that are only late."""
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path
@@ -80,7 +78,6 @@ def test_who_works_past_deadlines_may_be_slow(tmp_path: Path) -> None:
 def test_a_missing_check_for_sleeping_threads_is_reported(
     changes: dict[str, str], told: int, tmp_path: Path
 ) -> None:
-    """Where no bound for real time was declared."""
     subjects = command_subjects(command(changes, tmp_path))
     assert sum("no late_real_ns" in line for _, line in not_looked_for(subjects)) == told
     virtual = [one for one in subjects if one.virtual]

@@ -3,8 +3,6 @@
 All in virtual time, so nothing here waits; real time is shown on one small run.
 """
 
-from __future__ import annotations
-
 import heapq
 import random
 import shutil
@@ -20,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from conformance.driven import changed
-from conformance.program_text import program
+from program_text import program
 from purgatorio_conformance.protocol import shortest as shortest_module
 from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects, describe_command
 from purgatorio_conformance.protocol.message import (

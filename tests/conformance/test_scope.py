@@ -1,7 +1,5 @@
 """The scope, and small bugs of strangers that lay between the programs that somebody had thought of."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys
@@ -35,7 +33,6 @@ PYTHON = (sys.executable, "-I", "-S")
 
 
 def in_scope(command: Sequence[str], folder: Path, programs: int) -> tuple[RunResult, CommandSubject]:
-    """The run of so many programs, judged."""
     (subject,) = (one for one in command_subjects(command) if one.mode == "virtual-scope")
     trace = subject.run_seeded(1, programs, folder / "run.jsonl", silent)
     return check_files([trace]).runs[0], subject
@@ -71,7 +68,6 @@ def test_the_scope_is_enumerated(part: Part, description: Description, sizes: li
 
 
 def test_the_result_says_how_far_the_scope_was_played(tmp_path: Path) -> None:
-    """And that is what was asked for."""
     run, subject = in_scope((*PYTHON, str(EXAMPLES / "toy_wheel.py")), tmp_path, 100)
     assert run.verdict is Verdict.PASS
     assert run.clauses["T2"].occasions > 100

@@ -1,7 +1,5 @@
 """Slips that were thought up without the scope in hand: a purgatory on one thread, each found by a program of it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from itertools import islice

@@ -192,7 +192,6 @@ def test_two_jvms_that_start_together_mix_no_messages() -> None:
 
 
 def test_missing_program_is_unavailable() -> None:
-    """Not a traceback from the depths of subprocess."""
     with pytest.raises(SubjectFailed, match="no-such-program does not start") as caught:
         LineChild("fake", ["no-such-program"])
     assert caught.value.kind == "unavailable"

@@ -1,7 +1,5 @@
 """The control thread of a run: its measurements are in the trace, are bounded, and are about the machine only."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import replace

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from docs.makers.promises import promise_of
+from program_text import program
 from purgatorio_conformance.protocol.program_subjects import npm_timer_wheel
 from purgatorio_conformance.subject.contract import Subject, SubjectFailed, silent
 from purgatorio_conformance.subject.java_build import debian_jar
@@ -54,7 +55,6 @@ PYTHON = [sched_scheduler(), threading_timer()]
 
 
 def small_plan(subject: Subject, timers: int = 150) -> Plan:
-    """All kinds of steps within a quarter of a second."""
     return make_plan(3, timers, subject.threads, MS, span_ns=100 * MS, longest_ns=80 * MS)
 
 
@@ -65,7 +65,6 @@ def judged(path: Path) -> dict[str, ClauseResult]:
 
 
 def kept(clauses: dict[str, ClauseResult], *names: str) -> None:
-    """These clauses passed, and had occasions not to."""
     for name in names:
         assert clauses[name].verdict is Verdict.PASS, (name, clauses[name])
         # Few enough for a machine so busy that most cancels come late; the huge delays are always cancelled in time.
@@ -216,21 +215,7 @@ def test_a_broken_run_of_a_wall_clock_says_nothing_of_earliness(tmp_path: Path) 
     assert read_run(caught.value.trace).header.timer == TimerConstants()
 
 
-NPM = """
-exports.TimerWheel = class {
-  constructor() { this.items = []; }
-  schedule(data, delayMs) {
-    const item = { data, at: Date.now() + delayMs };
-    this.items.push(item);
-    return { remove: () => { this.items = this.items.filter((one) => one !== item); } };
-  }
-  advance() {
-    const due = this.items.filter((one) => one.at OPERATOR Date.now());
-    this.items = this.items.filter((one) => !due.includes(one));
-    return due.map((one) => one.data);
-  }
-};
-"""
+NPM = program("npm_timer")
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="no Node.js here")

@@ -22,7 +22,6 @@ DONE = '{"kind":"done","events":1,"dropped":0,"skipped":0,"open":0,"oversleep_ns
 
 
 def small_plan(seed: int = 1, timers: int = 300, tick_ns: int = MS) -> Plan:
-    """All kinds of steps within a quarter of a second."""
     return make_plan(seed, timers, 4, tick_ns, span_ns=100 * MS, longest_ns=80 * MS)
 
 

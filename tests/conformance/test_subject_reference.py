@@ -38,7 +38,6 @@ def assert_all_promises_kept(result: RunResult) -> None:
     ],
 )
 def test_the_reference_keeps_its_promises(subject: ReferenceSubject, tmp_path: Path) -> None:
-    """One configuration of each dialect; `verify` runs them all."""
     assert_all_promises_kept(judged(subject, tmp_path, 300))
 
 
@@ -46,7 +45,6 @@ def test_the_reference_keeps_its_promises(subject: ReferenceSubject, tmp_path: P
 @pytest.mark.parametrize("subject", reference_subjects(), ids=lambda subject: subject.name)
 @pytest.mark.parametrize("seed", [2, 3])
 def test_every_configuration_keeps_its_promises(subject: ReferenceSubject, seed: int, tmp_path: Path) -> None:
-    """All of them, larger, with other seeds."""
     assert_all_promises_kept(judged(subject, tmp_path, 2_000, seed))
 
 

@@ -1,7 +1,5 @@
 """A run in a separate interpreter: after any end of the parent, no process is left, and no event is lost."""
 
-from __future__ import annotations
-
 import errno
 import os
 import pickle
@@ -15,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from program_text import program
 from purgatorio_conformance.protocol.driver import command_subjects
 from purgatorio_conformance.subject.child import ChildLimits
 from purgatorio_conformance.subject.contract import Progress
@@ -25,50 +24,13 @@ from purgatorio_spec.check import check_files
 BAD = Path(__file__).with_name("bad_subject.py")
 PATIENT = ChildLimits(silence_s=60.0)
 
-HANGS = f"""
-import runpy, sys, time
-sleep = time.sleep
-def told(seconds):
-    with open(sys.argv[2], "w") as fifo:
-        fifo.write("I hang")
-    sleep(seconds)
-time.sleep = told
-runpy.run_path({str(BAD)!r}, run_name="__main__")
-"""
+HANGS = program("hanging_subject").format(bad=str(BAD))
 
-KILLS = f"""
-import os, pathlib, runpy, signal, time
-def kill(seconds):
-    driver = os.getppid()
-    if b"purgatorio_conformance.subprocess_runner" in pathlib.Path(f"/proc/{{driver}}/cmdline").read_bytes():
-        os.kill(driver, signal.SIGKILL)
-time.sleep = kill
-runpy.run_path({str(BAD)!r}, run_name="__main__")
-"""
+KILLS = program("killing_subject").format(bad=str(BAD))
 
-COMMAND = f"""
-import signal, sys
-from pathlib import Path
-from purgatorio_conformance import subjects
-from purgatorio_conformance.protocol.driver import command_subjects
-from purgatorio_conformance.subject.child import ChildLimits
-subjects._GRACE_S = 0.0
-# Whoever started the tests in the background has it ignored.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-hangs = [sys.executable, "-I", "-S", "-c", {HANGS!r}, "hang", sys.argv[2]]
-subject = command_subjects(hangs, limits=ChildLimits(silence_s=60.0))[0]
-subjects.record_runs([subject], Path(sys.argv[1]), ops=20, suffix=".jsonl")
-"""
+COMMAND = program("recording_command").format(hangs=HANGS)
 
-TALKS = """
-from purgatorio_conformance import subprocess_runner
-class Talks:
-    account = bytes(1_000_000)
-    def run_seeded(self, *_):
-        pass
-subprocess_runner.pickle.load = lambda _: (Talks(), 0, 0, None)
-subprocess_runner._main()
-"""
+TALKS = program("talking_run")
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,5 @@
 """`python -m mutants`, from a checkout with `PYTHONPATH=tests`, or `make mutants`: the kill matrix."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import time

@@ -10,8 +10,6 @@ The line below the name may say what the mutant needs, or which clause finds it.
 (a single place needs no `in`). Each place has pairs of an old text, which must occur once, and a new text.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -36,11 +34,9 @@ class Change:
         return owner, function
 
     def flat(self) -> list[str]:
-        """The words as `edited` takes them."""
         return [word for pair in self.words for word in pair]
 
     def patch(self, package: str) -> Patch:
-        """The patch of that function."""
         return edited(*self.named(package), *self.flat())
 
 

@@ -1,8 +1,6 @@
 """Names that try to become markup, script, an attribute, a command of a terminal or a CI system; and a check and
 findings whose every text is one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pipeline.made_results import LONG_COMMAND, bug, findings_of, kill, mutants_of, outcome, raced, stress_of

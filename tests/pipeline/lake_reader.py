@@ -1,8 +1,6 @@
 """A lake's check without Spark: a reader that judges in this process, a lake that can be killed at each of its steps,
 and everything that a check leaves for people, as values that can be compared."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Callable, Sequence
@@ -101,7 +99,6 @@ class ProcessReader:
 
 
 def check(folder: Path, paths: Sequence[Path], checker: str = CHECKER) -> tuple[Judged, list[str]]:
-    """A check over the lake in `folder`, and the files that were read for it."""
     reader = ProcessReader()
     return check_lake(Lake(folder), paths, reader, checker), reader.read
 
@@ -133,7 +130,6 @@ def gold_of(lake: Path) -> Path:
 
 
 def at_once(paths: Sequence[Path], scratch: Path) -> dict[str, object]:
-    """What one check of all files over no lake leaves."""
     fresh = scratch / f"at-once-{len(list(scratch.glob('at-once-*')))}"
     once, read = check(fresh, paths)
     assert read == [path.name for path in paths]
@@ -141,7 +137,6 @@ def at_once(paths: Sequence[Path], scratch: Path) -> dict[str, object]:
 
 
 def same_as(theirs: dict[str, object], judged: Judged, lake: Path) -> None:
-    """A check and its lake leave the same, in everything that people see."""
     mine = all_of(judged, lake)
     for name in theirs.keys() | mine.keys():
         assert mine.get(name) == theirs.get(name), name

@@ -1,7 +1,5 @@
 """What `stress`, `explore` and `mutants` print with --json, made by hand."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -79,7 +77,6 @@ def mutants_of(*rows: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_back(shape: object) -> Printed:
-    """As `report` reads it."""
     found: Printed = decoded(json.dumps(shape), Printed)  # type: ignore[arg-type]  # a union is no type to mypy
     return found
 

@@ -1,7 +1,5 @@
 """`python -m benchmarks timer | purgatory`: their output for small runs. The cost of a measured process."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import replace
@@ -26,7 +24,6 @@ FEW = [entry for entry in ENTRIES if entry.ours or entry.name in ("heapq", "heap
 
 
 def test_json_has_the_public_shape() -> None:
-    """machine and results; ours with ratios, one object on standard output."""
     done = CliRunner().invoke(timer.command, ["--scale", "quick", "--workload", "X3", "--json"])
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
@@ -53,7 +50,6 @@ def test_tables_fit_a_terminal() -> None:
 
 
 def test_an_unknown_name_is_usage() -> None:
-    """With the names of those that there are."""
     done = CliRunner().invoke(timer.command, ["--only", "heapqueue"])
     assert done.exit_code == 2
     assert "heapq-int" in done.output
@@ -89,7 +85,6 @@ def test_the_guard_exits_by_its_worst_verdict(
 
 
 def test_the_page_is_made_from_a_run() -> None:
-    """Every section, the rule with figures, and the build."""
     bench = run_timer_bench("quick", FEW, ("K1", "U2", "X1", "X2"))
     found = run_purgatory_bench("quick", ("P1", "P5"), print)
     text = page(
@@ -149,7 +144,6 @@ def test_an_operation_that_is_lost_is_exit_status_1(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_table_is_markdown() -> None:
-    """Names to the left, figures to the right."""
     text = markdown(Table("T", ("candidate", "build", "ns"), [("a", "Rust", "1")], "note"))
     assert text == "**T** (note)\n\n| candidate | build | ns |\n| --- | --- | ---: |\n| a | Rust | 1 |"
 
@@ -169,7 +163,6 @@ def test_a_child_with_its_parents_pages_is_counted_once() -> None:
 
 
 def test_a_process_is_measured_to_its_end() -> None:
-    """The output, the CPU time, and the memory of the child processes."""
     held = "x = bytearray(64 << 20); sum(range(20_000_000))"
     program = f"import subprocess, sys; print(subprocess.run([sys.executable, '-c', {held!r}]))"
     cost = run_measured([sys.executable, "-c", program])

@@ -1,7 +1,5 @@
 """`purgatorio campaign`: every job a row whatever its process does, nothing run twice, nothing lost."""
 
-from __future__ import annotations
-
 import json
 import resource
 import subprocess
@@ -12,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.lake_reader import Killed, disk_full
+from program_text import program
 from purgatorio_pipeline.campaign.job import Job, NoJob, plan
 from purgatorio_pipeline.campaign.outcome import JobOutcome, causes, outcome_of
 from purgatorio_pipeline.campaign.run import RunLimits, Runner, run_campaign
@@ -21,30 +20,7 @@ from purgatorio_pipeline.lake import Lake
 from purgatorio_spec.verdict import Verdict
 from purgatorio_spec.whole_file import write_whole
 
-PROGRAM = """
-import json, os, signal, sys, threading
-arguments = sys.argv[2:]
-seed = int(arguments[arguments.index("--seed") + 1])
-open(sys.argv[1], "a").write(f"{seed}\\n")
-if seed == 1:
-    os._exit(139)
-if seed == 2:
-    threading.Event().wait()
-if seed == 3:
-    print("rubbish")
-if seed == 5:
-    os.kill(os.getpid(), signal.SIGSEGV)
-broken = [{"clause": "O4", "token": "s/d/0/1x2-T", "preemptions": 1, "steps": 3, "seen": "lost"}]
-verdict = "VIOLATED" if seed == 4 else "UNKNOWN"
-line = {"outcome": "lost", "count": 1, "grade": "forbidden", "clause": "O4"}
-line["again"] = "purgatorio explore --replay s/d/0/1x2-T"
-one = {"scenario": "s/d", "verdict": verdict, "strategy": "random", "schedules": 10, "mutant": ""}
-one |= {"violations": broken * (seed == 4), "outcomes": [line] * (seed == 4)}
-found = {"kind": "explore", "verdict": verdict, "schedules": 10, "scenarios": [one]}
-if seed != 3:
-    print(json.dumps(found))
-sys.exit(1 if seed == 4 else 3)
-"""
+PROGRAM = program("campaign_job")
 
 
 LOST = f"{Path(__file__).parents[1] / 'mutants' / 'reference'}:trylock-give-up"
@@ -118,7 +94,6 @@ def test_whatever_a_process_does_becomes_a_row_and_is_not_run_again(runner: Runn
 
 
 def test_the_first_violation_ends_it(runner: Runner) -> None:
-    """The remaining jobs are reported, and the campaign is not a pass."""
     jobs = [job(4), *(job(seed) for seed in range(10, 40))]
     campaign = run_campaign(jobs, runner, budget=RunLimits(first=True), tell=lambda one: None)
     assert campaign.why == "stopped at the first violation"
@@ -128,7 +103,6 @@ def test_the_first_violation_ends_it(runner: Runner) -> None:
 
 
 def test_a_budget_ends_it(runner: Runner) -> None:
-    """Of schedules, or of time; nothing is PASS then."""
     jobs = [job(seed) for seed in range(10, 40)]
     campaign = run_campaign(jobs, runner, budget=RunLimits(runs=15), tell=lambda one: None)
     assert campaign.why == "the budget of 15 schedules and rounds is spent"

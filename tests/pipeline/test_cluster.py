@@ -1,7 +1,5 @@
 """The check on a real cluster of several processes, with this project's code shipped to interpreters that lack it."""
 
-from __future__ import annotations
-
 import json
 import os
 import queue
@@ -20,6 +18,7 @@ import pyspark
 import pytest
 
 from pipeline.lake_reader import gold_of
+from program_text import program
 from purgatorio_conformance.java_home import JavaNotFound, find_java, home_for_spark
 from purgatorio_pipeline.shipping import PACKAGES, write_submission
 
@@ -116,28 +115,12 @@ def bare_python(place: Path, python: Path, site_packages: Path) -> Path:
 TRACES = Path(__file__).resolve().parents[2] / "examples" / "traces"
 NAMES = ("kafka-buggy-no-recheck.parquet", "kafka-clean-1k.jsonl")
 VIOLATED = 1
-WITHOUT_SHIPPING = """
-from pyspark.sql import SparkSession
-spark = SparkSession.Builder().master({master!r}).config("spark.ui.enabled", "false").getOrCreate()
-def where(rows):
-    import importlib.util
-    found = importlib.util.find_spec("purgatorio_spec")
-    yield "absent" if found is None else str(found.origin)
-print(*spark.sparkContext.parallelize(range(2), 2).mapPartitions(where).collect(), sep="\\n")
-"""
-SHIPPED = """
-from purgatorio_pipeline.session import start_session
-spark = start_session({master!r})
-def where(rows):
-    import purgatorio_spec.check as module
-    yield str(module.__file__)
-print(*spark.sparkContext.parallelize(range(2), 2).mapPartitions(where).collect(), sep="\\n")
-"""
+WITHOUT_SHIPPING = program("without_shipping")
+SHIPPED = program("with_shipping")
 
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
-    """An interpreter that has the libraries and not this project."""
     return bare_python(tmp_path / "python", Path(sys.executable), Path(sysconfig.get_path("purelib")))
 
 
@@ -179,7 +162,6 @@ def test_a_worker_offers_what_an_executor_asks_for() -> None:
 
 
 def run(command: list[str | Path], environ: dict[str, str], status: int) -> str:
-    """Standard output of a command that ends with this status."""
     done = subprocess.run(
         command,
         env=environ,

@@ -1,8 +1,6 @@
 """`purgatorio check` as a stranger types it: exit status, one JSON object, messages that say what to do. Every way out
 has its status, and 1 means violated and nothing else."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex
@@ -39,7 +37,6 @@ END = '{"kind":"end","events":3,"dropped":0}\n'
 
 
 def fired(t: str, end: str = END) -> str:
-    """A trace of one task, whose deadline is 5, that fires at `t`."""
     return HEADER + FIRED.replace("TIME", t) + end
 
 
@@ -94,7 +91,6 @@ def test_a_clause_without_occasion_is_unknown(
 
 
 def test_the_worst_trace_decides_and_the_others_are_judged(tmp_path: Path) -> None:
-    """A broken file changes no verdict of other files."""
     (tmp_path / "a.jsonl").write_text(fired("5"))
     (tmp_path / "b.jsonl").write_text("no trace at all\n")
     done = run("check", tmp_path, "--engine", "process", "--json", "--allow-idle")
@@ -104,7 +100,6 @@ def test_the_worst_trace_decides_and_the_others_are_judged(tmp_path: Path) -> No
 
 
 def test_focus_on_a_clause_and_an_operation(tmp_path: Path) -> None:
-    """The replay line of a report leads to that operation and to the same verdict."""
     path = one_task(tmp_path, "4")
     done = run("check", path, "--run", "r", "--clause", "T1", "--operation", "t", "--json")
     assert done.exit_code == 1
@@ -118,7 +113,6 @@ def test_focus_on_a_clause_and_an_operation(tmp_path: Path) -> None:
 
 
 def test_no_argument_and_a_wrong_path_are_usage_errors(tmp_path: Path) -> None:
-    """Status 2, and a sentence that says what to type."""
     assert "no trace named" in run("check").stderr
     missing = run("check", tmp_path / "nothing")
     assert missing.exit_code == 2
@@ -135,7 +129,6 @@ def test_every_command_has_help(name: str) -> None:
 
 
 def test_the_printed_replay_line_replays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The line under a counterexample, taken from the output and run, shows the same counterexample."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     Path("t.jsonl").write_text(fired("4"))
@@ -295,8 +288,6 @@ def test_a_full_disk_under_spark_is_said_with_status_2(monkeypatch: pytest.Monke
 
 
 def test_a_file_may_go_once_it_was_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program that deletes files after the check has read them does not end the check."""
-
     def read_and_gone(reader: TraceReader, *, full: bool, only: str | None) -> Folded:
         folded = fold_reader(reader, full=full, only=only)
         reader.path.unlink()
@@ -326,7 +317,6 @@ def test_a_file_that_cannot_be_there_is_refused_before_the_work(tmp_path: Path, 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_an_output_that_cannot_be_written_is_said_with_status_2() -> None:
-    """Where standard output itself is full."""
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "purgatorio_pipeline", "check", str(CLEAN), "--json"],
@@ -412,7 +402,6 @@ def test_a_clause_that_is_not_there_gets_the_nearest_ids(arguments: tuple[str, .
 
 
 def test_a_parquet_is_known_without_its_suffix(tmp_path: Path) -> None:
-    """By its first bytes."""
     place = tmp_path / "run"
     place.write_bytes(BROKEN.read_bytes())
     done = run("check", str(place), "--engine", "process")

@@ -1,7 +1,5 @@
 """Before and after a change: new violations are always found, and an UNKNOWN verdict never counts as fixed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -143,7 +141,6 @@ def test_the_command_on_real_runs(tmp_path: Path) -> None:
 
 
 def test_the_command_without_traces_is_a_usage_error(tmp_path: Path) -> None:
-    """Status 2, and a sentence that says what to name, before either side is judged."""
     done = run("compare", str(EXAMPLES / "kafka-clean-1k.jsonl"), str(tmp_path))
     assert done.exit_code == 2
     assert "checking" not in done.stderr

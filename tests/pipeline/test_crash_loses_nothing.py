@@ -3,8 +3,6 @@
 A fault is put in at every stage from the file to the report; the exit status is 70 only where nothing else outranks it.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -74,7 +72,6 @@ FILES: Final = ("page.html", "summary.md", "cases.xml", "scan.sarif")
 
 
 def timer(path: Path, *, broken: bool) -> Path:
-    """A run of a timer, with a task that is early."""
     made = Trace("timer")
     made.add("a", delay_ns=10 * MS)
     made.wait(0 if broken else 20 * MS)
@@ -87,7 +84,6 @@ def timer(path: Path, *, broken: bool) -> Path:
 
 
 def checked(folder: Path, *, broken: bool, options: tuple[str, ...] = ()) -> Result:
-    """`check` of such a run, with all files asked for."""
     path = timer(folder / "run.jsonl", broken=broken)
     names = dict(zip(("--report", "--markdown", "--junit", "--sarif"), FILES, strict=True))
     asked = [word for option, name in names.items() for word in (option, str(folder / name))]

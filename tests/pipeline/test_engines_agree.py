@@ -39,7 +39,6 @@ SEEDS: Final = range(20, 40)
 
 
 def write(drawn: Drawn, path: Path) -> None:
-    """A drawn run as JSON lines, with the end that it is to have."""
     writer = TraceWriter(path, drawn.header)
     writer.write_all(drawn.events)
     if not drawn.whole:
@@ -70,7 +69,6 @@ def by_process(traces: list[Path]) -> CheckResult:
 
 
 def assert_same(found: CheckResult, expected: CheckResult) -> None:
-    """Run by run, so that a difference is readable."""
     for one, other in zip(found.runs, expected.runs, strict=True):
         assert one == other
     assert found == expected
@@ -82,7 +80,6 @@ def assert_same(found: CheckResult, expected: CheckResult) -> None:
 def test_spark_agrees_with_the_process_engine(
     spark: SparkSession, traces: list[Path], by_process: CheckResult, tmp_path: Path, full: bool
 ) -> None:
-    """Whatever their order, tasks and forms."""
     verdicts = {run.verdict for run in by_process.runs}
     assert {Verdict.VIOLATED, Verdict.UNKNOWN, Verdict.PASS} <= verdicts, "the traces must not be all alike"
     kept = judge_batch(spark, traces, Lake(tmp_path), full=full)
@@ -103,7 +100,6 @@ def test_spark_agrees_with_the_process_engine(
 
 @pytest.mark.slow
 def test_every_recorded_run_of_kafka_on_spark(spark: SparkSession) -> None:
-    """Exactly the known figures, in each form."""
     paths = files()
     for path, run in zip(paths, check_on_spark(spark.sparkContext, paths).runs, strict=True):
         found = {name: clause.violations for name, clause in run.clauses.items() if clause.violations}
@@ -111,7 +107,6 @@ def test_every_recorded_run_of_kafka_on_spark(spark: SparkSession) -> None:
 
 
 def test_many_files_are_few_tasks(spark: SparkSession, traces: list[Path]) -> None:
-    """However many there are; a few files have a task each."""
     slots = spark.sparkContext.defaultParallelism
     for some, tasks in ((traces[:1] * 100, TASKS_A_SLOT * slots), (traces[:5], 5)):
         assert judge_files(spark.sparkContext, some, full=False, every=False).getNumPartitions() == tasks
@@ -181,7 +176,6 @@ def test_what_is_left_in_the_lake_is_counted() -> None:
 
 @pytest.mark.slow
 def test_spark_shows_the_same_as_the_process_engine(spark: SparkSession, tmp_path: Path) -> None:
-    """Of operations, checks and readings; short and long."""
     made = [tried_often(), checked_among_others(), fired_early(), miscounted(), garbage_kept()]
     paths = [one.write(tmp_path / f"{one.header.run}.jsonl") for one in made]
     wanted = judge_in_process(paths)

@@ -1,7 +1,5 @@
 """Traces and tables through Hadoop's file systems: `file:///` here, which goes the same way as `hdfs://` does."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -95,7 +93,6 @@ def both_ways(spark: SparkSession, folder: Path) -> tuple[CheckResult, CheckResu
 
 
 def broken_lines(result: CheckResult) -> list[dict[str, object]]:
-    """The quarantined lines. A file is named without its folder."""
     return [{**asdict(one), "file": Path(one.file).name} for one in result.broken]
 
 
@@ -118,7 +115,6 @@ def test_files_come_to_the_same_by_uri(spark: SparkSession, tmp_path: Path) -> N
 
 
 def named(run: object, folder: Path) -> str:
-    """A run's answer as text, in which its folder is named one way."""
     return str(run).replace(folder.as_uri(), "").replace(f"file:{folder}", "").replace(str(folder), "")
 
 

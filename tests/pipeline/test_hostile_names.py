@@ -1,7 +1,5 @@
 """Every output that shows what a trace says, with names that would command a terminal, a browser or a CI system."""
 
-from __future__ import annotations
-
 import io
 import json
 import re
@@ -52,14 +50,12 @@ def broken(folder: Path, name: str) -> Path:
 
 
 def said(*arguments: str | Path) -> str:
-    """The output of a command, on both streams."""
     done = CliRunner().invoke(purgatorio, [str(one) for one in arguments])
     assert done.exit_code in (0, 1, 2, 3), done.output
     return done.output
 
 
 def commands(folder: Path, name: str) -> dict[str, str]:
-    """What each command prints of a trace of such names."""
     trace = broken(folder / "before", name)
     cut = folder / "cut.jsonl"
     cut.write_bytes(trace.read_bytes().replace(b'"ph":"call"', b'"ph":"kall"'))

@@ -3,8 +3,6 @@
 Judged in this process, by the steps that Spark's check takes; Spark itself is in `test_incremental_spark.py`.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -181,7 +179,6 @@ def test_damaged_files_of_the_lake_are_replaced(tmp_path: Path, damaged: str, te
 
 
 def test_what_is_kept_comes_back_as_it_was(tmp_path: Path) -> None:
-    """Every kind of file is restored. A text that is something else is reported."""
     paths = some_of_all(tmp_path / "traces")
     held = ProcessReader().judge(paths, Lake(tmp_path / "lake"))
     assert decoded(encoded(held), list[CachedResult]) == held
@@ -268,7 +265,6 @@ def nothing_is_lost(kind: type[KilledLake], tmp_path: Path, end: End = Killed) -
 
 @pytest.mark.parametrize("end", [Killed, pytest.param(disk_full, marks=pytest.mark.slow)])
 def test_a_check_that_is_ended_loses_nothing(tmp_path: Path, end: End) -> None:
-    """Before, inside and after every change of the lake."""
     nothing_is_lost(KilledLake, tmp_path, end)
 
 
@@ -290,7 +286,6 @@ def gold_is_of_one_check(kind: type[KilledLake], tmp_path: Path) -> None:
 
 
 def test_gold_is_never_of_two_checks(tmp_path: Path) -> None:
-    """Whenever the kill comes."""
     gold_is_of_one_check(KilledLake, tmp_path)
 
 
@@ -332,7 +327,6 @@ def test_what_a_bench_of_this_must_show() -> None:
 
 
 def test_an_empty_check_is_whole() -> None:
-    """Of nothing comes nothing, and no limit is in its way."""
     assert assemble([]).result.runs == ()
     assert decoded(encoded([]), list[CachedResult]) == list[CachedResult]()
 

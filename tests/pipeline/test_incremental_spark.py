@@ -3,8 +3,6 @@
 Few checks and many files each: what a Spark job costs is mostly the job.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Sequence

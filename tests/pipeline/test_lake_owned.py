@@ -1,7 +1,5 @@
 """A folder that is not ours is never touched, and two do not work in one lake at once."""
 
-from __future__ import annotations
-
 import errno
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The example notebook runs from top to bottom, and what its cells show is markup that cannot be injected into."""
 
-from __future__ import annotations
-
 import ast
 import io
 import json

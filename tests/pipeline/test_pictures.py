@@ -1,7 +1,5 @@
 """The drawings of lateness and gauges, compared with their definitions: one task and one reading at a time."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

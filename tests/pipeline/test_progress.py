@@ -1,7 +1,5 @@
 """Progress: a bar in a terminal, lines in a log, and nothing of it on standard output."""
 
-from __future__ import annotations
-
 import io
 import threading
 from collections.abc import Callable, Iterator
@@ -29,7 +27,6 @@ def test_the_remaining_time_is_estimated_from_the_finished_share() -> None:
 
 
 def test_nothing_is_said_of_the_rest_before_the_first_step_and_after_the_last() -> None:
-    """There is nothing to tell it from, or nothing left."""
     shown = Progress("recording", 20, "runs", clock_s=ticks(0, 4_000, 4_001))
     assert shown.counted() == "0 of 20 runs, 1:06:40"
     shown.tell(21)
@@ -49,7 +46,6 @@ def test_the_slowest_of_concurrent_parts_gives_the_remaining_time() -> None:
 
 
 def test_units() -> None:
-    """Bytes as megabytes, a share in per cent, and no total if the total is unknown."""
     assert Progress("", 3e9, "bytes", poll=lambda: (1.5e9, 3e9), clock_s=ticks(0, 1)).counted() == (
         "1,500.0 of 3,000.0 MB, 0:01, about 0:01 left"
     )
@@ -83,7 +79,6 @@ def test_a_log_gets_a_line_at_once_and_one_a_while() -> None:
 
 
 def test_quiet_says_nothing_in_a_log() -> None:
-    """`--json` in CI."""
     out, console = log()
     with progress("recording", 20, "runs", quiet=True, console=console) as going:
         going.tell(3)

@@ -4,8 +4,6 @@ Chromium runs headless with the page's own protection (its content policy) taken
 the policy is tested by itself.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import re
@@ -49,7 +47,6 @@ KEYS = """<script>addEventListener('load', () => {
 
 
 def dom(text: str, folder: Path, width: int, *, policy: bool = False) -> str:
-    """The page as the browser has it after loading, with its content policy or without."""
     source = folder / "page.html"
     source.write_text(text if policy else re.sub(r"<meta http-equiv=[^>]*>", "", text), encoding="utf-8")
     found = subprocess.run(

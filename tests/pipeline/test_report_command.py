@@ -1,8 +1,6 @@
 """`purgatorio report`: from traces, lakes, campaigns and files of results to one page. Sources that it cannot read
 are refused with a reason. What other commands found: the right words, only text, bounded."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -114,7 +112,6 @@ def test_a_form_of_runs_is_not_made_of_none(tmp_path: Path) -> None:
     ],
 )
 def test_the_status_is_that_of_the_worst(shape: object, status: int, tmp_path: Path) -> None:
-    """As the command that printed it would have ended."""
     assert report(written(tmp_path / "x.json", shape)).exit_code == status
 
 
@@ -139,7 +136,6 @@ def test_a_lake_is_the_check_that_wrote_it(tmp_path: Path) -> None:
 
 
 def test_what_check_printed_is_the_check(tmp_path: Path) -> None:
-    """The JSON of a check, read back."""
     result = checked()
     found = decoded(encoded(check_of(result)), Check)
     assert found.result() == result
@@ -223,21 +219,18 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
 
 
 def test_a_glob_of_results(tmp_path: Path) -> None:
-    """Where the shell does not make one of it."""
     for at in range(2):
         written(tmp_path / f"{at}.json", stress_of(raced(verdict="PASS")))
     assert len(gather([str(tmp_path / "*.json")]).findings) == 2
 
 
 def test_what_is_left_out_names_an_option_that_the_command_has() -> None:
-    """`... more causes: use --verbose`, and it is there."""
     shown = report("--help").output
     assert "--verbose" in shown
     assert "--json" in shown
 
 
 def test_every_document_says_its_kind(tmp_path: Path) -> None:
-    """A reader need not guess the kind from the keys."""
     trace = one_task(tmp_path, "4")
     commands: dict[str, list[str | Path]] = {
         "check": ["check", trace],

@@ -1,7 +1,5 @@
 """JUnit XML, SARIF and Markdown: what CI systems read is well-formed, says every verdict, and stays small."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable
@@ -311,7 +309,6 @@ def test_markdown_says_subjects_causes_and_problems() -> None:
 
 @pytest.mark.parametrize("make", [fired_early, garbage_kept, miscounted])
 def test_kinds_of_causes_are_written(make: Callable[[], Trace]) -> None:
-    """A task, a reading, a check: each has its place in all three."""
     made = make()
     result, examples = made.result(), made.examples()
     assert any(suite.find("testcase/failure") is not None for suite in suites(junit(result, examples)))
@@ -343,7 +340,6 @@ def test_many_runs_and_violations_make_bounded_files() -> None:
 
 
 def test_no_runs_and_many_violations_of_one_cause() -> None:
-    """The two ends: nothing at all, and 10,000 of one kind."""
     nothing = CheckResult(())
     assert suites(junit(nothing, {})) == []
     assert parsed(sarif(nothing, {}))["results"] == []

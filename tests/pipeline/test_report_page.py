@@ -1,7 +1,5 @@
 """The page stands alone, cannot be injected into, says verdicts without colour, and stays small."""
 
-from __future__ import annotations
-
 import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
@@ -115,7 +113,6 @@ def test_markup_that_is_not_escaped_would_be_caught() -> None:
 
 
 def test_attributes_are_escaped_too() -> None:
-    """A quote in a value must not end it."""
     assert tag("p", "a<b", title="\"'>") == '<p title="&quot;&#x27;&gt;">a&lt;b</p>'
 
 

@@ -1,7 +1,5 @@
 """The summary in the terminal: 80 columns, words for colours, one counterexample a cause. Lists are whole in a pipe."""
 
-from __future__ import annotations
-
 import io
 import re
 from dataclasses import replace
@@ -29,7 +27,6 @@ def printed(
     *,
     verbose: bool = False,
 ) -> str:
-    """The output for a terminal of 80 columns."""
     out = io.StringIO()
     print_check(
         Console(file=out, width=80),
@@ -136,7 +133,6 @@ def test_the_proof_of_a_deadlock_is_not_cut_off() -> None:
 
 
 def test_examples_may_be_missing() -> None:
-    """Where the events are not at hand the words still are."""
     made = fired_early()
     text = printed(made.result(), {})
     (cause,) = made.result().runs[0].clauses["T1"].causes.values()
@@ -188,7 +184,6 @@ def test_long_names_are_listed_under_their_common_part() -> None:
     "names", [["a-b", "a-b-c"], ["a", "a"], ["a-b-b", "a-b"], ["x--y", "x-y"], ["-", "--"]]
 )
 def test_nothing_of_a_name_is_lost_under_a_heading(names: list[str]) -> None:
-    """Heading and rest give the name again, whatever the names are."""
     for name, (heading, rest) in zip(names, under_headings(names, 0), strict=True):
         assert heading.replace("*", rest.strip()) == name if heading else rest == name
 
@@ -223,6 +218,5 @@ def test_a_line_that_fits_stays() -> None:
 
 
 def test_a_pipe_gets_it_whole(capsys: pytest.CaptureFixture[str]) -> None:
-    """`grep` searches single lines."""
     echo_line(ENTRY, 41)
     assert capsys.readouterr().out == ENTRY + "\n"

@@ -1,7 +1,5 @@
 """The sources that a user names, and the traces that are found there."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

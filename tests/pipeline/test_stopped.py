@@ -1,7 +1,5 @@
 """Ctrl-C and kill -9: a command ends in time, with its status, and leaves nothing running."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import select
@@ -14,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from purgatorio_pipeline.stopping import DRIVER, ORDERLY_S, PARENT, STOPPED
+from program_text import program
+from purgatorio_pipeline.stopping import DRIVER, ORDERLY_S, STOPPED
 from spec.trace_builder import MS, Trace
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
@@ -24,65 +23,15 @@ MARK = "PURGATORIO_TEST_MARK"
 GONE_S = 60.0
 """A time limit, not a wait: a process that is not gone by then stays."""
 
-STUBBORN = """
-import os, subprocess, time
-{bound}
-child = subprocess.Popen(["sh", "-c", "echo; read wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-child.stdout.readline()
-said = b"begun\\n"
-while True:
-    try:
-        os.write(1, said)
-        while True:
-            time.sleep(0.01)
-    except KeyboardInterrupt:
-        said = b"still here\\n"
-"""
+STUBBORN = program("stubborn_command")
 """A main thread that an interrupt does not end, as inside a library; and a program that it started. `print` could write
 its buffer twice, where the interrupt comes inside; one that comes just before a long sleep is noticed behind it. What
 is started speaks first: for a moment after `Popen` a process has no environment yet, and so no mark."""
-POOL = """
-import multiprocessing, os, time
-from concurrent.futures import ProcessPoolExecutor
-from purgatorio_pipeline.stopping import begin_worker
-if __name__ == "__main__":
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), {initializer}) as pool:
-        print(pool.submit(os.getpid).result(), flush=True)
-        pool.submit(time.sleep, 600)
-        time.sleep(600)
-"""
-GROUP = """
-import subprocess, time
-from purgatorio_pipeline.stopping import guarded_group
-subprocess.Popen(["sh", "-c", "echo $$; sleep 600"], process_group={group})
-time.sleep(600)
-"""
-LEAVES = """
-import subprocess, sys
-from purgatorio_pipeline import __main__, cli
-def command():
-    left = subprocess.Popen(["setsid", "sh", "-c", "sleep 600 & echo; wait"], stdout=subprocess.PIPE)
-    left.stdout.readline()
-    sys.exit(3)
-cli.main = command
-{begin}()
-"""
+POOL = program("worker_pool")
+GROUP = program("process_group")
+LEAVES = program("leaves_a_process")
 """A command that ends, but not the program that it started."""
-CHILD = f"""
-import os, subprocess, sys, time
-code = '''
-import time
-from purgatorio_pipeline.stopping import end_with_parent
-{{ends}}
-print(0, flush=True)
-time.sleep(600)
-'''
-environ = dict(os.environ, {PARENT}=str(os.getpid()))
-child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environ)
-child.stdout.readline()
-print(child.pid, flush=True)
-time.sleep(600)
-"""
+CHILD = program("child_of_a_parent")
 
 
 @pytest.fixture(autouse=True)
@@ -163,18 +112,7 @@ def test_an_interrupt_ends_every_started_program() -> None:
         control.end()
 
 
-LOADS = """
-import os
-from purgatorio_pipeline.stopping import bound_interrupts, loading
-bound_interrupts()
-with {loading}:
-    try:
-        os.write(1, b"begun\\n")
-        while True:
-            pass
-    except KeyboardInterrupt:
-        os.write(1, b"raised\\n")
-"""
+LOADS = program("loads_modules")
 
 
 def test_an_interrupt_while_modules_are_loaded_raises_nothing() -> None:
@@ -285,22 +223,7 @@ COMMANDS = {
     "broker": "broker --port 0",
     "report": "report examples/traces/kafka-clean-1k.jsonl --html {new}/page.html",
 }
-COUNTERS = """
-class Counters:
-    def __init__(self):
-        self.a = self.b = self.c = 0
-
-    def count(self):
-        self.a += 1
-        self.b += 1
-        self.c += 1
-
-    def threads(self):
-        return [self.count] * 4
-
-    def check(self):
-        pass
-"""
+COUNTERS = program("counters")
 """Its interleavings take minutes."""
 PROGRAM = "from purgatorio_pipeline.__main__ import main; print('begun', flush=True); main()"
 """The interpreter itself, before that, dies of the signal with a status of its own."""
@@ -357,15 +280,7 @@ def test_an_interrupt_at_any_moment_ends_a_command(name: str, tmp_path: Path) ->
         broker.end()
 
 
-MACHINE = """
-import os
-from pyspark import SparkContext
-from purgatorio_conformance.java_home import find_java, home_for_spark
-from purgatorio_pipeline.session import start_context
-os.environ["JAVA_HOME"] = str(home_for_spark(find_java()))
-print("begun", flush=True)
-{begin}()
-"""
+MACHINE = program("starts_spark")
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """The page of foreign timers: one layout whatever was measured; and the command that makes it."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -163,7 +161,6 @@ def test_the_command_shows_violations(monkeypatch: pytest.MonkeyPatch, tmp_path:
     ],
 )
 def test_the_command_names_the_error(arguments: list[str], status: int, said: str) -> None:
-    """Usage errors have status 2 and a sentence."""
     done = run("subjects", *arguments)
     assert done.exit_code == status
     assert said in done.output

@@ -1,7 +1,5 @@
 """`purgatorio verify --command` as a stranger types it: exit status by what the program did, and one JSON object."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys
@@ -27,7 +25,6 @@ BAD = f"{PYTHON} {shlex.quote(str(ROOT / 'tests' / 'conformance' / 'bad_subject.
 
 
 def verify(folder: Path, *commands: str, options: tuple[str, ...] = ("--json",)) -> Result:
-    """Run the command line in this process; traces and report go to `folder`."""
     named = [argument for command in commands for argument in ("--command", command)]
     traces = ["--traces", str(folder / "traces"), "--report", str(folder / "report.html")]
     fixed = ["--engine", "process", "--time", "virtual", "--operations", "40"]
@@ -202,7 +199,6 @@ def test_misbehaviour_is_the_verdict_of_its_run_alone(tmp_path: Path) -> None:
 
 
 def test_a_violation_before_the_misbehaviour_counts(tmp_path: Path) -> None:
-    """A violation counts, whatever happens afterwards."""
     program = tmp_path / "early_and_dead.py"
     source = (ROOT / "examples" / "subjects" / "toy_wheel.py").read_text(encoding="utf-8")
     program.write_text(
@@ -217,7 +213,6 @@ def test_a_violation_before_the_misbehaviour_counts(tmp_path: Path) -> None:
 
 
 def test_a_program_that_fails_before_any_run_is_a_run_without_events(tmp_path: Path) -> None:
-    """Nothing recorded is no pass."""
     done = verify(tmp_path, f"{PYTHON} -c 'print(1)'")
     said = json.loads(done.stdout)
     assert (done.exit_code, said["verdict"]) == (3, "UNKNOWN")
@@ -236,7 +231,6 @@ def test_a_program_that_fails_before_any_run_is_a_run_without_events(tmp_path: P
     ],
 )
 def test_what_cannot_be_a_subject_is_a_usage_error(command: str, why: str, tmp_path: Path) -> None:
-    """Status 2, a sentence on standard error, nothing on standard output."""
     done = verify(tmp_path, command)
     assert (done.exit_code, done.stdout) == (2, "")
     assert why in done.stderr

@@ -1,7 +1,5 @@
 """`purgatorio watch`: segments in, verdicts as `check` gives them, nothing twice."""
 
-from __future__ import annotations
-
 import select
 import shutil
 import signal
@@ -197,7 +195,6 @@ def test_a_segment_with_another_header_is_a_problem() -> None:
 
 
 def test_the_state_is_the_same_when_it_is_read_back(tmp_path: Path) -> None:
-    """The state contains exactly what a later batch needs."""
     run = OpenRun("r", HEADER, "f.jsonl", 0)
     run.take(segment("r", 10))
     assert run.add(Violation("O1", "op-1", "completed-twice", (1, 2), "once", "twice"), 0)
@@ -213,7 +210,6 @@ def test_the_state_is_the_same_when_it_is_read_back(tmp_path: Path) -> None:
 
 
 def test_metrics_escape_texts_of_a_trace() -> None:
-    """A run's name is the producer's."""
     run = OpenRun('a"b\\c\nd', HEADER, "f.jsonl", 0)
     run.add(Violation("O1", "op-1", "completed-twice", (1,), "once", "twice"), 0)
     text = metrics_text(WatchState(7, {run.run: run}))

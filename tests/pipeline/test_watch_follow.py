@@ -1,7 +1,5 @@
 """The fold of a watch: a run in pieces comes to the same result as in one piece, for any pieces."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -54,8 +52,6 @@ class Watched:
 
 @dataclass
 class Seen:
-    """The messages of a watch about a run: at its end, and before."""
-
     result: RunResult
     early: list[Violation]
     followed: Followed
@@ -74,7 +70,6 @@ def watched(folder: Path, facts: TraceFacts, events: pa.Table, cuts: Sequence[in
 
 
 def drawn_cuts(random: Random, rows: int) -> list[int]:
-    """None, some, or one after each of the first events."""
     return sorted(random.sample(range(rows), min(random.choice((0, 1, 3, 8)), rows)))
 
 
@@ -120,7 +115,6 @@ def test_random_runs_in_random_pieces_agree_with_the_clauses(tmp_path: Path) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("block", range(4))
 def test_a_thousand_drawn_runs_in_drawn_pieces(block: int, tmp_path: Path) -> None:
-    """The same with more of them."""
     assert same_in_pieces(range(1_000 + 250 * block, 1_250 + 250 * block), tmp_path)[1] == []
 
 
@@ -144,14 +138,12 @@ RECORDED = sorted(
 
 
 def at_once(path: Path) -> RunResult:
-    """What `check` says of a file."""
     return fold_reader(TraceReader(path)).result
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name)
 def test_recorded_runs_of_kafka_in_drawn_pieces(path: Path, tmp_path: Path) -> None:
-    """Real ones, clean and broken."""
     reader = TraceReader(path)
     events = pa.Table.from_batches(reader.batches(), EVENT_SCHEMA)
     facts = TraceFacts(reader.name, reader.header, events.num_rows)
@@ -196,7 +188,6 @@ def test_pieces_in_any_order_come_to_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cuts", [(), (3,)], ids=["in one batch", "in two"])
 def test_an_event_that_comes_twice_makes_the_run_invalid(tmp_path: Path, cuts: Sequence[int]) -> None:
-    """As in a file."""
     facts, events, expected = drawn(7)
     twice = pa.concat_tables([events.slice(0, 5), events.slice(2)])
     seen = watched(tmp_path, replace(facts, events=twice.num_rows), twice, cuts)
@@ -226,7 +217,6 @@ def test_time_that_runs_backwards_over_a_border_makes_the_run_invalid(tmp_path: 
 
 
 def test_an_unknown_profile_is_invalid(tmp_path: Path) -> None:
-    """Nothing is folded, nothing is carried."""
     facts, events, _ = drawn(7)
     assert facts.header is not None
     facts = replace(facts, header=replace(facts.header, profile="none"))

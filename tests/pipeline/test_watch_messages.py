@@ -4,8 +4,6 @@ There is no broker here and no connector. What stands for them has the columns o
 connector is absent is what the user is told, and that is tested as it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -61,7 +59,6 @@ def messages_of(run: str, lines: Sequence[bytes], at_once: int, partition: int) 
 
 
 def in_one_partition(messages: Sequence[Sent]) -> list[Sent]:
-    """Messages in send order, with new numbers."""
     return [one._replace(offset=number) for number, one in enumerate(messages)]
 
 
@@ -87,12 +84,10 @@ def place(tmp_path: Path) -> Path:
 
 
 def lines_of(place: Path, run: str, broken: bool) -> list[bytes]:
-    """The lines of a run, which is also written as a file."""
     return many(run, broken).write(place / f"{run}.jsonl").read_bytes().splitlines()
 
 
 def by_check(place: Path, run: str) -> RunResult:
-    """What `check` says of that file."""
     return check_files([place / f"{run}.jsonl"]).runs[0]
 
 

@@ -1,8 +1,6 @@
 """The main job as a whole, from the console script: on the machine's Java, and with no Java to be seen. `.ci/run` has
 it as a part of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

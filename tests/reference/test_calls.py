@@ -1,7 +1,5 @@
 """Functions on timers: arguments, repetition, refusals, and the warning for a timer that no thread drains."""
 
-from __future__ import annotations
-
 import gc
 import warnings
 from collections.abc import Callable, Iterator
@@ -26,7 +24,6 @@ KINDS = (*TIMERS, "mock")
 
 
 def stepped(kind: str) -> tuple[Stepped | MockTimer, Callable[[int], None]]:
-    """A timer of this kind, and how its time passes."""
     clock, executor = ManualClock(), QueuedExecutor()
     if kind == "mock":
         mock = MockTimer(clock)
@@ -49,7 +46,6 @@ def stepped(kind: str) -> tuple[Stepped | MockTimer, Callable[[int], None]]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_function_runs_again_and_again_until_it_is_cancelled(kind: str) -> None:
-    """With its arguments, a period after each run."""
     timer, pass_ms = stepped(kind)
     ran: list[str] = []
     again = timer.call_every(10, ran.append, "turn")
@@ -90,7 +86,6 @@ def test_a_function_takes_arguments(kind: str) -> None:
 
 
 def test_a_driven_timer_takes_them_too() -> None:
-    """The way that the page shows first."""
     with ReaperTimer("r", IntrusiveTimer("t")) as timer:
         lock = THREADS.lock()
         told = THREADS.condition(lock)

@@ -3,8 +3,6 @@
 SKIPPED where there is no compiler. The build is made once, into the user's cache.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import os
@@ -24,6 +22,7 @@ from benchmarks.compiled_package import (
     imported_from,
     missing_tools,
 )
+from program_text import program
 from purgatorio import ActionTask, ManualClock, QueuedExecutor
 from purgatorio.timer import IntrusiveTimer, compiled
 
@@ -80,7 +79,6 @@ def test_a_bench_plays_both_builds(directory: Path, monkeypatch: pytest.MonkeyPa
 
 
 def run_compiled(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """A Python whose `purgatorio` is the compiled one."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(directory), str(ROOT / "tests")))}
     return subprocess.run(
         [sys.executable, *arguments],
@@ -136,28 +134,7 @@ def test_without_librt_it_takes_the_seams_lock(directory: Path) -> None:
     assert done.stdout.split() == ["Mutex", "1"], done.stderr
 
 
-DRAWN = """
-import random
-from purgatorio.timer import compiled
-from purgatorio_stress.explorer.program import carry_out
-from purgatorio_stress.explorer.step import TIME
-from purgatorio_stress.random_program.draw import draw
-from purgatorio_stress.random_program.registry import VOCABULARIES, scenario_named
-from purgatorio_stress.scenario.contract import ScenarioProgram
-
-class Only:
-    def choose(self, run):
-        return next((task.index for task in run.tasks if run.is_enabled(task)), TIME)
-
-rng = random.Random(1)
-for name in ("intrusive", "intrusive-integers"):
-    for _ in range(300):
-        drawn = draw(VOCABULARIES[name], "pending-flag", rng, lambda pair: 1.0)
-        if len(drawn.threads) == 1:
-            _, broken = carry_out(ScenarioProgram(scenario_named(str(drawn)), "pending-flag"), Only(), [])
-            assert not broken, (str(drawn), broken)
-assert compiled
-"""
+DRAWN = program("drawn_of_one_thread")
 
 
 def test_random_programs_of_one_thread_break_nothing(directory: Path) -> None:
@@ -168,7 +145,6 @@ def test_random_programs_of_one_thread_break_nothing(directory: Path) -> None:
 
 @pytest.mark.slow
 def test_the_tests_of_the_source_pass_on_it(directory: Path) -> None:
-    """In a process of their own, for it is another package."""
     plain = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-n0")
     done = run_compiled(directory, *plain, *SAME_TESTS, "-k", f"not ({OTHER_TIMERS})")
     assert done.returncode == 0, done.stdout[-4_000:]

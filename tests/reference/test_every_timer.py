@@ -2,8 +2,6 @@
 from one, calls from inside a task do not count. (Random programs find no violation in the sound timers:
 `test_drawn_programs`.)"""
 
-from __future__ import annotations
-
 import pytest
 
 from mutants.kill_matrix.explored import hunt

@@ -1,7 +1,5 @@
 """A callback that ends with an exception that is not an `Exception` ends only itself, and the owner gets it (O8)."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import subprocess
@@ -147,7 +145,6 @@ def test_the_worker_of_a_hashed_wheel_lives_on() -> None:
 
 
 def test_a_mock_timer_raises_where_it_is_advanced() -> None:
-    """The rest waits for the next call."""
     timer = MockTimer()
     ran: list[str] = []
     timer.call_later(1, leave, GeneratorExit)
@@ -215,7 +212,6 @@ class Waiter(DelayedOperation):
 @pytest.mark.parametrize("where", ["try_complete", "on_complete"])
 @pytest.mark.parametrize("dialect", [LOCKED, PENDING_FLAG])
 def test_an_event_reaches_the_others(where: str, exits: type[BaseException], dialect: object) -> None:
-    """The call of the event raises it when all were tried."""
     with Purgatory[Waiter]("p") as purgatory:
         waiters = [Waiter(where if number == 1 else "", exits, dialect=dialect) for number in range(4)]
         for waiter in waiters:
@@ -346,7 +342,6 @@ def test_a_program_ends_as_its_callback_wished() -> None:
 
 
 def test_an_executor_that_is_closed_says_so_after_an_exit() -> None:
-    """No exit changes what `submit` promises."""
     executor = THREADS.executor("e")
     executor.submit(lambda: leave(SystemExit))
     executor.shutdown()

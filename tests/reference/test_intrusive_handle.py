@@ -5,8 +5,6 @@ Runs on both builds (`test_compiled_build`): in the compiled one the collector d
 its own handle must be freed without the collector's help. Numbers it sees in neither.
 """
 
-from __future__ import annotations
-
 import gc
 import sys
 import weakref
@@ -20,8 +18,6 @@ from purgatorio.timer.intrusive.timer import CallNode
 
 
 class Driven:
-    """A timer, its clock and its executor, driven by hand."""
-
     def __init__(self, *, integer_handles: bool) -> None:
         self.clock = ManualClock()
         self.executor = QueuedExecutor()
@@ -113,7 +109,6 @@ def test_a_cancelled_function_leaves_no_place_behind() -> None:
 @pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("end", ENDS)
 def test_who_keeps_its_own_handle_is_freed_at_the_end_of_the_wait(end: End, driven: Driven) -> None:
-    """Without the collector."""
     session = Session(driven.timer)
     seen, handle = weakref.ref(session), session.timeout
     end(driven, handle)

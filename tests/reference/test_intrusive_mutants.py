@@ -4,8 +4,6 @@ The numbers are those of docs/measured/kill-matrix.md, where the bug is in it: t
 structure.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Actions on an event loop: on its thread, in order, never inside `submit`; and how it ends."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 

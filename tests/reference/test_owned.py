@@ -1,7 +1,5 @@
 """Refused arguments, with explanations; forks, copies and pickles; one way to end things."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import os

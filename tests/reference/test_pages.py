@@ -1,8 +1,6 @@
 """The page of conformance: every test of Kafka's list has a row, every row a test, and every test exists. The page of
 use says what the code does."""
 
-from __future__ import annotations
-
 import asyncio
 import builtins
 import importlib.util
@@ -87,7 +85,6 @@ PAGE = ROOT / "docs" / "using.md"
 
 @pytest.mark.parametrize("example", ["timeouts.py", "asyncio_timeouts.py"])
 def test_the_output_on_the_page_is_the_example_s(example: str) -> None:
-    """The page shows the output of the program."""
     command = [sys.executable, str(ROOT / "examples" / example)]
     printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
     assert f"```text\n{printed}```" in PAGE.read_text()
@@ -175,7 +172,6 @@ def registry() -> Iterator[purgatorio.GaugeRegistry]:
 
 
 def test_the_prometheus_collector_of_the_page(registry: purgatorio.GaugeRegistry) -> None:
-    """It exports what `openmetrics` says."""
     prometheus = pytest.importorskip("prometheus_client")
     exec(page_code("prometheus"), {"registry": registry})
     text = prometheus.generate_latest().decode()

@@ -227,7 +227,6 @@ def test_guarded_state_is_touched_under_the_lock() -> None:
 
 
 def test_the_wheel_is_used_by_its_timer_only() -> None:
-    """It guards nothing itself."""
     users = [
         path.name
         for path in INTRUSIVE.parents[1].rglob("*.py")
@@ -254,7 +253,6 @@ def test_each_way_without_the_lock_is_found(line: str) -> None:
 
 
 def test_what_is_under_the_lock_is_not_reported() -> None:
-    """Both forms."""
     for form in (
         "with self._lock:\n            self._sleepers += 1",
         "lock.acquire()\n        try:\n            self._sleepers += 1\n        finally:\n            lock.release()",

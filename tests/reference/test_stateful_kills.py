@@ -8,8 +8,6 @@ What of the list of bugs is not here: the mutants that need two threads (the exp
 stateful tests of its own), and `NOT_APPLICABLE`, whose mechanism this reference does not have.
 """
 
-from __future__ import annotations
-
 import logging
 
 import pytest
@@ -48,7 +46,6 @@ def quiet(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def hunt(search: MachineSearch, mutant: Mutant, seed: int | None = None) -> bool:
-    """Whether the search finds the mutant."""
     with mutant.applied():
         return ci_hunt(search, seed) is not None
 

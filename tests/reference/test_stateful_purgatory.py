@@ -1,7 +1,5 @@
 """The purgatory in both dialects against a model in dictionaries; callbacks re-enter and raise."""
 
-from __future__ import annotations
-
 from purgatorio import Purgatory, VirtualTime
 from reference.stateful.purgatory_machine import LockedMachine, PendingFlagMachine
 from reference.waiting import Never

@@ -4,8 +4,6 @@ Named tests of a wheel try what their author thought of; most bugs of wheels nee
 once (interval-inclusive: six steps). Here Hypothesis looks for the program, and prints the shortest.
 """
 
-from __future__ import annotations
-
 from reference.stateful.action_queue_machine import ActionQueueMachine
 from reference.stateful.reaper_machine import ReaperMachine
 from reference.stateful.timer_machine import (

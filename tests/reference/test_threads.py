@@ -29,7 +29,6 @@ def test_a_walker_on_an_unlinked_node_reaches_all_behind_it() -> None:
 
 
 def test_a_queue_empties_from_its_head_and_refills() -> None:
-    """FIFO, None at the end, and usable afterwards."""
     queue: SharedQueue[str] = THREADS.queue()
     assert queue.is_empty()
     queue.append("a")
@@ -183,7 +182,6 @@ class TestReadWriteLock:
 
 
 def test_a_foreign_lock_has_no_condition() -> None:
-    """The seam's objects belong together."""
     with pytest.raises(TypeError):
         THREADS.condition(THREADS.read_write_lock().read)
 

@@ -1,8 +1,6 @@
 """Builds without the GIL: what the seam does differently there, and the harness on such an interpreter, where there is
 one."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import sysconfig

@@ -30,7 +30,6 @@ def good() -> Trace:
 
 
 def text(path: Path) -> list[bytes]:
-    """The lines of the good run: header, events, end."""
     whole = good().write(path.with_name("whole.jsonl"))
     lines = whole.read_bytes().splitlines(keepends=True)
     whole.unlink()
@@ -38,8 +37,6 @@ def text(path: Path) -> list[bytes]:
 
 
 def edited(change: Callable[[list[bytes]], object]) -> Callable[[Path], None]:
-    """The lines of the good run after a change."""
-
     def write(path: Path) -> None:
         lines = text(path)
         change(lines)

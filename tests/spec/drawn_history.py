@@ -5,8 +5,6 @@ legal follows from Kafka's protocol as it is played here (registration, check, f
 reaper and executor, late adds, adds again, nested checks, exceptions), not from a formula about the record.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from random import Random
@@ -665,7 +663,6 @@ def judged(drawn: Drawn) -> RunTally:
 
 
 def folded(drawn: Drawn, rows: int) -> dict[str, object]:
-    """The result of the fold, in batches of so many rows."""
     fold = Fold(drawn.header)
     for batch in drawn.table().to_batches(max_chunksize=rows):
         fold.feed(coded(batch))

@@ -4,8 +4,6 @@ Legal unless a `fault` is named, which changes one decision of the player. In vi
 and the clock jumps; in real time it creeps, a run may last for periods, and each task has a thread of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random

@@ -15,8 +15,6 @@ In brackets are the profiles, each of which is told; without them it is `locked`
 or the causes. Where a story of no clause expects none to be broken, none is.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -65,7 +63,6 @@ class Told:
         return said[variant % len(said)]
 
     def wrong(self, variant: int, results: Mapping[str, ClauseResult]) -> list[str]:
-        """The differences from the expected result."""
         said = {clause: self.expects(clause, variant) for clause in self.expected}
         found = [
             f"{name}: {_said(results[name])}, not {one}"

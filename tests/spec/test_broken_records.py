@@ -5,8 +5,6 @@ time that stays between those beside it. The end record's count shows what a fil
 wrote falsely, is not detected (README, Limits).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -221,7 +219,6 @@ def test_each_kind_is_said_in_both_forms(
 
 
 def test_the_same_run_unbroken_is_judged(tmp_path: Path) -> None:
-    """The control: without the broken record the violation is one."""
     made = Trace("timer")
     made.add("early", delay_ns=10 * MS)
     made.fire("early")

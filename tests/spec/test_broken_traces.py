@@ -1,7 +1,5 @@
 """Broken traces: each is reported with the remedy, gets the right verdict, and changes no verdict of valid runs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """Random histories: a legal history is never VIOLATED, a fault is found by its clause, and two ways of judging
 agree."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial

@@ -5,8 +5,6 @@ writer of release 0.1.0 wrote them. They are never written anew: whoever changes
 leaves this test as it is.
 """
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """Traces of logs: what such a log can show is judged, and nothing else; what no trace can be made of is refused."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re
@@ -78,7 +76,6 @@ def written(path: Path, rows: Sequence[Row]) -> Path:
 def judged(
     folder: Path, rows: Sequence[Row], mapping: Sequence[str] = WIDE, name: str = "log.jsonl"
 ) -> RunResult:
-    """What `check` says of the trace of this log."""
     convert_log(written(folder / name, rows), folder / "trace.jsonl", read_mapping(None, mapping), force=True)
     (run,) = without_silent_pass(check_files([folder / "trace.jsonl"])).runs
     return run
@@ -385,7 +382,6 @@ def test_what_is_not_sound_is_refused_in_words(kind: str, tmp_path: Path) -> Non
     ],
 )
 def test_files_that_are_no_log(name: str, content: bytes, said: str, tmp_path: Path) -> None:
-    """In words, and nothing in them reaches the terminal."""
     (tmp_path / name).write_bytes(content)
     with pytest.raises(CannotConvert) as why:
         convert_log(tmp_path / name, tmp_path / "trace.jsonl", read_mapping(None, WIDE))
@@ -442,7 +438,6 @@ def test_a_mapping_is_checked_before_the_log_is_read(assigned: Sequence[str], sa
 
 
 def test_times_are_read_as_logs_write_them() -> None:
-    """With an offset, a zone, or a unit; to the nanosecond."""
     noon = 1_793_534_400 * 10**9
     berlin = read_mapping(None, [*WIDE, "time_zone=Europe/Berlin"])
     for text, wanted in {
@@ -524,7 +519,6 @@ def test_the_page_shows_its_logs_and_what_is_found(log: str, mapping: str, tmp_p
 
 
 def test_the_command_says_all_in_json(tmp_path: Path) -> None:
-    """One object; a refusal is wrong usage, 2."""
     out = tmp_path / "t.parquet"
     options = ["--from-log", str(LOGS / "requests.toml"), "--json"]
     ran = CliRunner().invoke(command, [str(LOGS / "requests.csv"), str(out), *options])
@@ -601,7 +595,6 @@ def test_a_word_that_no_row_has_is_told(tmp_path: Path) -> None:
 
 
 def test_all_requests_of_a_cause_are_listed(tmp_path: Path) -> None:
-    """In the JSON, to join them with other logs."""
     run = judged(tmp_path, [*GOOD, *(wide(f"x{n}", n, late=900) for n in range(40))])
     assert broken(run)["T1"] == sorted(f"x{n}" for n in range(40))
 

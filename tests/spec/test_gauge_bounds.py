@@ -1,8 +1,6 @@
 """What P1, P2 and T5 still see: readings of legal histories, put off by so many, and how many of them each clause calls
 wrong. A bound that grows too wide shows in the golden table before it shows as a missed bug."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count, islice

@@ -3,8 +3,6 @@
 The twin is the same history with the smallest change that must get the other verdict.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path
@@ -71,7 +69,6 @@ def said(run: RunResult) -> Said:
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_must_be_said_of_it(name: str) -> None:
-    """As the contract has it, clause by clause."""
     (run,) = check_files([HISTORIES / name]).runs
     assert said(run) == CASES[name][0]
 

@@ -1,7 +1,5 @@
 """The checker itself: each kind of property on models whose answer is known by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from purgatorio_spec.model.checker import check

@@ -2,8 +2,6 @@
 the row of each; the large ones only with --slow. Known limits of the protocols: missing promises, and the programs that
 show them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The operation's state machine says the same as the trace clauses O1, O2, O3 and O6."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from itertools import islice

@@ -1,8 +1,6 @@
 """The page about models says what the code says: diagram, stories, claims and kills are generated. That the table has
 the bound and the count of each search: `test_model_claims.py`, which searches."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

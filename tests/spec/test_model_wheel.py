@@ -1,7 +1,5 @@
 """The model of the wheel, compared with the set of deadlines."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

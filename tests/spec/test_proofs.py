@@ -1,7 +1,5 @@
 """The contracts of the reference's arithmetic and the lemmas; their negative controls; the commands that run them."""
 
-from __future__ import annotations
-
 import ast
 import json
 
@@ -84,7 +82,6 @@ def test_model_prints_the_agreed_json() -> None:
 
 
 def test_model_shows_the_stories_as_text() -> None:
-    """`--stories` prints the shortest path of each mistake."""
     ran = CliRunner().invoke(model_command, ["C1", "--processes", "1", "--stories"])
     assert ran.exit_code == 0
     assert "trylock-give-up breaks: O4" in ran.stdout
@@ -92,7 +89,6 @@ def test_model_shows_the_stories_as_text() -> None:
 
 
 def test_an_unknown_claim_is_a_usage_error() -> None:
-    """Exit status 2, and the ids that exist."""
     ran = CliRunner().invoke(model_command, ["C99"])
     assert ran.exit_code == 2
     assert "C1" in ran.output
@@ -107,7 +103,6 @@ def test_prove_explains_itself() -> None:
 
 @pytest.mark.slow
 def test_prove_passes_as_a_whole() -> None:
-    """Every lemma and contract through the command, as JSON."""
     ran = CliRunner().invoke(prove_command, ["--json"])
     assert ran.exit_code == 0, ran.stdout
     assert json.loads(ran.stdout)["verdict"] == "PASS"
@@ -126,7 +121,6 @@ def test_a_lemma_is_proved_and_its_twin_refuted(lemma: Lemma) -> None:
 
 
 def test_ids_are_unique() -> None:
-    """Kills and reports name lemmas by id."""
     assert len({lemma.id for lemma in LEMMAS}) == len(LEMMAS)
 
 

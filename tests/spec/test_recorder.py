@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from benchmarks.stress_cost import measure_cost
+from program_text import program
 from purgatorio_spec.trace.lines import Cut, lines
 from purgatorio_spec.trace.parse import parse_line
 from purgatorio_spec.trace.record import End, Event, Header, Implementation, Record, State
@@ -23,7 +24,6 @@ from stress.trace_structure import check_intervals, read_run
 
 
 def ticking() -> Callable[[], int]:
-    """A clock that reads 100, 101, 102, ..."""
     return count(100).__next__
 
 
@@ -216,7 +216,6 @@ def fire(recorder: Recorder, number: int) -> None:
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
 def test_normal_end_has_everything_and_an_end_record(tmp_path: Path, suffix: str) -> None:
-    """Flushed events and remaining events together, in order, once."""
     recorder = Recorder()
     path = tmp_path / f"r{suffix}"
     with StreamedRecording(recorder, path, HEADER, every_s=None) as recording:
@@ -256,21 +255,7 @@ def test_interrupt_leaves_all_that_was_recorded_and_no_end(tmp_path: Path) -> No
 def test_kill_leaves_flushed_events(tmp_path: Path, suffix: str) -> None:
     """kill -9 leaves no time to close a file: flushed events must be in the file."""
     path = tmp_path / f"r{suffix}"
-    script = (
-        "import sys\nfrom pathlib import Path\n"
-        "from purgatorio_spec.trace.record import Header, Implementation\n"
-        "from purgatorio_spec.trace.recorder import Recorder\n"
-        "from purgatorio_spec.trace.trace_file import StreamedRecording\n"
-        "recorder = Recorder()\n"
-        "header = Header('r', Implementation('x', '1', 'Python'), 'asyncio', recorded=('timer_fire',))\n"
-        f"with StreamedRecording(recorder, Path({str(path)!r}), header, every_s=None) as recording:\n"
-        "    for number in range(100):\n"
-        "        c = recorder.call('timer_fire', f't-{number}')\n"
-        "        recorder.ret('timer_fire', c, f't-{number}')\n"
-        "    recording.flush()\n"
-        "    print('flushed', flush=True)\n"
-        "    sys.stdin.read()\n"
-    )
+    script = program("recorded_and_killed").format(path=str(path))
     with subprocess.Popen(
         [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:

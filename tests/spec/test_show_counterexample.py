@@ -1,8 +1,6 @@
 """A counterexample holds what shows the violation, no more, in bounded size, wherever its rows come from. Its text:
 every kind of text is a file, so that a diff shows each change."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable
 from dataclasses import replace
@@ -112,7 +110,6 @@ def test_a_task_counts_from_its_last_add_until_it_fired_as_often_as_added() -> N
 
 @pytest.mark.parametrize("held_bytes", [None, 0])
 def test_the_file_names_the_same_tasks(tmp_path: Path, held_bytes: int | None) -> None:
-    """Whether its events were held or are read again."""
     made = size_wrong(100)
     made.write(tmp_path / "run.jsonl")
     reader = TraceReader(tmp_path / "run.jsonl")

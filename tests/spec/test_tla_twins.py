@@ -4,8 +4,6 @@ TLC is run where `PURGATORIO_TLC` has its class path: the originals pass, and ea
 it, a property that was weakened is found by its text: a change of one is a decision, and is made here too.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -38,7 +36,6 @@ def test_completion_counts(dialect: Variant, threads: int) -> None:
 
 @pytest.mark.parametrize("tasks", [2, 3, 4])
 def test_wheel_counts(tasks: int) -> None:
-    """The same for the wheel of claim W1, without cancels."""
     written = re.search(rf"states: tick 1 size 2 tasks {tasks} = (\d+)", WHEEL)
     assert written is not None
     assert check(refinement(wheel_world(1, 2, tasks, 7))).states == int(written[1])
@@ -110,7 +107,6 @@ def test_no_property_was_weakened(golden: Golden) -> None:
 
 @pytest.mark.parametrize("module", PARTS)
 def test_each_weakened_property_is_found(module: str) -> None:
-    """The twin."""
     text = (TLA / f"{module}.tla").read_text()
     for name in names(module):
         weak = re.sub(rf"^{re.escape(name)} ==.*$", f"{name} == TRUE", text, count=1, flags=re.MULTILINE)

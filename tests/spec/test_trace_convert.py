@@ -1,7 +1,5 @@
 """The conversion of a trace: no event is lost, no half-written file is left, and broken lines are reported."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """Traces whose bytes or lines come from another reader: the same results. Parquet that packs what repeats into nothing:
 refused, or read in pieces that can be held."""
 
-from __future__ import annotations
-
 import gzip
 import tracemalloc
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 """The published schemas agree with the validator, and the fast reader never accepts a line that the validator
 refuses."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path
@@ -263,7 +261,6 @@ def test_the_schema_of_version_one_stays() -> None:
 
 
 def test_the_columns_are_published(golden: Golden) -> None:
-    """One a line, in Arrow's own notation."""
     text = f"# Columns of {record.FORMAT} in Parquet and Arrow; a column that a record lacks is null.\n"
     for field in TRACE_SCHEMA:
         holds = f"  # {field.metadata[b'holds'].decode()}" if field.metadata else ""

@@ -7,8 +7,6 @@ with made.call("timer_fire", "a", th="exec"):
 assert made.judge().clauses["T1"].verdict == Verdict.PASS
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -65,7 +63,6 @@ class Trace:
         self.hidden: frozenset[str] = frozenset()
 
     def event(self, event: Event) -> int:
-        """Add an event as it is; returns its `i`."""
         self.events.append(event)
         return event.i
 

@@ -3,8 +3,6 @@
 A thing is a request. When all is quiet, one whose values have all come was answered once, and none twice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from purgatorio import QueuedExecutor
@@ -39,7 +37,6 @@ class _Waiting(Player):
         self.ended = {"shutdown", "stop"} & {act.do for act in drawn.acts()}
 
     def do_ask(self, thing: int) -> None:
-        """Each once."""
         if thing not in self.answers:
             self.answers[thing] = Answers()
             self.values[thing] = []
@@ -107,7 +104,6 @@ class RemotePlayer(_Waiting):
         self.remote.fetch(FetchParams(0, 1, 100), reads, local, answer)
 
     def do_done(self, thing: int, part: int) -> None:
-        """The tier has one of its values."""
         for value in self.values.get(thing, [])[part : part + 1]:
             value.complete(OffsetFound(1, 0, 0) if self.drawn.things[thing][0] else NOTHING_READ)
 
@@ -116,7 +112,6 @@ class RemotePlayer(_Waiting):
             value.fail(OSError("the tier is gone"))
 
     def do_stop(self, partition: int) -> None:
-        """Stops the replica, and answers its requests."""
         self.scene.manager.stop_replica(_ASKED[partition][0], deleted=True)
         self.remote.partition_deleted(_ASKED[partition][0])
 
@@ -135,11 +130,9 @@ class SharePlayer(Player):
         self.asked.append(self.made.fetch(PARAMS, P0))
 
     def do_lock(self) -> None:
-        """Locks the records for another fetch."""
         self.held[0] = self.made.share(P0).lock_for_fetch() or self.held[0]
 
     def do_unlock(self) -> None:
-        """That one has ended."""
         held, self.held[0] = self.held[0], False
         if held:
             self.made.share(P0).unlock()

@@ -1,7 +1,5 @@
 """Seeds for tests that race threads: each xdist worker has its own."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from itertools import count

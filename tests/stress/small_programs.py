@@ -1,7 +1,5 @@
 """Small programs for the explorer, with known numbers of interleavings and classes, and the classic bugs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 

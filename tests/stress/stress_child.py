@@ -6,8 +6,6 @@ Races one scenario, every batch recorded, prints `batch` after each and waits fo
 may grow beyond so many bytes, as on a disk that is full.
 """
 
-from __future__ import annotations
-
 import resource
 import signal
 import sys
@@ -18,7 +16,6 @@ from purgatorio_stress.harness.campaign import StressPlan, run_stress
 
 
 def tell(name: str, rounds: int, share: float) -> None:
-    """One batch is done, judged and written."""
     print("batch", flush=True)
     sys.stdin.readline()
 

@@ -1,7 +1,5 @@
 """The benchmark of timers: its candidates agree, its method pairs rounds, and what must fail does."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable
 from dataclasses import replace
@@ -36,7 +34,6 @@ def entry(name: str) -> Entry:
 
 @pytest.mark.parametrize("planned", list(suite("quick")), ids=lambda planned: " ".join(planned.ids))
 def test_all_candidates_fire_the_same_timers(planned: object) -> None:
-    """By number and millisecond, in each workload; and in each some do fire."""
     workload: Workload = planned.make()  # type: ignore[attr-defined]  # pytest's parameters have no type
     assert agree(workload.small(), comparable(HERE)) > 0
 
@@ -79,7 +76,6 @@ def test_a_run_has_every_candidate_and_ratios_of_ours() -> None:
 
 
 def test_an_unknown_workload_is_refused() -> None:
-    """With the names of those that there are."""
     with pytest.raises(ValueError, match="no such workload: K9; there are K1"):
         run_timer_bench("quick", HERE, ("K9",))
 
@@ -120,7 +116,6 @@ def test_inputs_are_the_same_every_time() -> None:
 
 
 def test_a_heap_wakes_once_a_timer_and_a_wheel_more_often() -> None:
-    """X1's count of wake-ups."""
     sparse = SparseWorkload(100)
     assert sparse.wakes_per_timer(TupleHeap) <= 1
     assert sparse.wakes_per_timer(entry("faithful").make) > 1
@@ -190,7 +185,6 @@ def test_a_guard_whose_subject_is_not_built_is_skipped() -> None:
 
 
 def test_the_interval_holds_the_median() -> None:
-    """And is the same for the same samples."""
     low, high = bootstrap([1.0, 2.0, 3.0, 4.0, 5.0] * 3)
     assert low <= 3.0 <= high
     assert bootstrap([2.0] * 9) == (2.0, 2.0)
@@ -203,7 +197,6 @@ def test_every_id_is_played_at_the_standard_scale() -> None:
 
 
 def test_a_stopwatch_divides_by_operations() -> None:
-    """Operations that never ran are left out."""
     watch = Stopwatch()
     with watch.timing("nothing", 0):
         pass

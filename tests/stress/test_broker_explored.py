@@ -3,8 +3,6 @@
 What one thread shows stands in `tests/wire`; the twins of two threads pass all of that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import pytest

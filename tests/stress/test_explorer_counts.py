@@ -1,7 +1,5 @@
 """The searches are complete: exact counts of interleavings and classes, and the classic bugs."""
 
-from __future__ import annotations
-
 from math import factorial
 
 import pytest
@@ -108,7 +106,6 @@ def test_a_limit_is_never_a_pass() -> None:
 
 
 def test_samples_repeat_for_a_seed() -> None:
-    """A seed must give the same runs again."""
     for search in (explore_random, explore_pct):
         first, again = (search(programs.Small(programs.lost_update), Limits(), seed=7) for _ in range(2))
         assert first.found == again.found

@@ -1,7 +1,5 @@
 """Runs that follow one another on one set-up are the runs that a fresh set-up each would give."""
 
-from __future__ import annotations
-
 import gc
 import itertools
 import random
@@ -32,7 +30,6 @@ class SetUpAnew(ScenarioProgram):
 
 
 def figures(program: ScenarioProgram, search: Search) -> tuple[object, ...]:
-    """All that an exploration says but its time."""
     done = search(program, Limits(schedules=150, violations=0))
     return (
         *(done.schedules, done.redundant, done.beyond, done.steps, done.states, done.complete, done.found),

@@ -1,7 +1,5 @@
 """A printed token can be replayed, and the text of a failure is fixed."""
 
-from __future__ import annotations
-
 import json
 import re
 

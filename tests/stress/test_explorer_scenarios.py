@@ -1,7 +1,5 @@
 """The reference passes its scenarios, its branches are reached, and the judge is the spec's."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import sys
@@ -197,7 +195,6 @@ def test_every_clause_of_the_histories_had_an_occasion() -> None:
 
 
 def test_locks_out_of_order_are_reported() -> None:
-    """The rank of the reference's locks, and a pair that breaks it."""
     assert (
         out_of_order(
             {("operation", "watcher-list"): "a", ("watcher-list", "task"): "a", ("mine", "watcher-list"): "a"}

@@ -4,8 +4,6 @@ DPOR is compared with a search that leaves a thread at every step, fewest times 
 they see and DPOR does not is a false PASS. (What DPOR sees are runs, so there are no outcomes too many.)
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The controlled primitives keep the seam's contracts: waiting, time, executors, joining."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

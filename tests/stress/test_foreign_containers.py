@@ -1,7 +1,5 @@
 """Every container by every path that reads it: a reader without the writer's lock is VIOLATED, with it PASS."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from pathlib import Path
@@ -21,7 +19,6 @@ HERE = str(Path(__file__).parent / "foreign_code")
 
 @pytest.fixture(scope="module")
 def program() -> _Program:
-    """Loaded once for all pairs."""
     return _Program(World(), ["containers"], "containers:dict__for_loop", [HERE], False)
 
 

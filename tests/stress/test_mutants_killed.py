@@ -1,8 +1,6 @@
 """Every known bug is found, with its clause, within the budget; and the page says what a fresh run says. The
 layers of the kill matrix, and how rows are kept and compared."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 
@@ -95,7 +93,6 @@ def row_of_page(number: int) -> dict[str, str]:
 
 @pytest.mark.parametrize("number", FAST)
 def test_the_page_agrees_with_a_new_run(number: int) -> None:
-    """A part of docs/measured/kill-matrix.md in every run of the suite."""
     (row,) = matrix([number], QUICK)
     fresh = {title: cell for title, cell in cells(row).items() if cell}
     on_page = row_of_page(number)

@@ -1,7 +1,5 @@
 """A run that is broken off leaves readable traces: kill -9, Ctrl-C, a crash, a full disk."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess
@@ -40,7 +38,6 @@ def first_batch(process: subprocess.Popen[str]) -> None:
 
 
 def judged(path: Path) -> RunResult:
-    """The verdict of the trace engine on an unfinished file."""
     run = check_files([path]).runs[0]
     assert not [clause for clause in run.clauses.values() if clause.violations]
     assert run.clauses["O4"].occasions > 100, "the rounds before the end are all there"

@@ -1,7 +1,5 @@
 """`purgatorio stress` and `python -m benchmarks stress`: their output, and their exit status."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +22,6 @@ def invoke(*words: str) -> Result:
 
 
 def test_the_json_has_the_published_shape() -> None:
-    """One object, nothing else on standard output."""
     done = invoke("-s", "force-against-force/locked", "--rounds", "64", "--yields", "always", "--json")
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
@@ -38,7 +35,6 @@ def test_the_json_has_the_published_shape() -> None:
 
 
 def test_a_bug_is_shown_with_the_command_that_repeats_it(tmp_path: Path) -> None:
-    """Status 1, the forbidden outcome first, and a line to paste."""
     done = invoke("-s", "event-against-expiry/pending-flag", "--mutant", UNCONDITIONAL,
                   "--rounds", "64", "--record-every", "1", "--traces", str(tmp_path))  # fmt: skip
     assert done.exit_code == 1
@@ -55,7 +51,6 @@ def test_a_bug_is_shown_with_the_command_that_repeats_it(tmp_path: Path) -> None
 
 
 def test_a_stuck_round_is_shown_with_its_locks(capsys: pytest.CaptureFixture[str]) -> None:
-    """A deadlock: the places of the threads, the holders of the locks, and the command."""
     plan = StressPlan([("registration-under-group", "pending-flag")], yields=True, bug=MUTANTS[7].bug)
     result = run_stress(plan, wait=lambda thread: thread.join(0.2), patience=10)
     show_stress(result, plan)
@@ -85,7 +80,6 @@ def test_wrong_usage_names_the_error(words: tuple[str, ...], why: str) -> None:
 
 
 def test_all_scenarios_are_listed_and_those_left_out_have_a_reason() -> None:
-    """Scenarios that cannot run on real threads are listed with the reason."""
     listed = invoke("--list").output
     assert all(name in listed for name in SEVERAL)
     assert all(why in listed for name in SEVERAL if (why := why_not_raced(name)) is not None)
@@ -93,7 +87,6 @@ def test_all_scenarios_are_listed_and_those_left_out_have_a_reason() -> None:
 
 @pytest.fixture(scope="module")
 def cost() -> StressCost:
-    """Measured, with as few rounds as will do."""
     return measure_stress_cost(pairs=1)
 
 

@@ -1,7 +1,5 @@
 """Outcome tables: the grades, and the texts of a table."""
 
-from __future__ import annotations
-
 import pytest
 
 from purgatorio_spec.verdict import Verdict
@@ -20,7 +18,6 @@ LONG = {"three-events/pending-flag", "re-entrant-completion/pending-flag", "re-e
 
 
 def table(serial: str = "a", reachable: str = "ab") -> OutcomeTable:
-    """Outcomes are letters here."""
     return OutcomeTable("s/locked", frozenset(serial), frozenset(reachable))
 
 
@@ -102,7 +99,6 @@ def test_rounds_and_records_that_are_missing_are_no_pass(missing: str) -> None:
 
 
 def test_no_round_at_all_is_no_pass() -> None:
-    """An interrupt before the first batch."""
     assert verdict_of(table()) is Verdict.UNKNOWN
 
 

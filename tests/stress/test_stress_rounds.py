@@ -1,8 +1,6 @@
 """The reference and other subjects on real threads: no forbidden outcome, and the harness finds what it must find. A
 seed determines the plan."""
 
-from __future__ import annotations
-
 import json
 import random
 import shlex
@@ -39,7 +37,6 @@ RUNS = 20
 
 
 def forbidden(result: StressResult, plan: StressPlan) -> list[str]:
-    """The violations, each with the command that runs its batch again."""
     found = [
         f"{table.name}: {line.clause} {line.outcome}; again: {plan.command(table.name, table.first_batch)}"
         for table in result.tables
@@ -73,7 +70,6 @@ def test_the_reference_breaks_nothing(name: str, dialect: str, stress_seeds: Ite
 def test_the_reference_breaks_nothing_in_many_rounds(
     name: str, dialect: str, stress_seeds: Iterator[int]
 ) -> None:
-    """A minute or two for all of them."""
     plan = StressPlan([(name, dialect)], rounds=4_000, seed=next(stress_seeds))
     result = run_stress(plan)
     assert not forbidden(result, plan)
@@ -163,7 +159,6 @@ def test_a_file_has_a_bound_and_is_whole_all_the_same(tmp_path: Path) -> None:
 
 
 def test_the_printed_command_reproduces() -> None:
-    """The printed command breaks the same clause of the same scenario."""
     plan = StressPlan(
         [("event-against-expiry", "pending-flag")],
         rounds=64,
@@ -201,7 +196,6 @@ def test_a_soak_ends_by_its_minutes() -> None:
 
 
 def test_what_cannot_be_raced_is_refused_with_its_reason() -> None:
-    """A scenario of one thread, one that sleeps, a dialect that it does not have."""
     for name, why in (
         ("add-against-sleep", "not for threads"),
         ("two-groups/x", "has"),

@@ -1,7 +1,5 @@
 """The seam of a round uses real primitives, and must not change their behavior."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest
@@ -21,7 +19,6 @@ def seams() -> list[RoundSync]:
 
 @pytest.fixture(params=[0, 1], ids=["plain", "noisy"])
 def sync(request: pytest.FixtureRequest) -> RoundSync:
-    """Both."""
     return seams()[int(request.param)]
 
 

@@ -1,7 +1,5 @@
 """A round that is stuck is found by its progress; the test beats, no clock does."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 
@@ -36,7 +34,6 @@ class Gate:
         self._met = False
 
     def wait(self, thread: threading.Thread) -> None:
-        """One interval, the first one when all threads are inside."""
         if not self._met:
             self.barrier.wait(BOUND_S)
             self._met = True
@@ -85,7 +82,6 @@ def endless(gate: Gate) -> Scenario:
 def run(
     scenario: Scenario, gate: Gate, yields: int = 0, trace: RoundTrace | None = None
 ) -> tuple[Stuck, Batch]:
-    """The verdict of a batch of two rounds, the first of which is stuck."""
     batch = Batch(scenario, "pending-flag", 4, 9, settings(2, yields), StopFlag(), gate.wait, patience=3)
     histories: HistoryJudge = ScenarioProgram(scenario, "pending-flag").histories
     stuck = batch.run(OutcomeTable(scenario.name, frozenset(), None), histories, trace)

@@ -4,8 +4,6 @@ A program is a tuple of threads, a thread a tuple of acts, an act its name and h
 second (None: no time-out). Most durations are equal, so that much is due at one instant.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

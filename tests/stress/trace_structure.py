@@ -52,7 +52,6 @@ def check_intervals(events: list[Event]) -> None:
 
 
 def check_whole_run(run: ReadRun) -> None:
-    """A run of a correct timer that came to its end."""
     check_intervals(run.events)
     assert run.end == End(len(run.events), 0)
     assert run.header.params["left_open"] == 0

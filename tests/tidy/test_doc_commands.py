@@ -4,8 +4,6 @@ A command is a line of a code block that begins with a program's name. Where the
 compared; else the exit status and the line that the page speaks of.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

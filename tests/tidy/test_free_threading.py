@@ -1,7 +1,5 @@
 """docs/measured/atomics.md and the source: every name of the page is in the source, and the other way round."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path
@@ -16,7 +14,6 @@ FACTORIES = {"atomic_flag", "atomic_int", "atomic_ref", "queue"}
 
 
 def source(place: str) -> Path:
-    """A module by the name that the page gives it."""
     return ROOT / ROOTS[place.split("/", 1)[0]] / place
 
 
@@ -91,7 +88,6 @@ def test_what_is_made_is_found(module: str, names: set[str]) -> None:
 
 
 def test_what_is_not_defined_is_missed() -> None:
-    """The twin of the places."""
     module = "class A:\n    def b(self): ...\ndef c(): ...\n"
     assert defined(module, "A.b")
     assert defined(module, "c")

@@ -1,7 +1,5 @@
 """The import table of ARCHITECTURE.md, held by import-linter."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The public surface is a checked-in text: a diff of it is a decision. `pytest --refresh-golden` writes it."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 from pathlib import Path

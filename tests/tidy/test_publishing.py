@@ -1,7 +1,5 @@
 """What others build from this repository: the steps of the workflows are run here, and a release is looked into."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -37,7 +35,6 @@ def loaded(path: Path) -> dict[str, object]:
 
 
 def step(steps: object, name: str) -> str:
-    """The script of the step called `name`."""
     assert isinstance(steps, list)
     found = [one["run"] for one in steps if one.get("name") == name]
     assert len(found) == 1, f"no single step {name!r}"

@@ -1,7 +1,5 @@
 """The README's first screen is what really happens: the example project is installed and run, as a stranger would."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

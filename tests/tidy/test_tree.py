@@ -1,7 +1,5 @@
 """One look over the whole tree: what the house rules forbid is not there."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The tutorials are run: their files are written, the failure is that of the page, and the corrected code passes."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,8 +1,6 @@
 """Days of the broker in virtual time, as data: `days/*.txt`, in the notation of `story_lines`. A line is a call, or
 what must be so behind those before; its verb is a method of the class of its file."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -137,7 +135,6 @@ class Group:
         assert not [name for name in names if self.boxes[name]]
 
     def told(self, names: str, error: str = "NONE", **shown: Any) -> None:
-        """Each has its one answer. `members`, `leader`: by their names."""
         for name in [names] if names in self.boxes else names:
             answer = self.boxes[name].only()
             assert answer.error is Error[error], (name, answer)
@@ -402,7 +399,6 @@ class Broker:
         self.scene.leads(PARTS[number], isr=isr, epoch=epoch)
 
     def alone(self, number: int) -> None:
-        """It leads, without another replica."""
         self.manager.become_leader(PARTS[number], 1, (0,), (0,))
 
     def fenced(self, number: int, epoch: int) -> None:
@@ -445,7 +441,6 @@ class Broker:
         self, name: str, offset: int, *, wait: int = 30, least: int = 1, isolation: str = "HIGH_WATERMARK",
         replica: int = CONSUMER, leader_only: bool = True, last_epoch: int | None = None,
     ) -> None:  # fmt: skip
-        """A fetch of partition 0."""
         box = self.boxes[name] = Answers[Any]()
         params = FetchParams(wait, least, 1000, Isolation[isolation], replica, leader_only)
         asked = FetchPartition(offset, 1000, last_fetched_epoch=last_epoch)
@@ -491,7 +486,6 @@ class Broker:
         assert self.boxes[name].only()[P0] == DeleteResult(Error.NONE, low, low)
 
     def end(self, number: int, at: int, **others: int) -> None:
-        """The end of the log; `high_watermark`, `last_stable`."""
         ends = self.manager.partition_or_raise(PARTS[number]).ends(None, leader_only=False)
         wanted = {"log_end": at, **others}
         assert {name: getattr(ends, name).offset for name in wanted} == wanted
@@ -505,7 +499,6 @@ class Broker:
         assert self.manager.waiting() == counts
 
     def expired(self, kind: str, total: int, *of: object) -> None:
-        """`of`: which, and how many of them; no other."""
         meter = getattr(self.manager, f"{kind}_expirations")
         keys = [PARTS[one] if isinstance(one, int) else one for one in of[:1]]
         assert (meter.total(), meter.keys()) == (total, keys)
@@ -538,12 +531,10 @@ class Layer(Broker):
     # What must be so.
 
     def merged(self, name: str, **errors: str) -> None:
-        """Each of the request, in its order."""
         found = [(part, result.error.name) for part, result in self.boxes[name].only().items()]
         assert found == [(NAMED[one.strip("p")], error) for one, error in errors.items()]
 
     def ended(self, *names: str) -> None:
-        """Of these the connection was closed, of no other."""
         assert self.closed == {*names}
 
 
@@ -576,7 +567,6 @@ class Topic:
             self.futures[name].complete(name)
 
     def all_of(self, name: str, *futures: str) -> None:
-        """Call back when these are done."""
         waited = [self.futures[one] for one in futures]
         self.purgatory.try_complete_else_watch(20, waited, lambda: self.boxes[name]("called"))
 
@@ -589,7 +579,6 @@ class Topic:
         assert not self.boxes[name]
 
     def told(self, name: str, *same: str, **errors: str) -> None:
-        """The error of each topic, or that of all."""
         answer = self.boxes[name].only()
         found = {str(one): error.name for one, error in answer.items()}
         assert found == (errors or dict.fromkeys(found, *same))
@@ -598,7 +587,6 @@ class Topic:
         assert self.boxes[name].only() == "called"
 
     def ran(self, actions: int) -> None:
-        """So many, on the executor."""
         assert self.executor.run_all() == actions
 
     def waiting(self, count: int) -> None:

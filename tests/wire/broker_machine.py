@@ -3,8 +3,6 @@
 The machine keeps books of its own: which sizes each log holds, and what each request was answered.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -63,7 +61,6 @@ class BrokerMachine(RuleBasedStateMachine):
         return asked
 
     def high_watermark(self, partition: TopicPartition) -> int:
-        """As the broker sees it; it never decides anything here but what a consumer may see. 0 without a replica."""
         replica = self.manager.replicas.get(partition)
         return 0 if replica is None else replica.ends(None, leader_only=False).high_watermark.offset
 
@@ -170,7 +167,6 @@ class BrokerMachine(RuleBasedStateMachine):
 
     @rule(throttled=some_partitions, exceeded=st.booleans())
     def throttle(self, throttled: tuple[TopicPartition, ...], exceeded: bool) -> None:
-        """Followers out of sync are held back, or let go."""
         self.manager.throttle(frozenset(throttled) if exceeded else frozenset())
 
     @rule(partition=partitions, how=st.sampled_from(("stopped", "deleted", "offline")))

@@ -1,7 +1,5 @@
 """A group's day as a Hypothesis state machine: members come, sync, beat, fall silent and leave."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from hypothesis import strategies as st

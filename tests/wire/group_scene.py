@@ -1,7 +1,5 @@
 """A group coordinator in virtual time, with boxes for what its members are answered."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from purgatorio.delayed.action_queue import ActionQueue

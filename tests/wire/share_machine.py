@@ -3,8 +3,6 @@
 The machine keeps books of its own: who has which record, since when, and how often it was given out.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from hypothesis import strategies as st

@@ -14,8 +14,6 @@ words that its reason or its causes have. A story of a clause, whose id its name
 one and VIOLATED of the broken one, which is repeated.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Wire histories in short notation: requests and responses with their times in ms, as a trace that can be judged."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Every day of the broker that `days` tells."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

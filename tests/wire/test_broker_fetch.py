@@ -1,7 +1,5 @@
 """DelayedFetch: every situation of the decision table, and the promises around it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

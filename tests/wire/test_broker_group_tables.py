@@ -1,7 +1,5 @@
 """DelayedJoin, DelayedSync and DelayedHeartbeat against their decision tables, situation by situation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from purgatorio_broker.group import GroupState, JoinResult, Member, SyncResult

@@ -1,7 +1,5 @@
 """The log under the broker: against a list of sizes, and at its edges."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Known bugs of concrete operations, and of the purgatory as the broker suffers from them; two of our own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module

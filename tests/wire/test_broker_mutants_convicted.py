@@ -3,8 +3,6 @@
 In processes of their own, as a user runs them. Slow: about ten seconds a mutant.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import signal

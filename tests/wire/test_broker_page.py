@@ -1,7 +1,5 @@
 """The page about the broker says what the code does."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """DelayedProduce and DelayedDeleteRecords: every pair of situations of their decision tables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import product
 from typing import TypeVar

@@ -1,8 +1,6 @@
 """DelayedRemoteFetch and DelayedRemoteListOffsets: every situation together with one of each kind, and the
 time-outs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import product
 

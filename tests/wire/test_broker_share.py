@@ -1,7 +1,5 @@
 """DelayedShareFetch: its tables, and the fetch locks where a callback or a read raises (see also `days/share.txt`)."""
 
-from __future__ import annotations
-
 import pytest
 
 from purgatorio.delayed.dialect import Dialect
@@ -157,7 +155,6 @@ def test_every_situation_of_remote_reads(dialect: Dialect) -> None:
 
 
 def raises() -> None:
-    """As a broken disk does."""
     raise OSError("disk")
 
 

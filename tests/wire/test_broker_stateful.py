@@ -1,7 +1,5 @@
 """The broker and a group under arbitrary sequences of events (see the machines)."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st

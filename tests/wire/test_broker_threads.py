@@ -1,8 +1,6 @@
 """The broker on real threads and in real time: concurrent producers, followers and consumers. Every request is
 answered."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -63,7 +61,6 @@ class Cluster:
                 self.acknowledged.append((partition, result.base_offset))
 
     def follow(self, replica: int) -> None:
-        """Fetches new records. The next fetch confirms them."""
         ends = {P0: 0, P1: 0}
         while not self.stopped.is_set():
             call: Call[Fetched] = Call()
@@ -77,7 +74,6 @@ class Cluster:
                 ends[partition] += len(result.data.records)
 
     def consume(self, partition: TopicPartition, records: int) -> None:
-        """Read all of a partition, waiting for it as it comes."""
         offset = 0
         while offset < records:
             call: Call[Fetched] = Call()

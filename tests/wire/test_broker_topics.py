@@ -1,7 +1,5 @@
 """Topics and elections: every pair of situations of their decision tables (see also `days/topics.txt`)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import product
 

@@ -3,8 +3,6 @@
 The tables say what a partition's state means; this says that nobody has to wait for a time-out to learn of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import pytest

@@ -1,7 +1,5 @@
 """Random programs: their text, their minimization, and the bugs that they find in a broker."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Frames and messages: what goes out comes back, and what a peer sends ends in our own errors only."""
 
-from __future__ import annotations
-
 import contextlib
 import struct
 

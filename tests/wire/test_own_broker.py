@@ -1,7 +1,5 @@
 """The project's own broker, driven over a socket: it keeps every promise, and its mutants do not."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import subprocess
@@ -72,7 +70,6 @@ def driven(folder: Path, *only: str) -> RunResult:
 
 
 def played(folder: Path, *scenes: SceneSpec, settings: Settings = SETTINGS) -> RunResult:
-    """The same with these scenes."""
     path = folder / "wire.jsonl"
     with Running(settings) as broker:
         at = Address("127.0.0.1", broker.port)
@@ -88,7 +85,6 @@ def not_kept(result: RunResult) -> dict[str, str]:
 
 
 def broken(result: RunResult) -> set[str]:
-    """The violated clauses. Clauses that a busy machine left undecided are not among them."""
     return {name for name, one in result.clauses.items() if one.verdict is Verdict.VIOLATED}
 
 
@@ -291,7 +287,6 @@ def test_what_a_broker_does_not_offer_is_skipped(monkeypatch: pytest.MonkeyPatch
 
 
 def tells(patch: pytest.MonkeyPatch, setting: str, value: str) -> None:
-    """The broker has this setting, too."""
     encoded = server._encoded
 
     def told(key: int, version: int, correlation: int, values: Any) -> bytes:

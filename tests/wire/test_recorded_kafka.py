@@ -1,7 +1,5 @@
 """Clean real Kafka, recorded where it was accused or left UNKNOWN once; and errors of ours, which lose no verdict."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path

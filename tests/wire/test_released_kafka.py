@@ -1,7 +1,5 @@
 """Released Kafka brokers: how they are started, what the page says of them, and one of each kind that is driven."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The broker behind a socket: its answers to single requests, and its behavior with bad peers."""
 
-from __future__ import annotations
-
 import dataclasses
 import socket
 import struct

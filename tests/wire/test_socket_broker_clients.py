@@ -3,8 +3,6 @@
 Each is SKIPPED with the reason where it is not installed: `pip install purgatorio[wire-clients]`, and kcat from Debian.
 """
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import subprocess

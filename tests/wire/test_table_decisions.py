@@ -1,7 +1,5 @@
 """The decision tables by themselves: sound, with ids of their own, and able to be found unsound."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import chain
 

@@ -1,7 +1,5 @@
 """Wire traces as files: events are read as they were written, and broken lines are reported."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Every clause of the wire: a history that it keeps, with an occasion, and a twin of it that it must break."""
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 

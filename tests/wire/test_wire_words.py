@@ -1,7 +1,5 @@
 """The requests of a counterexample name their objects, and the fields that decide the verdict."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The verbs of the histories in `twins`, in addition to `Story`: requests with their responses in short notation."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from wire.story import SIZE, Bodies, Story, appended, batch, brought, of_t, sent
@@ -59,7 +57,6 @@ def fetch_by_id(s: Story, at: float, topic: str, error: int, takes: float = 1, o
 
 
 def named_by_id(s: Story, at: float, creates: bool, shown: str) -> None:
-    """Creates or requests a topic, with its id."""
     said = {"topics": [{"name": "u", "error_code": 0, "topic_id": shown}]}
     asked = {"topics": [{"name": "u"}], "allow_auto_topic_creation": False}
     s.ask(at, "create_topics" if creates else "metadata", asked, at + 1, said)
@@ -316,7 +313,6 @@ def of_group(s: Story, name: str = "x", producer: int = 7) -> None:
 
 
 def offset_held(s: Story, at: int) -> None:
-    """A transaction is open that commits an offset, from 11 ms on."""
     s.topic()
     of_group(s)
     hold(s, 10, at)
@@ -340,7 +336,6 @@ def consumer(
 def sharer(
     s: Story, t: float, member: str, epoch: int, now: int, told: str | None = None, error: int = 0
 ) -> None:
-    """A heartbeat of a share group."""
     consumer(s, t, member, epoch, now, told, error=error, api="share_group_heartbeat")
 
 

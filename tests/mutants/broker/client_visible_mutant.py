@@ -35,7 +35,6 @@ class VisibleMutant:
 
 
 def mutants_of(subject: str) -> list[VisibleMutant]:
-    """The mutants in the file of this name."""
     found: list[VisibleMutant] = []
     for diff in diffs(Path(__file__).parent / f"{subject}.txt"):
         clauses, _, many = diff.says.partition(", ")

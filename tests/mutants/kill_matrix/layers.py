@@ -59,7 +59,6 @@ _SEED: Final = 1
 
 
 def kills_of(mutant: Mutant, layers: Collection[str]) -> dict[str, Kill]:
-    """What each of these layers says of it."""
     by: dict[str, Kill] = {}
     if not set(EXPLORED).isdisjoint(layers):
         by.update((layer, kill) for layer, kill in _explored(mutant).items() if layer in layers)

@@ -54,7 +54,6 @@ def known(
     interleaving: bool = False,
     memory: tuple[Memory, ...] = (),
 ) -> Mutant:
-    """The mutant of a known bug."""
     bug = KNOWN_BUGS[number]
     return Mutant(
         number,

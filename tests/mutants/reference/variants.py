@@ -3,8 +3,6 @@
 The numbers are those of the list of bugs; each shows without a second thread.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
