@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
-from mutants.diffs import diffs
+from mutants.diffs import Diff, diffs
 from purgatorio_conformance.suite.contract import Promise, PurgatoryUnderTest
 from purgatorio_conformance.suite.probe import Probe
 
@@ -125,15 +126,33 @@ class Op:
             return True
 
 
-SLIPS = {one.name: one for one in diffs(Path(__file__).with_name("small_slips.txt"))}
+class Slip(NamedTuple):
+    words: list[tuple[str, str]]
+    after: str
+    clause: str
+    program: str
+    programs: int
+    purges: bool
+
+
+def _slip(told: Diff) -> Slip:
+    found = re.fullmatch(
+        r"(?:after (\w+)(?:, |$))?(?:(\w+) (?:by (.*)|in (\d+) programs( with purges)?))?", told.says
+    )
+    assert found is not None, told.says
+    after, clause, program, programs, purges = found.groups("")
+    return Slip(told.changes[0].words, after, clause, program, int(programs or 0), bool(purges))
+
+
+SLIPS = {one.name: _slip(one) for one in diffs(Path(__file__).with_name("small_slips.txt"))}
 
 
 @cache
 def _made(slip: str) -> Callable[[], PurgatoryUnderTest]:
     """The class with this slip; without a name, as it is."""
-    source = Path(__file__).read_text(encoding="utf-8").partition("\nSLIPS")[0]
-    names = [SLIPS[slip].says.removeprefix("after "), slip] if slip else []
-    for old, new in (pair for name in filter(None, names) for pair in SLIPS[name].changes[0].words):
+    source = Path(__file__).read_text(encoding="utf-8").partition("\n\nclass Slip")[0]
+    names = [SLIPS[slip].after, slip] if slip else []
+    for old, new in (pair for name in filter(None, names) for pair in SLIPS[name].words):
         assert source.count(old) == 1, (slip, old)
         source = source.replace(old, new)
     made: dict[str, object] = {"__name__": slip}

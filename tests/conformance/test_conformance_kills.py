@@ -69,7 +69,7 @@ def outcomes(name: str, clauses: tuple[str, ...] = (), races: tuple[str, ...] = 
 @pytest.mark.parametrize(
     ("name", "tasks", "programs"),
     [
-        ("locked", 500, 150), ("wheel", 500, 150), ("intrusive", 500, 150),
+        ("locked", 250, 150), ("wheel", 250, 150), ("intrusive", 250, 150),
         ("pending-flag", 120, 150), ("fine-wheel", 120, 150), ("heap", 120, 150), ("hashed", 120, 150),
         *(pytest.param(name, 500, 800, marks=pytest.mark.slow)
           for name in ("locked", "wheel", "intrusive", "pending-flag", "fine-wheel", "heap", "hashed")),
@@ -77,7 +77,7 @@ def outcomes(name: str, clauses: tuple[str, ...] = (), races: tuple[str, ...] = 
 )  # fmt: skip
 def test_the_reference_passes(name: str, tasks: int, programs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """And every case says something: what is not PASS is SKIPPED for a lack or by the profile, none is UNKNOWN. What is
-    beyond a plan is played with 500 tasks or more."""
+    beyond a plan is played with 250 tasks or more."""
     monkeypatch.setattr(gated, "_OPERATIONS", tasks)
     monkeypatch.setattr(gated, "_SCOPE", programs)
     found = outcomes(name)

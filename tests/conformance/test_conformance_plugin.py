@@ -434,7 +434,7 @@ def test_a_subject_that_never_returns_is_given_up(
     toy: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a few programs, for each takes its time; and its threads, which turn for ever, are ended."""
-    monkeypatch.setattr(gated, "_LIMITS", ChildLimits(silence_s=0.5, lines=200_000))
+    monkeypatch.setattr(gated, "_LIMITS", ChildLimits(silence_s=0.25, lines=200_000))
     monkeypatch.setattr("purgatorio_conformance.protocol.session._PATIENCE", 3)
     change(toy, "self.wheel.advance()", "while True: pass")
     before = set(threading.enumerate())

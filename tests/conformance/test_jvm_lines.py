@@ -57,8 +57,8 @@ def subject(
     return next(one for one in command_subjects(command, lines=lines) if one.mode == mode)
 
 
-def found(one: CommandSubject, folder: Path) -> tuple[set[str], Path]:
-    run = run_of(one, folder)
+def found(one: CommandSubject, folder: Path, ops: int = 300) -> tuple[set[str], Path]:
+    run = run_of(one, folder, ops=ops)
     return broken(run), Path(run.file)
 
 
@@ -132,7 +132,7 @@ def test_its_twin_with_a_lock_is_kept_though_the_lock_is_held(
     running one."""
     ways: list[Mode] = ["virtual-lines", "virtual-gates", "virtual-scope"]
     clean, *others = (subject(built, "clean", mode=mode) for mode in ways)
-    assert not any(broken(run_of(one, tmp_path, ops=300)) for one in (clean, *others))
+    assert not any(broken(run_of(one, tmp_path, ops=120)) for one in (clean, *others))
     assert not [said for _, said in not_looked_for([clean, *others]) if "negative delay" not in said]
     assert not clean.account.left_out
     places = [point for play in clean.account.plays if play.stop is not None for point in play.stop.points]
@@ -143,7 +143,7 @@ def test_lines_can_be_left_alone(built: tuple[Path, Path], tmp_path: Path) -> No
     """No thread is paused, or only in classes without the race. (The race may be lost then.)"""
     for lines in (None, "org.acme.*"):
         without = subject(built, "clean", lines=lines, mode="virtual-gates")
-        assert found(without, tmp_path / str(lines))[0] == set()
+        assert found(without, tmp_path / str(lines), 60)[0] == set()
         assert not any(play.stop and play.stop.points for play in without.account.plays)
 
 
@@ -155,7 +155,7 @@ def test_a_jvm_without_the_agent_is_driven_without_and_it_is_said(
     java.chmod(0o755)
     bare = subject(built, "clean", java, mode="virtual-gates")
     assert bare.lines is None
-    assert found(bare, tmp_path)[0] == set()
+    assert found(bare, tmp_path, 60)[0] == set()
     (line,) = [one for _, one in not_looked_for([bare]) if "between two lines" in one]
     assert "Could not find agent library" in line
 

@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 
 from conformance.driven import broken
-from conformance.small_purgatory import small
+from conformance.small_purgatory import SLIPS, small
 from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.protocol.scope import crossed, crossing_named, drawn_program, scope_delays
@@ -18,29 +18,23 @@ from purgatorio_conformance.suite.gated import SCOPE, of_purgatory, play
 
 
 @pytest.mark.parametrize(
-    ("slip", "clause", "purge_interval", "programs"),
+    ("slip", "purges", "programs"),
     [
-        ("", "", 0, 450),
-        ("", "", 10, 450),
-        ("guards", "O4", 0, 300),
-        ("leaks", "O4", 0, 100),
-        ("batch", "O3", 0, 100),
-        ("breaks", "O5", 0, 450),
-        ("kept", "O5", 0, 300),
-        ("zero", "O5", 0, 300),
-        ("armed", "P2", 10, 300),
+        ("", False, 450),
+        ("", True, 450),
+        *((name, one.purges, one.programs) for name, one in SLIPS.items() if one.programs),
     ],
 )
 def test_a_slip_on_one_thread_is_found(
-    slip: str, clause: str, purge_interval: int, programs: int, monkeypatch: pytest.MonkeyPatch
+    slip: str, purges: bool, programs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By calls from inside callbacks, by callbacks that raise, and by time that comes before any event."""
     monkeypatch.setattr(gated_conformance, "_SCOPE", programs)
-    promise = Promise("locked", MS, early_ns=0, late_ns=0, purge_interval=purge_interval, threads=False)
+    promise = Promise("locked", MS, early_ns=0, late_ns=0, purge_interval=10 * purges, threads=False)
     judged = play(SCOPE, of_purgatory(promise, partial(small, slip)))
     assert not judged.broken_off
     found = broken(judged.result)
-    assert clause in found if clause else not found
+    assert SLIPS[slip].clause in found if slip else not found
 
 
 TIMER = Description(

@@ -138,10 +138,3 @@ def test_the_command_on_real_runs(tmp_path: Path) -> None:
     changed = {name: one["change"] for name, one in pair["clauses"].items()}
     assert changed["O4"] == "broken"
     assert "| broken |" in (tmp_path / "c.md").read_text()
-
-
-def test_the_command_without_traces_is_a_usage_error(tmp_path: Path) -> None:
-    done = run("compare", str(EXAMPLES / "kafka-clean-1k.jsonl"), str(tmp_path))
-    assert done.exit_code == 2
-    assert "checking" not in done.stderr
-    assert "name files, folders or globs" in done.stderr

@@ -59,8 +59,8 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         paths.append(folder / name.replace(" ", "-") / file)
         paths[-1].parent.mkdir()
         broken(paths[-1])
-    recorded = [path for path in files() if EVENTS[run_of(path)] < 70_000]
-    return [*paths, *recorded, *write_traces(folder / "typed", 5_000)]
+    recorded = {run_of(path): path for path in files() if EVENTS[run_of(path)] < 70_000}
+    return [*paths, *recorded.values(), *write_traces(folder / "typed", 5_000)]
 
 
 @pytest.fixture(scope="module")

@@ -205,17 +205,10 @@ def test_what_it_cannot_read_it_says(held: str, said: str, tmp_path: Path) -> No
     assert not (tmp_path / "p.html").exists()
 
 
-def test_what_is_not_there_is_said(tmp_path: Path) -> None:
-    """No file, no folder, no trace in a folder; a URI; the folder of a watch; no source at all."""
-    for source in (tmp_path / "none.json", tmp_path, tmp_path / "*.json"):
-        done = report(source)
-        assert done.exit_code == 2
-        assert "no trace at" in done.output
-    assert "only Spark can read a URI" in report("hdfs://host/lake").output
+def test_the_folder_of_a_watch_is_no_source(tmp_path: Path) -> None:
     with Lake(tmp_path).owned("watch"):
         pass
     assert "the folder of `purgatorio watch`" in " ".join(report(tmp_path).output.split())
-    assert report().exit_code == 2
 
 
 def test_a_glob_of_results(tmp_path: Path) -> None:

@@ -153,14 +153,5 @@ def test_the_command_shows_violations(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert "\n\nThe traces were deleted. To use the replay lines, run with --traces DIR." in gone.output
 
 
-@pytest.mark.parametrize(
-    ("arguments", "status", "said"),
-    [
-        (["nobody"], 2, "no subject 'nobody'"),
-        (["--list"], 0, "jetty            jetty-executor, jetty-timer"),
-    ],
-)
-def test_the_command_names_the_error(arguments: list[str], status: int, said: str) -> None:
-    done = run("subjects", *arguments)
-    assert done.exit_code == status
-    assert said in done.output
+def test_the_command_lists_the_subjects() -> None:
+    assert "jetty            jetty-executor, jetty-timer" in run("subjects", "--list").output

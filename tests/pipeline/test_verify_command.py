@@ -221,21 +221,6 @@ def test_a_program_that_fails_before_any_run_is_a_run_without_events(tmp_path: P
     assert "rubbish: field '$': a JSON int, not an object" in " ".join(shown.stdout.split())
 
 
-@pytest.mark.parametrize(
-    ("command", "why"),
-    [
-        ("no-such-program", "no-such-program does not start: No such file or directory"),
-        (f"{BAD} wrong-version", "it speaks 'purgatorio-subject/2'"),
-        ("node 'my.js", "No closing quotation"),
-        ("", "--command is empty"),
-    ],
-)
-def test_what_cannot_be_a_subject_is_a_usage_error(command: str, why: str, tmp_path: Path) -> None:
-    done = verify(tmp_path, command)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert why in done.stderr
-
-
 def test_two_programs_of_one_name_keep_their_runs_apart(tmp_path: Path) -> None:
     """One before and one after a change, side by side."""
     said = json.loads(verify(tmp_path, WHEEL, f"{WHEEL} --bug").stdout)

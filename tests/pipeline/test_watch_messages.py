@@ -198,22 +198,6 @@ def test_without_the_connector_the_user_is_told_what_to_bring(spark: SparkSessio
     assert not (place / "lake").exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "why"),
-    [
-        (["watch"], "no source named: give a folder, or Kafka's servers with --kafka"),
-        ([*WATCH, "."], "no source named: give a folder, or Kafka's servers with --kafka"),
-        (["watch", "--kafka", "host:1"], "--kafka and --topic need each other"),
-        (["watch", ".", "--topic", "t"], "--kafka and --topic need each other"),
-        ([*WATCH, "--kafka-option", "name"], "'name' is not NAME=VALUE"),
-        ([*WATCH, "--kafka-option", "subscribe=t"], "subscribe is set by --kafka or --topic"),
-    ],
-)
-def test_options_that_do_not_fit(arguments: list[str], why: str) -> None:
-    done = run(*arguments, "--out", "lake")
-    assert (done.exit_code, why in done.output) == (2, True), done.output
-
-
 def test_jars_are_for_a_jvm_that_is_started_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Jars are settings of the session. Under spark-submit, and if Spark does not start, the user gets a message."""
     given: list[object] = []

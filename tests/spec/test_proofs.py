@@ -88,12 +88,6 @@ def test_model_shows_the_stories_as_text() -> None:
     assert "try_lock: held by another thread" in ran.stdout
 
 
-def test_an_unknown_claim_is_a_usage_error() -> None:
-    ran = CliRunner().invoke(model_command, ["C99"])
-    assert ran.exit_code == 2
-    assert "C1" in ran.output
-
-
 def test_prove_explains_itself() -> None:
     """The help teaches; running it whole belongs to the slow set."""
     ran = CliRunner().invoke(prove_command, ["--help"])

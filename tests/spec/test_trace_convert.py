@@ -178,19 +178,6 @@ def test_the_command_reports_file_line_field_and_why(tmp_path: Path) -> None:
     assert "--keep-going" in run.stderr
 
 
-def test_the_command_on_an_empty_file_and_a_strange_suffix(tmp_path: Path) -> None:
-    """Both are mistakes that people make, and neither may look like success."""
-    (tmp_path / "a.jsonl").write_bytes(b"")
-    run = CliRunner().invoke(command, [str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl")])
-    assert (run.exit_code, "no header" in run.stderr) == (2, True)
-    (tmp_path / "log.csv").write_text("id;in;out\n" + "a;1;2\n" * 9)
-    run = CliRunner().invoke(command, [str(tmp_path / "log.csv"), str(tmp_path / "b.jsonl")])
-    assert (run.exit_code, run.stderr.count("not JSON")) == (2, 1)
-    assert "for a log of your own, use --from-log or --map" in run.stderr
-    run = CliRunner().invoke(command, [str(tmp_path / "a.jsonl"), str(tmp_path / "b.csv")])
-    assert (run.exit_code, ".parquet" in run.stderr) == (2, True)
-
-
 def test_the_command_prints_one_json_object(tmp_path: Path) -> None:
     """Machines read standard output, and nothing else may be there."""
     path = own_fields().write(tmp_path / "a.jsonl")

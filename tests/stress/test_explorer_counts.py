@@ -35,12 +35,27 @@ def test_reduction_runs_each_class_once(threads: int, variables: int) -> None:
     assert result.redundant == 0
 
 
-def test_lost_update_is_found_by_every_strategy() -> None:
-    """A search that misses the simplest race is broken; its twin with one atomic step must pass."""
-    for search in (explore_dpor, explore_states, explore_bounded, explore_random, explore_pct):
-        assert search(programs.Small(programs.lost_update), Limits()).verdict is Verdict.VIOLATED
-    for search in (explore_dpor, explore_states, explore_bounded):
-        assert search(programs.Small(programs.counted), Limits()).verdict is Verdict.PASS
+CLASSIC = {
+    "lost update": (programs.lost_update, programs.counted),
+    "a notice between look and sleep": (programs.missed_signal, programs.kept_signal),
+    "peterson": (programs.peterson(flag_first=False), programs.peterson(flag_first=True)),
+}
+"""By bug the program and its twin."""
+
+
+@pytest.mark.parametrize("search", [explore_dpor, explore_states, explore_bounded])
+@pytest.mark.parametrize("bug", CLASSIC)
+def test_a_classic_bug_is_found_and_its_twin_passes(bug: str, search: type) -> None:
+    broken, sound = CLASSIC[bug]
+    assert search(programs.Small(broken), Limits()).verdict is Verdict.VIOLATED
+    assert search(programs.Small(sound), Limits()).verdict is Verdict.PASS
+
+
+def test_lost_update_is_found_by_samples_and_by_every_interleaving() -> None:
+    for sample in (explore_random, explore_pct):
+        first, again = (sample(programs.Small(programs.lost_update), Limits(), seed=7) for _ in range(2))
+        assert first.found == again.found, "a seed gives the same runs again"
+        assert sample(programs.Small(programs.lost_update), Limits()).verdict is Verdict.VIOLATED
     assert any(every_interleaving(programs.Small(programs.lost_update)))
     assert not any(every_interleaving(programs.Small(programs.counted)))
 
@@ -53,20 +68,6 @@ def test_abba_has_three_classes_and_names_the_holders() -> None:
     assert found.broken[0].clause == "P3"
     assert "T1 holds a and waits for b (held by T2)" in found.broken[0].seen
     assert "T2 holds b and waits for a (held by T1)" in found.broken[0].seen
-
-
-@pytest.mark.parametrize("search", [explore_dpor, explore_bounded, explore_states])
-def test_missed_signal(search: type) -> None:
-    """A notice between look and sleep is lost; looked at under the lock it is not."""
-    assert search(programs.Small(programs.missed_signal), Limits()).verdict is Verdict.VIOLATED
-    assert search(programs.Small(programs.kept_signal), Limits()).verdict is Verdict.PASS
-
-
-@pytest.mark.parametrize("search", [explore_dpor, explore_bounded, explore_states])
-def test_peterson(search: type) -> None:
-    """The order of two writes is what the algorithm stands on."""
-    assert search(programs.Small(programs.peterson(flag_first=True)), Limits()).verdict is Verdict.PASS
-    assert search(programs.Small(programs.peterson(flag_first=False)), Limits()).verdict is Verdict.VIOLATED
 
 
 def test_bounded_buffer() -> None:
@@ -103,9 +104,3 @@ def test_a_limit_is_never_a_pass() -> None:
     assert (result.verdict, result.limit) == (Verdict.UNKNOWN, "5 schedules")
     sample = explore_random(programs.Small(programs.counted), Limits(schedules=20))
     assert (sample.verdict, sample.limit) == (Verdict.UNKNOWN, "20 schedules")
-
-
-def test_samples_repeat_for_a_seed() -> None:
-    for search in (explore_random, explore_pct):
-        first, again = (search(programs.Small(programs.lost_update), Limits(), seed=7) for _ in range(2))
-        assert first.found == again.found

@@ -62,23 +62,6 @@ def test_a_stuck_round_is_shown_with_its_locks(capsys: pytest.CaptureFixture[str
     assert result.printed().verdict is Verdict.VIOLATED
 
 
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (("-s", "no-such"), "no scenario"),
-        (("-s", "add-against-sleep"), "a thread of its own"),
-        (("--mutant", "tests/mutants/reference:999"), "none called"),
-        (("--mutant", "11"), "takes FILE"),
-        (("netty",), "no subject"),
-        (("--rounds", "0"), "rounds"),
-    ],
-)
-def test_wrong_usage_names_the_error(words: tuple[str, ...], why: str) -> None:
-    done = invoke(*words)
-    assert done.exit_code == 2
-    assert why in done.output
-
-
 def test_all_scenarios_are_listed_and_those_left_out_have_a_reason() -> None:
     listed = invoke("--list").output
     assert all(name in listed for name in SEVERAL)
