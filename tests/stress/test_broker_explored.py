@@ -12,26 +12,20 @@ from purgatorio.faults import PROPAGATE
 from purgatorio.sync import Sync
 from purgatorio.threads import THREADS
 from purgatorio_broker.deferred import Deferred
-from purgatorio_broker.delayed_future import DelayedFuturePurgatory
 from purgatorio_broker.delayed_produce import ProduceResult
-from purgatorio_broker.delayed_share_fetch import DelayedShareFetch
 from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import FetchParams, FetchPartition, FetchResult
 from purgatorio_broker.group import GroupState, JoinResult
 from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.partition import LogEnds, ReadRecords
-from purgatorio_broker.remote_reads import RemoteReads
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.runtime import VirtualRuntime
 from purgatorio_broker.share_holding import LateAnswer, ReadingRemotely
 from purgatorio_stress.explorer.bounded import explore_bounded
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.result import Exploration, Limits
-from purgatorio_stress.mutant.patch import Bug, Patch, edited, patched
-from purgatorio_stress.random_program.registry import VOCABULARIES
-from purgatorio_stress.random_program.search import search_drawn
-from stress.broker_programs import BROKER_PROGRAMS
+from purgatorio_stress.mutant.patch import Patch, edited, patched
 from stress.small_programs import Body, Small
 from wire.broker_scene import P0, P1, Answers, Scene, follower_fetch
 from wire.group_scene import REBALANCE_MS, SESSION_MS, GroupScene
@@ -139,40 +133,3 @@ def test_the_broker_passes_and_its_twin_is_found(program: Callable[[Sync], Built
     assert (sound.found, sound.complete) == ([], True)
     with patched([TWINS[program]]):
         assert explored(program).found
-
-
-_AFTER = DelayedFuturePurgatory, "_complete_after"
-DRAWN: list[tuple[str, Patch, int]] = [
-    ("future", edited(*_AFTER, "if not left:", "if False:"), 1),
-    ("future", edited(*_AFTER, "except ExecutorClosed:", "except ZeroDivisionError:"), 1),
-    ("remote", edited(RemoteReads, "fetch", ".when_done(", ".subscribe("), 8),
-    ("remote", edited(RemoteReads, "list_offsets", ".when_done(", ".subscribe("), 1),
-    (
-        "share",
-        edited(DelayedShareFetch, "_look_again_unless", "not waits and self._look_again()", "False"),
-        1,
-    ),
-]
-"""By the random programs that find them: changes of what waits for futures, for a tier, and for a share group. Any seed
-finds them; the third value is one that does so soon."""
-
-
-@pytest.fixture
-def with_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    for one in BROKER_PROGRAMS:
-        monkeypatch.setitem(VOCABULARIES, one.name, one)
-
-
-@pytest.mark.usefixtures("with_broker")
-@pytest.mark.parametrize("name", [one.name for one in BROKER_PROGRAMS])
-def test_random_programs_of_the_broker_break_nothing(name: str, request: pytest.FixtureRequest) -> None:
-    seeds = range(20 if request.config.getoption("--slow") else 1)
-    assert [search_drawn(1.0, seed, [name]).found for seed in seeds] == [None] * len(seeds)
-
-
-@pytest.mark.usefixtures("with_broker")
-@pytest.mark.parametrize(("name", "change", "seed"), DRAWN)
-def test_a_change_of_the_broker_is_found_by_random_programs(name: str, change: Patch, seed: int) -> None:
-    done = search_drawn(60, seed, [name], bug=Bug(patches=(change,)), shrink=False)
-    assert done.found is not None
-    assert done.refused == 0

@@ -9,14 +9,12 @@ from typing import Any
 import pytest
 
 from docs.makers.machine_changes import HOT, changes
+from mutants.diffs import Diff, diffs
 from mutants.reference import MUTANTS
 from purgatorio import SystemTimer
 from purgatorio.delayed.pending_flag import PendingFlag
-from purgatorio.reaper import Reaper
 from purgatorio.sync import Sync
-from purgatorio.threads import _Executor
 from purgatorio.timer.bucket import TimerTaskList
-from purgatorio.timer.intrusive.timer import IntrusiveTimer
 from purgatorio.timer.undriven import Undriven
 from purgatorio_stress.explorer.program import Broken, carry_out
 from purgatorio_stress.explorer.replay import Token
@@ -30,8 +28,10 @@ from purgatorio_stress.random_program.player import Vocabulary
 from purgatorio_stress.random_program.registry import VOCABULARIES, scenario_named
 from purgatorio_stress.random_program.search import explore_program, search_drawn
 from purgatorio_stress.scenario.contract import ScenarioProgram
+from stress.broker_programs import BROKER_PROGRAMS
 
 PROGRAMS = 250
+SEARCHED = Path(__file__).parents[1] / "mutants" / "reference" / "searched.txt"
 FOUND = [
     tuple(part.strip() for part in line.split(" | ", 2))
     for line in Path(__file__).with_name("found_programs.txt").read_text("utf-8").splitlines()
@@ -115,37 +115,25 @@ def test_twenty_seeds_of_a_subject_break_nothing(name: str) -> None:
         assert found is None, (seed, list(found.program.lines()), found.found.broken)
 
 
-MADE_FOR: dict[str, list[Patch]] = {
-    "intrusive-drains": [
-        edited(IntrusiveTimer, "_wait_and_drain", "if self._sleepers == 0:", "if self._sleepers != 0:"),
-        edited(
-            IntrusiveTimer,
-            "_wait_and_drain",
-            "with self._lock:\n            self._sleepers -= 1",
-            "if True:\n            self._sleepers -= 1",
-        ),
-    ],
-    "executor": [
-        edited(_Executor, "submit", "self._changed.notify_all()", "pass"),
-        edited(_Executor, "shutdown_now", "self._closed = True", "pass"),
-    ],
-    "reaper": [
-        edited(Reaper, "_turn", "self._pause()", "pass"),
-        edited(Reaper, "_pause", "if self._running.get():", "if True:"),
-        edited(Reaper, "_turn", 'self._faults.caught(error, "turn", self._name)', "pass"),
-    ],
-}
-"""By subject, changes that random programs find: a count without its lock, or with a wrong comparison; an action
-that wakes no thread; a turn whose exception is lost."""
+@pytest.fixture
+def with_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    for one in BROKER_PROGRAMS:
+        monkeypatch.setitem(VOCABULARIES, one.name, one)
 
 
-@pytest.mark.parametrize(
-    ("subject", "change"),
-    [(subject, change) for subject, changed in MADE_FOR.items() for change in changed],
-    ids=lambda value: value if isinstance(value, str) else value.target,
-)
-def test_a_change_for_which_a_subject_was_made_is_found(subject: str, change: Patch) -> None:
-    done = search_drawn(30, 1, [subject], bug=Bug(patches=(change,)), shrink=False)
+@pytest.mark.usefixtures("with_broker")
+@pytest.mark.parametrize("name", [one.name for one in BROKER_PROGRAMS])
+def test_random_programs_of_the_broker_break_nothing(name: str, request: pytest.FixtureRequest) -> None:
+    seeds = range(20 if request.config.getoption("--slow") else 1)
+    assert [search_drawn(1.0, seed, [name]).found for seed in seeds] == [None] * len(seeds)
+
+
+@pytest.mark.usefixtures("with_broker")
+@pytest.mark.parametrize("bug", diffs(SEARCHED), ids=lambda bug: f"{bug.name}: {bug.what}")
+def test_a_bug_for_which_a_subject_was_made_is_found(bug: Diff) -> None:
+    subject, seed = bug.name.split()
+    patches = tuple(change.patch("purgatorio") for change in bug.changes)
+    done = search_drawn(60, int(seed), [subject], bug=Bug(patches=patches), shrink=False)
     assert done.found is not None
     assert done.refused == 0
 
