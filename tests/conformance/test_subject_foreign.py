@@ -321,16 +321,26 @@ def test_real_loop_leaves_a_whole_trace(subject: PythonSubject, tmp_path: Path) 
     check_whole_run(run)
 
 
-def test_delays_that_asyncio_does_not_document(tmp_path: Path) -> None:
-    """Below zero is due at once; 292 years is held, and does not upset the selector's timeout."""
+@pytest.mark.parametrize(
+    "subject", [netty_wheel(MS, 8), asyncio_loop("call_later")], ids=lambda one: one.name
+)
+def test_delays_beyond_the_range_are_kept_as_asked(
+    subject: JvmSubject | PythonSubject, tmp_path: Path
+) -> None:
+    """Below zero is due at once; 292 years is held: the trace says what was asked, and a deadline that the clock can
+    hold."""
     delays = [-MAX_DELAY_NS - 1, -1, 0, MAX_DELAY_NS]
     steps = tuple(Step(0, 0, slot, delay) for slot, delay in enumerate(delays))
     plan = Plan(0, 1, 4, (*steps, Step(20 * MS, 0, 3, None)), 20 * MS)
-    run = read_run(asyncio_loop("call_later").run(plan, tmp_path / "run.jsonl", silent))
+    run = read_run(subject.run(plan, tmp_path / "run.jsonl", silent))
     check_whole_run(run)
-    assert set(run.ids("timer_fire")) == {"t-0", "t-1", "t-2"}
-    held = [e.deadline_t for e in run.events if e.f == "timer_add" and e.ph == "ret" and e.id == "t-3"]
-    assert held == [MAX_DELAY_NS]
+    calls = {e.id: e for e in run.events if e.f == "timer_add" and e.ph == "call"}
+    returns = {e.id: e for e in run.events if e.f == "timer_add" and e.ph == "ret"}
+    assert [calls[f"t-{slot}"].delay_ns for slot in range(4)] == delays
+    waits = [(returns[f"t-{slot}"].deadline_t or 0) - calls[f"t-{slot}"].t for slot in range(3)]
+    assert waits == [0, 0, 0] if isinstance(subject, JvmSubject) else max(waits) <= 0, "due at once"
+    assert returns["t-3"].deadline_t == MAX_DELAY_NS
+    assert {"t-0", "t-1", "t-2", "t-3"} & set(run.ids("timer_fire")) == {"t-0", "t-1", "t-2"}
 
 
 def test_refused_add_is_recorded_with_its_exception(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
