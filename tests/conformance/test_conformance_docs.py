@@ -32,8 +32,7 @@ def block(name: str) -> str:
 def test_the_files_of_the_page_run(
     name: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a stranger would paste them: nothing fails, nothing is UNKNOWN, and a third is not skipped. (The full runs are
-    those of `test_conformance_kills`.)"""
+    """As a stranger would paste them: nothing fails, nothing is UNKNOWN, and a third is not skipped."""
     monkeypatch.setattr(gated, "_OPERATIONS", 120)
     monkeypatch.setattr(gated, "_SCOPE", 150)
     monkeypatch.setattr(gated, "_DRAWN", 60)

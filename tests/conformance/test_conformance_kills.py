@@ -76,8 +76,7 @@ def outcomes(name: str, clauses: tuple[str, ...] = (), races: tuple[str, ...] = 
     ],
 )  # fmt: skip
 def test_the_reference_passes(name: str, tasks: int, programs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And every case says something: what is not PASS is SKIPPED for a lack or by the profile, none is UNKNOWN. What is
-    beyond a plan is played with 250 tasks or more."""
+    """What is not PASS is SKIPPED for a lack or by the profile; each PASS has occasions."""
     monkeypatch.setattr(gated, "_OPERATIONS", tasks)
     monkeypatch.setattr(gated, "_SCOPE", programs)
     found = outcomes(name)

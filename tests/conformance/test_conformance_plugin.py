@@ -58,8 +58,7 @@ def test_the_entry_point_is_the_plugin() -> None:
 
 
 def test_without_the_extra_pytest_runs_all_the_same(tmp_path: Path) -> None:
-    """The plugin is loaded wherever the distribution is installed. Without the extra it does no harm, and names the
-    missing package."""
+    """Without the extra, the plugin does no harm, and names the missing package."""
     (tmp_path / "test_other.py").write_text("def test_other():\n    pass\n")
     (tmp_path / "test_case.py").write_text(
         "import pytest\n@pytest.mark.purgatorio(promises=[1])\ndef test_it(purgatorio_case):\n    pass\n"
@@ -111,8 +110,7 @@ def test_the_failure_says_all_that_is_needed(toy: pytest.Pytester) -> None:
 
 @pytest.mark.parametrize("ci", ["", "true"])
 def test_one_cause_is_shown_once(ci: str, toy: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By its shortest program; the other failures refer to that test in one line. In CI pytest does not shorten its
-    summary."""
+    """By its shortest program; the other failures refer to that test in one line."""
     monkeypatch.setenv("CI", ci)
     monkeypatch.delenv("BUILD_NUMBER", raising=False)
     result = toy.runpytest_inprocess("-q", "-k", "Toy and (plan or jumps or scope)")
@@ -398,8 +396,7 @@ def test_a_thread_that_never_comes_back_fails_its_race_in_time(
 def test_threads_that_wait_for_each_other_break_p3(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two locks in two orders: each call returns alone, and hangs again in the order that made it hang. The report
-    shows the places and that order."""
+    """Two locks in two orders: each call returns alone, and hangs again in the order that made it hang."""
     monkeypatch.setattr(gated, "_LIMITS", ChildLimits(silence_s=0.3))
     # Not even a moment: a thread that starts late on a busy machine is seen by its state.
     monkeypatch.setattr(gated_execution, "_QUIET_MOST_S", 0.0)
@@ -453,8 +450,7 @@ def test_a_subject_that_never_returns_is_given_up(
 
 
 def test_a_race_leaves_its_trace(pytester: pytest.Pytester) -> None:
-    """The one play that broke the clause, behind one that warms up and may break it too, judged again by the command
-    that the failure names."""
+    """The one play that broke the clause, judged again by the command that the failure names."""
     lost = STUCK.replace("            self.lock.acquire()", "            return 0")
     pytester.makepyfile(test_lost=lost)
     result = pytester.runpytest_inprocess("-q", "-k", "O4 and gates")

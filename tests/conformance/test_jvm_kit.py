@@ -117,8 +117,7 @@ def adapter(built: tuple[Path, Path], bug: str = "NONE") -> list[str]:
     ],
 )
 def test_races_find_the_twins(built: tuple[Path, Path], tmp_path: Path, bug: str, breaks: set[str]) -> None:
-    """The races are recorded completely. They break nothing in the example, and the expected clause in each negative
-    control."""
+    """They break nothing in the example, and the expected clause in each negative control."""
     command = [*adapter(built, bug), "races", str(tmp_path), "--rounds", "1000", "--seed", "3"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr

@@ -87,8 +87,7 @@ def test_a_race_within_one_line_is_found(built: tuple[Path, Path], tmp_path: Pat
 def test_a_task_is_added_again_beside_time_that_moves_it(
     case: str, breaks: set[str], built: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The thread that moves a task puts it back next to the new one, so it runs twice. The negative control makes
-    both under one lock."""
+    """The thread that moves a task puts it back next to the new one, so it runs twice; not under one lock."""
     name = "move-add-again"
     monkeypatch.setattr(
         gates,
@@ -128,8 +127,7 @@ def test_a_field_that_a_line_reads_again_may_have_changed_between(second: int, p
 def test_its_twin_with_a_lock_is_kept_though_the_lock_is_held(
     built: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    """A paused thread that holds the monitor blocks the other thread. A blocked thread is distinguished from a
-    running one."""
+    """A paused thread that holds the monitor blocks the other thread, which does not count as running."""
     ways: list[Mode] = ["virtual-lines", "virtual-gates", "virtual-scope"]
     clean, *others = (subject(built, "clean", mode=mode) for mode in ways)
     assert not any(broken(run_of(one, tmp_path, ops=120)) for one in (clean, *others))
@@ -201,8 +199,7 @@ def test_a_jvm_is_asked_for_its_stacks_though_a_thread_runs_in_a_circle(
     "said", [b"", b"GET / HTTP/1.1", b"JDWP-Handshake", b"JDWP-Handshake\xff\xff\xff\xff" * 9]
 )
 def test_a_peer_that_is_not_a_jvm_is_ignored(said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A peer that closes the connection, speaks another protocol, or does not answer is not a JVM. The driver does
-    not wait for it."""
+    """It closes the connection, speaks another protocol, or does not answer: the driver does not wait for it."""
     monkeypatch.setattr(Listening, "_is_ours", lambda *_: True)
     with closing(Listening()) as listening:
         option = listening.environ()["JAVA_TOOL_OPTIONS"].rpartition(":")[2]
@@ -216,8 +213,7 @@ def test_a_peer_that_is_not_a_jvm_is_ignored(said: bytes, monkeypatch: pytest.Mo
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs Linux's /proc")
 def test_only_a_process_that_was_started_to_call_is_answered() -> None:
-    """Another program of this machine that connects to the port is refused. Our JVM, with the same code, is
-    answered. After the run no process listens there."""
+    """Another program of this machine is refused, our JVM is answered, and no process listens afterwards."""
     code = "import socket, sys; print(socket.create_connection(('127.0.0.1', int(sys.argv[1]))).recv(14))"
     with closing(Listening()) as listening:
         environ = listening.environ()

@@ -246,8 +246,7 @@ class _Noted(TimerTask):
 
 
 class TakesTheNext(SystemTimer):
-    """It removes the next bucket from the queue before it drains the current bucket, which may add a task to the
-    next one."""
+    """It removes the next bucket before it drains the current one, which may add a task to the next."""
 
     def advance_clock(self, timeout_ms: int) -> bool:
         following = first = self._queue.poll()

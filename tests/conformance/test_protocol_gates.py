@@ -178,8 +178,7 @@ PARKS = program("parked_reaper")
 def test_what_was_armed_beside_a_purge_is_waited_for_in_real_time_before_anything_else_is_called(
     parks: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The reaper sleeps while nothing is delayed and the estimate is nothing, which a purge sets it to. The twin is
-    woken by what is armed too, not by the first that is counted alone."""
+    """The reaper sleeps while the estimate is nothing, which a purge sets it to. The twin is woken."""
     _only(monkeypatch, "purge-registration-expiry")
     monkeypatch.setattr(gated_execution, "LATE_SLACK_NS", 500 * MS)
     monkeypatch.setattr(gated_execution, "_FAR_REAL_NS", 500 * MS)
@@ -582,8 +581,7 @@ class _Refusing(TwoLists):
 def test_a_hang_by_its_order_of_threads_is_a_deadlock(
     again: list[list[str] | None], one_by_one: list[str], proved: bool
 ) -> None:
-    """Threads that were let go run freely, so it need not hang each time; the calls must be the same, and return where
-    they come one by one."""
+    """It need not hang each time; the calls must be the same, and return where they come one by one."""
     order = PlayedOrder("program", ("lane 0", "lane 1"), None)
     answers = iter(again)
 
@@ -670,8 +668,7 @@ def test_what_is_left_out_for_a_promise_that_is_kept_is_unknown(
 
 @pytest.mark.parametrize("slip", [name for name, one in SLIPS.items() if one.program])
 def test_a_slip_is_found_by_its_program(slip: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two calls that are held at once; what is left of an operation when a callback of its own raises. Without the slip
-    nothing is found."""
+    """Two calls that are held at once, and callbacks that raise. Without the slip nothing is found."""
     one = SLIPS[slip]
     _only(monkeypatch, one.program)
     twin = "flagged" if one.after == "flagged" else ""
@@ -887,8 +884,7 @@ def test_a_subject_is_not_quiet_while_a_thread_works() -> None:
 
 @pytest.mark.parametrize("lost", [[], ["t-9"]])
 def test_a_run_is_at_rest_when_a_thread_has_gone_from_gate_to_gate(lost: list[str]) -> None:
-    """It stands at none of them in between, and what it had to do yet would be lost with the next start, also behind
-    one that fires again; what the subject has lost is not waited for."""
+    """It stands at none of them in between; what the subject has lost is not waited for."""
     tasks = [f"t-{number}" for number in range(10)]
     scene = Scene(
         Start("timer", "virtual", now_ns=0, gates=("timer_fire",)), *(Add(one, 50) for one in tasks)

@@ -65,8 +65,7 @@ def test_the_twin_that_behaves_is_recorded_to_its_end(tmp_path: Path) -> None:
 
 
 def test_who_works_slowly_is_waited_for(tmp_path: Path) -> None:
-    """It is silent for far longer than it may be, and at most looks nothing of it runs; but it uses the processor. Its
-    twin that uses none hangs, see below."""
+    """It is silent for far longer than it may be, but uses the processor. Its twin that uses none hangs."""
     path = subject("work-slowly", QUICK).run(PLAN, tmp_path / "run.jsonl", silent)
     assert str(check_files([path]).verdict) == "PASS"
 
@@ -116,8 +115,7 @@ def _proof(account: Account, again: _Again, tmp_path: Path) -> failed_run.Failed
 def test_who_works_on_by_an_order_of_threads_is_endless(
     busy_s: float, by_itself: list[str], kind: FailureKind, tmp_path: Path
 ) -> None:
-    """One of the orders since all was at rest tears a list, and a later advance goes round in it. It proves nothing
-    where it works for less, or works on without any order."""
+    """One of the orders since all was at rest tears a list, in which a later advance goes round."""
     sound, tears = (
         PlayedOrder("program", (), PausePoint(0, 0, (1,))),
         PlayedOrder("program", (), PausePoint(0, 0, (2,))),
@@ -219,9 +217,7 @@ def test_who_works_for_long_may_be_slow(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A call that takes far longer than any before it does not end where there is next to nothing else to do. The
-    twins may still return: one has not worked for long there, one may look at each of too many ticks, one needs a
-    crowd."""
+    """A call that takes far longer than any before it does not end. The twins may still return."""
     monkeypatch.setattr(failed_run, "_ENDLESS_S", works_s)
     monkeypatch.setattr(failed_run, "_HASTY_S", 0.1)
     monkeypatch.setattr(failed_run, "_ENDLESS_STEPS", steps)
@@ -256,8 +252,7 @@ def test_who_hangs_with_tasks_that_are_due_is_late(
 
 
 def test_ctrl_c_ends_programs_that_would_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run with gates takes minutes, and this one for ever: its program is killed after the time that runs under way
-    have. What was recorded is kept. Nobody waits for a run that has not begun."""
+    """A program that hangs is killed; what was recorded is kept. A run that has not begun never begins."""
     monkeypatch.setattr(subjects, "_GRACE_S", 0.0)
     hangs = threading.Event()
 
@@ -341,8 +336,7 @@ def test_who_circles_behind_an_error_is_asked_about_the_error(
 
 @pytest.mark.parametrize(("how", "kind"), [("refuse-some", "refused"), ("refuse-all", "raises")])
 def test_errors_that_nobody_asked_for_are_no_pass(how: str, kind: FailureKind, tmp_path: Path) -> None:
-    """The run goes on to its end and breaks nothing; it is said how many calls there were, and which was the first.
-    Who takes one task at a time may refuse the second, and nobody may refuse the only one."""
+    """The run goes on to its end and breaks nothing; the number of the errors and the first one are said."""
     failure, run = record(how, tmp_path)
     assert failure.kind == kind
     assert re.search(

@@ -127,8 +127,7 @@ def test_one_wrong_character_is_found_with_the_fewest_calls(
 
 @pytest.mark.parametrize("mode", [0, pytest.param(1, marks=pytest.mark.slow)], ids=["steps", "jumps"])
 def test_a_violation_amid_a_long_run_is_found_with_the_fewest_calls(mode: int, tmp_path: Path) -> None:
-    """A task of seconds that comes half a second after it was added, which no small plan has: nothing that was called
-    after that is tried."""
+    """A task of seconds that comes half a second after its add, which no small plan has."""
     line = "        already_due ="
     early = "        due_tick = self.tick + 500 if delay_ns >= 1500 * TICK_NS else due_tick\n"
     path = changed(Path(WHEEL[-1]), {line: early + line}, tmp_path)
@@ -188,8 +187,7 @@ def _long_script() -> Script:
 
 
 def test_a_long_script_becomes_small_although_every_call_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The arrangement of a heap needs all its tasks, and still a few tasks show the violation in another way. Without
-    the random parts, the search ends with more calls. If a limit ends the search, this is told."""
+    """A heap needs all its tasks for that; without the random parts the search ends with more calls."""
     description = describe_command(WHEEL)
 
     def found() -> tuple[int, str]:
@@ -321,8 +319,7 @@ REAL_TIME = program("real_time_timer")
 
 
 def test_real_time_is_recorded_by_the_machines_clock(tmp_path: Path) -> None:
-    """A heap that waits for its input and its first deadline: two lanes, a thread of its own, a declared late bound
-    with the machine's slack on top."""
+    """Two lanes, a thread of its own, a declared late bound with the machine's slack on top."""
     subject = command_subjects([*PYTHON, "-c", REAL_TIME], time="real", late_slack_ns=PATIENCE_NS)[0]
     plan = make_plan(3, 40, 2, MS, span_ns=60 * MS, longest_ns=50 * MS)
     path = subject.run(plan, tmp_path / "run.jsonl", lambda run, settled, planned: None)

@@ -87,8 +87,7 @@ INSIDE = {
 
 @pytest.mark.parametrize("forgets", [True, False])
 def test_a_check_inside_an_expiry(forgets: bool, tmp_path: Path) -> None:
-    """One that is made while something expires looks nowhere (redis#7880). The twin looks. Its program is among the
-    first 700 where what it does not need cannot be called."""
+    """A check while something expires looks nowhere (redis#7880). Its program is among the first 700."""
     changes = {', "cancel-key", "force", "gauge"]': "]"} | (INSIDE if forgets else {})
     changes = {text: instead.replace("= {}", "= False") for text, instead in changes.items()}
     run, subject = in_scope(

@@ -54,8 +54,7 @@ PURGATORY = Description(
 def test_the_programs_of_two_callers_are_enumerated(
     part: Part, description: Description, counts: list[int]
 ) -> None:
-    """Each once, those first in which calls of new kinds meet; and each is found again by its name. How many there are
-    is a decision."""
+    """Each once, first those in which calls of new kinds meet; each is found again by its name."""
     sizes = [
         (count, [*islice(some, 60)]) for count, some in crossed(part, scope_delays(description), description)
     ]

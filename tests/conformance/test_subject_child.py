@@ -107,8 +107,7 @@ def test_lanes_that_all_wait_have_no_call(stacks: str, idle: bool) -> None:
 
 
 class Chatter:
-    """Something happens without end, and no line of it is ever the child's: a JVM that tells of each line to which a
-    watched thread comes, of one that runs in a circle."""
+    """Something happens without end, and no line is the child's: a JVM that tells of a thread in a circle."""
 
     def __init__(self) -> None:
         self._ours, theirs = socket.socketpair()
@@ -219,8 +218,7 @@ def test_grandchildren_end_with_the_child(session: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_child_of_one_thread_is_met_on_one_processor(threads: int) -> None:
-    """Afterwards no process stays on one processor. A child with more threads runs on all processors, and so does
-    the driver."""
+    """Afterwards no process stays on one processor; a child with more threads runs on all."""
     before = os.sched_getaffinity(0)
     script = "import os, sys, threading\n"
     script += "threading.Thread(target=threading.Event().wait, daemon=True).start()\n" * (threads - 1)

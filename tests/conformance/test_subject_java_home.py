@@ -54,8 +54,7 @@ def test_the_first_java_that_is_new_enough_is_chosen(
 
 
 def test_spark_never_hears_of_the_module(tmp_path: Path) -> None:
-    """A runtime may lack it, or warn of incubator modules at every start, which is no news for a user. Exactly the one
-    argument is dropped; spaces and quotes of the others are kept, and the home is made once."""
+    """A runtime may lack the module, or warn of it. Exactly this argument is dropped; the home is made once."""
     home = fake_java(tmp_path / "it's a home", "21.0.8")
     env = environment(tmp_path, JAVA_HOME=str(home))
     assert find_java(env).path == home

@@ -45,8 +45,7 @@ COMMANDS = (
 
 
 def hostile_check(text: str) -> tuple[CheckResult, dict[CauseKey, Counterexample], list[Lateness]]:
-    """A violated check in which run, file, subject, profile, ids, keys, threads, errors, problems and quarantined lines
-    are all `text`."""
+    """A violated check in which run, file, subject, ids, keys, threads, errors and problems are all `text`."""
     made = Trace(run=text, late_ns=None)
     made.file = text
     call = made.start("try_complete_else_watch", text, keys=[text, text], delay_ns=17 * MS, th=text)

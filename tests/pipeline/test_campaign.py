@@ -48,8 +48,7 @@ def started(runner: Runner) -> list[int]:
 
 
 def test_whatever_a_process_does_becomes_a_row_and_is_not_run_again(runner: Runner) -> None:
-    """A crash, a hang, invalid output and a signal among sound jobs. A second campaign starts only jobs without a
-    row."""
+    """A crash, a hang, invalid output and a signal. A second campaign starts only jobs without a row."""
     heard: list[JobOutcome] = []
     jobs = [job(seed) for seed in range(6)]
     # Long before it hangs: what is stopped for its time may have done nothing.
@@ -215,8 +214,7 @@ class Disk:
 def test_ended_at_any_step_nothing_is_lost(
     runner: Runner, monkeypatch: pytest.MonkeyPatch, step: int, how: str
 ) -> None:
-    """The campaign is ended before, at or after each file that it commits. After a restart it comes to the same
-    result."""
+    """Before, at or after each file that is committed; restarted, it comes to the same result."""
     jobs = [job(0), job(4)]
     end = disk_full(how) if how == "disk full" else Killed()
     with monkeypatch.context() as patched:

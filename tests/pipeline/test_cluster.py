@@ -103,8 +103,7 @@ def cluster(folder: Path, java: Path) -> Iterator[str]:
 
 
 def bare_python(place: Path, python: Path, site_packages: Path) -> Path:
-    """An interpreter with the third-party libraries of this one and without this project: an editable installation is
-    known by a `.pth` file, which `-S` does not read."""
+    """An interpreter with this one's libraries and without this project: `-S` does not read its `.pth` file."""
     place.write_text(
         f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{site_packages}" exec "{python}" -S "$@"\n', encoding="utf-8"
     )

@@ -81,8 +81,7 @@ def test_the_exit_status_is_the_verdict(text: str, status: int, verdict: str, tm
 def test_a_clause_without_occasion_is_unknown(
     text: str, options: list[str], status: int, tmp_path: Path
 ) -> None:
-    """No task fires, so T1 had no chance to fail: the run is not PASS, unless --allow-idle is given. A broken clause
-    stays broken."""
+    """T1 had no chance to fail: not PASS, unless --allow-idle is given. A broken clause stays broken."""
     path = tmp_path / "t.jsonl"
     path.write_text(text)
     done = run("check", path, "--engine", "process", *options)
@@ -241,8 +240,7 @@ def test_an_error_of_ours_is_neither_violated_nor_wrong_input(monkeypatch: pytes
 
 
 def test_a_full_disk_under_spark_is_said_with_status_2(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark's errors have no errno: the text of the JVM contains the reason. One line, without a traceback. Other
-    errors with these words are not a full disk."""
+    """Spark's errors have no errno: the text of the JVM has the reason. Other errors with these words do not count."""
     text = "Task failed while writing rows. Caused by: java.io.IOException: No space left on device"
     errors = [PySparkException(text), RuntimeError(text)]
 
@@ -320,8 +318,7 @@ LIKE_OTHERS: Final = {
     ],
 )
 def test_an_output_without_a_reader_is_no_violation(arguments: list[str]) -> None:
-    """`purgatorio check ... | head -1`, and a closed standard output: as shells say it of a program that dies of
-    SIGPIPE, though a clause is broken. Read, it has a status of its own: the negative control."""
+    """As shells say it of a program that dies of SIGPIPE, though a clause is broken. Read, it has its own status."""
     command = [sys.executable, "-m", "purgatorio_pipeline", *arguments]
     for script in ('exec "$@" >&-', 'exec "$@"'):
         reading, writing = os.pipe()

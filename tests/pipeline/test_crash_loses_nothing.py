@@ -103,8 +103,7 @@ def test_without_a_fault(broken: bool, tmp_path: Path) -> None:
 def test_a_fault_at_any_stage(
     stage: str, broken: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A violation that was found gives status 1, is printed, and is in every file except the one whose writing
-    failed."""
+    """A violation that was found gives status 1, and is in every output except the one that failed."""
     (JUDGING | SHOWING)[stage](monkeypatch)
     # The fold asks a clause of what its rules mark alone.
     done = checked(tmp_path, broken=broken, options=("--full",) if stage == "a clause" else ())

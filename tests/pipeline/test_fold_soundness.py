@@ -123,8 +123,7 @@ def many(request: pytest.FixtureRequest) -> list[Expecting]:
 
 
 def test_the_fold_agrees_with_the_clauses(many: list[Expecting]) -> None:
-    """Occasions, causes and examples, whatever the batches: of the whole runs that the rules are held to, and
-    of others that lost something."""
+    """Occasions, causes and examples, whatever the batches: of whole runs, and of others that lost something."""
     assert many
     assert assert_equal(seed for seed in range(100) if ENDINGS[seed % len(ENDINGS)] is not NOTHING_LOST) > 10
 
@@ -244,8 +243,7 @@ def test_without_the_cancelled_keys_something_is_missed(many: list[Expecting]) -
 
 
 def test_a_fold_that_forgets_waiting_operations_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The twin of the carry: operations that wait for a check wait to the end of their batch only. (Calls that are
-    forgotten only mark more, and checks that are forgotten are followed one by one.)"""
+    """The twin of the carry: operations that wait for a check wait to the end of their batch only."""
     feed = Fold.feed
 
     def forgetful(self: Fold, batch: Coded) -> None:

@@ -62,8 +62,7 @@ def test_files_and_folders(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_a_check_that_touches_no_local_path(spark: SparkSession, tmp_path: Path) -> None:
-    """Traces and lake by URI: the results and tables are those of local paths. A second commit at the same time is
-    refused."""
+    """By URI, results and tables are those of local paths. A second commit at the same time is refused."""
     names = ("kafka-buggy-no-recheck.parquet", "kafka-clean-1k.parquet")
     local = [TRACES / name for name in names]
     found = find_on_hadoop(spark, [path.as_uri() for path in local])
@@ -98,8 +97,7 @@ def broken_lines(result: CheckResult) -> list[dict[str, object]]:
 
 @pytest.mark.slow
 def test_files_come_to_the_same_by_uri(spark: SparkSession, tmp_path: Path) -> None:
-    """Plain, packed and broken in every way, in a folder with a blank in its name: as a reader of the local file says
-    it, in quarantine too."""
+    """Plain, packed and broken in every way: as a reader of the local file says it, in quarantine too."""
     folder = tmp_path / "a b"
     folder.mkdir()
     for number, (file, _, write) in enumerate(CASES.values()):
@@ -121,8 +119,7 @@ def named(run: object, folder: Path) -> str:
 def test_what_is_not_read_from_there(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Refused: names that Spark ignores or takes for patterns, and files that are too large. A damaged Parquet file
-    is invalid, as with a local path."""
+    """Names that Spark ignores or takes for patterns, and files that are too large, are refused."""
     refused = {
         "_run.jsonl": "Spark ignores a file of this name",
         "a,b.jsonl": "the name of a file must contain none of",

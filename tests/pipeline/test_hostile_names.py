@@ -199,8 +199,7 @@ def test_a_log_with_such_columns_is_refused_in_plain_words(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", COMMANDS, ids=[ascii(name)[:40] for name in COMMANDS])
 def test_a_log_of_such_rows_is_converted_and_judged_in_plain_words(name: str, tmp_path: Path) -> None:
-    """With `--keep-going`: lines that are not rows, bad rows, and the judgement of the others. A request is answered
-    twice."""
+    """With `--keep-going`: lines that are not rows, bad rows, and the judgement of the others."""
     row = {"r": name, "k": name, "in": 1, "out": 2}
     rows = [row, {**row, "out": 3}, {**row, "r": name + "x", "out": name}, {**row, "r": "y", "in": name}]
     log = tmp_path / "log.jsonl"

@@ -242,8 +242,7 @@ def killed_at_each_step(
 
 
 def nothing_is_lost(kind: type[KilledLake], tmp_path: Path, end: End = Killed) -> None:
-    """One file is new, one is changed, one is gone. The check is killed at any step. Committed files are not read
-    again, the others are, and the final result is the same."""
+    """Of a new, a changed and a gone file: what was committed is not read again, and the result is the same."""
     before = [run(tmp_path, f"{name}.jsonl", broken=name in "bc") for name in "abc"]
     known = tmp_path / "known"
     check(known, before)

@@ -101,8 +101,7 @@ def test_new_changed_and_gone(
 def test_the_command_reports_the_files_that_it_read(
     spark: SparkSession, read: list[str], tmp_path: Path
 ) -> None:
-    """In words and in JSON. A check that reads nothing has the exit status of the previous check. With `--run`, the
-    page is about this run only. `purgatorio report` draws the same from the lake as from the files."""
+    """In words and in JSON; with `--run`, the page is about this run only; `report` draws the same."""
     traces = tmp_path / "traces"
     traces.mkdir()
     for name in ("kafka-buggy-no-recheck", "kafka-clean-1k"):

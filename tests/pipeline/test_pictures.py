@@ -101,8 +101,7 @@ def test_late_and_early_count_from_the_deadline() -> None:
 
 
 def test_what_says_nothing_of_the_timer_is_left_out() -> None:
-    """Fired though completed, cancelled first, added twice, never fired. The completion by the expiry itself comes
-    after the fire, as in Kafka, and does not count against it."""
+    """Fired though completed, cancelled first, added twice, never fired; not an expiry's own completion."""
     assert drawn(fired_after_completion())[0] is None
     made = Trace()
     made.add("cancelled", delay_ns=5 * MS)
@@ -152,8 +151,7 @@ def test_bins_hold_every_value_once(given_ns: list[int]) -> None:
 
 
 def test_pending_and_garbage_follow_the_operations() -> None:
-    """Two registered under three keys, one completed and still watched: its entries are garbage. Of a timer alone
-    nothing is said of them, and fewer than two readings are no picture."""
+    """Entries of a completed operation are garbage. Of a timer alone, or of one reading, there is no picture."""
     made = Trace()
     made.gauge(0, 0)
     assert drawn(made)[1] is None

@@ -247,8 +247,7 @@ def page_of(*findings: Finding) -> str:
 
 
 def test_a_scenario_shows_its_result() -> None:
-    """The number of runs, forbidden outcomes with clause and count, the reason why it is no pass, and the command
-    that repeats it."""
+    """The number of runs, forbidden outcomes, the reason why it is no pass, and the command that repeats it."""
     threads, other, searched = findings_of(
         stress_of(raced(), raced("b/c", "UNKNOWN", overlapped=0), mutant="bug.py"), explore_of(explored())
     )
@@ -319,8 +318,7 @@ def test_what_is_not_there_has_no_section() -> None:
     ],
 )
 def test_only_our_own_commands_are_shown(command: str, shown: bool) -> None:
-    """The commands are there to be pasted into a shell: no command from a file of another program, and no command
-    that is cut."""
+    """They are there to be pasted into a shell: none of another program's, and none that is cut."""
     (one,) = findings_of(stress_of(raced() | {"outcomes": [outcome("x", 1, "forbidden", "O4", command)]}))
     assert one.again == (command if shown else "")
 

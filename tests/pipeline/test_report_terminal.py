@@ -142,8 +142,7 @@ def test_examples_may_be_missing() -> None:
 
 
 def test_the_summary_is_the_golden_one(golden: Golden) -> None:
-    """The first thing that a user reads changes only on purpose: violated, invalid, and what to do, in one text. The
-    clauses' own words are not in it: those are `spec/golden`'s."""
+    """The first thing that a user reads changes only on purpose: violated, invalid, and what to do."""
     first, second = lost_with_a_flag(), fired_early()
     quiet = Trace(run="quiet")
     quiet.file = "quiet.jsonl"

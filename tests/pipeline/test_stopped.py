@@ -259,8 +259,7 @@ def begun(name: str, at: int, folder: Path, port: str = "") -> Started:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_an_interrupt_at_any_moment_ends_a_command(name: str, tmp_path: Path) -> None:
-    """Ten moments for each command: the status is that of Ctrl-C, or of the violations until then, never of an
-    internal error."""
+    """Ten moments for each command: the status is that of Ctrl-C, or of the violations until then."""
     inputs(tmp_path)
     broker = Started(sys.executable, "-m", "purgatorio_pipeline", "broker", "--port", "0")
     try:
@@ -285,8 +284,7 @@ MACHINE = program("starts_spark")
 
 @pytest.mark.slow
 def test_an_interrupt_while_spark_starts_leaves_no_jvm() -> None:
-    """Python then removes the folder in which the JVM tells its address, and Spark's own would wait for ever: the
-    negative control."""
+    """Python then removes the folder in which the JVM tells its address: Spark's own would wait for ever."""
     for begin in ("start_context", "SparkContext"):
         started = Started(sys.executable, "-c", MACHINE.format(begin=begin))
         try:

@@ -154,8 +154,7 @@ def test_what_was_recorded_until_ctrl_c_is_kept_and_named(
 
 
 def test_a_bad_end_is_reported_at_the_end_of_its_run(tmp_path: Path) -> None:
-    """Violations and misbehavior, on standard error, before the next run, each judged once. Nothing for runs that
-    pass, and nothing with --json (above). The output at the end is the same."""
+    """Violations and misbehavior, on standard error, before the next run, each judged once; not with --json."""
     done = verify(tmp_path, f"{WHEEL} --bug", WHEEL, f"{BAD} answer-twice", options=())
     early, then, _ = done.stderr.partition("minimizing ")
     assert then
@@ -182,8 +181,7 @@ def test_what_hears_of_the_end_of_a_run_hears_of_it_before_the_next_begins(tmp_p
 
 
 def test_misbehaviour_is_the_verdict_of_its_run_alone(tmp_path: Path) -> None:
-    """Status 3, with the kind of misbehavior. The recorded events are judged. Runs of the other program are not
-    affected."""
+    """Status 3, with the kind of misbehavior. Runs of the other program are not affected."""
     done = verify(tmp_path, f"{BAD} answer-twice", WHEEL)
     said = json.loads(done.stdout)
     assert (done.exit_code, said["verdict"]) == (3, "UNKNOWN")

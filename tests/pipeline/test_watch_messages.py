@@ -48,8 +48,7 @@ class Sent(NamedTuple):
 
 
 def messages_of(run: str, lines: Sequence[bytes], at_once: int, partition: int) -> list[Sent]:
-    """The lines of a trace as messages with one key, some in the same message. Every third message has the header
-    again, as after a restart of the sender."""
+    """The lines of a trace as messages with one key; every third one has the header again, as after a restart."""
     header, rest = lines[0], lines[1:]
     parts = [rest[at : at + at_once] for at in range(0, len(rest), at_once)]
     return [
@@ -100,8 +99,7 @@ def watch(spark: SparkSession, place: Path) -> list[News]:
 
 @pytest.mark.slow
 def test_messages_give_the_result_of_a_file_with_their_lines(spark: SparkSession, place: Path) -> None:
-    """Two runs in one partition, interleaved and cut at batches, one with a line that is none in another partition; a
-    message seen again in its batch and in a later one counts once, and so does a batch that is done again."""
+    """Runs interleaved and cut at batches; a message or a batch that comes twice counts once."""
     good = messages_of("good", lines_of(place, "good", broken=False), 40, 0)
     bad = messages_of("bad", lines_of(place, "bad", broken=True), 40, 0)
     half = len(good) // 2
@@ -155,8 +153,7 @@ def test_messages_give_the_result_of_a_file_with_their_lines(spark: SparkSession
 
 
 def test_messages_that_are_no_run_s(spark: SparkSession, place: Path) -> None:
-    """No key, another key than the header's, no header, no value: invalid, and reported once. An `i` that is not
-    above those of the previous batch is a broken line, as in a file."""
+    """No key, another key than the header's, no header, no value, an `i` that is not above the last."""
     lines = lines_of(place, "good", broken=False)
     some, repeated = b"\n".join(lines[:4]), b"\n".join(lines[2:6])
     batches = [

@@ -52,8 +52,7 @@ OTHER_TIMERS = "(test_timers or test_stateful_timers) and not (intrusive or reap
 
 @pytest.fixture(scope="session")
 def directory(pytestconfig: pytest.Config) -> Path:
-    """Where the compiled package lies: compiled as it is shipped by `--slow`, else without optimisation, which takes
-    the compiler half the time."""
+    """The compiled package: as it is shipped by `--slow`, else without optimisation, which takes half the time."""
     return compiled_package(optimised=bool(pytestconfig.getoption("--slow")))
 
 
@@ -104,8 +103,7 @@ def test_it_knows_whether_it_is_compiled(directory: Path) -> None:
 
 
 def test_the_compiler_finds_its_tools_where_pip_builds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the build of pip, the tools are only on PYTHONPATH (here: without site packages). PYTHONPATH is not passed
-    on as it is, because a compiled package on it must not be compiled again."""
+    """In the build of pip, the tools are only on PYTHONPATH, which is not passed on as it is."""
     monkeypatch.setenv("PYTHONPATH", "/compiled/package")
 
     def finds(environment: dict[str, str]) -> bool:

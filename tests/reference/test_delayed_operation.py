@@ -33,8 +33,7 @@ def is_held(lock: Lock) -> bool:
 
 @both
 def test_a_request_completes_by_its_own_keys_event(dialect: Dialect) -> None:
-    """testRequestSatisfaction: a check completes the operation that has become ready, counts it once, and completes
-    no other."""
+    """testRequestSatisfaction: a check completes the operation that is ready, counts it once, and no other."""
     _, purgatory = quiet_world()
     one, two = Request(dialect=dialect), Request(dialect=dialect)
     assert purgatory.check_and_complete("test1") == 0

@@ -317,8 +317,7 @@ def test_an_executor_that_contains_too_little_loses_later_timers() -> None:
 
 
 def test_what_ends_a_run_of_the_explorer_is_not_contained() -> None:
-    """The explorer's own exceptions are not exceptions of the callback: a reaper that continued after them would
-    never end."""
+    """The explorer's own exceptions are not exceptions of the callback: a reaper would never end."""
     from greenlet import GreenletExit
 
     for error in (GreenletExit(), NoEnd(), KeyboardInterrupt()):

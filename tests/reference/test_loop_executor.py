@@ -35,8 +35,7 @@ def test_callbacks_run_on_the_loop_s_thread_in_order() -> None:
 
 
 def test_what_raises_goes_to_the_fault_policy_and_the_next_runs() -> None:
-    """The default policy contains the exception, and the next tasks run. The negative control raises it in the
-    loop's own handler."""
+    """The default policy contains the exception. The negative control raises it in the loop's own handler."""
     told: list[str] = []
 
     async def main(executor: LoopExecutor, loop: asyncio.AbstractEventLoop) -> None:

@@ -250,8 +250,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has
 @pytest.mark.filterwarnings("ignore:timer 't' ends")
 @every_timer
 def test_a_child_cannot_use_the_timer_of_its_parent(kind: str) -> None:
-    """Each call raises, and `close` does nothing. Objects that the child creates work, and so do the parent's
-    objects."""
+    """Each call raises, and `close` does nothing. New objects work, and so do the parent's."""
 
     def child() -> None:
         calls: list[Callable[[], object]] = [

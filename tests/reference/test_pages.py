@@ -69,8 +69,7 @@ def test_no_row_is_forgotten() -> None:
 
 
 def test_what_is_wrong_with_a_page_is_found() -> None:
-    """The negative controls: each row is removed, one row is not listed, one names nothing, one names something
-    unknown."""
+    """The negative controls: a removed row, one that is not listed, one that names nothing or something unknown."""
     for row in ROW.finditer(page()):
         assert forgotten(page().replace(row[0], "")) == [row["kafka"]]
     assert unlisted("| `TimerTest.testNothing` | `test_timers.py::test_the_mock_timer` |") == [

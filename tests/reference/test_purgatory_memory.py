@@ -41,8 +41,7 @@ class _World:
             self.purgatory.try_complete_else_watch(_Pending(self, number), keys)
 
     def events(self, first: int, end: int) -> None:
-        """99 of 100 operations get their event. Then 200 ms pass, a purge runs, and the remaining garbage is
-        counted."""
+        """99 of 100 operations get their event; after 200 ms and a purge, the remaining garbage is counted."""
         for number in range(first, end):
             if number % 100:
                 self.ready = number

@@ -80,8 +80,7 @@ class Forgetful(Request):
 
 @both
 def test_a_true_without_a_completion_is_refused(dialect: Dialect, caplog: pytest.LogCaptureFixture) -> None:
-    """It was lost for ever: neither watched nor completed. Ready at once, the registration raises; later, the event
-    tells the policy, and the request keeps its time-out."""
+    """Ready at once, the registration raises; later, the event tells the policy, and the time-out stays."""
     world, purgatory = quiet_world()
     with pytest.raises(
         RuntimeError, match=r"returned True and did not complete it: write `return self\.force"

@@ -95,8 +95,7 @@ class Incomparable:
 
 
 def test_an_executor_runs_in_order_survives_and_ends() -> None:
-    """One thread, in order. An exception is logged. After the shutdown, accepted actions still run, and new ones are
-    refused."""
+    """One thread, in order. After the shutdown, accepted actions still run, and new ones are refused."""
     executor = THREADS.executor("order")
     ran: list[int] = []
     go_on = threading.Event()
@@ -171,8 +170,7 @@ class TestReadWriteLock:
         writer.join()
 
     def test_misuse_is_an_error_not_a_hang(self) -> None:
-        """A reader that wants to write would wait for itself. The release of a lock that is not held is a bug of the
-        caller."""
+        """A reader that wants to write would wait for itself; a lock that is not held cannot be released."""
         lock = THREADS.read_write_lock()
         with lock.read, pytest.raises(RuntimeError):
             lock.write.acquire()

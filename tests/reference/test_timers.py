@@ -120,8 +120,7 @@ def test_levels_grow_with_the_logarithm_of_the_delay() -> None:
 
 
 def test_an_idle_wheel_leaves_a_delay_of_zero_to_the_next_drain() -> None:
-    """The clock of the wheel lags while nothing is due, so `add` does not run a task that is due: the task waits in
-    a bucket that is due. Without a drain it never runs."""
+    """The clock of the wheel lags while nothing is due: the task waits in a bucket that is due."""
     world = World("wheel20")
     world.clock.advance(1_000)
     world.add(0, "late")

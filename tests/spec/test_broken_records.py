@@ -113,8 +113,7 @@ def _spoilt(drawn: Drawn, random: Random, places: int) -> list[tuple[str, str, b
 
 @pytest.mark.parametrize("block", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 20))])
 def test_one_broken_record_causes_no_violation(block: int) -> None:
-    """Wherever others contradict it the run is INVALID_TRACE, by both ways of judging, and no clause is VIOLATED. The
-    rest is few, and each kind of breakage is met."""
+    """Wherever others contradict it the run is INVALID_TRACE, by both ways of judging; the rest is few."""
     unseen: Counter[tuple[str, str]] = Counter()
     seen: Counter[tuple[str, str]] = Counter()
     for number, drawn in enumerate(_clean(range(12 * block, 12 * block + 12))):
@@ -195,8 +194,7 @@ SAID: Final[dict[Callable[[Trace], None], str]] = {
 def test_each_kind_is_said_in_both_forms(
     break_it: Callable[[Trace], None], form: str, tmp_path: Path
 ) -> None:
-    """Exit status 2, with the problem and the remedy, with and without --allow-idle. A real violation of another
-    task is reported as possible, not as certain."""
+    """Status 2, with problem and remedy. A real violation of another task is reported as possible."""
     made = Trace("timer")
     made.add("early", delay_ns=10 * MS)
     made.fire("early")

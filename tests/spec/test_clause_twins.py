@@ -48,8 +48,7 @@ VARIANTS = [(told, variant) for told in STORIES for variant in range(told.varian
 
 @pytest.mark.parametrize(("told", "variant"), VARIANTS, ids=str)
 def test_a_history_comes_to_what_is_expected(told: Told, variant: int) -> None:
-    """A false alarm on a legal history makes users turn a checker off, and a wrong cause misleads them. The fold
-    gives the same results: a clause judges only candidates."""
+    """No false alarm on a legal history, and the right cause of a broken one. The fold gives the same results."""
     made = told.made(variant)
     judged = made.judge().clauses
     assert not told.wrong(variant, judged)

@@ -84,8 +84,7 @@ def test_twenty_thousand_legal_histories_break_nothing(block: int, player: str) 
 
 @pytest.mark.parametrize("fault", CONVICTS)
 def test_each_fault_is_convicted_by_its_clause(fault: str) -> None:
-    """One decision of the player is changed; the clause that promises it says so in one of the runs, and the fold that
-    it is so."""
+    """The clause that promises what is changed says so in one of the runs, and the fold agrees."""
     for seed in range(SEEDS_OF_A_FAULT):
         drawn = DRAWS[fault](seed, fault)
         tally = judged(drawn)
@@ -104,8 +103,7 @@ def test_there_are_over_fifty_faults() -> None:
 
 @pytest.mark.parametrize("rows", [7, 50, 10_000])
 def test_the_fold_agrees(rows: int) -> None:
-    """On periodic tasks, and on a history that it once misread. (Hundreds more, spoilt and in drawn batches, are in
-    `pipeline/test_fold_soundness.py`.)"""
+    """On periodic tasks, and on a history that it once misread."""
     faults = ("", "", "", *drawn_periodic.FAULTS)
     for drawn in (
         drawn_history.draw(1_229, "true-unready"),

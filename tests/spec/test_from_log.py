@@ -153,8 +153,7 @@ def events(*more: Row) -> list[Row]:
 
 @pytest.mark.parametrize("name", FORMS)
 def test_an_event_answers_what_waits_under_its_key(name: str, tmp_path: Path) -> None:
-    """O4: b is left to its time-out, or answered too late; not if it is answered in time, nor where its time-out comes
-    before the event must have answered it."""
+    """O4: b is left to its time-out, or answered too late; not where its time-out comes before the event's bound."""
     for end in (long("late", 1_103, "b"), long("out", 601, "b")):
         assert broken(judged(tmp_path, events(end), LONG, name)) == {"O4": ["b"]}
     answered = judged(tmp_path, events(long("out", 590, "b")), LONG, name)
@@ -167,8 +166,7 @@ def test_an_event_answers_what_waits_under_its_key(name: str, tmp_path: Path) ->
 
 
 def test_an_answer_comes_only_after_an_event_of_its_key(tmp_path: Path) -> None:
-    """O2: c is answered though no event of its key came, or only later than the mapping allows. Not where the mapping
-    does not promise that."""
+    """O2: c is answered though no event of its key came, or only later than the mapping allows."""
     mapping = [*LONG, "promises.answer_early_ms=5"]
     for answered, found in ((304, ["c"]), (305, []), (311, [])):
         rows = [*events(long("out", 590, "b"))[:-2], long("out", 590, "b"), long("out", answered, "c")]
@@ -210,8 +208,7 @@ def test_an_event_before_the_request_owes_nothing(tmp_path: Path) -> None:
 
 
 def test_lines_may_be_written_late(tmp_path: Path) -> None:
-    """`skew_ms`: the event came before b, and f was answered at once, but their lines stand in the other order. What is
-    wrong by more than that, for each clause, is still found; and without it, the log is refused."""
+    """`skew_ms`: lines stand in the other order. What is wrong by more than that is still found."""
     rows = [
         *events(long("late", 1_103, "b")), long("in", 495, "d", "k1"), long("late", 1_495, "d"),
         long("out", 690, "f"), long("in", 700, "f", "k2"), long("in", 20, "e", "k2"), long("late", 1_009, "e"),

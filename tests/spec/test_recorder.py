@@ -109,8 +109,7 @@ def test_threads_share_one_order_during_a_drain() -> None:
 
 
 def test_overflow_is_counted_and_leaves_no_dangling_return() -> None:
-    """A full buffer never blocks and never grows. The number of dropped events is known, and the other events are
-    valid."""
+    """A full buffer never blocks and never grows; the number of dropped events is known."""
     recorder = Recorder(ticking(), capacity=3)
     first = recorder.call("timer_add", "a")
     second = recorder.call("timer_fire", "b")

@@ -191,8 +191,7 @@ def test_visible_changes_nothing_that_is_harmless() -> None:
 
 
 def test_a_late_task_is_shown_with_the_jumps_of_time_and_both_parts_of_its_bound() -> None:
-    """The bound of a run is the declared bound plus its longest jump. Without the jumps the sum is not
-    understandable."""
+    """The bound of a run is the declared bound plus its longest jump."""
     made = Trace("timer", late_ns=9 * MS)
     made.declare(clock="manual", recorded=(*made.header.recorded, "advance_clock"))
     made.header = replace(made.header, params={"late_slack_ns": 8 * MS})
@@ -259,8 +258,7 @@ def test_a_cancel_of_the_key_is_shown(tmp_path: Path) -> None:
 
 
 def test_the_adds_that_met_are_shown(tmp_path: Path) -> None:
-    """Of a lost task those of others whose adds were under way with its own, or whose runs ended with an error; a task
-    that came later is not, nor more than a few."""
+    """Of a lost task the adds that were under way with its own, or whose runs ended with an error; a few."""
     made = Trace("timer")
     calls = [
         made.start("timer_add", f"t{n}", th=f"caller-{n}", delay_ns=10 * MS) for n in range(CALLS_SHOWN + 3)
@@ -311,8 +309,7 @@ CASES: dict[str, tuple[Callable[[], Trace], str]] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_text_is_the_golden_one(name: str, golden: Golden) -> None:
-    """The words, the lanes and the marks of each kind of counterexample change only on purpose. A CI log and a small
-    terminal cut or wrap wider lines: only the command to paste may be wider."""
+    """The words, the lanes and the marks change only on purpose; only the command to paste may be wide."""
     make, clause = CASES[name]
     made = make()
     text = render(replace(made.example(clause), profile=made.header.profile))

@@ -84,8 +84,7 @@ def test_events_go_on_above_the_last_one_that_was_read(tmp_path: Path) -> None:
 def test_a_stream_that_unpacks_to_very_much_is_not_read_to_its_end(
     pack: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A megabyte may contain a gigabyte of zeros. The read part is judged, and the run is not complete. Events, even
-    similar ones, are not compressed as much."""
+    """A megabyte may contain a gigabyte of zeros. The read part is judged, and the run is not complete."""
     monkeypatch.setattr("purgatorio_spec.trace.lines.FREE_BYTES", 1 << 20)
     path = tmp_path / "run.jsonl"
     whole = good().write(path).read_bytes()
@@ -106,8 +105,7 @@ def test_a_stream_that_unpacks_to_very_much_is_not_read_to_its_end(
 def test_a_small_file_of_blank_lines_costs_little_memory(
     pack: Callable[[bytes], bytes], tmp_path: Path
 ) -> None:
-    """A few kilobytes that hold a hundred megabytes of line ends, with a header and without. Python's own memory is
-    counted; the same lines in one piece, unbounded, are the negative control."""
+    """A few kilobytes that hold a hundred megabytes of line ends; in one piece they are the negative control."""
     blank = b"\n" * (100 << 20)
     header = good().write(tmp_path / "run.jsonl").read_bytes().splitlines(keepends=True)[0]
     for name, before in (("blank", b""), ("headed", header)):

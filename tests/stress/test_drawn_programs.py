@@ -157,8 +157,7 @@ def test_the_reference_is_judged_by_its_own_promises(program: str) -> None:
 
 
 def test_an_event_that_meets_an_evaluation_that_raises_is_seen_by_another() -> None:
-    """Found by a random program (seed 15): the thread with the exception left, and did not test the flag of the
-    event."""
+    """Found by a random program: the thread with the exception left without a test of the event's flag."""
     drawn = Drawn.parse("drawn:purgatory:0.0.0.0:3.3.0::event.0+register.0:try.0=raise")
     assert explore_program(drawn, "pending-flag", schedules=2_000).found == []
     as_it_was = edited(PendingFlag, "safe_try_complete", "if not again:", "if True:")

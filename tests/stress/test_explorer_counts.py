@@ -27,8 +27,7 @@ def test_every_interleaving_once(threads: int, variables: int) -> None:
 
 @pytest.mark.parametrize(("threads", "variables"), SIZES)
 def test_reduction_runs_each_class_once(threads: int, variables: int) -> None:
-    """Writers of one variable have threads! classes; the orders of different variables are independent of each other
-    here, since each thread writes them in the same order, so the number is the power; none is run twice."""
+    """Writers of one variable have threads! classes; of independent variables it is the power. None is run twice."""
     result = explore_dpor(programs.Small(programs.writers(threads, variables)), ALL)
     assert result.complete
     assert result.schedules - result.redundant == factorial(threads) ** variables

@@ -57,8 +57,7 @@ def test_the_reference_passes_completely(name: str) -> None:
 
 
 def test_an_exploration_counts_its_outcomes() -> None:
-    """By grade: what the tasks do one after the other, what only an interleaving does, and what a known bug does, with
-    the command that repeats it. Acceptable is what the sound code does, whatever is put into it."""
+    """By grade, with the command that repeats a known bug. Acceptable is what the sound code does."""
     sound = explore("two-events", "pending-flag", Limits()).printed()
     assert [(one.outcome, one.grade) for one in sound.outcomes] == [
         ("the early event saw it ready", "interesting"),

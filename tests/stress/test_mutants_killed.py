@@ -112,8 +112,7 @@ def right(deadline: int, clock: int, tick: int) -> bool:
 
 
 def test_contracts_are_searched_with_the_mutants_own_body() -> None:
-    """Wrong arithmetic breaks its contract, and other correct arithmetic does not. Mutants without arithmetic are
-    not searched."""
+    """Wrong arithmetic breaks its contract, other correct arithmetic does not; the rest is not searched."""
     assert contract_kill(MUTANTS[66]).by == "X-is_within_level"
     patch = Patch(wheel, "is_expired", right)
     assert not contract_kill(Mutant(1002, "planted", "here", "", "two-events", ("O4",), (patch,))).killed

@@ -56,8 +56,7 @@ def test_what_breaks_a_clause_is_forbidden_and_stands_first() -> None:
 
 
 def test_each_forbidden_outcome_says_how_it_is_repeated() -> None:
-    """The batch in which this outcome was seen first, not the first batch with a violation. Allowed outcomes have no
-    command."""
+    """By the batch in which this outcome was seen first. Allowed outcomes have no command."""
     rounds = table()
     rounds.again = "purgatorio stress --batch {}".format
     for batch, seen in ((3, "left"), (4, "twice"), (5, "left")):

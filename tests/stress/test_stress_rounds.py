@@ -78,8 +78,7 @@ def test_the_reference_breaks_nothing_in_many_rounds(
 
 @pytest.mark.parametrize("number", [1, 14, 19, 24, 40, 51, 53])
 def test_yields_find_known_bugs(number: int) -> None:
-    """The twin: lost completion, double completion, overlap, retained and lost timers. Each shows in 1 to 20 rounds
-    of a hundred, so that 20,000 rounds miss it once in 10^87 tries."""
+    """Each shows in 1 to 20 rounds of a hundred, so that 20,000 rounds miss it once in 10^87 tries."""
     kill = stress_hunt(MUTANTS[number], 20_000, seed=1, yields=True, to_first=True)
     assert kill.killed, kill
     assert kill.by in MUTANTS[number].clauses

@@ -166,8 +166,7 @@ def test_the_hook_installs_the_needs_of_a_check() -> None:
 @pytest.mark.slow
 @pytest.mark.xdist_group("release")
 def test_the_hook_works_in_a_bare_environment(tmp_path: Path) -> None:
-    """As pre-commit does it: a new environment, this repository, the dependencies of the hook, and its entry.
-    Without the last dependency, the hook names it: the negative control."""
+    """As pre-commit does it. Without the last dependency, the hook names it: the negative control."""
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "env")], check=True)
     place = tmp_path / "env" / "bin"
     needed = cast("list[str]", hook()["additional_dependencies"])

@@ -61,8 +61,7 @@ def test_a_tutorial_works(name: str, tmp_path: Path, request: pytest.FixtureRequ
 
 
 def test_a_log_becomes_a_trace(tmp_path: Path) -> None:
-    """The converter of docs/recording.md, on a log of the kind that it speaks of: one timer fires early, one though it
-    was cancelled."""
+    """The converter of docs/recording.md: one timer fires early, one though it was cancelled."""
     code = re.search(r"<!-- log -->\n```python\n(.*?)```", (DOCS / "recording.md").read_text(), re.DOTALL)
     assert code is not None
     log = "".join(

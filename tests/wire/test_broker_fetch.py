@@ -68,8 +68,7 @@ def waiting_fetch(
 
 
 def test_every_situation() -> None:
-    """B201 to B214: the code agrees with the table, at min bytes, one byte below, and one byte above the available
-    bytes."""
+    """B201 to B214: the code agrees with the table, at min bytes, one byte below, and one byte above."""
     seen: set[str] = set()
     scenes = {
         (replica, throttled): scene_of(replica, throttled)

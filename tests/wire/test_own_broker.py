@@ -235,8 +235,7 @@ def test_a_scene_that_is_kept_from_its_question_is_not_passed(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    """The leader, the coordinator or the controller has moved, or no rebalance is reported (which breaks another
-    clause)."""
+    """The leader, the coordinator or the controller has moved, or no rebalance is reported."""
     answers(monkeypatch, api, instead_of, error)
     result = driven(tmp_path, scene)
     assert result.clauses[clause].verdict is Verdict.UNKNOWN

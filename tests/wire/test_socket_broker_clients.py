@@ -61,8 +61,7 @@ def test_confluent_kafka(address: str) -> None:
 
 
 def test_transactions_of_confluent_kafka(address: str) -> None:
-    """Committed records are read, aborted records are not. A new producer with the same transactional id fences the
-    former one."""
+    """Committed records are read, aborted ones are not. A new producer fences the former one."""
     confluent = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
     client = {"bootstrap.servers": address, "log_level": 0}
     producers = [confluent.Producer({**client, "transactional.id": "confluent"}) for _ in range(2)]

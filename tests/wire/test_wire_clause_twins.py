@@ -32,8 +32,7 @@ def test_every_clause_has_twins_and_every_story_is_expected_to_come_to_something
 
 
 def test_every_row_has_its_judge_and_decides_a_clause_of_a_scene() -> None:
-    """A judge names the clauses of its rows, so that all are UNKNOWN where it fails; a way that no judge has rows
-    of would leave its clause UNKNOWN for ever."""
+    """A judge names the clauses of its rows, so that all are UNKNOWN where it fails."""
     rows = [(told, row) for told, variant in TOLD for row in judged(told.name, variant)[1]]
     assert not [row for _, row in rows if row[1] not in JUDGES[row[0]][0].split()]
     assert {*" ".join(clauses for clauses, _ in JUDGES).split()} <= {*WIRE_CLAUSES}
@@ -68,8 +67,7 @@ def test_on_a_slow_machine_a_late_answer_is_unknown(name: str) -> None:
 
 
 def test_only_the_ends_of_a_wait_move_its_deadline() -> None:
-    """The machine stops in the middle of a wait. A member that waits for several things in turn is delayed by that
-    too."""
+    """The machine stops in the middle of a wait; a member that waits in turn is delayed, too."""
     stood = WireEvent(0, 1600 * MS, "control", t_from=1400 * MS, late_ns=1000 * MS, rtt_ns=0)
     bounds = Bounds.of(Declared(), [stood])
     for through, held in ((False, RowStatus.LATE), (True, RowStatus.UNDECIDED)):
