@@ -42,6 +42,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# What the collection makes stays: the collector would only look through it again and again.
+gc.disable()
+
 # No text is wrapped or cut by the terminal in which the tests run.
 os.environ["COLUMNS"] = "80"
 
@@ -53,6 +56,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.skip(reason="slow: run with --slow"))
+
+
+def pytest_collection_finish() -> None:
+    """The collector works from here on."""
+    gc.enable()
 
 
 @pytest.fixture(autouse=True, scope="module")
