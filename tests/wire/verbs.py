@@ -9,11 +9,11 @@ Runs = Sequence[tuple[int, int, int]]
 
 
 def written(
-    s: Story, t: float, sequence: int, base: int, error: int = 0, *, producer: int = 7, count: int = 1,
-    until: float | None = None,
+    s: Story, t: float, sequence: int, base: int, error: int = 0, *, producer: int = 7, epoch: int = 0,
+    count: int = 1, until: float | None = None,
 ) -> None:  # fmt: skip
     """An append of one record, or several, by an idempotent producer."""
-    by = {"producer_id": producer, "producer_epoch": 0, "base_sequence": sequence}
+    by = {"producer_id": producer, "producer_epoch": epoch, "base_sequence": sequence}
     body = {
         "acks": -1,
         "timeout_ms": 20_000,

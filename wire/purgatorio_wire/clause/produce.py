@@ -46,6 +46,7 @@ from purgatorio_wire.trace.record import BY_NOBODY, SEQUENCES, Body, Written
 
 CORRUPT, TIMED_OUT, NOT_ENOUGH, INVALID_ACKS = 2, 7, 19, 21
 OUT_OF_ORDER, UNKNOWN_PRODUCER = 45, 59
+INVALID_EPOCH, FENCED = 47, 90
 LOOKED_NS: Final = 1000 * MS
 """The client waits at least this long for the broker to close a connection."""
 ENDS_GAP_NS: Final = 4000 * MS
@@ -96,6 +97,8 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             elif (written := written_by(batches)) != BY_NOBODY and topic.replicas > 1:
                 if _sent_since(one, written, topics.logs[part], stopped_spans(scene.stimuli, scene.end_t)):
                     yield from _stopped(bounds, one, part, answer, topics, scene)
+            elif other := _other_epoch(one, written, topics.logs[part]):
+                yield from _refused_epoch(one, written, answer, *other)
             elif written != BY_NOBODY and not _is_next(
                 one, written, before := _before(one, written, topics.logs[part])
             ):
@@ -212,6 +215,29 @@ def _is_next(one: Exchange, written: Written, before: Sequence[Append]) -> bool:
 def _next(before: Sequence[Append]) -> int:
     first = before[0].written.base_sequence if before else 0
     return (first + sum(x.count for x in before)) % SEQUENCES
+
+
+def _other_epoch(one: Exchange, written: Written, log: Log) -> tuple[int, bool] | None:
+    """If a batch is not of the newest epoch of its producer, or begins an epoch with another number than 0: that
+    epoch, and whether it is certain."""
+    mine = [x for x in log.appends if x.written.producer_id == written.producer_id and x.exchange is not one]
+    there = [x for x in mine if x.may_be_there and x.t < one.t]
+    newest = max((x.written.producer_epoch for x in there), default=written.producer_epoch)
+    begins = written != BY_NOBODY and newest < written.producer_epoch and written.base_sequence
+    return (newest, _all_taken(there, one.t)) if begins or newest > written.producer_epoch else None
+
+
+def _refused_epoch(one: Exchange, written: Written, answer: Body | None, newest: int, certain: bool) -> Rows:
+    """M7, of a batch that no state of its producer accepts."""
+    error = integer(answer, "error_code")
+    if answer is None or not certain or error in EXCUSED:
+        return
+    wanted = {OUT_OF_ORDER} if newest < written.producer_epoch else {INVALID_EPOCH, FENCED}
+    allowed = (
+        f"{named(min(wanted))} for epoch {written.producer_epoch}, sequence number {written.base_sequence}"
+    )
+    seen = f"{named(error)}, and the epoch was {newest}"
+    yield checked("M7", "out-of-order", one, error in wanted, allowed, seen)
 
 
 def _out_of_order(

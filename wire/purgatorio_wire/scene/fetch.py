@@ -42,6 +42,9 @@ ROLLS: Final = 5
 SEGMENT_BYTES: Final = 1 << 20
 """The smallest segment that Kafka 4 allows (KIP-1030): two appends of three fifths do not fit into one."""
 ID_TRIES: Final = 50
+BATCHES: Final = 60
+KNOWN: Final = 6
+"""One more than the number of batches that a broker knows of a producer."""
 TURNS: Final = 4
 MOST_LOST: Final = 3
 """After this number of missed wake-ups, the race needs no more rounds."""
@@ -373,8 +376,9 @@ async def idempotent(play: Play) -> None:
     """An idempotent producer repeats batches, on the same connection and on another one. One repeated batch was refused
     at first, and is the fifth last batch in the end. The producer also sends batches with a wrong sequence number, and
     a repeated batch with more records. Meanwhile another producer appends with its own sequence numbers. For other
-    producers, the sequence numbers wrap around to 0."""
+    producers, the sequence numbers wrap around to 0. A third producer sends random batches of several epochs."""
     play.need("init_producer_id")
+    await _drawn_batches(play)
     topic = await play.topic()
     writer, other, reader = await play.open("writer"), await play.open("writer"), await play.open("reader")
     for at in range(2):
@@ -399,6 +403,34 @@ async def idempotent(play: Play) -> None:
             if codes(first_append(got.body)):
                 break  # for such a first batch nothing is promised
         await play.ask_all(play.fetch(reader, [(topic, 0, 0)], max_wait_ms=0))
+
+
+async def _drawn_batches(play: Play) -> None:
+    """One producer appends to two partitions: the next batch, a former batch again, a batch out of sequence, a batch of
+    the next epoch, which begins with 0 or with another sequence number, and a batch of the former epoch."""
+    topic, rng = await play.topic(partitions=2), play.rng
+    conns = [await play.open("writer") for _ in range(2)]
+    begins = Written(*await new_producer(play, conns[0]), 0)
+    taken: tuple[list[tuple[Written, int]], ...] = [], []
+    for way in rng.choices(
+        ("next", "again", "aside", "raises", "jumps", "former"), (6, 4, 2, 2, 2, 3), k=BATCHES
+    ):
+        number, records = rng.randrange(2), rng.randint(1, 3)
+        last, count = taken[number][-1] if taken[number] else (begins, 0)
+        due, epoch = last.base_sequence + count, last.producer_epoch
+        written = Written(
+            begins.producer_id, epoch + (way in ("raises", "jumps")), 0 if way == "raises" else due
+        )
+        if way == "again" and taken[number]:
+            written, records = rng.choice(taken[number][-KNOWN:])
+        elif way in ("aside", "jumps"):
+            written = written._replace(base_sequence=due + rng.choice((1, 5)))
+        elif way == "former" and epoch > begins.producer_epoch:
+            written = written._replace(producer_epoch=epoch - 1)
+        conn, into = rng.choice(conns), (topic, number)
+        got = await play.produce(conn, into, acks=-1, records=records, written=written)
+        if not codes(first_append(got.body)) and (written, records) not in taken[number]:
+            taken[number].append((written, records))
 
 
 async def new_producer(play: Play, conn: Connection) -> tuple[int, int]:
