@@ -1,8 +1,8 @@
 """`Consumers`: the consumer groups of KIP-848, and the members of share groups (KIP-932). The broker assigns the
 partitions, which the members of a share group have in common.
 
-    change      a member joins, leaves, or subscribes to other topics, or a topic is deleted: the group gets its next
-                epoch, and new targets
+    change      a member joins, leaves, or subscribes to other topics, or a topic is created, grows or is deleted: the
+                group gets its next epoch, and new targets
     reconciled  a member with partitions outside of its target revokes them first, in its old epoch; then it gets the
                 epoch of the group, and the partitions of its target that no other member has
 
@@ -150,8 +150,9 @@ class Consumers:
         over = [member_id for member_id, member in group.members.items() if member.over(now_s)]
         for member_id in over:
             del group.members[member_id]
-        targets = [one.target for one in group.members.values()]
-        if over or not all(self._cluster.has(part) for target in targets for part in target):
+        topics = map(self._cluster.topic, {name for one in group.members.values() for name in one.subscribed})
+        there = {part for topic in topics if topic is not None for part in topic.all()}
+        if over or there != {part for one in group.members.values() for part in one.target}:
             self._change(group)
 
     def _change(self, group: _Group) -> None:

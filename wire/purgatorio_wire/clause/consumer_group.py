@@ -30,13 +30,14 @@ from purgatorio_wire.history.history import (
     text,
     texts,
 )
-from purgatorio_wire.history.log import OTHERS, Topic, Topics, asked_and_told, parts
+from purgatorio_wire.history.log import NAMED, OTHERS, Topic, Topics, asked_and_told, parts
 from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
 BEAT: Final = "consumer_group_heartbeat"
 SHARE_BEAT: Final = "share_group_heartbeat"
-COMMIT, LOOK, DELETE = "offset_commit", "offset_fetch", "delete_topics"
+COMMIT, LOOK = "offset_commit", "offset_fetch"
+TOPICS: Final = ("create_topics", "create_partitions", "delete_topics")
 JOINS, AWAY = 0, -2
 """The epochs for a join, and for a static member that leaves for a while; the epoch between them is for a leave."""
 UNKNOWN_MEMBER, NO_GROUP, FENCED_ID, FENCED_EPOCH, IN_USE, STALE, OFF = 25, 69, 82, 110, 111, 113, 35
@@ -73,7 +74,12 @@ def consumer_groups(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             found[name].append(one)
     for name, first in found.items():
         begins = first[0].api in (BEAT, SHARE_BEAT) and integer(first[0].body, "member_epoch") == JOINS
-        asked = sorted((*first, *scene.of(DELETE)), key=lambda one: one.t)
+        subscribed = {topic for one in first for topic in texts(one.body, "subscribed_topic_names")}
+        changes = [
+            one for one in scene.of(*TOPICS)
+            if one.t > first[0].t and any(part.topic in subscribed for part, _ in parts(one.body, NAMED[one.api][0]))
+        ]  # fmt: skip
+        asked = sorted((*first, *changes), key=lambda one: one.t)
         if begins and all(first.ended_t <= then.t for first, then in pairwise(asked)):
             yield from _Group(bounds, topics, name, asked[0].api).judged(asked)
 
@@ -108,8 +114,8 @@ class _Group:
     members: dict[str, _Member] = field(default_factory=dict)
     subscribed: set[tuple[str, ...]] = field(default_factory=set)
     change: Exchange | None = None
-    """The last request by which a member joined or left, or a topic was deleted, until all members have their new
-    assignments."""
+    """The last request by which a member joined or left, or a topic was created, grew or was deleted, until all members
+    have their new assignments."""
     since_t: int = 0
     """The time since which only the broker delays the new assignments."""
     least_epoch: int = 0
@@ -139,8 +145,8 @@ class _Group:
                 yield from self._told(one)
             elif one.api == COMMIT:
                 yield from self._committed(one)
-            elif one.api == DELETE:
-                if any(topic.deleted_t == one.answer_t for topic in self._named()):
+            elif one.api in TOPICS:
+                if any(one.answer_t in x.changed_t for x in self._named()):
                     yield from self._changes(one)
             else:
                 yield from self._looked(one)
@@ -349,7 +355,7 @@ class _Group:
         """Whether all members have their partitions after the last change. `one`: the heartbeat that was answered
         last."""
         topics = self._named()
-        size = sum(x.partitions for x in topics if x.deleted_t is None or x.deleted_t > self.since_t)
+        size = sum(x.partitions_at(self.since_t) or 0 for x in topics if x.there_at(self.since_t))
         if self.change is None or not self.members or not topics or len(self.subscribed) > 1:
             return
         members = self.members.values()

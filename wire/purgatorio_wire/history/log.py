@@ -249,6 +249,15 @@ class Topic:
     grown: list[tuple[int, int | None, int]] = field(default_factory=list)
     """For each CreatePartitions without an error: the time of the request, of the response, and the new number."""
 
+    @property
+    def changed_t(self) -> set[int | None]:
+        """The times of the responses since which it exists, has more partitions, or is deleted."""
+        return {self.made_t, self.deleted_t, *(done_t for _, done_t, _ in self.grown)}
+
+    def there_at(self, t: int) -> bool:
+        """Whether it was created by `t`, and not deleted."""
+        return (self.made_t or END_OF_TIME) <= t and (self.deleted_t is None or self.deleted_t > t)
+
     def partitions_at(self, t: int) -> int | None:
         """The number of partitions at `t`. None if it is unknown, or a request to change it was open."""
         if not self.partitions or any(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -62,6 +62,8 @@ class Consumer:
     revokes: bool = True
     instance: str | None = None
     api: str = BEAT
+    later: tuple[str, ...] = ()
+    """The topics of its subscription that do not exist yet."""
 
     async def beat(
         self, epoch: int | None = None, owns: Owned | None = None, member: str | None = None
@@ -77,7 +79,7 @@ class Consumer:
             "group_id": self.group, "member_id": member or self.id,
             "member_epoch": self.epoch if epoch is None else epoch,
             "instance_id": self.instance, "rack_id": None, "rebalance_timeout_ms": self.rebalance_ms if joins else -1,
-            "subscribed_topic_names": [self.topic] if joins else None, "subscribed_topic_regex": None,
+            "subscribed_topic_names": [self.topic, *self.later] if joins else None, "subscribed_topic_regex": None,
             "server_assignor": None, "topic_partitions": None if owns is None else _named(owns),
         }  # fmt: skip
         got = await self.play.ask(self.conn, self.api, values)
@@ -130,12 +132,18 @@ def _named(owns: Owned) -> list[dict[str, object]]:
     ]
 
 
-async def consumers(play: Play, count: int, rebalance_ms: int = 30_000, api: str = BEAT) -> list[Consumer]:
-    """Members of a new group, of which the first has joined."""
+async def consumers(
+    play: Play, count: int, rebalance_ms: int = 30_000, api: str = BEAT, later: int = 0
+) -> list[Consumer]:
+    """Members of a new group, of which the first has joined. They subscribe to a topic, and to `later` topics that do
+    not exist yet."""
     play.need(api)
     topic, group = await play.topic(PARTITIONS), await play.group()
+    names = tuple(play.unique("t") for _ in range(later))
     made = [
-        Consumer(play, await play.open("consumer"), group, topic, own_id(play), rebalance_ms, api=api)
+        Consumer(
+            play, await play.open("consumer"), group, topic, own_id(play), rebalance_ms, api=api, later=names
+        )
         for _ in range(count)
     ]
     play.broker.made.beating.setdefault((api, group), set()).update(one.id for one in made)
@@ -218,17 +226,21 @@ async def reassigned(play: Play) -> None:
 )
 async def wandering(play: Play) -> None:
     """Three members, two of them static, send requests in a random order. They keep partitions that they must revoke,
-    use wrong epochs, commit, leave, join, and leave for a while. Then the group settles."""
-    joined, rng = await consumers(play, 3), play.rng
+    use wrong epochs, commit, leave, join, and leave for a while. Their topics are created, grow and are deleted. In the
+    end the group settles, and once more after each remaining change of a topic."""
+    joined, rng = await consumers(play, 3, later=2), play.rng
     for one in joined[1:]:
         one.instance = play.unique("i")
+    changes = _changes(joined[0])
     for act in rng.choices(
-        ("beats", "keeps", "names", "commits", "leaves", "goes"), (9, 2, 1, 4, 1, 1), k=STEPS
+        ("beats", "keeps", "names", "commits", "leaves", "goes", "alters"), (9, 2, 1, 4, 1, 1, 1), k=STEPS
     ):
         at = rng.randrange(len(joined))
         one = joined[at]
         one.revokes = act != "keeps"
-        if not one.epoch or act in ("beats", "keeps"):
+        if act == "alters":
+            await anext(changes, 0)
+        elif not one.epoch or act in ("beats", "keeps"):
             await one.beat()
         elif act == "names":
             await one.beat(one.epoch + rng.choice((1, 100)))
@@ -241,9 +253,25 @@ async def wandering(play: Play) -> None:
         await play.pause(POLL_MS / 3)
     for one in joined:
         one.revokes = True
-    await settled(joined)
+    now = await settled(joined)
+    async for size in changes:
+        now = await settled(joined, now, size)
     for one in joined:
         await one.leave()
+
+
+async def _changes(one: Consumer) -> AsyncIterator[int]:
+    """Changes the topics of a subscription, and yields the number of their partitions after each change."""
+    play, (first, second) = one.play, one.later
+    for created in one.later:
+        await play.create(created, partitions=2)
+        yield PARTITIONS + 2 * (1 + (created == second))
+    for grows, size in ((one.topic, PARTITIONS), (second, 2)) if play.offers("create_partitions") else ():
+        await play.grow(grows, size + 1)
+        yield PARTITIONS + 5 + (grows == second)
+    if play.offers("delete_topics"):
+        await play.delete(first)
+        yield PARTITIONS + 2 + 2 * play.offers("create_partitions")
 
 
 @scene("groups", "G15 not-removed, G14 not-assigned-in-time, G15 removed-too-early", seconds=110)

@@ -295,6 +295,13 @@ class DataAsker(Asker):
                 return
         raise SceneLost("the name of a deleted topic could not be used again in time")
 
+    async def grow(self, name: str, count: int, more: int = 1) -> None:
+        """Adds partitions to a topic, which then has `count`."""
+        placed = None if self.broker.node is None else [{"broker_ids": [self.broker.node]}] * more
+        topics = [{"name": name, "count": count, "assignments": placed}]
+        asked = {"topics": topics, "timeout_ms": 5000, "validate_only": False}
+        await self.ask(await self.controller(), "create_partitions", asked)
+
     async def delete(self, *names: str) -> None:
         self.need("delete_topics")
         await self.ask(

@@ -230,9 +230,7 @@ async def partitions(play: Play) -> None:
         await play.ask_all(play.produce(writer, part, (topic, 0)))
     await settle(*new, waits)
     await play.ask_all(play.fetch(writer, [(topic, 0, 0)], max_wait_ms=0))
-    more = {"name": topic, "count": 4, "assignments": placed and placed[:1]}
-    wanted = {"topics": [more], "timeout_ms": 5000, "validate_only": False}
-    await play.ask(controller, "create_partitions", wanted)
+    await play.grow(topic, 4)
     await play.until_told(topic, 0, partitions=4)
     await play.until_leads(topic, 4)
     await play.ask_all(
