@@ -176,12 +176,13 @@ def take(
 
 def say(
     s: Story, t: float, member: str, epoch: int, said: Runs, *, error: int = 0, told: int = 0, takes: float | None = 1,
-    conn: str = "",
+    conn: str = "", lock: int = 5000,
 ) -> int:  # fmt: skip
     """A ShareAcknowledge, with the error of the response and the errors of its partitions."""
     body = {"group_id": "s", "member_id": member, "share_session_epoch": epoch, "topics": _said(said)}
     part = {"partition_index": 0, "error_code": told}
-    got = {"error_code": error, "responses": [{"topic_id": "u", "partitions": [part]}] if said else []}
+    responses = [{"topic_id": "u", "partitions": [part]}] if said else []
+    got = {"error_code": error, "acquisition_lock_timeout_ms": lock, "responses": responses}
     answer = None if takes is None else t + takes
     return s.ask(t, "share_acknowledge", body, answer, got, conn=conn or member, version=1)
 

@@ -165,6 +165,7 @@ class ShareGroup:
 
     def _find_ends(self, held: Acquired, offset: int) -> Iterator[AcquisitionEnd]:
         member, begins_t, lasts_t = held.asked.member, held.by.t, held.answer_t
+        locks_ns = {held.lock_ns}
         for said in self.said:
             one = said.by.one
             if said.by.member == member and said.part == held.part and offset in said.types:
@@ -173,6 +174,7 @@ class ShareGroup:
                 sure = said.error == 0 and one.t >= held.answer_t
                 if said.types[offset] == RENEW:  # KIP-1222
                     begins_t, lasts_t = one.t if sure else begins_t, max(lasts_t, said.by.answer_t)
+                    locks_ns.add(_lock_ns(one) or held.lock_ns)  # the setting may have changed
                     continue
                 kind, sure_t = said.types[offset], said.by.answer_t if sure else END_OF_TIME
                 frees = RELEASED if kind == RELEASE and sure else ""
@@ -196,8 +198,8 @@ class ShareGroup:
             if text(beat.body, "member_id") == member and beat.t >= held.by.t:
                 yield AcquisitionEnd(beat.t, END_OF_TIME, "", beat)
         yield AcquisitionEnd(
-            begins_t + max(held.lock_ns - EARLY_NS, 0),
-            lasts_t + held.lock_ns if held.lock_ns else END_OF_TIME,
+            begins_t + max(min(locks_ns) - EARLY_NS, 0),
+            lasts_t + max(locks_ns) if held.lock_ns else END_OF_TIME,
             LOCK if held.lock_ns else "",
         )
 
@@ -278,14 +280,18 @@ def _wanted(session: _Session | None, epoch: int, *, opens: bool) -> int:
 
 def _acquired(asked: ShareRequest) -> Iterator[Acquired]:
     one = asked.one
-    lock_ns = max(integer(one.got, "acquisition_lock_timeout_ms"), 0) * MS
     if one.api == FETCH:
         for part, told in parts(one.got, _TOLD):
             for run in items(told, "acquired_records"):
                 first, last = integer(run, "first_offset"), integer(run, "last_offset")
                 if 0 <= first <= last < first + 100_000:
                     count = integer(run, "delivery_count")
-                    yield Acquired(one, asked, part, first, last, count, lock_ns)
+                    yield Acquired(one, asked, part, first, last, count, _lock_ns(one))
+
+
+def _lock_ns(one: Exchange) -> int:
+    """The duration of acquisition locks, by a response; 0 without one."""
+    return max(integer(one.got, "acquisition_lock_timeout_ms"), 0) * MS
 
 
 def _said(asked: ShareRequest) -> Iterator[Said]:
