@@ -38,6 +38,7 @@ from purgatorio.sync import (
     Lock,
     ReadWriteLock,
     SharedQueue,
+    Sync,
     Worker,
 )
 from purgatorio.threads_queue import LinkedQueue
@@ -267,52 +268,55 @@ class _Worker:
 
 
 class _Executor:
-    """A deque of actions under one condition, and a thread that is started by the first action."""
+    """A deque of actions under one condition, and a thread that is started by the first action. `tell` gets the text
+    about a failed action, with its exception as the current one.
 
-    def __init__(self, name: str, outlives: Callable[[BaseException], bool]) -> None:
+    It is made of a `Sync`, so random programs run it under the explorer."""
+
+    def __init__(self, name: str, sync: Sync, tell: Callable[..., object] = _log.exception) -> None:
         self._name = name
         self._forks = PROCESS.forks
-        self._outlives = outlives
+        self._sync = sync
+        self._tell = tell
         self._exit: BaseException | None = None
-        self._actions: deque[Callable[[], None]] = deque()
-        self._changed = threading.Condition()
-        self._closed = False
-        self._runner: threading.Thread | None = None
+        # Re-entrant, because a finalizer may submit an action anywhere.
+        self._lock = sync.rlock("executor")
+        self._changed = sync.condition(self._lock, "executor.changed")
+        self._actions: Cell[deque[Callable[[], None]]] = sync.cell(deque(), "executor.actions")
+        self._closed: Cell[bool] = sync.cell(False, "executor.closed")
+        self._runner: AtomicRef[Worker | None] = sync.atomic_ref(None, "executor.runner")
 
     def submit(self, action: Callable[[], None], /) -> None:
         if self._forks != PROCESS.forks:
             made_before_fork(self)
-        with self._changed:
-            if self._closed:
+        with self._lock:
+            if self._closed.get():
                 raise ExecutorClosed(f"executor {self._name!r} has been shut down")
-            self._actions.append(action)
-            if self._runner is None:
-                self._runner = threading.Thread(target=self._run, name=self._name, daemon=True)
-                self._runner.start()
+            self._actions.mutate().append(action)
+            if self._runner.get() is None:
+                self._runner.set(self._sync.spawn(self._name, self._run))
             self._changed.notify_all()
 
     def shutdown(self) -> None:
-        with self._changed:
-            self._closed = True
+        with self._lock:
+            self._closed.set(True)
             self._changed.notify_all()
 
     def shutdown_now(self) -> int:
-        with self._changed:
-            dropped = len(self._actions)
-            self._actions.clear()
-            self._closed = True
+        with self._lock:
+            actions = self._actions.mutate()
+            dropped = len(actions)
+            actions.clear()
+            self._closed.set(True)
             self._changed.notify_all()
             return dropped
 
     def await_termination(self, timeout_ms: int) -> bool:
-        with self._changed:
-            thread = self._runner
-        if thread is None:
+        with self._lock:
+            runner = self._runner.get()
+        if runner is None:
             return True
-        if thread is threading.current_thread():
-            return False
-        thread.join(_seconds(timeout_ms))
-        if thread.is_alive():
+        if runner.is_current() or not runner.join(timeout_ms):
             return False
         exited, self._exit = self._exit, None
         if exited is not None:
@@ -320,18 +324,19 @@ class _Executor:
         return True
 
     def is_current(self) -> bool:
-        return threading.current_thread() is self._runner
+        runner = self._runner.get()
+        return runner is not None and runner.is_current()
 
     def _run(self) -> None:
         while (action := self._next()) is not None:
             try:
                 action()
             except Exception:
-                _log.exception("an action on executor %s failed", self._name)
+                self._tell("an action on executor %s failed", self._name)
             except BaseException as error:
-                if not self._outlives(error):
+                if not self._sync.outlives(error):
                     raise
-                _log.exception(
+                self._tell(
                     "executor %s continues after %r in an action: closing it raises it again",
                     self._name,
                     error,
@@ -340,10 +345,10 @@ class _Executor:
                     self._exit = error
 
     def _next(self) -> Callable[[], None] | None:
-        with self._changed:
-            while not self._actions and not self._closed:
+        with self._lock:
+            while not self._actions.get() and not self._closed.get():
                 self._changed.wait()
-            return self._actions.popleft() if self._actions else None
+            return self._actions.mutate().popleft() if self._actions.get() else None
 
 
 def off_the_loop(act: Callable[[], object]) -> Awaitable[object]:
@@ -395,7 +400,7 @@ class ThreadingSync:
         return made
 
     def executor(self, name: str) -> Executor:
-        return _Executor(name, self.outlives)
+        return _Executor(name, self)
 
     def spawn(self, name: str, body: Callable[[], None]) -> Worker:
         thread = threading.Thread(target=body, name=name, daemon=True)

@@ -1,9 +1,7 @@
 """Random programs for the threads of the reference: its executors, and the reaper without a timer.
 
-The programs run the real executor (`purgatorio.threads`) without changes. A `threading` and a `deque` that are made of
-the explorer's `Sync` replace the real ones, so each use of the executor's state is a scheduling point. An accepted
-action runs once, or `shutdown_now` drops the action. Actions run in the order of submission. After a shutdown, no
-action is accepted.
+The programs run the real executor (`purgatorio.threads`) on the explorer's `Sync`. An accepted action runs once, or
+`shutdown_now` drops the action. Actions run in the order of submission. After a shutdown, no action is accepted.
 
 The work of the reaper is a wait that a notice ends. Two turns of the reaper never overlap. After a call has awaited
 the shutdown, no turn begins. If a turn fails, the fault policy gets the exception, and the next turn begins after a
@@ -13,161 +11,21 @@ pause (O8).
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from types import FunctionType
 from typing import Final
 
 from purgatorio import DirectExecutor, QueuedExecutor
-from purgatorio import threads as real_binding
 from purgatorio.executors import LoopExecutor
 from purgatorio.reaper import POLL_MS, Reaper
-from purgatorio.sync import AtomicRef, Cell, Executor, ExecutorClosed, SharedQueue, Sync, Worker
+from purgatorio.sync import Executor, ExecutorClosed, SharedQueue, Sync
+from purgatorio.threads import _Executor
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.random_program.act import Drawn
 from purgatorio_stress.random_program.player import Planned, PlannedExit, Player, vocabulary
 from purgatorio_stress.scenario.world import World
 
 _THREADED, _QUEUED, _LOOP, _DIRECT = 0, 1, 2, 3
-
-
-class _SeamThread:
-    """The part of `threading.Thread` that `_Executor` uses."""
-
-    def __init__(self, seam: _SeamThreading, target: Callable[[], None], name: str) -> None:
-        self._seam = seam
-        self._target = target
-        self._name = name
-        self._ended = [False]
-        self.worker: list[Worker] = []
-
-    def start(self) -> None:
-        self._seam.started.append(self)
-        self.worker.append(self._seam.sync.spawn(self._name, self._run))
-
-    def _run(self) -> None:
-        try:
-            self._target()
-        finally:
-            self._ended[0] = True
-
-    def join(self, timeout_s: float | None = None) -> None:
-        self.worker[0].join(None if timeout_s is None else round(timeout_s * 1000))
-
-    def is_alive(self) -> bool:
-        return not self._ended[0]
-
-
-class _SeamCondition:
-    """The part of `threading.Condition` that `_Executor` uses."""
-
-    def __init__(self, sync: Sync) -> None:
-        self._lock = sync.lock("executor")
-        self._condition = sync.condition(self._lock, "executor.changed")
-        self._held = [False]
-
-    def __enter__(self) -> bool:
-        self._held[0] = self._lock.acquire()
-        return True
-
-    def __exit__(self, *_: object) -> None:
-        self._held[0] = False
-        self._lock.release()
-
-    def wait(self) -> bool:
-        self._held[0] = False
-        noticed = self._condition.wait()
-        self._held[0] = True
-        return noticed
-
-    def notify_all(self) -> None:
-        """Notify all waiting threads. Raises RuntimeError without the lock, like `threading`."""
-        if not self._held[0]:
-            raise RuntimeError("cannot notify on un-acquired lock")
-        self._condition.notify_all()
-
-
-class _SeamDeque:
-    """The part of `deque` that `_Executor` uses. Each use is a use of a cell."""
-
-    def __init__(self, sync: Sync) -> None:
-        self._items: Cell[list[Callable[[], None]]] = sync.cell([], "executor.actions")
-
-    def append(self, item: Callable[[], None]) -> None:
-        self._items.mutate().append(item)
-
-    def popleft(self) -> Callable[[], None]:
-        """Remove and return the first item. Raises IndexError if empty."""
-        return self._items.mutate().pop(0)
-
-    def clear(self) -> None:
-        self._items.mutate().clear()
-
-    def __len__(self) -> int:
-        return len(self._items.get())
-
-
-class _SeamThreading:
-    """The part of the module `threading` that `_Executor` uses."""
-
-    TIMEOUT_MAX = threading.TIMEOUT_MAX
-
-    def __init__(self, sync: Sync) -> None:
-        self.sync = sync
-        self.started: list[_SeamThread] = []
-
-    def Condition(self) -> _SeamCondition:  # noqa: N802  # the name is threading's
-        return _SeamCondition(self.sync)
-
-    def Thread(  # noqa: N802  # the name is threading's
-        self, target: Callable[[], None], name: str, daemon: bool
-    ) -> _SeamThread:
-        return _SeamThread(self, target, name)
-
-    def current_thread(self) -> object:
-        """The current thread, if this object started it. Otherwise another object."""
-        return next((one for one in self.started if one.worker and one.worker[0].is_current()), self)
-
-
-class _Log:
-    """A logger that stores the reports of failed actions."""
-
-    def __init__(self) -> None:
-        self.told: list[BaseException | None] = []
-
-    def exception(self, text: str, *given: object) -> None:
-        self.told.append(sys.exc_info()[1])
-
-
-def threaded_executor(sync: Sync, log: _Log) -> Executor:
-    """The executor of `purgatorio.threads` over `sync`, with the present functions of the class (also a mutant's)."""
-    original = real_binding._Executor
-    seam = _SeamThreading(sync)
-    names = {**vars(real_binding), "threading": seam, "deque": lambda: _SeamDeque(sync), "_log": log}
-    cells: dict[str, Cell[object] | AtomicRef[object]] = {}
-
-    def kept_in(make: Callable[[object, str], Cell[object] | AtomicRef[object]], name: str) -> property:
-        def put(self: object, value: object) -> None:
-            if name in cells:
-                cells[name].set(value)
-            else:
-                cells[name] = make(value, f"executor.{name}")
-
-        return property(lambda self: cells[name].get(), put)
-
-    # The runner is an atomic, because `is_current` reads the runner without the lock.
-    body: dict[str, object] = {
-        "_closed": kept_in(sync.cell, "closed"),
-        "_runner": kept_in(sync.atomic_ref, "runner"),
-    }
-    for name, function in vars(original).items():
-        if isinstance(function, FunctionType):
-            body[name] = FunctionType(function.__code__, names, name, function.__defaults__)
-    made: Executor = type("Executor", (), body)("executor", sync.outlives)
-    # Stored in the object, so that `Snapshot` reaches them.
-    vars(made)["seam"] = seam, cells
-    return made
 
 
 class _Loop:
@@ -198,8 +56,6 @@ class ExecutorPlayer(Player):
         super().__init__(world, drawn)
         (self.kind,) = drawn.settings
         self.loop = _Loop(world.sync)
-        self.log = _Log()
-        self.told = self.log.told
         self.failed = [0]
         self.executor = self._made()
         self.calls_back_on_callers = self.kind != _THREADED
@@ -219,7 +75,7 @@ class ExecutorPlayer(Player):
     def _made(self) -> Executor:
         sync, faults = self.world.sync, self.world.faults
         if self.kind == _THREADED:
-            return threaded_executor(sync, self.log)
+            return _Executor("executor", sync, lambda *text: self.told.append(sys.exc_info()[1]))
         if self.kind == _QUEUED:
             return QueuedExecutor(faults=faults, sync=sync)
         return LoopExecutor(self.loop, faults=faults, sync=sync) if self.kind == _LOOP else DirectExecutor()
@@ -309,8 +165,8 @@ class ExecutorPlayer(Player):
         left = len(set(self.taken) - set(self.ran))
         if left != self.dropped[0]:
             yield Broken("T3", "executor", f"{left} actions never ran, {self.dropped[0]} were dropped")
-        if self.kind == _THREADED and len(self.log.told) != self.failed[0]:
-            yield Broken("O8", "executor", f"{self.failed[0]} failed, {len(self.log.told)} were reported")
+        if self.kind == _THREADED and len(self.told) != self.failed[0]:
+            yield Broken("O8", "executor", f"{self.failed[0]} failed, {len(self.told)} were reported")
         if self.kind != _DIRECT:
             known = [number for number in self.ran if number in self.taken]
             for first, then in pairwise(known):
