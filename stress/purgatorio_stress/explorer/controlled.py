@@ -27,7 +27,6 @@ from purgatorio_stress.explorer.primitives import (
 )
 from purgatorio_stress.explorer.run import Execution, Shared
 from purgatorio_stress.explorer.step import READ, WRITE
-from purgatorio_stress.explorer.tracked import TrackedAtomic, TrackedCell, TrackedQueue, TrackedSteppingCell
 from purgatorio_stress.explorer.waiting import (
     ControlledCondition,
     ControlledExecutor,
@@ -43,21 +42,19 @@ K = TypeVar("K", bound=Shared)
 class ControlledSync:
     """One run's `Sync`. Each use of a cell with a name in `stepping` is a scheduling point."""
 
-    __slots__ = ("_atomic", "_cell", "_queue", "_run", "_stepping", "_stepping_cell")
+    __slots__ = ("_run", "_stepping")
 
     _lock: type[ControlledLock] = ControlledLock
     _read_write_lock: type[ControlledReadWriteLock] = ControlledReadWriteLock
     _condition: type[ControlledCondition] = ControlledCondition
     _executor: type[ControlledExecutor] = ControlledExecutor
+    _atomic: type[ControlledAtomic[Any]] = ControlledAtomic
+    _cell: type[ControlledCell[Any]] = ControlledCell
+    _queue: type[ControlledQueue[Any]] = ControlledQueue
 
     def __init__(self, run: Execution, stepping: frozenset[str] = frozenset()) -> None:
         self._run = run
         self._stepping = stepping
-        tracked = run.objects is not None
-        self._atomic: type[ControlledAtomic[Any]] = TrackedAtomic if tracked else ControlledAtomic
-        self._cell: type[ControlledCell[Any]] = TrackedCell if tracked else ControlledCell
-        self._stepping_cell: type[SteppingCell[Any]] = TrackedSteppingCell if tracked else SteppingCell
-        self._queue: type[ControlledQueue[Any]] = TrackedQueue if tracked else ControlledQueue
 
     def _told(self, made: K) -> K:
         """Return `made`. A subclass adds its own data to each object here."""
@@ -90,7 +87,7 @@ class ControlledSync:
         return self._told(self._atomic(self._run, value, name))
 
     def cell(self, value: T, name: str = "cell") -> Cell[T]:
-        kind = self._stepping_cell if name in self._stepping else self._cell
+        kind = SteppingCell if name in self._stepping else self._cell
         return self._told(kind(self._run, value, name))
 
     def queue(self, name: str = "queue") -> SharedQueue[T]:

@@ -1,8 +1,9 @@
 """Locks and shared values under the explorer's scheduler: each method reports a scheduling point, then acts.
 
-No method waits: if a task cannot take a lock, the scheduler does not choose the task until the lock is free. The
-versions of this module are fast (some hundred thousand scheduling points per second). The versions of the module
-`tracked` also record the data that a task has read.
+No method waits: if a task cannot take a lock, the scheduler does not choose the task until the lock is free.
+
+If the run compares states, each method also records the data that the calling task has read (`learn`). The future of a
+task depends only on its code and on this data. A `set` reads nothing. A `try_lock` reads whether it succeeded.
 """
 
 from bisect import bisect_right
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 from purgatorio.sync import QueueNode
+from purgatorio_stress.explorer.naming import learn
 from purgatorio_stress.explorer.run import Execution, Shared
 from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, TRY, WRITE
 from purgatorio_stress.explorer.task import Task
@@ -115,8 +117,9 @@ class ControlledAtomic(Shared, Generic[T]):
         self._value = value
 
     def get(self) -> T:
-        self.run.point(self.oid, READ)
-        return self._value
+        run = self.run
+        run.point(self.oid, READ)
+        return self._value if run.objects is None else learn(run, self._value)
 
     def set(self, value: T, /) -> None:
         self.run.point(self.oid, WRITE)
@@ -126,19 +129,19 @@ class ControlledAtomic(Shared, Generic[T]):
         self.run.point(self.oid, WRITE)
         before = self._value
         self._value = value
-        return before
+        return learn(self.run, before)
 
     def compare_and_set(self, expected: T, value: T, /) -> bool:
         self.run.point(self.oid, WRITE)
-        if self._value is not expected:
-            return False
-        self._value = value
-        return True
+        done = self._value is expected
+        if done:
+            self._value = value
+        return learn(self.run, done)
 
     def add(self: "ControlledAtomic[int]", delta: int, /) -> int:
         self.run.point(self.oid, WRITE)
         self._value += delta
-        return self._value
+        return learn(self.run, self._value)
 
     def state(self) -> object:
         """Its value, to be named."""
@@ -155,13 +158,20 @@ class ControlledCell(Shared, Generic[T]):
         self._value = value
 
     def get(self) -> T:
-        return self._value
+        run = self.run
+        return self._value if run.objects is None else learn(run, self._value)
 
     def set(self, value: T, /) -> None:
         self._value = value
+        if self.run.objects is not None:
+            self.run.changed.add(self.oid)
 
     def mutate(self) -> T:
-        return self._value
+        run = self.run
+        if run.objects is None:
+            return self._value
+        run.volatile.add(self.oid)
+        return learn(run, self._value)
 
     def state(self) -> object:
         """Its value, to be named."""
@@ -215,11 +225,10 @@ class ControlledQueue(Shared, Generic[T]):
 
     def poll(self) -> T | None:
         self.run.point(self.oid, WRITE)
-        if not self._nodes:
-            return None
-        node = self._nodes[0]
-        self._unlink(node)
-        return node.item
+        node = self._nodes[0] if self._nodes else None
+        if node is not None:
+            self._unlink(node)
+        return learn(self.run, None if node is None else node.item)
 
     def nodes(self) -> Iterator[QueueNode[T]]:
         seen = 0
@@ -233,26 +242,27 @@ class ControlledQueue(Shared, Generic[T]):
     def _following(self, seen: int) -> QueueEntry[T] | None:
         self.run.point(self.oid, READ)
         nodes = self._nodes
-        if not nodes or nodes[-1].number <= seen:
-            return None
-        if nodes[0].number > seen:
-            return nodes[0]
-        return nodes[bisect_right(nodes, seen, key=_number)]
+        node: QueueEntry[T] | None = None
+        if nodes and nodes[-1].number > seen:
+            node = nodes[0] if nodes[0].number > seen else nodes[bisect_right(nodes, seen, key=_number)]
+        if self.run.objects is not None:
+            learn(self.run, None if node is None else (node.number, node.item))
+        return node
 
     def remove(self, node: QueueNode[T], /) -> bool:
         self.run.point(self.oid, WRITE)
-        if not isinstance(node, QueueEntry) or not node.linked:
-            return False
-        self._unlink(node)
-        return True
+        found = node if isinstance(node, QueueEntry) and node.linked else None
+        if found is not None:
+            self._unlink(found)
+        return learn(self.run, found is not None)
 
     def is_empty(self) -> bool:
         self.run.point(self.oid, READ)
-        return not self._nodes
+        return learn(self.run, not self._nodes)
 
     def size(self) -> int:
         self.run.point(self.oid, READ)
-        return len(self._nodes)
+        return learn(self.run, len(self._nodes))
 
     def state(self) -> object:
         """The contents and the number of appends. `naming` computes the name."""

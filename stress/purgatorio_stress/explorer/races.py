@@ -10,8 +10,8 @@ the write. `RacingSync` is slower than `Sync`, so the explorer uses `RacingSync`
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import Final, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from purgatorio.sync import Worker
 from purgatorio_stress.explorer.controlled import ControlledSync, K
@@ -21,7 +21,6 @@ from purgatorio_stress.explorer.primitives import (
     ControlledCell,
     ControlledLock,
     ControlledQueue,
-    QueueEntry,
 )
 from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.explorer.waiting import (
@@ -32,8 +31,6 @@ from purgatorio_stress.explorer.waiting import (
 
 RACE: Final = "data race"
 """The first words of the text of each race."""
-
-T = TypeVar("T")
 
 
 class VectorClocks(Order[str]):
@@ -58,112 +55,65 @@ def _place() -> str:
     return f"{frame.f_code.co_filename.replace(chr(92), '/').rsplit('/', 1)[-1]}:{frame.f_lineno}"
 
 
-class _Lock(ControlledLock):
-    __slots__ = ("_clocks",)
-    _clocks: VectorClocks
+def _with_clocks(
+    kind: type[K],
+    before: Mapping[str, Callable[[VectorClocks, Any], None]],
+    after: Mapping[str, Callable[[VectorClocks, Any, Any], None]],
+) -> type[K]:
+    """A subclass whose methods also move the clocks, before the inherited method or after it, with its result."""
 
-    def acquire(self, blocking: bool = True) -> bool:
-        taken = super().acquire(blocking)
-        if taken:
-            self._clocks.take(self.oid)
-        return taken
+    def clocked(name: str) -> Callable[..., object]:
+        inherited, first, then = getattr(kind, name), before.get(name), after.get(name)
 
-    def release(self) -> None:
-        self._clocks.give(self.oid)
-        super().release()
+        def method(self: Any, *given: object, **named: object) -> object:
+            if first is not None:
+                first(self._clocks, self)
+            result = inherited(self, *given, **named)
+            if then is not None:
+                then(self._clocks, self, result)
+            return result
 
-    __enter__ = acquire
+        return method
 
-
-class _Condition(ControlledCondition):
-    __slots__ = ("_clocks",)
-    _clocks: VectorClocks
-
-    def wait(self, timeout_ms: int | None = None) -> bool:
-        self._clocks.give(self._lock.oid)
-        in_time = super().wait(timeout_ms)
-        self._clocks.take(self._lock.oid)
-        return in_time
+    methods = {name: clocked(name) for name in (*before, *after)}
+    return type(f"Racing{kind.__name__}", (kind,), {"__slots__": ("_clocks",), **methods})
 
 
-class _ReadWriteLock(ControlledReadWriteLock):
-    """A lock whose read sections are ordered with write sections, but not with other read sections."""
-
-    __slots__ = ("_clocks",)
-    _clocks: VectorClocks
-
-    def begin_read(self, blocking: bool) -> bool:
-        taken = super().begin_read(blocking)
-        if taken:
-            self._clocks.take(self.oid)
-        return taken
-
-    def end_read(self) -> None:
-        self._clocks.give(self.oid, "readers")
-        super().end_read()
-
-    def begin_write(self, blocking: bool) -> bool:
-        taken = super().begin_write(blocking)
-        if taken:
-            self._clocks.take(self.oid)
-            self._clocks.take(self.oid, "readers")
-        return taken
-
-    def end_write(self) -> None:
-        self._clocks.give(self.oid)
-        super().end_write()
+def _give(clocks: VectorClocks, one: Any, result: object = None) -> None:
+    clocks.give(one.oid)
 
 
-class _Atomic(ControlledAtomic[T]):
-    __slots__ = ("_clocks",)
-    _clocks: VectorClocks
-
-    def get(self) -> T:
-        value = super().get()
-        self._clocks.take(self.oid)
-        return value
-
-    def set(self, value: T, /) -> None:
-        super().set(value)
-        self._clocks.give(self.oid)
-
-    def get_and_set(self, value: T, /) -> T:
-        before = super().get_and_set(value)
-        self._clocks.exchange(self.oid)
-        return before
-
-    def compare_and_set(self, expected: T, value: T, /) -> bool:
-        done = super().compare_and_set(expected, value)
-        self._clocks.take(self.oid)
-        if done:
-            self._clocks.give(self.oid)
-        return done
-
-    def add(self: _Atomic[int], delta: int, /) -> int:
-        value = super().add(delta)
-        self._clocks.exchange(self.oid)
-        return value
+def _take(clocks: VectorClocks, one: Any, result: object) -> None:
+    clocks.take(one.oid)
 
 
-class _Queue(ControlledQueue[T]):
-    """A queue whose appends happen before each step that removes or reads an item."""
+def _exchange(clocks: VectorClocks, one: Any, result: object) -> None:
+    clocks.exchange(one.oid)
 
-    __slots__ = ("_clocks",)
-    _clocks: VectorClocks
 
-    def append(self, item: T, /) -> None:
-        super().append(item)
-        self._clocks.give(self.oid)
+def _take_if(clocks: VectorClocks, lock: Any, taken: object) -> None:
+    if taken:
+        clocks.take(lock.oid)
 
-    def poll(self) -> T | None:
-        item = super().poll()
-        self._clocks.take(self.oid)
-        return item
 
-    def _following(self, seen: int) -> QueueEntry[T] | None:
-        node = super()._following(seen)
-        self._clocks.take(self.oid)
-        return node
+def _begin_write(clocks: VectorClocks, lock: Any, taken: object) -> None:
+    if taken:
+        clocks.take(lock.oid)
+        clocks.take(lock.oid, "readers")
+
+
+def _compared(clocks: VectorClocks, one: Any, done: object) -> None:
+    clocks.take(one.oid)
+    if done:
+        clocks.give(one.oid)
+
+
+def _read(clocks: VectorClocks, cell: Any) -> None:
+    clocks.use(cell.oid, cell.name, writes=False)
+
+
+def _write(clocks: VectorClocks, cell: Any) -> None:
+    clocks.use(cell.oid, cell.name, writes=True)
 
 
 class _Executor(ControlledExecutor):
@@ -178,23 +128,6 @@ class _Executor(ControlledExecutor):
             action()
 
         super().submit(knowing)
-
-
-class _Cell(ControlledCell[T]):
-    __slots__ = ("_clocks",)
-    _clocks: VectorClocks
-
-    def get(self) -> T:
-        self._clocks.use(self.oid, self.name, writes=False)
-        return super().get()
-
-    def set(self, value: T, /) -> None:
-        self._clocks.use(self.oid, self.name, writes=True)
-        super().set(value)
-
-    def mutate(self) -> T:
-        self._clocks.use(self.oid, self.name, writes=True)
-        return super().mutate()
 
 
 class _Worker:
@@ -218,15 +151,37 @@ class RacingSync(ControlledSync):
 
     __slots__ = ("_clocks",)
 
-    _lock = _Lock
-    _read_write_lock = _ReadWriteLock
-    _condition = _Condition
+    _lock = _with_clocks(ControlledLock, {"release": _give}, {"acquire": _take_if, "__enter__": _take_if})
+    _read_write_lock = _with_clocks(
+        ControlledReadWriteLock,
+        # Read sections are ordered with write sections, but not with other read sections.
+        {"end_read": lambda clocks, lock: clocks.give(lock.oid, "readers"), "end_write": _give},
+        {"begin_read": _take_if, "begin_write": _begin_write},
+    )
+    _condition = _with_clocks(
+        ControlledCondition,
+        {"wait": lambda clocks, one: clocks.give(one._lock.oid)},
+        {"wait": lambda clocks, one, in_time: clocks.take(one._lock.oid)},
+    )
     _executor = _Executor
+    _atomic = _with_clocks(
+        ControlledAtomic,
+        {},
+        {
+            "get": _take,
+            "set": _give,
+            "get_and_set": _exchange,
+            "compare_and_set": _compared,
+            "add": _exchange,
+        },
+    )
+    _cell = _with_clocks(ControlledCell, {"get": _read, "set": _write, "mutate": _write}, {})
+    # Appends happen before each step that removes or reads an item.
+    _queue = _with_clocks(ControlledQueue, {}, {"append": _give, "poll": _take, "_following": _take})
 
     def __init__(self, run: Execution, found: Callable[[str], object]) -> None:
         super().__init__(run)
         self._clocks = VectorClocks(run, found)
-        self._atomic, self._cell, self._queue = _Atomic, _Cell, _Queue
 
     def _told(self, made: K) -> K:
         made._clocks = self._clocks  # type: ignore[attr-defined]  # all that it makes are of the classes above
