@@ -35,6 +35,7 @@ function run(promises, factory) {
   const reports = can.includes("purgatory") ? OF_OPERATIONS : ["timer_fire"];
   // From within which call something happens, { during }; or which turn of the event loop it is, { th }.
   const here = new AsyncLocalStorage();
+  const answered = new WeakSet(); // what a call began may end after its answer: outside of any call
   const say = (message) => process.stdout.write(JSON.stringify(message) + "\n");
   let holds = 0;
   let current = null;
@@ -86,7 +87,7 @@ function run(promises, factory) {
 
     async within(f, id, body) {
       if (!reports.includes(f)) return body();
-      if (here.getStore() === undefined) return this.inTurn(() => this.within(f, id, body));
+      if (here.getStore() === undefined || answered.has(here.getStore())) return this.inTurn(() => this.within(f, id, body));
       this.report({ m: "enter", f, id, ...here.getStore() });
       const leave = { m: "leave", f, id };
       try {
@@ -197,6 +198,7 @@ function run(promises, factory) {
         if (!(problem instanceof ToldToFail)) console.error(problem);
         answer.err = problem.name;
       }
+      answered.add(here.getStore());
       if (call.m === "stop") say(answer);
       else this.report(answer);
     }

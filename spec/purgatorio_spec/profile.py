@@ -42,6 +42,8 @@ class Profile:
     """Its size counts cancelled tasks until the next tick, so it is exact only at rest (T5)."""
     answered_in_time: bool = False
     """Its time-out limits every answer: an answer that comes after the late bound breaks T2 too."""
+    hands_over: bool = False
+    """Each check brings one unit, for one of the waiting operations (a pool, a semaphore, a queue)."""
     counts_raced: bool = False
     """Until a bucket is flushed, its size counts tasks that were cancelled while they were moved (T5)."""
 

@@ -579,7 +579,9 @@ def draw(seed: int, fault: str = "", profile: str | None = None, *, virtual: boo
     profile = profile or (FAULTS[fault][1] if fault in FAULTS else None)
     random = Random(f"{seed}/{fault}/{profile}")
     # Logs are a projection, drawn where they are asked for: the seeds that show rare things were drawn without them.
-    name = profile or random.choice((*PURGATORIES * 4, *(one for one in PROFILES if one != "request-log")))
+    name = profile or random.choice(
+        (*PURGATORIES * 4, *(one for one in PROFILES if one not in ("request-log", "hand-over")))
+    )
     player = Player(random, name, fault, virtual)
     player.early_ns = random.choice((0, 0, 99 * US)) if fault not in ("early",) else 0
     player.late_ns = random.choice((None, LATE_NS)) if not fault else LATE_NS

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import purgatorio_spec.clause
+from purgatorio_spec.clause import lost
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.verdict import Verdict
 from spec.stories import Told, stories
@@ -16,6 +17,7 @@ from spec.trace_builder import Trace
 ABSENCE = {
     "ready-before-registration",
     "unclaimed-on-return",
+    "waits-beside-a-unit",
     "left-to-the-time-out",
     "garbage",
     "watched-out-of-bounds",
@@ -80,13 +82,14 @@ def _causes() -> Iterator[str]:
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(call, ast.Call) and getattr(call.func, "id", "") in ("Broken", "_Stop"):
                 for argument in call.args:
-                    if isinstance(argument, ast.Constant | ast.IfExp):
+                    if isinstance(argument, ast.Constant | ast.Name | ast.IfExp):
                         yield from _kebab(argument)
 
 
 def _kebab(argument: ast.expr) -> Iterator[str]:
     for part in [argument.body, argument.orelse] if isinstance(argument, ast.IfExp) else [argument]:
-        value = part.value if isinstance(part, ast.Constant) else None
+        named = getattr(lost, part.id, None) if isinstance(part, ast.Name) else None
+        value = part.value if isinstance(part, ast.Constant) else named
         if isinstance(value, str) and re.fullmatch("[a-z]+(-[a-z]+)*", value):
             yield value
 

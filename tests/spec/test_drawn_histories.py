@@ -60,7 +60,7 @@ def no_false_alarm(player: str, seeds: Iterable[int]) -> tuple[Counter[str], set
 @pytest.mark.parametrize(
     ("player", "seeds", "clauses", "profiles"),
     [
-        ("purgatory", 200, ALWAYS | {"P4"}, set(PROFILES) - {"request-log"}),
+        ("purgatory", 200, ALWAYS | {"P4"}, set(PROFILES) - {"request-log", "hand-over"}),
         ("in virtual time", 100, set(), set()),
         ("periodic", 200, PERIODIC, {"timer"}),
     ],

@@ -16,7 +16,8 @@ class AdapterHints:
     operation waited. `completed`: operations that checks completed. `checked`: checks of a key under which an operation
     waited. `tried`: tries reported during a check. `blind`: the first ready operation that its try did not complete.
     `outside`: the first operation whose completion was reported outside any `force_complete`. `beside`: calls made
-    while a thread was paused. `met`: whether another thread sent a message during such a pause."""
+    while a thread was paused. `met`: whether another thread sent a message during such a pause.
+    `units`: whether operations wait for units, and no check evaluates them."""
 
     told: Counter[str] = field(default_factory=Counter)
     waited: int = 0
@@ -27,6 +28,7 @@ class AdapterHints:
     outside: str = ""
     beside: int = 0
     met: bool = False
+    units: bool = False
 
     def found(self, reports: Collection[str]) -> list[str]:
         """List the probable mistakes of an adapter that declares these reports."""
@@ -46,7 +48,7 @@ class AdapterHints:
                 "complete it: does try_complete read the flag that `ready` sets, even if `ready` came "
                 "before `register`?"
             )
-        if self.checked >= _ENOUGH and not self.tried and "try_complete" in reports:
+        if self.checked >= _ENOUGH and not (self.tried or self.units) and "try_complete" in reports:
             found.append(
                 "no `check` evaluated an operation, although operations waited under its key: are two keys with one"
                 " name equal?"

@@ -163,6 +163,8 @@ class Conversation:
     ) -> None:
         self.description: Description | None = None
         self.settled = KnownIds()
+        self.expired: set[str] = set()
+        """The operations whose time-out completed them."""
         self._periodic: set[str] = set()
         self.doubts = AdapterHints()
         self._ready: set[str] = set()
@@ -368,6 +370,16 @@ class Conversation:
         if before_sending is not None:
             before_sending()
         return call_line(number, call, lane, hold, steps)
+
+    def owes(self, operations: Sequence[str], key: str) -> Callable[[], None]:
+        """Record that the operations are ready, and the call of an event of their key. Returns a function that records
+        its return: then each operation must be completed."""
+        self.doubts.units = True
+        log = self._log("driver")
+        for one in operations:
+            log.at("ready", one, t_call=self._recorder.clock_ns())
+        ticket = log.call("check_and_complete", keys=(key,))
+        return lambda: log.ret("check_and_complete", ticket, out=0)
 
     def _let_go(self, call: Go) -> None:
         if call.fail:
@@ -639,6 +651,8 @@ class Conversation:
             known.runs += not isinstance(said, Leave)
             if known.runs > _MAX_RUNS:
                 raise Misbehaved("flood", f"{said.id!r} ran more than {_MAX_RUNS} times")
+        elif f == "on_expiration":
+            self.expired.add(said.id)
         elif f == "timer_add":
             self._operations[said.id].begun_t = self._recorder.clock_ns()
 

@@ -75,7 +75,8 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
         broke_off = any(way.account.broke_off or not way.account.orders for way in gated)
         left = "tested only by chance" if any(way.mode == "real-free" for way in ways) else "not tested"
         missing: dict[str, list[str]] = {}
-        for looks_for in (one for one in CLASSES[part] if one not in looked):
+        units = any(way.of_units for way in ways)
+        for looks_for in (one for one in CLASSES[part] if one not in looked and not units):
             real = bool(gated) and all(way.mode.startswith("real") for way in gated)
             none = (
                 "the gated run ended early, at a violation or a failure"
@@ -93,7 +94,7 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
             if orders.skipped.startswith(INTERVAL_ABOVE) and orders.program.looks_for in looked
         }  # fmt: skip
         found += [(name, f"not run ({next(iter(rare.values()))}): {', '.join(rare)}")] if rare else []
-        if never := _not_asked(ways[0]):
+        if not units and (never := _not_asked(ways[0])):
             found.append((name, never))
         if any(way.mode == "real" and way.description.late_real_ns is None for way in ways):
             found.append((name, _ASLEEP))

@@ -39,6 +39,11 @@ def profile_of(description: Description) -> str:
     return _BARRIER_TIMER if "cancel-barrier" in description.capabilities else _PLAIN_TIMER
 
 
+def hands_over(description: Description) -> bool:
+    """Whether each event of a key has a unit for one of the waiting operations."""
+    return PROFILES[profile_of(description)].hands_over
+
+
 def check_description(description: Description) -> None:
     """Raise Misbehaved if the description contradicts itself, or if it contains no promise to judge by."""
     for why in _contradictions(description):
@@ -78,6 +83,8 @@ def _contradictions(description: Description) -> Iterator[str]:
         yield f"no profile {description.profile!r}; there are: {', '.join(PROFILES)}"
     else:
         yield from _against_profile(description, profile)
+        if profile.hands_over and "on_expiration" not in description.reports:
+            yield f"with the profile {profile.name}, it must report on_expiration"
 
 
 def _against_profile(description: Description, profile: Profile) -> Iterator[str]:
@@ -145,6 +152,9 @@ def _recorded(description: Description, part: Part, *, virtual: bool, periodic: 
         functions |= {"timer_add", "timer_cancel"}
     else:
         functions |= {"try_complete_else_watch", "check_and_complete", "cancel_for_key", "cancelled", "ready"}
+        if hands_over(description):
+            # An operation waits for a unit. It has no condition, so no evaluation is left unrecorded.
+            functions.add("try_complete")
     if periodic:
         functions.update(f for can, f in _PERIODIC.items() if can in description.capabilities)
     return tuple(sorted(functions))

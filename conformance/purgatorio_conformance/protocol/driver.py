@@ -22,6 +22,7 @@ from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM
 from purgatorio_conformance.protocol.conversation import Conversation
 from purgatorio_conformance.protocol.describe import (
     Part,
+    hands_over,
     header_of,
     parts_of,
     plays_periodic,
@@ -34,6 +35,7 @@ from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.gate_steps import STEPS_S
 from purgatorio_conformance.protocol.gated_execution import GatedExecutions
 from purgatorio_conformance.protocol.gates import Effort, GatedRun, Way, takes_steps
+from purgatorio_conformance.protocol.hand_over import drive_hand_over
 from purgatorio_conformance.protocol.jdwp import AGENT, Listening
 from purgatorio_conformance.protocol.lines import ANY_CLASS, Lines
 from purgatorio_conformance.protocol.message import STEP, Description
@@ -78,6 +80,8 @@ Mode = Literal[
     "real-lines",
     "virtual-periodic",
     "real-periodic",
+    "virtual-units",
+    "real-units",
 ]
 TimeChoice = Literal["virtual", "real", "all"]
 
@@ -177,6 +181,8 @@ def command_subjects(
 def _can_play(description: Description, part: Part, mode: Mode) -> bool:
     """Whether the mode can run any small program. True of modes that run none."""
     virtual = mode.startswith("virtual")
+    if mode.endswith("-units") or (part == "purgatory" and hands_over(description)):
+        return mode.endswith("-units") and part == "purgatory" and hands_over(description)
     if mode == "real-free":
         return bool(free_programs(description, part))
     if mode.endswith("-periodic"):
@@ -251,6 +257,11 @@ class CommandSubject:
     def small(self) -> bool:
         """Whether the run has small programs with fixed names, so that one of them can run again."""
         return self.held or self.mode == "virtual-scope"
+
+    @property
+    def of_units(self) -> bool:
+        """Whether its programs test the hand-over of units. They run by size, so a violation is not minimized."""
+        return self.mode.endswith("-units")
 
     @property
     def tick_ns(self) -> int:
@@ -425,6 +436,9 @@ class CommandSubject:
             drive_free(drive)
         elif self.mode.endswith("-periodic"):
             self._drive_periodic(drive, virtual)
+        elif self.of_units:
+            with child.on_one_processor() if self.virtual else nullcontext():
+                self.account.reached = drive_hand_over(drive, virtual)
         else:
             with child.on_one_processor() if self.virtual else nullcontext():
                 self._drive_plan(drive, child, clock, plan)
@@ -517,6 +531,7 @@ class CommandSubject:
             "real": self.late_slack_ns,
             "real-free": self.late_slack_ns,
             "real-periodic": self.late_slack_ns,
+            "real-units": self.late_slack_ns,
         }.get(self.mode, 0)
         # A paused thread keeps others from their deadlines, so a run with pauses has no late bound.
         described = replace(self.description, late_ns=None) if self.held else self.description

@@ -137,6 +137,14 @@ class Closes(Protocol):
 
 
 @runtime_checkable
+class Settles(Protocol):
+    """A purgatory whose calls may leave work, such as turns of an event loop."""
+
+    def settle(self) -> None:
+        """Return when nothing is under way any more."""
+
+
+@runtime_checkable
 class Counts(Protocol):
     """A timer that counts its waiting tasks."""
 

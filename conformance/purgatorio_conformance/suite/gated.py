@@ -49,6 +49,7 @@ from purgatorio_conformance.suite.in_process import (
 from purgatorio_conformance.suite.stage import Stage
 from purgatorio_spec.check import check_files
 from purgatorio_spec.durations import exact
+from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.recording import JudgedRun, judge, judge_file
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 
@@ -278,7 +279,7 @@ def _narrowed(
                 return replace(again, write=partial(_written, path.read_bytes())), _moves(session)
             return whole, ()
         path.write_bytes(trace)
-        found = shortest_of_trace(subject, path, clause, _SHORTENS_S)
+        found = None if subject.of_units else shortest_of_trace(subject, path, clause, _SHORTENS_S)
         if found is None:
             # A shorter script may fail where the whole run continued.
             return replace(judge_file(path, run, whole.broken_off), write=partial(_written, trace)), ()
@@ -313,11 +314,13 @@ PLAN: Final = "plan"
 JUMPS: Final = "jumps"
 SCOPE: Final = "scope"
 PERIODIC: Final = "periodic"
+UNITS: Final = "units"
 _MODES: Final[Mapping[str, tuple[Mode, tuple[Way, ...]]]] = {
     PLAN: ("virtual-steps", ()),
     JUMPS: ("virtual-jumps", ()),
     SCOPE: ("virtual-scope", ()),
     PERIODIC: ("virtual-periodic", ()),
+    UNITS: ("virtual-units", ()),
     "gates": ("virtual-gates", ("orders",)),
     "steps": ("virtual-lines", ("alone", "beside", "drawn")),
 }
@@ -358,6 +361,9 @@ def scenarios_of(part: Part, promise: Promise) -> tuple[SuiteScenario, ...]:
     planned, needs = (_CLAUSES[part], ()) if part == "timer" else ((*_CLAUSES[part], "P4"), ("expiry",))
     raced = tuple(clause for clause in _CLAUSES[part] if clause != "T2")
     runs = {name: {name: f"the whole run {name!r} of {__name__}"} for name in _MODES}
+    if PROFILES[promise.profile].hands_over:
+        promised = tuple(one for one in _CLAUSES[part] if one in PROFILES[promise.profile].clauses)
+        return (SuiteScenario(UNITS, promised, runs[UNITS], needs),)
     return (
         SuiteScenario(PLAN, planned, runs[PLAN], needs),
         SuiteScenario(JUMPS, planned, runs[JUMPS], needs),

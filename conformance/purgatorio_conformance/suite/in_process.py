@@ -46,6 +46,7 @@ from purgatorio_conformance.suite.contract import (
     RepeatsAfterDelay,
     RepeatsAtRate,
     Resets,
+    Settles,
     TimerFactory,
 )
 from purgatorio_conformance.suite.probe import Probe
@@ -423,8 +424,11 @@ class DrivenPurgatory:
             case {"m": "advance", "now_ns": int(now_ns)}:
                 by_ns, self._now_ns = now_ns - self._now_ns, now_ns
                 self._purgatory.advance(by_ns)
-            case {"m": "gauge" | "quiesce"} if self._gauged:
-                return dict(zip(("watched", "delayed", "keys"), self._purgatory.gauges(), strict=False))
+            case {"m": "gauge" | "quiesce" as name}:
+                if name == "quiesce" and isinstance(self._purgatory, Settles):
+                    self._purgatory.settle()
+                if self._gauged:
+                    return dict(zip(("watched", "delayed", "keys"), self._purgatory.gauges(), strict=False))
         return {}
 
     def _flag(self, name: str) -> threading.Event:

@@ -185,7 +185,7 @@ def to_show(result: CheckResult, driven: Sequence[CommandSubject], seed: int) ->
     chosen: dict[tuple[str, str, str], ToShow] = {}
     for subject in driven:
         run = runs.get(f"{subject.name}-seed{seed}")
-        if run is None or not (subject.held or subject.virtual):
+        if run is None or subject.of_units or not (subject.held or subject.virtual):
             continue
         broken = [
             ToShow(subject, run, clause)

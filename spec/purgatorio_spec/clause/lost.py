@@ -55,6 +55,9 @@ def at_the_end(run: Run, due_t: int) -> Due:
     return Due.UNBOUNDED if due_t + AT_THE_END_NS < facts.end_t else Due.NOT_YET
 
 
+BESIDE_A_UNIT: Final = "waits-beside-a-unit"
+"""The cause of an operation of the profile `hand-over`."""
+
 O4 = Clause("O4")
 
 
@@ -77,6 +80,8 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
     With the profile `request-log`, the trace has a check for each event of a key. This check is no real call: it
     returns at the time of the event plus the time that is allowed for an answer. A check that raised an exception is
     not judged: in Kafka, the exception of one operation ends the check. (O8 forbids this for the reference.)
+
+    With the profile `hand-over`, the driver records `ready`, and a check that lasts until the subject is at rest.
     """
     registration, ready = history.registration, history.ready
     if ready is None or registration is None or registration.ret_i is None or registration.err is not None:
@@ -160,6 +165,14 @@ def _claimed_on_return(run: Run, history: OperationHistory, ready_i: int, check:
             (ready_i, check.call_i, both_i if claim is None else claim.call_i),
             f"answered within {exact(run.answer_ns)} of the event of {check.key}",
             ended + after,
+        )
+        return _unless_open(run, history, both_i, broken)
+    if run.profile.hands_over:
+        broken = Broken(
+            BESIDE_A_UNIT,
+            (ready_i, check.call_i, both_i),
+            f"at rest, no operation waits for {check.key} while a unit of {check.key} is free",
+            f"the operation waited, there were as many free units as waiting operations, and {_how_it_ended(history)}",
         )
         return _unless_open(run, history, both_i, broken)
     broken = Broken(

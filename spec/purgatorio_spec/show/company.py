@@ -4,7 +4,8 @@
     of the timer, for a task:   an add, a cancel or a fire of another task
     of time, for a late task:   an advance_clock after the add of the task
 
-Such a call is shown if the call was open at an event that shows the violation, or at the call of such an event. It is
+For an operation that waits beside a unit, the last calls of its key are shown: one of them lost the unit. Any other
+call is shown if the call was open at an event that shows the violation, or at the call of such an event. It is
 also shown if it ended with an error during the life of the operation. Only the last `CALLS_SHOWN` of these calls are
 shown.
 """
@@ -19,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from purgatorio_spec.clause.lost import BESIDE_A_UNIT
 from purgatorio_spec.show.selection import TIMER, kind_of
 from purgatorio_spec.verdict import Violation
 
@@ -39,6 +41,7 @@ class Company:
     keys: tuple[str, ...]
     is_late: bool = False
     """Whether the violation is a late task (T2). Then each advance since its add is shown."""
+    all_of_key: bool = False
     found: dict[int, int | None] = field(default_factory=dict)
     """The found calls, each with its return."""
     _open: dict[int, None] = field(default_factory=dict)
@@ -59,7 +62,8 @@ class Company:
         keys = tuple(dict.fromkeys(key for _, _, keys in rows for key in keys or ()))
         if not moments:
             return None
-        return cls(violation.subject, rows[0][0], tuple(sorted(moments)), keys, violation.clause == "T2")
+        late, beside_unit = violation.clause == "T2", violation.cause == BESIDE_A_UNIT
+        return cls(violation.subject, rows[0][0], tuple(sorted(moments)), keys, late, beside_unit)
 
     def feed(self, events: pa.Table) -> None:
         if not events.num_rows:
@@ -98,7 +102,7 @@ class Company:
     def _keep(self, call_i: int, ret_i: int | None, tells: bool) -> None:
         end_i = self.moments[-1] if ret_i is None else ret_i
         held = any(call_i < moment <= end_i for moment in self.moments)
-        if held or (tells and call_i > self.first_i):
+        if held or self.all_of_key or (tells and call_i > self.first_i):
             self.found[call_i] = ret_i
 
     def positions(self) -> set[int]:

@@ -1,0 +1,293 @@
+"""Drives a subject with the profile `hand-over`: a pool, a semaphore, a queue. A `register` waits for a unit of its key
+(a connection, a permit, an item). A `check` brings one unit, and the unit goes to one of the waiting operations, or
+stays until an operation asks for it.
+
+The subject chooses which operation gets a unit. So the driver never makes an operation ready. It counts the units of a
+key that no operation has got, and the operations that wait. While there are at least as many units as waiting
+operations, each of these operations is owed a unit. The trace then has a `ready` for each of them, and around the calls
+up to the next `quiesce` the call and the return of a `check_and_complete` of the driver. O4 judges them: at rest, no
+operation may wait beside a unit.
+
+In virtual time, the programs are all sequences of a few calls, by size. After each call the subject comes to rest, or
+only at the end. In real time, the unit comes at the moment of a time-out, again and again: later if the last one came
+in time, earlier if it came too late. In the end, every program tests that no unit was lost: a further operation gets
+the unit that is left.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from purgatorio_conformance.protocol.message import (
+    Advance,
+    Call,
+    Check,
+    Description,
+    Quiesce,
+    Register,
+    Start,
+)
+from purgatorio_conformance.protocol.session import Drive, Session
+from purgatorio_conformance.protocol.small_program import delays_for
+from purgatorio_conformance.protocol.virtual_time import VirtualClock
+from purgatorio_conformance.subject.plan import MS
+
+_SHORT, _LONG, _UNIT, _DUE, _BEFORE = (
+    "wait briefly",
+    "wait",
+    "unit",
+    "time until due",
+    "time until just before",
+)
+_SIZE_MOST: Final = 6
+_FAR: Final = 16
+"""A long wait is so many times as long as a short one."""
+_REAL_FAR_NS: Final = 60_000 * MS
+_REAL: Final = ((_SHORT,), (_SHORT, _LONG), (_SHORT, _SHORT), (_SHORT, _LONG, _LONG))
+_REAL_SHORT_NS: Final = 5 * MS
+_ROUNDS_MOST: Final = 100
+_A_ROUND: Final = 20
+"""Operations of `--operations` for one round in real time."""
+_FIRST_S, _LEAST_S, _SHRINKS = 0.001, 0.000_005, 0.85
+"""How far the moment of the unit moves from round to round: at first, at least, and by which factor it decreases."""
+_SPINS_S: Final = 0.001
+_REST_S: Final = 3.0
+"""In real time, an operation that is owed a unit may take so long, and longer while a thread of the subject runs."""
+_LOOK_S: Final = 0.005
+
+
+def drive_hand_over(drive: Drive, clock: VirtualClock | None) -> str:
+    """Run the programs until one leaves an operation waiting beside a unit. Returns which programs were run. Raises
+    SubjectFailed."""
+    session, description = drive.session, drive.description
+    start = Start(drive.part, "real") if clock is None else Start(drive.part, "virtual", clock.now_ns)
+    session.call(start)
+    rng = random.Random(f"hand-over/{drive.seed}")
+    if clock is None:
+        rounds = max(1, min(_ROUNDS_MOST, drive.operations // _A_ROUND))
+        aims = {waits: _Aim(rng) for waits in _REAL}
+        for number, waits in enumerate(waits for waits in _REAL for _ in range(rounds)):
+            if not _RealProgram(session, description, number).play(waits, aims[waits]):
+                break
+            drive.tell(number * drive.operations // (rounds * len(_REAL)))
+        return f"{len(_REAL)} programs with a unit at the moment of a time-out, up to {rounds} times each"
+    programs = list(_programs())
+    number = 0
+    for number, (steps, rests) in enumerate(programs[: drive.operations]):
+        if not _VirtualProgram(session, description, number, clock).play(steps, rests=rests):
+            break
+        drive.tell(number)
+    return f"{number + 1:,} of {len(programs):,} programs of up to {_SIZE_MOST} calls, the smallest first"
+
+
+def _programs() -> Iterator[tuple[tuple[str, ...], bool]]:
+    """Each sequence of calls by size, and whether the subject comes to rest after each call."""
+    for size in range(1, _SIZE_MOST + 1):
+        for steps in itertools.product((_SHORT, _LONG, _UNIT, _DUE, _BEFORE), repeat=size):
+            if _makes_sense(steps):
+                yield steps, True
+                if size > 1:
+                    yield steps, False
+
+
+def _makes_sense(steps: Sequence[str]) -> bool:
+    """Whether time passes only while something may wait, never twice to the same moment, and no unit comes while the
+    last one may still be free."""
+    waits = free = 0
+    for before, step in itertools.pairwise(("", *steps)):
+        if step in (_SHORT, _LONG):
+            waits, free = waits + (not free), 0
+        elif step == _UNIT:
+            if free:
+                return False
+            waits, free = max(0, waits - 1), int(not waits)
+        elif (not waits and before != _UNIT) or (_BEFORE in (before, step) and before in (_BEFORE, _DUE)):
+            return False
+        elif step == _DUE:
+            waits = max(0, waits - 1)
+    return True
+
+
+class _Program:
+    """One program, with a key of its own."""
+
+    def __init__(
+        self, session: Session, description: Description, number: int, short_ns: int, far_ns: int
+    ) -> None:
+        self._session = session
+        self._description = description
+        self._key = f"k{number}"
+        self._short_ns, self._far_ns = short_ns, min(far_ns, description.most_delay_ns)
+        self._waits: dict[str, int] = {}
+        """By operation, the time of its time-out at the earliest, in nanoseconds of the driver's clock."""
+        self._units = 0
+        self._ends: Callable[[], None] | None = None
+        """Ends the driver's own check, if it is open."""
+
+    @property
+    def now_ns(self) -> int:
+        raise NotImplementedError
+
+    def waiting(self) -> list[str]:
+        return [one for one in self._waits if one in self._session.conversation.settled.pending]
+
+    def free(self) -> int:
+        """The units that no operation has got."""
+        conversation = self._session.conversation
+        ended = (one for one in self._waits if one in conversation.settled.known)
+        return self._units - sum(
+            not (one in conversation.settled.pending or one in conversation.expired) for one in ended
+        )
+
+    def wait(self, delay_ns: int) -> None:
+        if self._ends is not None:
+            # The new operation may get the unit that another one is owed.
+            self._settle()
+        name = f"{self._key}-{len(self._waits)}"
+        delay_ns = self._description.fit(delay_ns)
+        self._waits[name] = self.now_ns + delay_ns
+        self._made(Register(name, (self._key,), delay_ns), name)
+
+    def unit(self) -> None:
+        self._units += 1
+        self._made(Check(self._key))
+
+    def _made(self, call: Call, *names: str) -> None:
+        number = self._session.ask(call)
+        self._owe([*self.waiting(), *names])
+        while self._session.conversation.is_open(number):
+            self._session.hear_on()
+
+    def _owe(self, waiting: Sequence[str]) -> None:
+        """If there are enough units for all, record that they are owed one."""
+        if waiting and self._ends is None and self.free() >= len(waiting):
+            self._ends = self._session.conversation.owes(waiting, self._key)
+
+    def rest(self) -> bool:
+        """Come to rest. Returns whether no operation waits beside a unit."""
+        self._settle()
+        if (waiting := self.waiting()) and self.free() > 0:
+            # The other operations time out: each that still waits then is owed a unit.
+            while self.free() < len(waiting := self.waiting()) and self._passes():
+                self._settle()
+            self._owe(waiting)
+            self._settle()
+            return not waiting
+        return True
+
+    def _settle(self) -> None:
+        self._session.call(Quiesce())
+        if self._ends is not None:
+            self._ends()
+            self._ends = None
+
+    def _passes(self) -> bool:
+        """Let the next time-out pass; whether there is one."""
+        raise NotImplementedError
+
+    def end(self) -> bool:
+        """Serve all that wait, and test that the unit that is left can be had."""
+        while self.waiting():
+            if not self.rest():
+                return False
+            if self.free() <= 0 and self.waiting():
+                self.unit()
+        if not self.rest():
+            return False
+        if self.free() <= 0:
+            self.unit()
+        self.wait(self._far_ns)
+        return self.rest() and not self.waiting()
+
+
+class _VirtualProgram(_Program):
+    def __init__(self, session: Session, description: Description, number: int, clock: VirtualClock) -> None:
+        delays = delays_for(description, 0)
+        super().__init__(session, description, number, delays.soon_ns, _FAR * delays.soon_ns)
+        self._clock = clock
+
+    @property
+    def now_ns(self) -> int:
+        return self._clock.now_ns
+
+    def play(self, steps: Sequence[str], *, rests: bool) -> bool:
+        for step in steps:
+            if step in (_SHORT, _LONG):
+                self.wait(self._short_ns if step == _SHORT else self._far_ns)
+            elif step == _UNIT:
+                if self.free() <= 0:
+                    self.unit()
+            else:
+                self._advance(0 if step == _DUE else self._description.unit_ns)
+            if rests and not self.rest():
+                return False
+        return self.rest() and self.end()
+
+    def _advance(self, before_ns: int) -> bool:
+        dues = [due_ns for name, due_ns in self._waits.items() if name in self.waiting()]
+        to_ns = min((due_ns for due_ns in dues if due_ns > self.now_ns), default=0) - before_ns
+        if to_ns > self.now_ns:
+            self._session.call(Advance(to_ns), self._clock.to(to_ns))
+        return to_ns > 0
+
+    def _passes(self) -> bool:
+        return self._advance(0)
+
+
+class _Aim:
+    """Looks for the moment, in seconds from a time-out, at which a unit comes neither in time nor too late."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        self._offset_s = 0.0
+        self._step_s = _FIRST_S
+
+    def moment_s(self, due_s: float) -> float:
+        return due_s + self._offset_s + self._rng.uniform(-self._step_s, self._step_s) / 2
+
+    def learn(self, *, came_in_time: bool) -> None:
+        self._offset_s += self._step_s if came_in_time else -self._step_s
+        self._step_s = max(_LEAST_S, self._step_s * _SHRINKS)
+
+
+class _RealProgram(_Program):
+    def __init__(self, session: Session, description: Description, number: int) -> None:
+        super().__init__(session, description, number, _REAL_SHORT_NS, _REAL_FAR_NS)
+
+    @property
+    def now_ns(self) -> int:
+        return time.monotonic_ns()
+
+    def play(self, waits: Sequence[str], aim: _Aim) -> bool:
+        for step in waits:
+            self.wait(self._short_ns if step == _SHORT else self._far_ns)
+        moment_s = aim.moment_s(min(self._waits.values()) / 1e9)
+        self._session.listen(moment_s - _SPINS_S)
+        while time.monotonic() < moment_s:
+            pass
+        self.unit()
+        kept = self.rest()
+        aim.learn(came_in_time=f"{self._key}-0" not in self._session.conversation.expired)
+        return kept and self.end()
+
+    def _settle(self) -> None:
+        """Wait until nothing is due and no operation waits beside a unit, or until all threads of the subject sleep."""
+        until_s = time.monotonic() + _REST_S
+        while self._unsettled() and (time.monotonic() < until_s or not self._session.threads.wait()):
+            self._session.listen(time.monotonic() + _LOOK_S)
+        self._session.listen(time.monotonic() + _LOOK_S)
+        super()._settle()
+
+    def _unsettled(self) -> bool:
+        waiting = self.waiting()
+        owed = bool(waiting) and self.free() > 0
+        # An operation that has just been completed may be about to tell that its time-out was the cause.
+        loose = bool(self._session.conversation.loose())
+        return owed or loose or any(self._waits[one] <= self.now_ns for one in waiting)
+
+    def _passes(self) -> bool:
+        return False

@@ -1,0 +1,169 @@
+"""Pools, semaphores and queues: each check has a unit for one of the waiting operations, and no unit is lost."""
+
+from __future__ import annotations
+
+import shutil
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from conformance.driven import broken, changed, run_of
+from purgatorio_conformance.protocol.conversation import Misbehaved
+from purgatorio_conformance.protocol.coverage import looked_for, not_looked_for
+from purgatorio_conformance.protocol.describe import check_description
+from purgatorio_conformance.protocol.driver import command_subjects
+from purgatorio_conformance.subject.plan import MS
+from purgatorio_conformance.suite import gated
+from purgatorio_conformance.suite.contract import Promise
+from purgatorio_conformance.suite.gated import UNITS, of_purgatory, play
+from purgatorio_conformance.suite.in_process import describe_purgatory
+from purgatorio_conformance.suite.probe import Probe
+from purgatorio_spec.show.text import render
+
+POOL = Path(__file__).with_name("strangers") / "pool.js"
+PROMISE = Promise(
+    "hand-over",
+    tick_ns=MS,
+    early_ns=0,
+    late_ns=0,
+    threads=False,
+    subject="line",
+    lacks=dict.fromkeys(("raising", "timer", "gauges", "cancel-for-key", "force"), "a small line"),
+)
+
+
+@dataclass(eq=False)
+class Waiter:
+    probe: Probe
+    due_ns: int
+    over: bool = False
+
+    def complete(self) -> bool:
+        return self.probe.force_complete(self._completed)
+
+    def _completed(self) -> bool:
+        if self.over:
+            return False
+        self.over = True
+        self.probe.on_complete()
+        return True
+
+
+@dataclass
+class Line:
+    """Operations wait in line for units, in virtual time. `bug`: what goes wrong."""
+
+    bug: str = ""
+    now_ns: int = 0
+    free: dict[str, int] = field(default_factory=dict)
+    lines: dict[str, deque[Waiter]] = field(default_factory=dict)
+    later: list[str] = field(default_factory=list)
+
+    def register(self, probe: Probe) -> bool:
+        (key,) = probe.keys
+        waiter = Waiter(probe, self.now_ns + probe.delay_ns)
+        self.lines.setdefault(key, deque()).append(waiter)
+        if self.free.get(key) and self.bug != "asks for no unit that is left":
+            self.free[key] -= 1
+            self._give(key)
+        return waiter.over
+
+    def check(self, key: str) -> int:
+        if self.bug == "leaves its work":
+            self.later.append(key)
+            return 0
+        return self._give(key)
+
+    def _give(self, key: str) -> int:
+        line = self.lines.setdefault(key, deque())
+        while line:
+            waiter = line.popleft()
+            if not waiter.over:
+                return int(waiter.complete())
+            if self.bug == "drops a unit at a stale head":
+                return 0
+        self.free[key] = self.free.get(key, 0) + 1
+        return 0
+
+    def advance(self, by_ns: int) -> None:
+        self.now_ns += by_ns
+        for line in self.lines.values():
+            due = [waiter for waiter in line if waiter.due_ns <= self.now_ns and not waiter.over]
+            for waiter in due:
+                if waiter.complete():
+                    waiter.probe.on_expiration()
+                if self.bug == "forgets the others at a time-out":
+                    line.clear()
+
+    def settle(self) -> None:
+        while self.later:
+            self._give(self.later.pop(0))
+
+    def force(self, probe: Probe) -> bool:
+        raise AssertionError("it lacks force")
+
+    def cancel_for_key(self, key: str) -> Sequence[Probe]:
+        raise AssertionError("it lacks cancel-for-key")
+
+    def gauges(self) -> tuple[int, int]:
+        raise AssertionError("it lacks gauges")
+
+
+def judged(bug: str, promise: Promise = PROMISE) -> tuple[set[str], str]:
+    """The broken clauses, and the counterexample of O4."""
+    whole = play(UNITS, of_purgatory(promise, lambda _: Line(bug)))
+    assert not whole.broken_off, whole.broken_off
+    shown = ""
+    if whole.result.clauses["O4"].violations:
+        assert whole.narrowed is not None
+        shown = render(whole.narrowed("O4")[0].example("O4", "file"))
+    assert whole.result.clauses["O4"].occasions
+    return broken(whole.result), shown
+
+
+@pytest.fixture(autouse=True)
+def _few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gated, "_OPERATIONS", 120)
+
+
+@pytest.mark.parametrize("bug", ["", "leaves its work"])
+def test_a_sound_line_passes(bug: str) -> None:
+    """Also if its work is done only when the suite asks it to come to rest."""
+    assert judged(bug) == (set(), "")
+
+
+@pytest.mark.parametrize(
+    "bug",
+    ["drops a unit at a stale head", "asks for no unit that is left", "forgets the others at a time-out"],
+)
+def test_a_lost_unit_is_found(bug: str) -> None:
+    """And the last calls of the key are shown, with the one that lost it."""
+    clauses, shown = judged(bug)
+    assert clauses == {"O4"}
+    assert "waits-beside-a-unit" in shown
+    assert shown.count("try_complete_else_watch(") + shown.count("check_and_complete(") >= 3
+    assert "at rest, no operation waits for k" in shown
+
+
+def test_time_outs_are_told() -> None:
+    """Without them, the driver cannot count the units."""
+    with pytest.raises(Misbehaved, match="it must report on_expiration"):
+        check_description(describe_purgatory(replace(PROMISE, lacks=dict(PROMISE.lacks, expiry="none"))))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.parametrize("mended", [True, False])
+def test_a_pool_in_real_time(mended: bool, tmp_path: Path) -> None:
+    """After cds-dbs#1721, behind the kit: a unit that meets a request that has timed out is dropped."""
+    kit = Path(__file__).parents[2] / "kits" / "node"
+    change = {"require('purgatorio-kit')": f"require('{kit}')"}
+    change |= {} if mended else {"while (request && !request.pending) request = queue.shift();": ""}
+    (subject,) = command_subjects(("node", changed(POOL, change, tmp_path)))
+    assert subject.mode == "real-units"
+    assert broken(run_of(subject, tmp_path, ops=60)) == (set() if mended else {"O4"})
+    assert not not_looked_for([subject])
+    assert "up to 3 times each" in looked_for([subject])[0][1]
