@@ -568,7 +568,10 @@ class Conversation:
             if not self.fails:
                 self.refused = self.refused or call
                 self.erred = self.erred or [err]
-            told = "; the driver made a callback fail: catch the error where tasks run, so that it ends no other call"
+            told = (
+                "; the driver made a callback fail: catch the error where tasks run, so that it ends no other call,"
+                " or do not declare `failing`"
+            )
             raise Misbehaved("refused", f"{call_name(call)} ended with {err!r}{told * self.fails}")
         if not self.fails and not ended.early:
             self._errors += 1

@@ -16,8 +16,9 @@ time, chance(t) = t.
         skip     a fire has the first free slot with D(k) + late >= f.t; a slot may stay without a fire if the previous
                  fire was still running, or if the virtual clock never stopped within the bounds of the slot
         restart  f(n).t >= f(n-1).t + P - early, less `late` in real time; f(n).t <= chance(f(n-1).ret.t + P + late)
-    T10          no fire starts after the return of a cancel that did not return 0. One exception: a fire that was due
-                 by then may come, if the cancel is no barrier and was not made by the task itself.
+    T10          no fire starts after the return of the first cancel. One exception: a fire that was due by then may
+                 come, if the cancel is no barrier and was not made by the task itself. A cancel that returned 0 said
+                 that the task has ended. If it began before the return of the add, it does not count.
 
 "Less `late`": the record of a run may be late by `late`, but the timer counts from the real start of the run. Without
 `late_ns` the record is exact.
@@ -266,7 +267,8 @@ def cancel_ends_it(run: Run, history: OperationHistory) -> Finding:
     If two runs of the task overlap, a cancel inside a run counts like a cancel of another thread.
     """
     task = _task(run, history)
-    cancels = [c for c in history.cancels if c.out != 0 and c.err is None and c.ret_i is not None]
+    ended = [c for c in history.cancels if c.err is None and c.ret_i is not None]
+    cancels = [c for c in ended if task is not None and (c.out != 0 or task.add.end_i < c.call_i)]
     if task is None or not cancels:
         return NO_OCCASION
     cancel = cancels[0]
@@ -282,7 +284,8 @@ def cancel_ends_it(run: Run, history: OperationHistory) -> Finding:
         return Broken(
             "ran-after-cancel",
             [cancel.call_i, cancel.end_i, fire.call_i],
-            f"timer_cancel took effect by t = {cancel.ret_t}: the task does not run again",
+            f"timer_cancel {'returned 0' if cancel.out == 0 else 'took effect'} by t = {cancel.ret_t}: the task "
+            + ("has ended" if cancel.out == 0 else "does not run again"),
             f"it ran at t = {fire.call_t}",
         )
     return KEPT

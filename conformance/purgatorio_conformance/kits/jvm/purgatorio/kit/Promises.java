@@ -121,8 +121,8 @@ public final class Promises {
      * {@code cancel}, {@code cancel-barrier}, {@code cancel-key} (with {@code cancel-key-all} where what a key
      * gives back waits under its other keys no more), {@code force}, {@code gauge}, and {@code add-again} or, for tasks
      * that keep their first delay, {@code add-same}; {@code fixed-rate}, {@code fixed-delay} and {@code reset} (see
-     * {@link TimerUnderTest.Periodic} and {@link TimerUnderTest.Resettable}). {@code failing} (callbacks can end with an error) need not be said:
-     * whatever has gates here has that.
+     * {@link TimerUnderTest.Periodic} and {@link TimerUnderTest.Resettable}). {@code failing} (callbacks can end with an error) need not be said;
+     * see {@link #lacks}.
      */
     public Promises can(String... names) {
         for (int index = 0; index < names.length; index++) {
@@ -131,11 +131,18 @@ public final class Promises {
         return this;
     }
 
+    /** What it cannot do: {@code failing}, if it lets the error of a callback through to its caller. */
+    public Promises lacks(String name) {
+        capabilities.remove(name);
+        return this;
+    }
+
     /** The same, with a late bound that leaves the machine some time; where none is promised there is none. */
     Promises lateBy(long slackNs) {
         Promises other = new Promises(name, profile).version(version).lanes(lanes);
         other.constants.putAll(constants);
         other.limits.putAll(limits);
+        other.capabilities.clear();
         other.capabilities.addAll(capabilities);
         other.words.putAll(words);
         Long late = (Long) constants.get("late_ns");
