@@ -15,10 +15,12 @@ BUGS = {
     "rearmed-from-now": "a fixed rate counts from when the task ran: it drifts",
     "delay-from-the-deadline": "a fixed delay counts from the deadline, not from the run",
     "cancelled-inside-and-rearmed": "a task that cancels itself is put back behind its run",
+    "cancel-inside-finds-nothing": "a cancel inside the run finds no entry, answers 0, and the task is put back",
     "armed-twice": "the task is armed before its run and after it",
     "lost-when-late": "a run that was missed is the last one",
     "former-deadline": "a reset leaves the entry of the former deadline",
     "earlier-unnoticed": "a reset to an earlier deadline leaves the task where it was",
+    "due-now-unnoticed": "a reset to the present time leaves the task where it was",
     "unknown-again": "a reset arms a task that runs where no cancel finds it",
     "endless-turn": "a task that is added without a delay runs in the same turn",
 }
@@ -56,6 +58,8 @@ class Timer:
 
     def cancel(self, name):
         task = self.tasks[name]
+        if BUG == "cancel-inside-finds-nothing" and self.running == name:
+            return False
         done = not task.is_cancelled and (task.period_ns > 0 or task.due_ns is not None)
         task.is_cancelled, task.due_ns = True, None
         return done
@@ -69,6 +73,8 @@ class Timer:
         if task.due_ns is None:
             return False
         if BUG == "earlier-unnoticed" and due_ns < task.due_ns:
+            return True
+        if BUG == "due-now-unnoticed" and due_ns == self.now_ns:
             return True
         if BUG == "former-deadline":
             former = Task(task.name)

@@ -41,10 +41,12 @@ FOUND: Final = {
     "rearmed-from-now": ("T9", "burst"),
     "delay-from-the-deadline": ("T8", "once"),
     "cancelled-inside-and-rearmed": ("T10", "once"),
+    "cancel-inside-finds-nothing": ("T10", "burst"),
     "armed-twice": ("T8", "restart"),
     "lost-when-late": ("T9", "once"),
     "former-deadline": ("T11", "once"),
     "earlier-unnoticed": ("T11", "once"),
+    "due-now-unnoticed": ("T11", "once"),
     "unknown-again": ("T4", "once"),
     "endless-turn": ("T12", "once"),
 }

@@ -160,8 +160,9 @@ class _Virtual(_Program):
         self.add(delay_ns)
 
     def _reset(self) -> None:
-        """Reset a task from outside, by itself, or by another task that is due at the same time and runs first."""
-        delay_ns = self.description.fit(self.rng.choice((1, 1, 3, 10, 60)) * self.tick_ns)
+        """Reset a task from outside, by itself, or by another task that is due at the same time and runs first. With no
+        delay, the task is due at the present time of the clock."""
+        delay_ns = self.description.fit(self.rng.choice((0, 0, 1, 3, 10, 60)) * self.tick_ns)
         draw = self.rng.random() if self.gated else 1.0
         if draw < 0.2:
             self._add(self.tick_ns)
@@ -246,7 +247,13 @@ class _Real(_Program):
 
     def _resets(self) -> None:
         """Move deadlines earlier, later, several times, and at a time when the task may already have run."""
-        for delay_ms, until_ms, to_ms in ((150, 5, 20), (40, 10, 120), (30, 30, 60), (60, 20, 60)):
+        for delay_ms, until_ms, to_ms in (
+            (150, 5, 20),
+            (40, 10, 120),
+            (30, 30, 60),
+            (60, 20, 60),
+            (90, 10, 0),
+        ):
             self.add(delay_ms * MS)
             self._go_on(until_ms / 1e3)
             self.make(Reset(self.shots[-1], self.description.fit(to_ms * MS)))
