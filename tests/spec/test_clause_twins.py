@@ -28,6 +28,7 @@ ABSENCE = {
     "lost-to-nobody",
     "callback-without-force",
     "true-and-never-ready",
+    "got-no-unit",
     "answered-without-its-event",
     "expiration-without-its-completion",
     "never-claimed",

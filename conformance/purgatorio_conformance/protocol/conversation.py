@@ -375,11 +375,15 @@ class Conversation:
         """Record that the operations are ready, and the call of an event of their key. Returns a function that records
         its return: then each operation must be completed."""
         self.doubts.units = True
+        self.are_ready(operations)
         log = self._log("driver")
-        for one in operations:
-            log.at("ready", one, t_call=self._recorder.clock_ns())
         ticket = log.call("check_and_complete", keys=(key,))
         return lambda: log.ret("check_and_complete", ticket, out=0)
+
+    def are_ready(self, operations: Sequence[str]) -> None:
+        """Record that there is a unit for each of these operations."""
+        for one in operations:
+            self._log("driver").at("ready", one, t_call=self._recorder.clock_ns())
 
     def _let_go(self, call: Go) -> None:
         if call.fail:

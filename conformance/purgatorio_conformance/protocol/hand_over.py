@@ -6,7 +6,8 @@ The subject chooses which operation gets a unit. So the driver never makes an op
 key that no operation has got, and the operations that wait. While there are at least as many units as waiting
 operations, each of these operations is owed a unit. The trace then has a `ready` for each of them, and around the calls
 up to the next `quiesce` the call and the return of a `check_and_complete` of the driver. O4 judges them: at rest, no
-operation may wait beside a unit.
+operation may wait beside a unit. An operation that has got a unit has a `ready`, too, but only as many operations as
+there were units. O2 judges the others.
 
 In virtual time, the programs are all sequences of a few calls, by size. After each call the subject comes to rest, or
 only at the end. In real time, the unit comes at the moment of a time-out, again and again: later if the last one came
@@ -125,6 +126,7 @@ class _Program:
         self._waits: dict[str, int] = {}
         """By operation, the time of its time-out at the earliest, in nanoseconds of the driver's clock."""
         self._units = 0
+        self._got: set[str] = set()
         self._ends: Callable[[], None] | None = None
         """Ends the driver's own check, if it is open."""
 
@@ -135,13 +137,19 @@ class _Program:
     def waiting(self) -> list[str]:
         return [one for one in self._waits if one in self._session.conversation.settled.pending]
 
-    def free(self) -> int:
-        """The units that no operation has got."""
+    def _served(self) -> list[str]:
+        """The operations that have got a unit."""
         conversation = self._session.conversation
-        ended = (one for one in self._waits if one in conversation.settled.known)
-        return self._units - sum(
-            not (one in conversation.settled.pending or one in conversation.expired) for one in ended
+        known, pending, expired = (
+            conversation.settled.known,
+            conversation.settled.pending,
+            conversation.expired,
         )
+        return [one for one in self._waits if one in known and one not in pending and one not in expired]
+
+    def free(self) -> int:
+        """The units that no operation has got. Below zero if more operations have got one."""
+        return self._units - len(self._served())
 
     def wait(self, delay_ns: int) -> None:
         if self._ends is not None:
@@ -168,8 +176,10 @@ class _Program:
             self._ends = self._session.conversation.owes(waiting, self._key)
 
     def rest(self) -> bool:
-        """Come to rest. Returns whether no operation waits beside a unit."""
+        """Come to rest. Returns whether no operation waits beside a unit, and each unit was handed over once."""
         self._settle()
+        if self.free() < 0:
+            return False
         if (waiting := self.waiting()) and self.free() > 0:
             # The other operations time out: each that still waits then is owed a unit.
             while self.free() < len(waiting := self.waiting()) and self._passes():
@@ -184,6 +194,9 @@ class _Program:
         if self._ends is not None:
             self._ends()
             self._ends = None
+        got = [one for one in self._served()[: self._units] if one not in self._got]
+        self._session.conversation.are_ready(got)
+        self._got.update(got)
 
     def _passes(self) -> bool:
         """Let the next time-out pass; whether there is one."""

@@ -145,7 +145,23 @@ def caused(run: Run, history: OperationHistory) -> Finding:
     return (
         _given_back_wrongly(history)
         or _under_a_lost_key(history, truths)
+        or _got_no_unit(run, history)
         or (_could_have_been_ready(run, history, truths) if truths and run.records("ready") else KEPT)
+    )
+
+
+def _got_no_unit(run: Run, history: OperationHistory) -> Finding | None:
+    """Rule 7. The driver records `ready` for as many operations as there were units."""
+    claim = history.claim
+    if not run.profile.hands_over or history.ready is not None or history.expirations or claim is None:
+        return None
+    if not run.whole:
+        return WANT_OF_RECORDS
+    return Broken(
+        "got-no-unit",
+        [claim.call_i, claim.end_i],
+        f"as many operations get a unit of {' or '.join(history.keys)} as there are units",
+        "it was completed before its time-out, and other operations had got all units",
     )
 
 

@@ -223,7 +223,10 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "O2": Rule(
         lambda b: _some(b.done_n) | _some(b.true_n),
-        lambda b: _some(b.true_n) & b.always(b.run.records("ready")) & _never_or_early(b),
+        lambda b: (
+            (_some(b.true_n) & b.always(b.run.records("ready")) & _never_or_early(b))
+            | (b.always(b.run.profile.hands_over) & ~b.ready.given())
+        ),
     ),
     "O3": Rule(
         lambda b: _some(b.exp_n),
