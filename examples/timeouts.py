@@ -47,7 +47,7 @@ def functions() -> None:
         again = timer.call_every(10, turns.release)
         for _ in range(3):
             turns.acquire()
-        again.cancel()
+        timer.cancel(again)
         print("a function ran three times, until it was cancelled")
 
 

@@ -1,7 +1,8 @@
 """Clocks for timers: whole milliseconds that never go backwards.
 
-A clock returns the true time, rounded down to milliseconds (like Kafka's `Time.hiResClockMs`). So a deadline `now +
-delay` may be up to 1 ms before the true time of the call plus the delay.
+A clock returns the true time, rounded down to milliseconds (like Kafka's `Time.hiResClockMs`). A deadline `now + delay`
+would be up to 1 ms before the true time of the call plus the delay. So by a clock that counts nanoseconds, a delay of
+more than 0 begins at the time rounded up. Then no task runs before the true end of its delay.
 
 Not promised: that two clocks agree, or that 0 has a meaning. Do not use a wall clock for a timer, because an
 administrator may set a wall clock back (KAFKA-4051).
@@ -9,9 +10,10 @@ administrator may set a wall clock back (KAFKA-4051).
 
 import threading
 import time
-from typing import Protocol
+from collections.abc import Callable
+from typing import Final, Protocol
 
-_NS_PER_MS = 1_000_000
+_NS_PER_MS: Final = 1_000_000
 
 
 class Clock(Protocol):
@@ -22,12 +24,29 @@ class Clock(Protocol):
 
 
 class MonotonicClock:
-    """`time.monotonic_ns()`, floored to milliseconds. On Linux this is the clock of Java's `System.nanoTime`."""
+    """`time.monotonic_ns()`, or another count of nanoseconds, floored to milliseconds. On Linux the default is the
+    clock of Java's `System.nanoTime`."""
 
-    __slots__ = ()
+    __slots__ = ("now_ns",)
+
+    def __init__(self, now_ns: Callable[[], int] = time.monotonic_ns) -> None:
+        self.now_ns = now_ns
 
     def now_ms(self) -> int:
-        return time.monotonic_ns() // _NS_PER_MS
+        return self.now_ns() // _NS_PER_MS
+
+
+def nanoseconds(clock: Clock) -> Callable[[], int] | None:
+    """The function that counts the nanoseconds of a clock. None if the clock has only whole milliseconds."""
+    return clock.now_ns if isinstance(clock, MonotonicClock) else None
+
+
+def deadline_ms(clock: Clock, delay_ms: int) -> int:
+    """The deadline of a delay that begins now. [T1] Not before the true end of the delay, see above."""
+    now_ns = nanoseconds(clock)
+    if now_ns is None or delay_ms <= 0:
+        return clock.now_ms() + delay_ms
+    return (now_ns() + _NS_PER_MS - 1) // _NS_PER_MS + delay_ms
 
 
 class ManualClock:

@@ -111,13 +111,14 @@ class ReaperTimer(Owned):
     Around an `IntrusiveTimer`, `call_later` and `cancel` are that timer's, and cost as much.
     """
 
-    __slots__ = ("_closed", "_reaper", "_sync", "_timer", "_wheel")
+    __slots__ = ("_closed", "_reaper", "_sync", "_timer", "_wheel", "name")
 
     def __init__(
         self, reaper_name: str, timer: Timer, *, faults: FaultPolicy = CONTAIN, sync: Sync = THREADS
     ) -> None:
         _require_given(reaper_name, timer)
         super().__init__()
+        self.name = reaper_name
         self._timer = timer
         self._wheel = timer if isinstance(timer, IntrusiveTimer) else None
         self._sync = sync

@@ -9,15 +9,20 @@ import pytest
 
 from purgatorio import (
     ActionTask,
+    DirectExecutor,
     HashedWheel,
+    IntrusiveTimer,
     ManualClock,
     MockTimer,
+    MonotonicClock,
+    Purgatory,
     QueuedExecutor,
     ReaperTimer,
     SystemTimer,
     TimerClosed,
 )
-from reference.waiting import BOUNDARY_DELAYS_MS, TIMERS, Note, Stepped
+from purgatorio.clock import Clock
+from reference.waiting import BOUNDARY_DELAYS_MS, TIMERS, Note, Request, Stepped
 
 KINDS: dict[str, Callable[..., Stepped]] = {
     **{f"wheel{size}": partial(TIMERS["system"], wheel_size=size) for size in (2, 3, 20)},
@@ -250,9 +255,69 @@ class TestReaperTimer:
     def test_no_other_thread_drains_it(self) -> None:
         """Two drainers would share the tasks between their threads: refused."""
         timer = ReaperTimer("reaper-d", SystemTimer("d"))
+        assert repr(timer) == "<ReaperTimer 'reaper-d'>"
         with pytest.raises(RuntimeError):
             timer.advance_clock(0)
         timer.close()
+
+
+class Floored:
+    """A clock that shows only whole milliseconds of a count of nanoseconds."""
+
+    def __init__(self, now_ns: Callable[[], int]) -> None:
+        self.now_ms = MonotonicClock(now_ns).now_ms
+
+
+def earliest_ns(kind: str, clock_of: Callable[[Callable[[], int]], Clock], add: str) -> tuple[int, int]:
+    """The shortest and the longest time from an add of 2 ms to its run, over parts of a millisecond."""
+    took: list[int] = []
+    for start_ns in (0, 1, 499_999, 500_000, 999_999):
+        now_ns = [7_000_000 + start_ns]
+        timer = TIMERS[kind](clock=clock_of(partial(now_ns.__getitem__, 0)), executor=DirectExecutor())
+        ran: list[int] = []
+        if add == "function" and isinstance(timer, IntrusiveTimer):
+            timer.call_later(2, partial(ran.append, 1))
+        elif add == "operation":
+            purgatory = Purgatory[Request]("p", timer, reaper=False)
+            purgatory.try_complete_else_watch(Request(2, during_complete=partial(ran.append, 1)), ["k"])
+        else:
+            timer.add(ActionTask(2, partial(ran.append, 1)))
+        waited_ns = 0
+        for waited_ns in (
+            1_000_001,
+            1_500_000,
+            1_999_999,
+            2_000_000,
+            2_000_001,
+            2_500_001,
+            2_999_999,
+            3_000_000,
+        ):
+            now_ns[0] = 7_000_000 + start_ns + waited_ns
+            timer.advance_clock(0)
+            if ran:
+                break
+        took.append(waited_ns)
+        timer.close()
+    return min(took), max(took)
+
+
+@pytest.mark.parametrize("add", ["task", "function", "operation"])
+@pytest.mark.parametrize("kind", TIMERS)
+def test_no_delay_is_shorter_in_nanoseconds(kind: str, add: str) -> None:
+    """[T1] By a clock that only floors, some tasks are up to 1 ms early."""
+    assert earliest_ns(kind, MonotonicClock, add) == (2_000_000, 2_999_999)
+    assert earliest_ns(kind, Floored, add)[0] < 2_000_000
+
+
+@pytest.mark.parametrize("kind", TIMERS)
+def test_a_delay_of_0_is_due_within_its_millisecond(kind: str) -> None:
+    timer = TIMERS[kind](clock=MonotonicClock(lambda: 7_000_001), executor=DirectExecutor())
+    ran: list[int] = []
+    timer.add(ActionTask(0, partial(ran.append, 1)))
+    timer.advance_clock(0)
+    assert ran == [1]
+    timer.close()
 
 
 def test_the_mock_timer() -> None:

@@ -24,7 +24,7 @@ effect.
 from collections.abc import Callable, Iterable
 
 from purgatorio.arithmetic import rounds_left, virtual_id, wait_time
-from purgatorio.clock import Clock, MonotonicClock
+from purgatorio.clock import Clock, MonotonicClock, deadline_ms
 from purgatorio.faults import CONTAIN, Exits, FaultPolicy
 from purgatorio.given import given
 from purgatorio.invariant import require
@@ -119,8 +119,8 @@ class HashedWheel(Calls):
         """See `Timer.add`. A task whose tick has been visited is submitted at once. If the executor refuses it, the
         task does not wait in the timer. Raises TimerClosed after a stop."""
         self._admit(task)
-        deadline_ms = self._clock.now_ms() + task.delay_ms
-        entry = HashedEntry(task, virtual_id(deadline_ms, self.tick_ms), self.unlink, self._sync)
+        tick = virtual_id(deadline_ms(self._clock, task.delay_ms), self.tick_ms)
+        entry = HashedEntry(task, tick, self.unlink, self._sync)
         with self._lock:
             if self._closed.get():
                 raise TimerClosed(f"wheel {self.name!r} has been stopped")

@@ -6,7 +6,7 @@ cancel searches the heap. The wheel avoids these costs.
 """
 
 from purgatorio.arithmetic import bucket_expiration
-from purgatorio.clock import Clock, MonotonicClock
+from purgatorio.clock import Clock, MonotonicClock, deadline_ms
 from purgatorio.faults import CONTAIN, FaultPolicy
 from purgatorio.given import given
 from purgatorio.sync import Executor, Sync
@@ -71,9 +71,8 @@ class HeapTimer(Calls):
     def add(self, task: TimerTask) -> None:
         """See `Timer.add`; every task waits for a drain, an expired one too."""
         self._admit(task)
-        deadline_ms = task.delay_ms + self._clock.now_ms()
-        entry = _HeapEntry(task, bucket_expiration(deadline_ms, self.tick_ms), self._queue)
-        self._offer(entry)
+        due_ms = bucket_expiration(deadline_ms(self._clock, task.delay_ms), self.tick_ms)
+        self._offer(_HeapEntry(task, due_ms, self._queue))
 
     def advance_clock(self, timeout_ms: int) -> bool:
         """See `Timer.advance_clock`. Also returns False if another drain was faster. A task that the executor

@@ -1,7 +1,7 @@
 """`Timer`: the promises of every timer of this package.
 
 Tasks run only when a thread (a reaper) *drains* the timer: the thread calls `advance_clock`. Let `d` be the deadline
-that `add` computed (the clock's time + `delay_ms`), `T` the tick of the timer, and `now` the time of a drain. Then the
+that `add` computed (`purgatorio.clock.deadline_ms`), `T` the tick of the timer, and `now` the time of a drain. Then the
 timer promises:
 
     not early:  floor(d / T) * T <= now                                                          [T1]

@@ -26,7 +26,7 @@ polled, because this bucket now belongs to 6 ms, and changes the expiration of t
 moves the clock to the new expiration. The clock is 6 at the time 4 ms, and tasks of this bucket fire early.
 """
 
-from purgatorio.clock import Clock, MonotonicClock
+from purgatorio.clock import Clock, MonotonicClock, deadline_ms
 from purgatorio.faults import CONTAIN, FaultPolicy
 from purgatorio.given import given
 from purgatorio.invariant import require
@@ -82,7 +82,8 @@ class SystemTimer(Calls):
         is raised (ExecutorClosed after `close`), and the task waits nowhere. Any other one waits for ever then."""
         self._admit(task)
         with self._gate.read:
-            refused = self._add_entry(TimerTaskEntry(task, task.delay_ms + self._clock.now_ms(), self._sync))
+            due_ms = deadline_ms(self._clock, task.delay_ms)
+            refused = self._add_entry(TimerTaskEntry(task, due_ms, self._sync))
         if refused is not None:
             raise refused
 

@@ -25,7 +25,7 @@ No callback, no executor and no fault policy is called under the lock.
 from collections.abc import Callable
 from typing import Final, NewType
 
-from purgatorio.clock import Clock, MonotonicClock
+from purgatorio.clock import Clock, MonotonicClock, nanoseconds
 from purgatorio.compiling import mypyc_attr
 from purgatorio.faults import CONTAIN, FaultPolicy, first_exit
 from purgatorio.given import CO_COROUTINE, FUNCTIONS, given, no_task, require_function, whole_ms
@@ -147,8 +147,8 @@ class IntrusiveTimer(Owned):
     gets what a task raises.
     """
 
-    __slots__ = ("_alarm", "_closed", "_executor", "_lock", "_now_ms", "_sleepers", "_sync", "_wake_tick", "_wheel",
-                 "faults", "integer_handles", "name", "tick_ms", "undriven")  # fmt: skip
+    __slots__ = ("_alarm", "_closed", "_executor", "_lock", "_now_ms", "_now_ns", "_sleepers", "_sync", "_wake_tick",
+                 "_wheel", "faults", "integer_handles", "name", "tick_ms", "undriven")  # fmt: skip
 
     def __init__(
         self,
@@ -173,9 +173,9 @@ class IntrusiveTimer(Owned):
         self.tick_ms = tick_ms
         self.integer_handles = not COMPILED if integer_handles is None else integer_handles
         self.faults = given("a fault policy", faults)
-        self._now_ms: Callable[[], int] = (
-            MonotonicClock() if clock is None else given("a clock", clock)
-        ).now_ms
+        shown: Clock = MonotonicClock() if clock is None else given("a clock", clock)
+        self._now_ms: Callable[[], int] = shown.now_ms
+        self._now_ns = nanoseconds(shown)
         self._sync = sync
         self._executor = given_executor(executor, name, sync)
         self._lock = sync.mutex("intrusive-timer")
@@ -195,7 +195,13 @@ class IntrusiveTimer(Owned):
             entry = task._entry
         except AttributeError:
             raise no_task(task) from None
-        tick = (self._now_ms() + task.delay_ms) // self.tick_ms
+        delay_ms = task.delay_ms
+        # `clock.deadline_ms`, without the calls.
+        now_ns = self._now_ns
+        if now_ns is None or delay_ms <= 0:
+            tick = (self._now_ms() + delay_ms) // self.tick_ms
+        else:
+            tick = ((now_ns() + 999_999) // 1_000_000 + delay_ms) // self.tick_ms
         node = TaskNode(tick, task, self)
         lock = self._lock
         lock.acquire()
@@ -252,9 +258,16 @@ class IntrusiveTimer(Owned):
         if self._forks != PROCESS.forks:
             made_before_fork(self)
         try:
-            tick = (self._now_ms() + delay_ms) // self.tick_ms
+            now_ns = self._now_ns
+            if now_ns is None or delay_ms <= 0:
+                tick = (self._now_ms() + delay_ms) // self.tick_ms
+            else:
+                tick = ((now_ns() + 999_999) // 1_000_000 + delay_ms) // self.tick_ms
         except TypeError:
-            tick = (self._now_ms() + whole_ms(delay_ms)) // self.tick_ms
+            whole = whole_ms(delay_ms)
+            if whole is delay_ms:
+                raise  # of the clock
+            return self.call_later(whole, callback)
         handle: CallNode | int
         lock = self._lock
         lock.acquire()
