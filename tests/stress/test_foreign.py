@@ -1,5 +1,6 @@
 """The explorer for foreign code: the bugs that it finds, programs without bugs, and UNKNOWN results."""
 
+import itertools
 import re
 import shutil
 from pathlib import Path
@@ -66,6 +67,7 @@ def test_a_planted_fault_is_found_and_repeats(name: str, seen: str, strategy: st
         ("planted:UnpacksPairsWithLock", "planted", None),
         ("ending:EndsItsThread", "ending", None),
         ("ending:OutlivesAll", "ending", None),
+        ("ending:KeepsClean", "ending", None),
         ("ending:RenewsForEver", "ending", None),
         ("standard:PutAndGet", "queue", None),
         ("standard:CancelAgainstExpiry", "threading", {"[]", "['x']"}),
@@ -109,7 +111,7 @@ def test_broken_code_is_found(name: str, package: str, seen: str) -> None:
         ("EndsItBelow", "ending", "os._exit"),
         ("Kills", "ending", "os.kill"),
         ("SwallowsTheEnd", "ending", "os._exit"),
-        ("TakesLong", "ending", "more than 50,000 steps"),
+        ("TakesLong", "ending", "more than 50,000 steps; its threads were then: a at ending.py:"),
     ],
 )
 def test_what_cannot_be_followed_is_unknown_and_named(name: str, package: str, named: str) -> None:
@@ -159,6 +161,37 @@ def test_an_error_of_ours_is_not_the_codes(monkeypatch: pytest.MonkeyPatch) -> N
     assert "ValueError: of ours" in done.stderr
 
 
+def test_a_loop_of_timed_waits_without_an_end_is_named() -> None:
+    limits = Limits(1, clock=itertools.count(0, 1.0).__next__)
+    explored = explore_foreign(["ending"], "ending:KeepsCleanForEver", limits, path=[str(HERE)])
+    assert explored.verdict is Verdict.UNKNOWN
+    assert re.search(r"cleaner at ending.py:\d+.* end the loop in a thread", explored.exploration.limit)
+
+
+def test_the_time_of_long_runs_is_read_after_each() -> None:
+    """The time starts at 0 s, before the search."""
+    limits = Limits(100, 1.5, clock=itertools.count(0, 1.0).__next__)
+    explored = explore_foreign(["ending"], "ending:RenewsForEver", limits, path=[str(HERE)])
+    assert (explored.exploration.schedules, explored.exploration.limit) == (2, "1.5 s")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("SwitchedOff", "SwitchedOff.thread_a is not callable, but None"),
+        ("TakesAnArgument", "TakesAnArgument.thread_a is called without arguments: missing .* 'key'"),
+        ("Awaits", "Awaits.thread_a is a coroutine"),
+        ("Yields", "Yields.thread_a is a coroutine or a generator"),
+        ("ListsNone", "ListsNone.thread is not callable"),
+        ("ChecksAnArgument", "ChecksAnArgument.check is called without arguments"),
+    ],
+)
+def test_a_mistake_of_the_adapter_is_wrong_usage(name: str, said: str) -> None:
+    with pytest.raises(CannotLoad, match=said):
+        _explored(f"wrong_adapters:{name}", "wrong_adapters")
+    assert _explored("wrong_adapters:Sound", "wrong_adapters").verdict is Verdict.PASS
+
+
 @pytest.mark.parametrize("name", ["ExitsAtOnce", "FailsAtOnce"])
 def test_an_adapter_that_cannot_be_made_is_wrong_usage(name: str) -> None:
     with pytest.raises(CannotLoad, match=f"ending:{name} cannot be made: .* at ending.py"):
@@ -188,7 +221,7 @@ def test_a_pool_whose_work_never_ends_is_a_deadlock() -> None:
     """It names what waits for a notice by the user's line, and no lock that has no name."""
     found = _explored("standard:SubmitAndHang", "concurrent.futures").counterexample
     assert found is not None
-    assert "waits for a notice at standard.py:" in found.broken[0].seen
+    assert "waits for an Event at standard.py:" in found.broken[0].seen
     assert "lock?" not in found.broken[0].seen
 
 
@@ -290,8 +323,52 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     again = CliRunner().invoke(command, ["--replay", token])
     assert again.exit_code == 1
     assert "loaded 2 times" in again.output
+    for package, adapter, said in (
+        ("racy_cache", "cache_adapter:Nope", "cache_adapter has no Nope"),
+        (
+            "racy_cache",
+            "cache_adapter.py:LoadsOnce",
+            "write the name of a module, cache_adapter, and not its file",
+        ),
+        (
+            "./racy_cache.py",
+            "cache_adapter:LoadsOnce",
+            "write the name of a module, racy_cache, and not its file",
+        ),
+    ):
+        wrong = CliRunner().invoke(command, ["--package", package, "--adapter", adapter])
+        assert wrong.exit_code == 2
+        assert said in " ".join(wrong.stderr.split())
+        assert "exploring" not in wrong.stderr
     wrong = CliRunner().invoke(command, ["--package", "racy_cache"])
     assert wrong.exit_code == 2
+
+
+MENDED = """
+import threading
+
+class Cache:
+    def __init__(self, load):
+        self.lock, self.load, self.items, self.loads = threading.Lock(), load, {}, 0
+
+    def get(self, key):
+        with self.lock:
+            if key not in self.items:
+                self.loads += 1
+                self.items[key] = self.load(key)
+            return self.items[key]
+"""
+
+
+def test_a_token_of_other_code_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for file in EXAMPLE.glob("*.py"):
+        shutil.copy(file, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(command, ["--package", "racy_cache", "--adapter", "cache_adapter:LoadsOnce"])
+    (tmp_path / "racy_cache.py").write_text(MENDED)
+    again = CliRunner().invoke(command, ["--replay", done.output.split("--replay ")[1].split()[0]])
+    assert again.exit_code == 2
+    assert "run the search again, without --replay" in " ".join(again.stderr.split())
 
 
 def test_code_that_is_not_deterministic_is_no_pass() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import NoReturn
 
 import click
@@ -37,11 +38,10 @@ def run_foreign(
     if strategy not in (None, *STRATEGIES):
         raise click.UsageError(f"--package can be searched by {', '.join(STRATEGIES)}, not by {strategy}")
     try:
-        with progress(f"exploring {adapter}, for {limits.seconds:g} s at most", quiet=as_json):
-            explored = explore_foreign(
-                packages, adapter, limits, strategy=strategy or "dpor", seed=seed, early=early,
-                races_count=races_count,
-            )  # fmt: skip
+        explored = explore_foreign(
+            packages, adapter, limits, strategy=strategy or "dpor", seed=seed, early=early, races_count=races_count,
+            progress=partial(progress, f"exploring {adapter}, for {limits.seconds:g} s at most", quiet=as_json),
+        )  # fmt: skip
     except CannotLoad as error:
         raise click.UsageError(str(error)) from None
     if as_json:

@@ -122,7 +122,8 @@ def replay(program: Program, schedule: Sequence[int]) -> Replay:
     run, broken = carry_out(program, follower, [], prepare=note_all)
     if follower.diverged_at >= 0:
         raise BadToken(
-            f"the token does not fit this version: its step {follower.diverged_at} is not possible"
+            f"the token does not fit the code: its step {follower.diverged_at} is not possible. The code has changed "
+            "since the token was printed, or its bug is mended: run the search again, without --replay"
         )
     tasks = tuple(task.name for task in run.tasks[1:])
     return Replay(

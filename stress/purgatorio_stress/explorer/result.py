@@ -17,8 +17,9 @@ from purgatorio_stress.printed import Grade, Outcome, Shown
 class Limits:
     """The limits of an exploration. At a limit the verdict is UNKNOWN, unless a violation was found.
 
-    `schedules`: the number of runs. `seconds`: the duration by `clock`. `preemptions`: the highest bound of a bounded
-    search. `violations`: the number of violating runs that end the search (0: no limit).
+    `schedules`: the number of runs. `seconds`: the duration by `clock`, from `began` (None: from the first run) on.
+    `preemptions`: the highest bound of a bounded search. `violations`: the number of violating runs that end the search
+    (0: no limit).
     """
 
     schedules: int = 100_000
@@ -26,6 +27,7 @@ class Limits:
     preemptions: int = 2
     violations: int = 1
     clock: Callable[[], float] = time.perf_counter
+    began: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,9 @@ class BrokenExecution:
         again = token and f"purgatorio explore --replay {token}{bug.option}"
         return Outcome(self.broken[0].seen, count, Grade.FORBIDDEN, None, self.clause, again)
 
+
+_LONG_RUN: Final = 100
+"""If the mean run has more steps, the clock is read after each run."""
 
 _STOPPED: Final = "stopped at a violation"
 
@@ -80,10 +85,12 @@ class Exploration:
 
     def reached(self, limits: Limits, began: float) -> bool:
         """Whether the search is at a limit, which `limit` then names. `began` is the start by the clock of `limits`,
-        which is read every 64 runs."""
+        which is read every 64 runs, or after each run if the runs are long."""
         if self.schedules >= limits.schedules:
             self.limit = f"{limits.schedules} schedules"
-        elif self.schedules & 63 == 63 and limits.clock() - began > limits.seconds:
+        elif (
+            self.schedules & 63 == 63 or self.steps > _LONG_RUN * self.schedules
+        ) and limits.clock() - began > limits.seconds:
             self.limit = f"{limits.seconds:g} s"
         elif limits.violations and len(self.found) >= limits.violations:
             self.limit = _STOPPED

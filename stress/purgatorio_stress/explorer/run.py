@@ -88,6 +88,10 @@ class Chooser(Protocol):
 _END: Final = ExecutionEnd("end")
 
 
+def _no_line(task: Task) -> str:
+    return ""
+
+
 class Execution:
     """One run. It follows `schedule` first, then `chooser` decides. `turns` bounds marked loops.
 
@@ -98,6 +102,7 @@ class Execution:
     notice, or a move of the clock), with the number of the waiting task. `exits`: callbacks for the end of the program.
     A last task calls them, if all tasks of the set-up have ended and no other task can continue. `objects`, `named`,
     `changed`, `volatile`: data for `Fingerprint`, if states are compared. `steps`: the length of the run, at its end.
+    `line_of`: the line at which a task is paused, as ` at FILE:LINE`, or "".
     """
 
     __slots__ = (
@@ -120,6 +125,7 @@ class Execution:
         "horizon_ms",
         "in_vain",
         "known",
+        "line_of",
         "live",
         "named",
         "names",
@@ -155,6 +161,7 @@ class Execution:
         self.clock = 0
         self.woken: list[tuple[int, int]] = []
         self.exits: list[Callable[[], object]] = []
+        self.line_of: Callable[[Task], str] = _no_line
         self.free = False
         self.wary = 0
         self.block_oids: list[int] = []
@@ -371,8 +378,7 @@ class Execution:
             self.depth += 1
             index = self._asked()
         if index == CUT or self.depth > MAX_STEPS:
-            too_long = ExecutionEnd("steps", f"no end after {MAX_STEPS} steps")
-            self.stop = ExecutionEnd("cut") if index == CUT else too_long
+            self.stop = ExecutionEnd("cut") if index == CUT else ExecutionEnd("steps", self._who_goes_on())
             return None
         self.depth += 1
         if self.places is not None:
@@ -398,7 +404,7 @@ class Execution:
         waiting = [task for task in going if task.wake_ms is not None]
         wakes = [task.wake_ms for task in waiting if task.wake_ms is not None]
         # Tasks with work of their own. The end of the program ends idle workers, and no timer of a daemon delays it.
-        own = any(task.born < 0 or (task.wake_ms is not None and not task.daemon) for task in going)
+        own = any(not task.daemon and (task.born < 0 or task.wake_ms is not None) for task in going)
         if busy and self.exits and not own:
             acts, self.exits = self.exits, []
             # It comes last: its first step follows the step that advances the time.
@@ -438,6 +444,9 @@ class Execution:
                     task.kind = TRY
                 woken.append(task.index)
         return woken
+
+    def _who_goes_on(self) -> str:
+        return ", ".join(f"{task.name}{self.line_of(task)}" for task in self.tasks if not task.finished)
 
     def _who_waits(self) -> str:
         lines = []

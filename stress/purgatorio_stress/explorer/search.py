@@ -30,7 +30,8 @@ def explore_by(
 ) -> Exploration:
     """Run the search and fill `result`. `result.complete`: the search tried all choices. Otherwise `result.limit`
     names the limit."""
-    start, start_cpu, began = time.perf_counter(), time.process_time(), limits.clock()
+    start, start_cpu = time.perf_counter(), time.process_time()
+    began = limits.clock() if limits.began is None else limits.began
     schedule: list[int] | None = []
     with Repetition(program, search, orders=result.orders, track_state=track_state) as repetition:
         while schedule is not None and not result.reached(limits, began):

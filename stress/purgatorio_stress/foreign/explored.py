@@ -2,11 +2,12 @@
 
 import difflib
 import importlib
+import inspect
 import logging
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import groupby
 from types import FrameType
@@ -43,6 +44,13 @@ _NO_END_S: Final = 30.0
 
 _THREAD: Final = "thread_"
 
+_NOT_RUN_BY_A_CALL: Final = (
+    inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction
+)  # fmt: skip
+
+_LOOKS: Final = ("check", "outcome")
+"""The methods that judge a run."""
+
 STRATEGIES: Final = ("dpor", "bounded", "pct", "random")
 
 
@@ -61,14 +69,40 @@ class Adapter(Protocol):
         """A value. The explorer collects the different values of all runs."""
 
 
-def _threads_of(adapter: Adapter) -> Sequence[Callable[[], object]]:
+def _threads_of(adapter: Adapter) -> Sequence[tuple[str, Callable[[], object]]]:
+    """The bodies of the threads, with their names."""
     if hasattr(adapter, "threads"):
-        given: Sequence[Callable[[], object]] = adapter.threads()
-        return given
+        return [(getattr(act, "__name__", "thread"), act) for act in adapter.threads()]
     names = [
         name for cls in reversed(type(adapter).__mro__) for name in vars(cls) if name.startswith(_THREAD)
     ]
-    return [getattr(adapter, name) for name in dict.fromkeys(names)]
+    return [(name, getattr(adapter, name)) for name in dict.fromkeys(names)]
+
+
+def _require_callable(name: str, act: object) -> None:
+    """Raises CannotLoad if a call without arguments cannot run the code of `act`."""
+    wrong = ""
+    if not callable(act):
+        wrong = f"is not callable, but {act!r}: write a method without arguments, or rename it"
+    elif any(kind(act) for kind in _NOT_RUN_BY_A_CALL):
+        wrong = "is a coroutine or a generator, and a call would not run its code: write a plain method"
+    else:
+        try:
+            inspect.signature(act, follow_wrapped=False).bind()
+        except TypeError as error:
+            wrong = f"is called without arguments: {error}"
+        except ValueError:
+            pass  # C code without a signature
+    if wrong:
+        raise CannotLoad(f"{name} {wrong}")
+
+
+def _without_suffix(module: str) -> str:
+    """The remedy for a file that is given in place of a module, or ""."""
+    name = module.replace("\\", "/")
+    if not name.endswith(".py") and "/" not in name:
+        return ""
+    return f"; write the name of a module, {name.rpartition('/')[2].removesuffix('.py')}, and not its file"
 
 
 def _as_thread(act: Callable[[], object]) -> Callable[[], object]:
@@ -101,11 +135,16 @@ class _Program:
         self._races_count = races_count
         try:
             self.loader = Loader(self.world, packages, module, path)
-        except ImportError as error:
-            raise CannotLoad(f"{error}; Purgatorio searches this directory and sys.path") from error
+        except (ImportError, CannotLoad) as error:
+            named = "".join(map(_without_suffix, (*packages, module)))
+            where = (
+                "; Purgatorio searches this directory and sys.path" if isinstance(error, ImportError) else ""
+            )
+            raise CannotLoad(f"{error}{where}{named}") from error
         if not hasattr(self.loader.adapter(), made_by):
             near = difflib.get_close_matches(made_by, vars(self.loader.adapter()), 1)
-            raise CannotLoad(f"{module} has no {made_by}" + "".join(f"; did you mean {one}?" for one in near))
+            meant = _without_suffix(module) or "".join(f"; did you mean {one}?" for one in near)
+            raise CannotLoad(f"{module} has no {made_by}{meant}")
         made = getattr(self.loader.adapter(), made_by)
         if not any(name == "threads" or name.startswith(_THREAD) for name in dir(made)):
             raise CannotLoad(f"{adapter} has neither threads() nor a method whose name begins with {_THREAD}")
@@ -118,6 +157,7 @@ class _Program:
         self.not_run = set(self.loader.package_of.values())
         """The packages whose functions no run has called yet. `_note_call` removes a package at its first call."""
         self._adapter: Adapter
+        self._checked = False
 
     def set_up(self, run: Execution, /) -> None:
         """Create a new adapter, and a task for each of its threads."""
@@ -128,15 +168,23 @@ class _Program:
         try:
             self._adapter = getattr(self.loader.adapter(), self._made_by)()
             acts = _threads_of(self._adapter)
-        except KeyboardInterrupt:
+            if not self._checked:
+                self._check(acts)
+        except (KeyboardInterrupt, CannotLoad):
             raise
         except BaseException as error:
             if self.world.failure is not None:
                 raise
             raise CannotLoad(f"{self.name} cannot be made: {text_of(error, self.world.files)}") from error
-        for act in acts:
-            task = run.spawn(getattr(act, "__name__", "thread").removeprefix(_THREAD), _as_thread(act))
-            self.world.started(task)
+        for name, act in acts:
+            self.world.started(run.spawn(name.removeprefix(_THREAD), _as_thread(act)))
+
+    def _check(self, acts: Sequence[tuple[str, Callable[[], object]]]) -> None:
+        """Raises CannotLoad if the explorer cannot call the methods of the adapter."""
+        self._checked = True
+        looks = [(look, getattr(self._adapter, look)) for look in _LOOKS if hasattr(self._adapter, look)]
+        for name, act in (*acts, *looks):
+            _require_callable(f"{self._made_by}.{name}", act)
 
     def _note_call(self, frame: FrameType, event: str, _: object) -> None:
         package = self.loader.package_of.get(frame.f_code.co_filename)
@@ -155,9 +203,9 @@ class _Program:
             if task.error is not None
         ]
         if run.stop.kind == "steps":
-            world.too_long = True
+            world.too_long = world.too_long or run.stop.text
         if run.stop.kind == "end":
-            for look in ("check", "outcome"):
+            for look in _LOOKS:
                 if not hasattr(self._adapter, look):
                     continue
                 try:
@@ -230,14 +278,23 @@ def explore_foreign(
     early: int = 0,
     path: Sequence[str] = ("",),
     races_count: bool = False,
+    progress: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> AdapterResult:
-    """Explore the adapter's program. `path` is searched before `sys.path`. Raises CannotLoad if an import fails."""
+    """Explore the adapter's program. `path` is searched before `sys.path`. `progress` is entered when the program is
+    loaded. Raises CannotLoad if an import fails, or if the adapter is wrong."""
     world = World(early)
     with process_kept(world.ends_the_process), _profiled_as_before():
+        limits = replace(limits, began=limits.clock())
         program = _Program(world, packages, adapter, path, races_count)
         try:
             with bounded_cpu(2 * limits.seconds + _NO_END_S):
-                return _explored(program, limits, strategy, seed, early, f"{'+'.join(packages)}+{adapter}")
+                if _is_random(program):
+                    done = Exploration(strategy, "nothing", limit=_NOT_DETERMINISTIC)
+                    return AdapterResult(program.name, done, (), tuple(sorted(world.uncontrolled)), {})
+                with progress():
+                    return _explored(
+                        program, limits, strategy, seed, early, f"{'+'.join(packages)}+{adapter}"
+                    )
         except NoEnd as error:
             done = Exploration(
                 strategy, "nothing", limit=(f"{error}: the code loops without a scheduling point")
@@ -248,9 +305,6 @@ def explore_foreign(
 def _explored(
     program: _Program, limits: Limits, strategy: str, seed: int, early: int, names: str
 ) -> AdapterResult:
-    if _is_random(program):
-        done = Exploration(strategy, "nothing", limit=_NOT_DETERMINISTIC)
-        return AdapterResult(program.name, done, (), tuple(sorted(program.world.uncontrolled)), {})
     with _quiet():
         if strategy == "pct":
             done = explore_pct(program, limits, seed)
@@ -266,10 +320,14 @@ def _explored(
     if world.diverged:
         done.complete, done.limit = False, _NOT_DETERMINISTIC
         done.found.clear()
-    if world.spins and not done.found and not done.limit:
-        done.limit = _spinning(world.spins)
     if world.too_long:
-        done.complete, done.limit = False, done.limit or f"a run took more than {MAX_STEPS:,} steps"
+        done.complete = False
+    if not (done.found and done.limit):
+        cut = [
+            _spinning(world.spins) if world.spins else "",
+            _too_long(world.too_long) if world.too_long else "",
+        ]
+        done.limit = "; ".join(filter(None, [done.limit, *cut]))
     if program.not_run:
         done.complete, done.limit = False, _not_run(program.not_run)
     explored = AdapterResult(
@@ -300,6 +358,15 @@ def _spinning(places: set[str]) -> str:
         f"the loop at {named} ran {MAX_TURNS} times, perhaps waiting for another thread: no "
         "schedule ends it, because no time passes in it. Wait with an Event, a Condition, a "
         "queue or join(), or sleep longer than 0"
+    )
+
+
+def _too_long(places: str) -> str:
+    """The reason why a run without an end prevents PASS, and the remedy."""
+    return (
+        f"a run took more than {MAX_STEPS:,} steps; its threads were then: {places}. If one of them waits with a "
+        "time-out in a loop, virtual time goes on for ever: end the loop in a thread of the adapter (check() is called "
+        "only after all threads have ended, except daemons)"
     )
 
 

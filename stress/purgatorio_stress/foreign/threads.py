@@ -140,8 +140,9 @@ class ForeignLock(ControlledLock):
         return self.owner is None or (task.notified and task.index in self._in_time)
 
     def why(self, task: Task, /) -> str:
-        """The name of the lock and its owner. "a notice" for the lock that `Condition.wait` creates."""
-        return "a notice" + self._world.standing(task) if self._is_notice(task) else super().why(task)
+        """The name of the lock and its owner. For the lock that `Condition.wait` creates, the object whose method
+        waits, such as "an Event"."""
+        return self._world.awaited(task) if self._is_notice(task) else super().why(task)
 
     def _is_notice(self, task: Task) -> bool:
         """Whether `task` is about to wait in `Condition.wait`, which acquires a new lock without a name twice."""

@@ -78,8 +78,8 @@ class World:
         """An error of Purgatorio. See `fail`."""
         self.spins: set[str] = set()
         """The lines of loops with more than MAX_TURNS iterations."""
-        self.too_long = False
-        """Whether a run reached MAX_STEPS."""
+        self.too_long = ""
+        """The threads of the first run that reached MAX_STEPS, with their lines. "" if no run did."""
         self.diverged = False
         """Whether a schedule of an earlier run was impossible in a later run: the code is not deterministic."""
         self.loading = True
@@ -110,6 +110,7 @@ class World:
         self.loading = False
         run.current.made = max((shared.oid for shared in self.kept), default=0)
         run.exits = self.exits
+        run.line_of = self.standing
         self.run = run
         self._order = Order(run)
         self.synchronise = self._order.exchange
@@ -334,9 +335,22 @@ class World:
 
     def standing(self, task: Task) -> str:
         """The user's line at which the task is paused, as ` at FILE:LINE`."""
-        worker = task.greenlet
-        frame = self._user_frame(sys._getframe() if task is self.run.current else worker and worker.gr_frame)
+        frame = self._user_frame(self._frame(task))
         return f" at {_file(frame.f_code.co_filename)}:{frame.f_lineno}" if frame else ""
+
+    def awaited(self, task: Task) -> str:
+        """The object of the standard library in which the task waits for a notice, such as `an Event at FILE:LINE`."""
+        frame, kind = self._frame(task), "notice"
+        while frame is not None and frame.f_code.co_filename not in self.files:
+            owner, _, method = frame.f_code.co_qualname.partition(".")
+            if frame.f_globals.get("__name__") in LIBRARY and method and _is_public(frame.f_code):
+                kind = owner.removeprefix("_Py")
+            frame = frame.f_back
+        return f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind}{self.standing(task)}"
+
+    def _frame(self, task: Task) -> FrameType | None:
+        worker = task.greenlet
+        return sys._getframe(1) if task is self.run.current else worker and worker.gr_frame
 
     def _user_frame(self, frame: FrameType | None) -> FrameType | None:
         while frame is not None and frame.f_code.co_filename not in self.files:

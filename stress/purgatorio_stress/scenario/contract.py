@@ -11,7 +11,7 @@ from purgatorio_spec.trace.record import Header, Implementation, TimerConstants,
 from purgatorio_stress.explorer.endless import ends_the_run
 from purgatorio_stress.explorer.history_judge import HistoryJudge
 from purgatorio_stress.explorer.program import PROGRESS, Broken
-from purgatorio_stress.explorer.run import Execution
+from purgatorio_stress.explorer.run import MAX_STEPS, Execution
 from purgatorio_stress.recorded import RECORDED
 from purgatorio_stress.scenario.world import ExplorerStage, World
 
@@ -130,7 +130,7 @@ class ScenarioProgram:
         broken: list[Broken] = []
         if run.stop.kind == "steps":
             # No scenario is as large as that.
-            broken.append(Broken(PROGRESS, "livelock", run.stop.text))
+            broken.append(Broken(PROGRESS, "livelock", f"no end after {MAX_STEPS} steps: {run.stop.text}"))
         elif run.stop.kind == "end":
             for task in run.tasks:
                 if task.error is not None:

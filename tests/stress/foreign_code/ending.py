@@ -126,6 +126,37 @@ class TakesLong(CountsToTwo):
             self.count += 1
 
 
+class KeepsClean(CountsToTwo):
+    """A pool whose worker is idle, beside a daemon that waits in a loop. `check` ends both."""
+
+    daemon = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pool = ThreadPoolExecutor(1)
+        self.stop = threading.Event()
+        threading.Thread(target=self.cleans, name="cleaner", daemon=self.daemon).start()
+
+    def cleans(self) -> None:
+        while not self.stop.wait(10.0):
+            with self.lock:
+                pass
+
+    def thread_a(self) -> None:
+        self.pool.submit(super().thread_a).result()
+
+    def check(self) -> None:
+        super().check()
+        self.stop.set()
+        self.pool.shutdown()
+
+
+class KeepsCleanForEver(KeepsClean):
+    """The loop is no daemon's, so the program would not end."""
+
+    daemon = False
+
+
 class RenewsForEver:
     """Each timer starts the next one, so deep that calls must not be nested; only daemons and an idle worker are left
     at the end, which do not put it off."""
