@@ -112,13 +112,16 @@ def _list(profiles: bool, clauses: bool) -> None:
             click.echo(_wrapped(f"{profile.name:20} ", profile.source))
     if clauses:
         for one in CLAUSES.values():
-            click.echo(_wrapped(f"{one.id:3} ", f"{one.title}. {one.wording.promise}"))
-        click.echo(
+            click.echo(f"{one.id:3} {one.title}")
+            click.echo(_wrapped("    ", one.wording.promise))
+        about = (
             "Clauses of a broker, judged from wire traces. The words in brackets are the source of the promise. "
             "`documented` means Kafka's protocol guide. `as Kafka` means that Kafka behaves so:"
         )
+        click.echo(_wrapped("", about))
         for asked in WIRE_CLAUSES.values():
-            click.echo(_wrapped(f"{asked.id:3} ", f"{asked.title}. {asked.promise} ({asked.basis})"))
+            click.echo(f"{asked.id:3} {asked.title}")
+            click.echo(_wrapped("    ", f"{asked.promise} ({asked.basis})"))
 
 
 def _wrapped(name: str, text: str) -> str:
