@@ -54,6 +54,8 @@ PATIENCE_S: Final = 6.0
 BEYOND: Final = 1000
 SEES_OPEN: Final = 0.7
 """The probability that a read_committed Fetch starts at the first open transaction."""
+MORE_THAN_FITS: Final = 0.15
+"""The probability that a Fetch requests the records of all partitions, and has room for a few batches."""
 BESIDE: Final = (("s", 0.25), ("c", 0.4), ("n", 0.2), ("f", 0.2))
 """The requests after an append in a transaction, with their weights."""
 COMMITS_BEHIND: Final = frozenset("jyhku")
@@ -131,13 +133,15 @@ def drawn(rng: random.Random) -> RandomScene:
         return "+".join(f"{number}{place.strip()}" for number, place in parts.items())
 
     def read() -> str:
-        parts = some("eeeeeefsmmb", 1, 1, 2, 2, partitions)
+        many = rng.random() < MORE_THAN_FITS
+        parts = some("fsm", partitions) if many else some("eeeeeefsmmb", 1, 1, 2, 2, partitions)
+        most = f"/m{rng.choice((1, 2, 3)) * batch}" if many else ""
         wait = rng.choice((0, 0, 50, 200, 1000, 1000))
         least = rng.choice(
             (0, 1, 1, batch, 2 * batch, 2 * batch, batch + 1, 3 * batch, 100_000 if wait <= 200 else batch)
         )
         room = rng.choice((1 << 20, 1 << 20, 1 << 20, size + 50))
-        return f"r{parts}/{wait}/{least}/{room}"
+        return f"r{parts}/{wait}/{least}/{room}{most}"
 
     def step() -> str:
         kind = rng.choices("arldwx", (20, 16, 4, 2, 4, 1))[0]
