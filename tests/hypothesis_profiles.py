@@ -1,7 +1,5 @@
 """Hypothesis settings for results that must be equal on every machine."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from hypothesis import HealthCheck, Phase, settings

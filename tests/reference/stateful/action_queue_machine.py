@@ -1,8 +1,6 @@
 """The stateful test of `ActionQueue`: actions wait, run once and in order. If an action raises, no other action is
 lost."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 

@@ -1,7 +1,5 @@
 """The stateful tests by name, and for a given patch the tests that can detect it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import Final

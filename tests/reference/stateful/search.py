@@ -1,7 +1,5 @@
 """Runs a stateful test as a search: returns the failure and the number of examples, or None."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The contract of a timer (`purgatorio_spec.oracle.timer_set`) with names for its tasks: it judges a running timer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from purgatorio_spec.oracle.timer_set import due_at
