@@ -57,7 +57,7 @@ T8 to T10 appear in a report only if the trace declares periodic tasks. T11 need
 - A *reading* is a `gauge` or `quiesce` event. A reading has the sizes `watched` (entries), `delayed` (tasks in the
   timer) and `keys` (keys with a list).
 - A `quiesce` is recorded when no work is in progress. A reading is *at rest* if it is a `quiesce`. A `gauge` is at rest
-  if no call is open, and if 200 ms passed without an event.
+  if no call is open, and if only readings were recorded in the last 200 ms.
 
 **Cause of a fire.** Each add that began before the fire is a cause of the fire, unless a later add or cancel
 *replaced* the first add. A later call replaces the add if four things are true:
