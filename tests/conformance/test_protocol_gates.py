@@ -33,10 +33,17 @@ from purgatorio_conformance.protocol.gated_execution import GatedExecution, Gate
 from purgatorio_conformance.protocol.gates import GatedRun
 from purgatorio_conformance.protocol.lines import Lines
 from purgatorio_conformance.protocol.message import STEP, Add, Check, Description, Register, Start
-from purgatorio_conformance.protocol.played_order import Orders, PausePoint, PlayedOrder, comes_of_order
+from purgatorio_conformance.protocol.played_order import (
+    TOO_MANY,
+    Orders,
+    PausePoint,
+    PlayedOrder,
+    comes_of_order,
+    unfinished,
+)
 from purgatorio_conformance.protocol.scope import crossing_named
 from purgatorio_conformance.protocol.session import Peer, Session
-from purgatorio_conformance.protocol.small_program import Expiry, SmallProgram, delays_for
+from purgatorio_conformance.protocol.small_program import EveryOrder, Expiry, SmallProgram, delays_for
 from purgatorio_conformance.protocol.virtual_time import VirtualClock
 from purgatorio_conformance.subject.at_work import ProcessThreads
 from purgatorio_conformance.subject.child import ChildLimits, Quiet
@@ -619,6 +626,16 @@ def test_a_plan_that_is_cut_short_is_unknown(tmp_path: Path, monkeypatch: pytest
     assert record.failure.trace is not None
     (run,) = check_files([record.failure.trace]).runs
     assert (run.verdict, broken_off(run, "unfinished", "").verdict) == (Verdict.PASS, Verdict.UNKNOWN)
+
+
+def test_one_of_many_similar_programs_may_have_too_many_orders() -> None:
+    """Some others were run in all orders, and the result tells how many. A program by hand is no such program."""
+    similar = SmallProgram("a", "b", (), schedule=EveryOrder(2))
+    whole, cut = Orders(similar, 7), Orders(replace(similar, name="c"), 5_000, cut=TOO_MANY)
+    assert unfinished([whole, cut]) == ""
+    assert TOO_MANY in unfinished([cut])
+    by_hand = replace(similar, schedule=EveryOrder())
+    assert TOO_MANY in unfinished([whole, Orders(by_hand, 5_000, cut=TOO_MANY)])
 
 
 @pytest.mark.parametrize("looks", [True, False])

@@ -76,8 +76,16 @@ class PlayedOrder:
 
 
 def unfinished(orders: Sequence[Orders]) -> str:
-    """The programs that were cut short, and the reasons; empty if there are none."""
-    cut = {one.program.name: one.cut or one.skipped for one in orders if one.cut or one.skipped == BROKEN}
+    """The programs that were cut short, and the reasons; empty if there are none. Of very many similar programs only a
+    share is run in all orders. The result tells this share, and a program with too many orders is not in it."""
+    similar = [one for one in orders if one.program.enumerated]
+    shares = any(one.plays and not one.cut for one in similar)
+    left_out = [one for one in similar if shares and one.cut == TOO_MANY]
+    cut = {
+        one.program.name: one.cut or one.skipped
+        for one in orders
+        if (one.cut or one.skipped == BROKEN) and one not in left_out
+    }
     return f"orders or steps of {', '.join(cut)}: {', '.join(dict.fromkeys(cut.values()))}" if cut else ""
 
 
