@@ -97,6 +97,13 @@ impl Timer for OfDelayQueue {
         }
     }
 
+    fn reset(&self, entry: &Arc<Entry>, delay_ns: i64) -> bool {
+        let _entered = self.runtime.enter();
+        let mut queue = self.queue.lock().unwrap();
+        let waits = *entry.key.lock().unwrap();
+        waits.map(|key| queue.reset(&key, wait(delay_ns))).is_some()
+    }
+
     fn cancel(&self, entry: &Arc<Entry>) -> Option<bool> {
         let _entered = self.runtime.enter();
         let mut queue = self.queue.lock().unwrap();
@@ -177,7 +184,7 @@ fn main() {
                 tick_ns: Some(1_000_000),
                 unit_ns: Some(1_000_000),
                 late_ns: Some(1_000_000),
-                can: &["virtual-time", "cancel", "cancel-barrier", "gauge", "add-again"],
+                can: &["virtual-time", "cancel", "cancel-barrier", "gauge", "add-again", "reset"],
                 ..promises
             },
             |_, now_ns| OfDelayQueue::new(now_ns),
