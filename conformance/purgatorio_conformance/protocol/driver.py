@@ -20,6 +20,7 @@ from typing import Final, Literal, get_args
 
 from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM
 from purgatorio_conformance.protocol.conversation import Conversation
+from purgatorio_conformance.protocol.crowd import drive_crowds
 from purgatorio_conformance.protocol.describe import (
     Part,
     hands_over,
@@ -521,6 +522,8 @@ class CommandSubject:
                 self.account.left_out = past_deadlines(told, child.threads())
         else:
             manner: Literal["steps", "jumps"] = "steps" if self.mode == "virtual-steps" else "jumps"
+            if manner == "steps" and plan.timers >= REACHES_FROM:
+                drive_crowds(told, clock)
             self.account.left_out = drive_virtual(told, clock, dues, manner)
 
     def _header(self, run: str, plan: Plan) -> Header:

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import replace
 from typing import Final
 
+from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM
+from purgatorio_conformance.protocol.crowd import GATE, drive_crowds
 from purgatorio_conformance.protocol.message import (
     Add,
     Advance,
     Call,
     Cancel,
     Description,
+    Gauge,
     Held,
     Quiesce,
     Repeat,
@@ -30,7 +32,6 @@ from purgatorio_conformance.protocol.session import Drive, Session
 from purgatorio_conformance.protocol.virtual_time import VirtualClock
 from purgatorio_conformance.subject.plan import MS
 
-_GATE: Final = "timer_fire"
 _PROGRAM: Final = 8
 """The approximate number of tasks in a program."""
 _LINKS: Final = 5
@@ -46,8 +47,10 @@ _MOST_LINES: Final = 20_000
 def drive_periodic(drive: Drive, clock: VirtualClock | None) -> None:
     """Execute random programs until about `operations` tasks were added; in real time a few. Raises SubjectFailed."""
     session, description, tasks = drive.session, drive.description, drive.operations
-    gates = (_GATE,) if _GATE in description.gates else ()
+    gates = (GATE,) if GATE in description.gates else ()
     time_of = "real" if clock is None else "virtual"
+    if clock is not None and tasks >= REACHES_FROM:
+        drive_crowds(drive, clock, periodic=True)
     session.call(Start("timer", time_of, None if clock is None else clock.now_ns, gates))
     rng = random.Random(f"periodic/{drive.seed}")
     programs = max(1, tasks // _PROGRAM)
@@ -86,11 +89,16 @@ class _Program(Caller):
 
     @property
     def gated(self) -> bool:
-        return _GATE in self.description.gates
+        return GATE in self.description.gates
 
     @property
     def kinds(self) -> list[str]:
         return [kind for kind in ("fixed-rate", "fixed-delay") if kind in self.description.capabilities]
+
+    @property
+    def fails(self) -> bool:
+        """Whether a task may raise."""
+        return self.gated and self.can("failing")
 
     def can(self, capability: str) -> bool:
         return capability in self.description.capabilities
@@ -119,8 +127,7 @@ class _Program(Caller):
             self.make(Cancel(task))
 
     def _in_next_run(self, task: str, call: Call) -> None:
-        planned = self.at.get((_GATE, task), AtGate(_GATE, task))
-        self.at[_GATE, task] = replace(planned, calls=(*planned.calls, call))
+        self.plan(AtGate(GATE, task, (call,)))
 
     def chain(self, task: str) -> None:
         """In its next run, the task adds a task without a delay. This task adds the next one in its run, and so on."""
@@ -138,7 +145,10 @@ class _Virtual(_Program):
         for _ in range(self.rng.randint(8, 30)):
             self._act()
         longest_ns = max((period_ns for _, period_ns in self.dues), default=0) + self.tick_ns
-        self._advance(longest_ns + (self.description.late_ns or 0))
+        for _ in range(2):
+            self._advance(longest_ns + (self.description.late_ns or 0))
+            if self.can("gauge"):
+                self.make(Gauge())
         for task in self.repeats:
             self.cancel(task.id)
         self._advance(2 * longest_ns + (self.description.late_ns or 0))
@@ -193,6 +203,8 @@ class _Virtual(_Program):
             self._add()
         elif draw < 0.82 and self.can("reset") and self.shots:
             self._reset()
+        elif draw < 0.85 and self.repeats and self.fails:
+            self.plan(AtGate(GATE, self.rng.choice(self.repeats).id, fails=True))
         elif draw < 0.88 and self.repeats:
             self.cancel(self.rng.choice(self.repeats).id, by_itself=self.gated and self.rng.random() < 0.6)
         elif draw < 0.95 and self.gated and self.description.turn is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -19,6 +20,8 @@ from purgatorio_conformance.protocol.message import (
     CancelKey,
     Check,
     Force,
+    Gauge,
+    Quiesce,
     Ready,
     Register,
     Repeat,
@@ -33,7 +36,7 @@ from purgatorio_spec.trace.record import PERIODIC_ADDS
 def script_of(path: Path, part: Part, until: int | None = None, last: Call | None = None) -> Script:
     """The calls of a recorded run in virtual time: all calls, or those until the event `until`. `last`: the calls end
     with the first that ended with an error; if there is none, with `last`, which never returned. `quiesce` and `gauge`
-    are left out: a script makes them itself."""
+    are left out, unless `last` is one of them."""
     table = pa.Table.from_batches(TraceReader(path).batches(), EVENT_SCHEMA)
     rows = table.select(["i", "t", "ph", "f", "id", "c", "keys", "delay_ns", "deadline_t", "err"]).to_pylist()
     if last is not None:
@@ -54,12 +57,17 @@ def script_of(path: Path, part: Part, until: int | None = None, last: Call | Non
             # The driver made this call at a gate, inside an advance.
             made = tuple(_call(row["f"], row["id"], [], row["delay_ns"] or 0, None))
             calls.insert(len(calls) - isinstance(calls[-1], Advance), AtGate("timer_fire", fires[-1], made))
+        if fires and row["f"] == "timer_fire" and row["ph"] == "ret" and row["err"] is not None:
+            # The driver made the task fail there.
+            calls.insert(
+                len(calls) - isinstance(calls[-1], Advance), AtGate("timer_fire", fires[-1], (), True)
+            )
         if part == "timer" and row["f"] == "timer_fire":
             fires += [row["id"]] * (row["ph"] == "call")
             del fires[len(fires) - (row["ph"] == "ret") :]
         depth += {"call": 1, "ret": -1, "at": 0}[row["ph"]]
     # If an advance ends the run, the trace may lack its return, and so its target time.
-    calls += [last] if isinstance(last, Advance) else []
+    calls += [last] if isinstance(last, Advance | Gauge | Quiesce) else []
     return Script(part, rows[0]["t"] if rows else 0, tuple(calls))
 
 
@@ -147,6 +155,30 @@ def about(script: Script, *operations: str) -> Script:
         or (isinstance(call, Check | CancelKey) and call.key in keys)
     )
     return replace(script, calls=tuple(kept))
+
+
+def since_rest(script: Script, operation: str) -> Script:
+    """The script from the last moment before the add of this task or operation at which nothing waited. (Something may
+    have waited, because the script does not tell which operations an event completed.)"""
+    due: dict[str, float] = {}
+    now_ns = start_ns = script.start_ns
+    first = 0
+    for at, call in enumerate(script.calls):
+        for one in call.calls if isinstance(call, AtGate) else (call,):
+            if isinstance(one, Add | Register | Reset):
+                due[one.id] = now_ns + one.delay_ns
+            elif isinstance(one, Repeat):
+                due[one.id] = math.inf
+            elif isinstance(one, Cancel | Force):
+                due.pop(one.id, None)
+        if isinstance(call, Advance):
+            now_ns = call.now_ns
+            due = {name: due_ns for name, due_ns in due.items() if due_ns > now_ns}
+        if operation in due:
+            break
+        if not due:
+            first, start_ns = at + 1, now_ns
+    return replace(script, start_ns=start_ns, calls=script.calls[first:])
 
 
 def leaping(script: Script) -> Script:

@@ -190,6 +190,12 @@ class Caller:
         go = Go((said.hold,), int(planned.fails) or None)
         self._hear_answer(go, self.session.ask(go))
 
+    def plan(self, step: AtGate) -> None:
+        """Plan the step at the next visit of its gate, after the calls that are planned there already."""
+        planned = self.at.get((step.f, step.id), AtGate(step.f, step.id))
+        calls, fails = (*planned.calls, *step.calls), planned.fails or step.fails
+        self.at[step.f, step.id] = replace(planned, calls=calls, fails=fails)
+
     def stay(self, said: Held) -> None:
         """Called when a thread is paused, before the calls planned there."""
 
@@ -198,7 +204,7 @@ class Caller:
         self.make(Start(script.part, "virtual", script.start_ns, script.gates()))
         for step in script.calls:
             if isinstance(step, AtGate):
-                self.at[step.f, step.id] = step
+                self.plan(step)
             else:
                 self.make(step)
         rest_ns = (description.late_ns or 0) + 2 * description.grain_ns

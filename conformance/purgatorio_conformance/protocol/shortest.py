@@ -27,7 +27,7 @@ from purgatorio_conformance.protocol.message import (
     Register,
 )
 from purgatorio_conformance.protocol.played_order import from_its_start, to_play_again
-from purgatorio_conformance.protocol.recorded_calls import about, concerned, leaping, script_of
+from purgatorio_conformance.protocol.recorded_calls import about, concerned, leaping, script_of, since_rest
 from purgatorio_conformance.protocol.run_record import Account
 from purgatorio_conformance.protocol.script import Played, Script, ScriptPlayer, ScriptStep
 from purgatorio_conformance.protocol.session import noted
@@ -47,6 +47,10 @@ _PATIENT_S: Final = 5.0
 _SAMPLED_FROM: Final = 6
 _SHARES: Final = (0.25,) * 40 + (0.5,) * 40 + (0.75,) * 20
 """From so many calls on, random parts of a script are tried: the share of the calls of each part."""
+
+_THINNED_FROM: Final = 20
+_THINNED: Final = (0.25, 0.5, 0.25, 0.5, 0.75, 0.25, 0.5, 0.75)
+"""As long as a script has more tasks, random parts of the tasks are tried first, with these shares."""
 
 _ROUND_NS: Final = tuple(10**digits for digits in range(12, -1, -1))
 
@@ -176,7 +180,9 @@ def shortest_failure(
     """The shortest script found that fails with `kind`, from a recorded run that did so in the call `last`."""
 
     def shows(played: Played) -> bool:
-        raised = kind == "refused" and any(event.err is not None for event in played.events)
+        # A task that the driver made fail is no call that failed.
+        failed = (event for event in played.events if event.err is not None and event.f != "timer_fire")
+        raised = kind == "refused" and any(failed)
         return raised or (played.failure is not None and played.failure.kind == kind)
 
     patient_s = min(_PATIENT_S, _PATIENT_S if subject.limits is None else subject.limits.silence_s)
@@ -236,16 +242,18 @@ class ScriptSearch:
 
     def reduced(self, script: Script, operation: str) -> Script | None:
         """The script without unneeded calls; None if the script does not break the clause (any more)."""
-        alone = about(script, operation)
+        alone, late = about(script, operation), since_rest(script, operation)
         # The whole script is last: for a long run it is slow.
-        tried = (leaping(alone), alone, leaping(script), script)
+        tried = (leaping(alone), alone, leaping(late), late, leaping(script), script)
         broken = next((one for one in tried if self._broken(one)), None)
         if broken is None:
             return None
+        broken = self._thinned(self._leapt(broken))
         # Large parts first: whole tasks, then all moments of the clock between calls, then single calls.
-        asked = tuple(dict.fromkeys(one for call in broken.calls for one in concerned(broken, call)))
-        few = fewest(asked, lambda some: self._broken(about(broken, *some)), lambda kept: self._over())
-        script = broken if few == asked else about(broken, *few)
+        asked = _asked(broken)
+        shape = _shape(broken)
+        few = fewest(asked, lambda some: self._broken(shape(about(broken, *some))), lambda kept: self._over())
+        script = broken if few == asked else shape(about(broken, *few))
         script = self._first_broken((leaping(script), script))
         script = self._fewer(script)
         while (part := self._sampled(script)) != script:
@@ -254,6 +262,31 @@ class ScriptSearch:
         script = self._first_broken((_started_later(script), ticks_earlier, _from_zero(script), script))
         script = self._rounded(script)
         return self._first_broken((_started_later(script), script))
+
+    def _leapt(self, script: Script) -> Script:
+        """The script without intermediate advances in as much of its beginning as possible. Otherwise thousands of
+        advances make each execution slow."""
+        calls, low, high = script.calls, 0, len(script.calls)
+        while high - low > 1 and leaping(script) != script and not self._over():
+            middle = (low + high) // 2
+            begins = leaping(replace(script, calls=calls[:middle])).calls
+            if self._broken(leapt := replace(script, calls=(*begins, *calls[middle:]))):
+                script, low = leapt, middle
+            else:
+                high = middle
+        return script
+
+    def _thinned(self, script: Script) -> Script:
+        """The script with a random part of its tasks, and a part of these, as long as a part shows the violation. If
+        any few of many tasks show it, as in a crowd, this takes fewer executions than to remove tasks in order."""
+        shape = _shape(script)
+        shares = iter(_THINNED)
+        while len(asked := _asked(script)) > _THINNED_FROM and (share := next(shares, None)):
+            rng = random.Random(f"{len(asked)}/{self._plays}")
+            part = about(script, *rng.sample(asked, int(len(asked) * share)))
+            if self._broken(part := shape(part)):
+                script, shares = part, iter(_THINNED)
+        return script
 
     def _fewer(self, script: Script) -> Script:
         """The script without the calls that it does not need, if the others stay."""
@@ -319,6 +352,16 @@ class ScriptSearch:
             longer_ns = description.fit((value or 0) + unit_ns - (value or 0) % unit_ns)
             if unit_ns < (value or 0) < longer_ns and (value or 0) % unit_ns:
                 yield _with_number(call, longer_ns)
+
+
+def _shape(script: Script) -> Callable[[Script], Script]:
+    """`leaping`, if the script has no intermediate advances: then a part of it needs none either."""
+    return leaping if leaping(script) == script else lambda part: part
+
+
+def _asked(script: Script) -> tuple[str, ...]:
+    """The tasks or operations of the script."""
+    return tuple(dict.fromkeys(one for call in script.calls for one in concerned(script, call)))
 
 
 def _number(call: ScriptStep) -> int | None:

@@ -86,7 +86,7 @@ def session_in_words(session: Iterable[str]) -> Iterator[str]:
         match one:
             case {"m": "start", "now_ns": int(start_ns)}:
                 now_ns = start_ns
-            case {"m": "start" | "gauge" | "quiesce" | "describe" | "stop"}:
+            case {"m": "start" | "quiesce" | "describe" | "stop"}:
                 pass
             case {"m": "held", "hold": hold, "f": f}:
                 who = f"lane {in_lane[one['during']]}" if one.get("during") in in_lane else one.get("th", "")
@@ -99,6 +99,8 @@ def session_in_words(session: Iterable[str]) -> Iterator[str]:
                     yield f"{' and '.join(stands[hold][0] for hold in holds)} continues"
                 if one.get("fail"):
                     yield f"{stands[holds[0]][1]}: it raises"
+            case {"m": "gauge"}:
+                yield "read the sizes"
             case {"m": "advance", "now_ns": int(then_ns)}:
                 by_ns, now_ns = then_ns - now_ns, then_ns
                 yield f"{_caller(one, stands, threads)}advance({exact(by_ns)})"
@@ -161,8 +163,15 @@ class AdapterSubject(CommandSubject):
         return replace(super()._proof(plan, trace), killed=False)
 
     def _drive_periodic(self, drive: Drive, clock: VirtualClock | None) -> None:
+        super()._drive_periodic(self._entering(drive), clock)
+
+    def _drive_plan(self, drive: Drive, child: OwnPeer, clock: VirtualClock, plan: Plan) -> None:
+        super()._drive_plan(self._entering(drive), child, clock, plan)
+
+    def _entering(self, drive: Drive) -> Drive:
+        """The drive without gates, if no call may come from inside a task."""
         gates = drive.description.gates if self.reenters else ()
-        super()._drive_periodic(replace(drive, description=replace(drive.description, gates=gates)), clock)
+        return replace(drive, description=replace(drive.description, gates=gates))
 
 
 def of_purgatory(promise: Promise, factory: PurgatoryFactory) -> AdapterSubject:
@@ -377,6 +386,7 @@ def _periodic_clauses(promise: Promise) -> tuple[str, ...]:
     """The clauses about periodic tasks, resets and turns that the promise offers or declares; may be empty."""
     repeats = bool({"fixed-rate", "fixed-delay"} & {*promise.offers})
     clauses = ("T8", "T9") * repeats + ("T10",) * (repeats and "cancel" not in promise.lacks)
+    clauses += ("T5",) * (repeats and "size" not in promise.lacks)
     clauses += ("T11",) * ("reset" in promise.offers)
     clauses += ("T4",) * ("reset" in promise.offers and "cancel" not in promise.lacks)
     return clauses + ("T12",) * (promise.turn is not None and not {"re-entry", "past"} & {*promise.lacks})

@@ -151,7 +151,8 @@ def size_is_exact(run: Run, reading: Reading) -> Finding:
     a tick after its cancel. P2 defines `raced`. Even at rest, a reaper may be moving one task between buckets, without
     a record. Only a `quiesce` excludes this. So without a `quiesce`, the lower bound is one less. `size()` may count a
     task until the end of its run. In real time, a plain task may report the end of its run before the count changes. So
-    `size()` may count such a task for 200 ms more.
+    `size()` may count such a task for 200 ms more. If a run of a periodic task raised an exception, the task may have
+    ended. It counts until the end of the first `advance_clock` in which it was due and did not run.
     """
     if reading.delayed is None:
         return NO_OCCASION

@@ -24,8 +24,9 @@ time, chance(t) = t.
 `late_ns` the record is exact.
 
 The timer may compute the first deadline at any time between the add's call and its return. T9 counts from the latest
-of these times. Runs after a run that raised an exception are not judged. A task that was added more than once is not
-judged.
+of these times. A run that raises an exception may end the task, as in Java's ScheduledExecutorService: then T9 expects
+no further run, and T5 no longer counts the task. If the task runs again, T8 to T10 judge it as before. A task that was
+added more than once is not judged.
 """
 
 from __future__ import annotations
@@ -167,10 +168,8 @@ def _task(run: Run, history: OperationHistory) -> _Task | None:
 
 
 def _played(task: _Task, history: OperationHistory) -> Iterator[tuple[Call, _Due]]:
-    """The fires in order, each with when it was due, up to the first fire after one that raised."""
+    """The fires in order, each with when it was due."""
     for fire in history.fires:
-        if task.before is not None and task.before.err is not None:
-            return
         yield fire, task.due(fire.call_t)
         task.answer(fire)
 

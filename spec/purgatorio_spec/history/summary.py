@@ -96,7 +96,7 @@ def summary_of(run: Run, history: OperationHistory) -> Summary:
         added_call_i=min((add.call_i for add in (*adds, *periodic)), default=NEVER),
         added_ret_i=NEVER if last is None or periodic else last.end_i,
         disarmed_first_i=min((call.call_i for call in disarming), default=NEVER),
-        disarmed_surely_i=_surely(history, adds, periodic, run.early_ns or 0) if adds or periodic else NEVER,
+        disarmed_surely_i=_surely(run, history, adds, periodic) if adds or periodic else NEVER,
         raced_i=min((cancel.call_i for cancel in history.cancels if _raced(history, cancel)), default=NEVER),
         deadline_t=deadline_t,
         due_t=NEVER if periodic else _due_t(history),
@@ -164,21 +164,41 @@ def _out(history: OperationHistory, deadline_t: int) -> int:
     return max(FAR_PAST, min(due_t, NEVER))
 
 
-def _surely(history: OperationHistory, adds: list[Call], periodic: list[Call], early_ns: int) -> int:
+def _surely(run: Run, history: OperationHistory, adds: list[Call], periodic: list[Call]) -> int:
     """From where on the task is surely out of the timer: a cancel made after all its adds, or as many fires as adds
     that they may answer (a fire may be of an earlier add, handed over before the last one came). A periodic task is
-    in it, or may come back to it, until its cancel."""
+    in it, or may come back to it, until its cancel. If a run of it raised, it may have ended."""
     added_i = max(add.end_i for add in (*adds, *periodic))
     cancels = [c.end_i for c in history.cancels if c.call_i > added_i and c.out != 0 and c.err is None]
     if periodic:
-        return min(cancels, default=NEVER)
+        return min([*cancels, _given_up(run, history, periodic)])
     answers: set[int] = set()
     fires = []
     for count, fire in enumerate((fire for fire in history.fires if fire.call_i > adds[0].call_i), 1):
-        answers |= {add.call_i for add in history.in_force(fire.call_i, early_ns)}
+        answers |= {add.call_i for add in history.in_force(fire.call_i, run.early_ns or 0)}
         if fire.call_i > adds[-1].call_i and count >= len(answers):
             fires.append(fire.end_i)
     return min([*cancels, *fires], default=NEVER)
+
+
+def _given_up(run: Run, history: OperationHistory, periodic: list[Call]) -> int:
+    """In virtual time, the end of the first `advance_clock` in which a periodic task surely ran again, if its last run
+    raised: then the task has ended. NEVER if it is not certain that it ended. If missed runs are skipped, any run may
+    be missed."""
+    last = history.fires[-1] if history.fires else None
+    if (
+        last is None
+        or last.err is None
+        or last.ret_t is None
+        or run.late_ns is None
+        or run.catch_up == "skip"
+    ):
+        return NEVER
+    period_ns = max(add.delay_ns or 0 for add in periodic)
+    spread_ns = max((add.ret_t or add.call_t) - add.call_t for add in periodic)
+    due_t = last.ret_t + period_ns + spread_ns + run.late_ns
+    chances = (one.ret_i for one in run.facts.advances if one.call_i > last.end_i and one.ret_t >= due_t)
+    return next(chances, NEVER) if run.virtual and run.whole else NEVER
 
 
 FAR_PAST: Final = -(1 << 62)

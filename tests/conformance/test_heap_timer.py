@@ -1,0 +1,72 @@
+"""A heap in seconds passes the suite; bugs that only a crowd or an exception shows are found, in a short program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from mutants.diffs import diffs
+from program_text import program
+from purgatorio_conformance.suite import gated
+from purgatorio_conformance.suite.contract import Promise
+from purgatorio_conformance.suite.gated import PERIODIC, PLAN, SCOPE, of_timer, play
+from purgatorio_spec.recording import JudgedRun
+
+SLIPS: Final = {one.name: one for one in diffs(Path(__file__).with_name("heap_slips.txt"))}
+PROMISE: Final = Promise(
+    "timer-cancel-barrier",
+    tick_ns=1_000_000,
+    early_ns=1_000,
+    late_ns=1_000,
+    offers=("fixed-rate", "period-first"),
+    catch_up="once",
+)
+
+
+def judged(run: str, changes: Mapping[str, str]) -> JudgedRun:
+    source = program("heap_timer")
+    for old, new in changes.items():
+        assert source.count(old) == 1, old
+        source = source.replace(old, new)
+    made: dict[str, Any] = {"__name__": "heap_timer"}
+    exec(compile(source, "heap_timer.py", "exec"), made)
+    return play(run, of_timer(PROMISE, lambda promise: made["Adapter"]()))
+
+
+@pytest.mark.parametrize("run", [PLAN, PERIODIC])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 11))])
+def test_a_sound_heap_passes(run: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gated, "_SEED", seed)
+    found = judged(run, {})
+    assert not found.broken_off
+    assert not [name for name in found.result.clauses if found.result.breaks(name)]
+
+
+@pytest.mark.parametrize(
+    "slip", [pytest.param(slip, marks=[pytest.mark.slow] * (slip == "not-a-heap")) for slip in SLIPS]
+)
+def test_a_slip_is_found_in_a_short_program(slip: str) -> None:
+    run, clause, most = SLIPS[slip].says.split()
+    found = judged(run, dict(SLIPS[slip].changes[0].words))
+    broken = {name for name in found.result.clauses if found.result.breaks(name)}
+    if clause == "-":
+        assert not broken
+        return
+    assert clause in broken
+    assert found.narrowed is not None
+    shown, calls = found.narrowed(clause)
+    assert not shown.stopped
+    assert 0 < len(calls) <= int(most), calls
+
+
+def test_an_adapter_that_raises_is_shown_by_its_calls() -> None:
+    """A call of the driver that only reads fails in the whole plan: the program is as short as any other."""
+    slip = {"return self.live\n": "return [None][self.live // 4]\n"}
+    found = judged(PLAN, slip)
+    assert "your adapter's size() raised IndexError" in found.broken_off
+    assert len(found.hung) <= 6
+    assert found.hung[-1] == "read the sizes"
+    assert "size() raised" in judged(SCOPE, slip | {"// 4": "// 2"}).broken_off
