@@ -522,9 +522,9 @@ class CommandSubject:
                 self.account.left_out = past_deadlines(told, child.threads())
         else:
             manner: Literal["steps", "jumps"] = "steps" if self.mode == "virtual-steps" else "jumps"
+            self.account.left_out = drive_virtual(told, clock, dues, manner)
             if manner == "steps" and plan.timers >= REACHES_FROM:
                 drive_crowds(told, clock)
-            self.account.left_out = drive_virtual(told, clock, dues, manner)
 
     def _header(self, run: str, plan: Plan) -> Header:
         slack_ns = {

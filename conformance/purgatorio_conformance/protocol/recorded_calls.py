@@ -28,6 +28,7 @@ from purgatorio_conformance.protocol.message import (
     Reset,
 )
 from purgatorio_conformance.protocol.script import AtGate, Script, ScriptStep
+from purgatorio_conformance.subject.plan import HUGE_NS
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.trace.record import PERIODIC_ADDS
@@ -166,7 +167,8 @@ def since_rest(script: Script, operation: str) -> Script:
     for at, call in enumerate(script.calls):
         for one in call.calls if isinstance(call, AtGate) else (call,):
             if isinstance(one, Add | Register | Reset):
-                due[one.id] = now_ns + one.delay_ns
+                # A task that never comes is left out: it would wait at every moment.
+                due |= {one.id: now_ns + one.delay_ns} if one.delay_ns < HUGE_NS else {}
             elif isinstance(one, Repeat):
                 due[one.id] = math.inf
             elif isinstance(one, Cancel | Force):
