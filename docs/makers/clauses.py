@@ -35,7 +35,8 @@ The clauses O1 to T12 are judged from a trace. Each clause has a section with th
 - A *whole trace* has an end record, and no record was dropped. If a clause needs a whole trace, the verdict on any
   other trace is never PASS.
 
-T8 to T10 appear in a report only if the trace declares periodic tasks. T11 needs resets, T12 `turn`, and P4 `keys`.
+T8 to T10 appear in a report only if the trace declares periodic tasks, T11 only if the trace declares resets, T12 only
+if the header has `turn`, and P4 only if readings have `keys`.
 
 ## The words of the formulas
 
@@ -45,22 +46,23 @@ T8 to T10 appear in a report only if the trace declares periodic tasks. T11 need
 - A *try* is a call of `try_complete`. A *force* is a call of `force_complete`. A *done* is a run of `on_complete`.
 - The *claim* is the force that completes the operation. An operation is *live* if it is registered and not completed.
 - `ready` is the event that makes the operation ready. `ready.t_call` is the earliest possible time of this event.
-- The event `cancelled` records that `cancel_for_key` returned an operation, and names the keys that the operation left.
+- `cancel_for_key(k)` removes the operations that wait under the key k, and returns them. The event `cancelled` records
+  one of these operations, and the keys from whose lists it was removed.
 - An *add* is a call of `timer_add`. A *cancel* is a call of `timer_cancel`. A *fire* is a run of a task (`timer_fire`).
 - An *expiry* is the fire of the time-out of an operation.
 - A task may fire from (deadline - `early_ns`) to (deadline + `late_ns`). Both are constants of the header.
-- *due(add)* is the latest deadline that the add may have set: max(`deadline_t`, add.ret.t + `delay_ns`).
+- *due(add)* is the latest deadline that the add may have set: max(its `deadline_t`, add.ret.t + its `delay_ns`).
 - `f(n)` is the n-th fire of a periodic task, counted from 0. P is the period of the task.
 - An event is *under check(k)* if it is inside a check of the key k, on the thread of the check. It is *directly* under
-  the check if no other call of the purgatory is between them.
-- An *entry* is one operation in the list of one key.
+  the check if it is in no other call of the purgatory inside the check.
+- An operation waits in the list of each of its keys. An *entry* is one operation in one list.
 - A *reading* is a `gauge` or `quiesce` event. A reading has the sizes `watched` (entries), `delayed` (tasks in the
   timer) and `keys` (keys with a list).
 - A `quiesce` is recorded when no work is in progress. A reading is *at rest* if it is a `quiesce`. A `gauge` is at rest
   if no call is open, and if only readings were recorded in the last 200 ms.
 
 **Cause of a fire.** Each add that began before the fire is a cause of the fire, unless a later add or cancel
-*replaced* the first add. A later call replaces the add if four things are true:
+*replaced* it. A later call replaces the add if four things are true:
 
 - The later call began after the add had returned.
 - The later call returned before the fire began.
@@ -69,18 +71,18 @@ T8 to T10 appear in a report only if the trace declares periodic tasks. T11 need
 
 **Overdue at the end.** If the header has `late_ns`, a task is overdue in two cases:
 
-- The trace ends after (deadline + `late_ns`).
-- A `quiesce` came at (deadline + the smaller of `late_ns` and 200 ms) or later.
+- The trace ends after (deadline + `late_ns`). For example, 1,000 ms + 500 ms: the trace ends at 1,501 ms.
+- A `quiesce` came at (deadline + the smaller of `late_ns` and 200 ms) or later. In the example: at 1,200 ms.
 
 If the header has no `late_ns`, a task is overdue if a `quiesce` came at least two ticks after the deadline. Without
-such a `quiesce`, the clause is UNKNOWN if the trace ends more than 10 ms after the deadline.
+such a `quiesce`: if the trace ends more than 10 ms after the deadline, the clause is UNKNOWN. If the trace ends sooner,
+the task is not overdue.
 
-**Late in virtual time.** Only the driver moves the clock, and tasks run only inside an `advance_clock`. So one call may
-move the clock past a deadline. A task is not late if it runs inside the first `advance_clock` that reaches (deadline +
-`late_ns`).
+**Late in virtual time.** The *driver* is the part of Purgatorio that makes the calls to the subject. Only the driver
+moves the clock, and tasks run only inside an `advance_clock`. So one call may move the clock past a deadline. A task is
+not late if it runs inside the first `advance_clock` that reaches (deadline + `late_ns`).
 
-[A state machine](models.md#the-operation-as-a-state-machine) shows the calls that O1, O2, O3 and O6 allow in each
-state.
+[A state machine](models.md#the-operation-as-a-state-machine) shows the calls that O1, O2, O3 and O6 allow.
 
 """
 
@@ -126,7 +128,7 @@ def _listed(title: str, items: Sequence[str]) -> list[str]:
 
 
 def _unless(conditions: Iterable[str]) -> list[str]:
-    """The conditions, as one list for each group of rules."""
+    """The conditions, as one list for each group of rules. Two conditions share a line."""
     groups: dict[str, list[str]] = {}
     for condition in conditions:
         rules, _, about = condition.rpartition(": ")
@@ -134,7 +136,10 @@ def _unless(conditions: Iterable[str]) -> list[str]:
     return [
         line
         for rules, items in groups.items()
-        for line in _listed(f"{rules} {_verb(rules)}not judged when".strip().capitalize(), items)
+        for line in _listed(
+            f"{rules} {_verb(rules)}not judged when".strip().capitalize(),
+            [f"(a) {items[0].removesuffix('.')}; or (b) {items[1]}"] if len(items) == 2 else items,
+        )
     ]
 
 

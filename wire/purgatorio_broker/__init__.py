@@ -7,7 +7,7 @@ tier and the controller. No module of this package reads a clock or starts a thr
 `purgatorio_broker.runtime`.
 
 A thread takes locks in three levels: first the lock of an operation, then the lock of a group or a partition, then
-locks inside the partition. A thread that holds a partition's lock checks no key. The thread adds the check to an
-`ActionQueue` instead. At the end of a request, its thread runs the queue. After a time-out, or at the end of a remote
-read, there is no request. Then the thread of the time-out or read runs the queue.
+locks inside the partition. While a thread holds a partition's lock, it never calls `check_and_complete`. The thread
+adds this call to an `ActionQueue` instead. At the end of a request, its thread runs the queue. After a time-out, or at
+the end of a remote read, there is no request. Then the thread of the time-out or read runs the queue.
 """
