@@ -19,6 +19,7 @@ from purgatorio_spec.verdict import Verdict
 
 TESTS = Path(__file__).resolve().parents[1]
 REFERENCE = (sys.executable, str(TESTS.parent / "examples" / "subjects" / "reference_purgatory.py"))
+PERIODIC = (sys.executable, str(TESTS.parent / "examples" / "subjects" / "toy_periodic.py"))
 GIVES_UP = (sys.executable, str(TESTS / "which_path.py"), "--serve", "11")
 
 
@@ -68,6 +69,19 @@ def test_a_run_with_gates_that_broke_off_is_not_called_one_without() -> None:
     assert any("(the gated run ended early, " in line for _, line in not_looked_for(subjects))
     without = [one for one in subjects if not one.held]
     assert any("(no gates)" in line for _, line in not_looked_for(without))
+
+
+def test_a_gated_run_of_one_caller_names_what_the_description_lacks() -> None:
+    """A newcomer's wheel in C had a gate, and read that it had none."""
+    subjects = command_subjects(PERIODIC, time="virtual")
+    (gated,) = (one for one in subjects if one.mode == "virtual-gates")
+    program = gate_programs("timer", Delays(0, 1, 9, 5, 6, 2, 7, 3, 4, 1))[0]
+    gated.account.orders[:] = [Orders(program, 3)]
+    said = [line for _, line in not_looked_for(subjects)]
+    assert [line.partition(": ")[0] for line in said if line.startswith("not tested (one")] == [
+        "not tested (one caller"
+    ]
+    assert not any("(no gates)" in line for line in said)
 
 
 def test_tested_occasions_are_counted_and_others_have_a_reason() -> None:

@@ -340,6 +340,7 @@ def test_times_are_read_and_said_in_the_owners_form(tmp_path: Path) -> None:
 REFUSED: dict[str, tuple[Sequence[Row], Sequence[str], str]] = {
     "one column for two": (GOOD, [*WIDE, "timed_out=out"], "the same column, 'out', so every"),
     "no column": ([{"id": "a", "in": 1}], WIDE, "has no column 'r'; it has id, in"),
+    "no column, but one inside": ([{"id": {"r": 1, "s": 2}, "in": 1}], WIDE, "it has id.r, id.s, in"),
     "an empty column": ([{**row, "tmo": None} for row in GOOD], WIDE, "'tmo' is empty in all 4 rows"),
     "a text": ([*GOOD, {**wide("x", 0), "in": "soon"}], WIDE, "row 5, 'in': 'soon' is not a time"),
     "mixed types": ([*GOOD, {**wide("x", 0), "out": True}], WIDE, "row 5, 'out': 'true' is not a time"),

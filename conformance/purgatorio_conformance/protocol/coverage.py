@@ -7,8 +7,9 @@ from typing import Final
 
 from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.driver import CommandSubject
+from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.protocol.played_order import BROKEN, NO_LINE, NO_LINE_OF_ITS_OWN
-from purgatorio_conformance.protocol.small_program import CLASSES, INTERVAL_ABOVE, OTHER_WAYS
+from purgatorio_conformance.protocol.small_program import CLASSES, ERRORS, INTERVAL_ABOVE, OTHER_WAYS
 
 
 def _parts(subjects: Sequence[CommandSubject]) -> Iterator[tuple[str, Part, list[CommandSubject]]]:
@@ -61,6 +62,15 @@ def _not_asked(way: CommandSubject) -> str:
     return f"not tested ({takes}): a negative delay that is treated as zero, or as a long delay"
 
 
+def _not_declared(description: Description, looks_for: str, gated: bool) -> str:
+    """What a description lacks for programs of this class, if no run had such a program."""
+    if not gated:
+        return "no gates"
+    if looks_for == ERRORS and "failing" not in description.capabilities:
+        return "no capability failing"
+    return "one caller: declare lanes" if description.lanes == 1 else "no program for these gates"
+
+
 def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
     """For each program and part, by name: the classes of bugs that were not tested, or only by chance in free runs,
     with the reason. Then: whether negative delays, and delays that a thread may sleep past, were not used. For each
@@ -78,11 +88,8 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
         units = any(way.of_units for way in ways)
         for looks_for in (one for one in CLASSES[part] if one not in looked and not units):
             real = bool(gated) and all(way.mode.startswith("real") for way in gated)
-            none = (
-                "the gated run ended early, at a violation or a failure"
-                if broke_off
-                else ("no virtual time" if real else "no gates")
-            )
+            none = "no virtual time" if real else _not_declared(ways[0].description, looks_for, bool(gated))
+            none = "the gated run ended early, at a violation or a failure" if broke_off else none
             # If a broken promise prevented the programs, that is the reason: the subject lacks nothing. A reason of one
             # mode comes last, because another mode may run the program.
             why = min(lacks.get(looks_for, [none]), key=lambda one: (one != BROKEN, one in OTHER_WAYS))

@@ -132,7 +132,9 @@ class Session:
             while self.conversation.is_open(number):
                 said = self._hear(self._patience_s())
         except SubjectFailed as failure:
-            if failure.kind == "hang":
+            if failure.kind == "hang" and isinstance(call, Describe):
+                failure.why += "; the program must flush its output after each line"
+            elif failure.kind == "hang":
                 failure.why += f"; no answer before took longer than {self._slowest_s:.2g} s"
             raise
         assert isinstance(said, (Answer, Description)), "nothing else closes it"

@@ -266,14 +266,22 @@ def _rows_with(columns: Sequence[str], source: Path, reading: Any, keep_going: b
     paths = {column: _path(column, there) for column in columns}
     for column, (root, _) in paths.items():
         if root not in there:
-            more = ", ..." if len(there) > _SHOWN_COLUMNS else ""
-            names = ", ".join(_printable(name) for name in there[:_SHOWN_COLUMNS])
+            named = header or list(dict.fromkeys(name for row in first for name in _leaves(row)))
+            more = ", ..." if len(named) > _SHOWN_COLUMNS else ""
+            names = ", ".join(_printable(name) for name in named[:_SHOWN_COLUMNS])
             raise CannotConvert(f"{source} has no column {column!r}; it has {names}{more}")
     for row in chain(first, rows):
         if isinstance(row, dict):
             yield {name: _inside(row.get(root), fields) for name, (root, fields) in paths.items()}
         else:
             yield row
+
+
+def _leaves(row: Row | str) -> Iterator[str]:
+    """The columns of a row, and `a.b` for each field `b` of an object in a column `a`."""
+    for name, text in row.items() if isinstance(row, dict) else ():
+        inside = _object(text) if text is not None and text.startswith("{") else None
+        yield from (f"{name}.{part}" for part in inside) if inside else (name,)
 
 
 def _path(column: str, there: Sequence[str]) -> tuple[str, list[str]]:
