@@ -2,8 +2,9 @@
 offsets."""
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from typing import Final
@@ -82,6 +83,9 @@ LEAST_TIME_OUT_MS: Final = 2000
 """A shorter timeout_ms may pass before a busy broker handles the request."""
 PATIENCE_TIMES: Final = 5
 """A creation or deletion of a topic that takes this number of times `late_topics_ms` is certainly late."""
+AT_ONCE_MOST: Final = 20
+"""If more topics are created within `late_topics_ms`, each of the others may take `EACH_TOPIC_MS` of a cold broker."""
+EACH_TOPIC_MS: Final = 250
 
 
 def done_in_time(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -136,16 +140,20 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     on_request = [one for one in scene.of("metadata") if one.body.get("allow_auto_topic_creation")]
     for name in sorted({text(asked, "name") for one in on_request for asked in items(one.body, "topics")}):
         yield from _made_on_request(bounds, scene, name, on_request)
+    made_t = sorted(topic.made_t for topic in topics.topics.values() if topic.made_t is not None)
     for part, log in topics.logs.items():
         if log.settled_t == END_OF_TIME and part.topic in topics.topics:
-            yield from _never_leads(bounds, scene, topics.topics[part.topic], part)
+            topic = topics.topics[part.topic]
+            yield from _never_leads(bounds, scene, topic, part, _crowd_ns(bounds, made_t, topic))
     for topic in topics.topics.values():
         if topic.made_t is not None:
             told = list(_told(scene, topic.name, topic.made_t, topic.delete_t or END_OF_TIME))
             yield from _led(told)
             yield from _identified(scene, topic.name, told)
             asked = [(one, integer(said, "error_code")) for one, said in told]
-            yield from _seen(bounds, "A1", asked, topic.made_t, {0}, "metadata that contains the topic")
+            more_ns = _crowd_ns(bounds, made_t, topic)
+            what = "metadata that contains the topic"
+            yield from _seen(bounds, "A1", asked, topic.made_t, {0}, what, more_ns=more_ns)
         if topic.deleted_t is not None:
             told = list(_told(scene, topic.name, topic.deleted_t))
             asked = [(one, integer(said, "error_code")) for one, said in told]
@@ -154,6 +162,13 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 bounds, "A2", [*_fetched_by_id(scene, topic)], topic.deleted_t,
                 GONE, "an error: no topic has this id", "deleted-id-served",
             )  # fmt: skip
+
+
+def _crowd_ns(bounds: Bounds, made_t: Sequence[int], topic: Topic) -> int:
+    """The additional time for a topic that is created together with many others. `made_t`: in order, of all topics."""
+    since_t, around_ns = topic.made_t or 0, bounds.declared.late_topics_ms * MS
+    together = bisect_right(made_t, since_t + around_ns) - bisect_left(made_t, since_t - around_ns)
+    return max(0, together - AT_ONCE_MOST) * EACH_TOPIC_MS * MS
 
 
 def _made_on_request(bounds: Bounds, scene: Scene, name: str, on_request: list[Exchange]) -> Rows:
@@ -246,7 +261,7 @@ def _second(bounds: Bounds, one: Exchange, topic: Topic, error: int) -> Rows:
     yield answered_with("A1", "created-twice", one, error, EXISTS)
 
 
-def _never_leads(bounds: Bounds, scene: Scene, topic: Topic, part: Part) -> Rows:
+def _never_leads(bounds: Bounds, scene: Scene, topic: Topic, part: Part, more_ns: int) -> Rows:
     """A1: a partition of a created topic can be fetched, `late_topics_ms` after the creation at the latest. If there
     are several brokers, another broker may be its leader."""
     partitions = topic.partitions_at(topic.made_t or 0)
@@ -260,15 +275,15 @@ def _never_leads(bounds: Bounds, scene: Scene, topic: Topic, part: Part) -> Rows
     ]
     alone = any(sum(1 for _ in items(one.got, "brokers")) == 1 for one in scene.of("metadata"))
     if not any(error in EXCUSED and not (alone and error in MOVES) for _, error in asked):
-        yield from _seen(bounds, "A1", asked, topic.made_t, {0}, "a partition with a leader")
+        yield from _seen(bounds, "A1", asked, topic.made_t, {0}, "a partition with a leader", more_ns=more_ns)
 
 
 def _seen(
     bounds: Bounds, clause: str, asked: list[tuple[Exchange, int]], since_t: int, wanted: AbstractSet[int], what: str,
-    cause: Way = "not-in-effect",
+    cause: Way = "not-in-effect", *, more_ns: int = 0,
 ) -> Rows:  # fmt: skip
     """Metadata, or a fetch, says so at the latest `late_topics_ms` after the answer; once it does, the clause is
-    kept."""
+    kept. `more_ns` is added to what is certainly late."""
     late_ns = bounds.declared.late_topics_ms * MS
     if not asked:
         return
@@ -276,7 +291,8 @@ def _seen(
         yield kept(clause, cause)
         return
     last, error = asked[-1]
-    if last.t < since_t + PATIENCE_TIMES * late_ns + bounds.added_ns(since_t, last.answer_t or last.t):
+    slack_ns = more_ns + bounds.added_ns(since_t, last.answer_t or last.t)
+    if last.t < since_t + PATIENCE_TIMES * late_ns + slack_ns:
         seen = f"{named(error)} {after(last.t, since_t)} after the response; no later request"
         yield undecided(clause, seen, cause)
     else:
