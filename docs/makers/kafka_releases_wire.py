@@ -253,15 +253,8 @@ default command and seed 1. `VIOLATED` counts first runs that were VIOLATED by a
 These were not VIOLATED at their first run. After a change of scenes and clauses, all but those with a star were
 VIOLATED, in the sets 4 and 5 by the changed scenes alone:
 
-- 1: An EndTxn of KIP-890 that is sent again is fenced. Each partition that is added to a transaction renews its
-  time-out. The epoch of a KIP-848 group stays when a member leaves. A heartbeat of KIP-848 without partitions counts as
-  a revocation.
-- 2: A member of a KIP-848 group never revokes its partitions and stays. The offsets of a deleted topic stay. A KIP-848
-  group accepts an OffsetCommit with any epoch. In it, another client takes the place of a static member. ListGroups
-  lists groups in other states (*not run again).
-- 3: A static member of a KIP-848 group that leaves for a while is never removed. Only heartbeats that change something
-  renew the session of a member of a share group. The transaction time-out of a producer stays as it was first (*not run
-  again). A changed quota is not applied to a client in use (*not run again).
+- 1 to 3: seven changes of KIP-848 and share groups, three of transactions (*one of them not run again), and one each of
+  committed offsets, of ListGroups (*not run again) and of quotas (*not run again).
 - 4: A look-up by timestamp with read_committed finds the first record of an open transaction. The members of a KIP-848
   group keep the partitions of a deleted topic. A renewed acquisition lock ends after the record was released, and
   another member loses it. A client above its quota of created partitions is not told so. A topic that Metadata has

@@ -203,7 +203,7 @@ def test_a_clause_without_a_rule_is_judged_by_its_function(
     many: list[Expecting], judged: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A new clause needs nothing of the fast path."""
-    monkeypatch.setitem(SAID, "N1", {"promise": "nothing begins at every third event", "formula": ""})
+    monkeypatch.setitem(SAID, "N1", {"title": "N", "rules": [], "example": "", "occasion": ""})
     new = Clause("N1")
 
     def at_a_third(run: Run, part: Part) -> Finding:
