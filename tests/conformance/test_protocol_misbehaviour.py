@@ -18,7 +18,7 @@ from purgatorio_conformance.protocol.message import Add, Advance
 from purgatorio_conformance.protocol.played_order import PausePoint, PlayedOrder
 from purgatorio_conformance.protocol.run_record import Account
 from purgatorio_conformance.protocol.script import ScriptPlayer
-from purgatorio_conformance.protocol.shortest import shortest_hang
+from purgatorio_conformance.protocol.shortest import shortest_failed
 from purgatorio_conformance.subject.child import STDERR_KEPT_BYTES, ChildLimits
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed, silent
 from purgatorio_conformance.subject.plan import MS, make_plan
@@ -291,7 +291,7 @@ def test_who_never_answers_start_hangs(tmp_path: Path, monkeypatch: pytest.Monke
         mute.run(PLAN, tmp_path / "run.jsonl", silent)
     assert (caught.value.kind, "(start) not answered" in caught.value.why) == ("hang", True)
     assert caught.value.trace is not None
-    found = shortest_hang(mute, caught.value.trace, 1, 20, tmp_path)
+    found = shortest_failed(mute, caught.value.trace, "hang", 1, 20, tmp_path)
     assert found is not None
     assert found.script.calls == ()
 
@@ -305,12 +305,13 @@ def test_a_hang_is_cut_down_to_the_calls_that_it_needs(
     with pytest.raises(SubjectFailed) as caught:
         hanging.run(PLAN, tmp_path / "run.jsonl", silent)
     assert caught.value.trace is not None
-    found = shortest_hang(hanging, caught.value.trace, 1, 20, tmp_path)
+    found = shortest_failed(hanging, caught.value.trace, "hang", 1, 20, tmp_path)
     assert found is not None
     assert [type(call) for call in found.script.calls] == [Add, Advance]
     assert found.session[-1].startswith('> {"m":"advance"'), "it is not answered"
     twin = subject("", PATIENT)
-    assert shortest_hang(twin, twin.run(PLAN, tmp_path / "twin.jsonl", silent), 1, 20, tmp_path) is None
+    run = twin.run(PLAN, tmp_path / "twin.jsonl", silent)
+    assert shortest_failed(twin, run, "hang", 1, 20, tmp_path) is None
 
 
 @pytest.mark.parametrize(("how", "kind"), [("refuse-over-of-many", "refused"), ("refuse-over", "raises")])

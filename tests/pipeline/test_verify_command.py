@@ -11,10 +11,13 @@ from click.testing import Result
 from pipeline.test_commands import run
 from purgatorio_conformance.protocol.driver import CommandSubject, Mode, command_subjects
 from purgatorio_conformance.protocol.message import Description
+from purgatorio_conformance.subject.contract import SubjectFailed, silent
 from purgatorio_conformance.subjects import record_runs
 from purgatorio_pipeline.command import driving as drive
 from purgatorio_pipeline.command.driving import SESSION_KEPT, Minimal, shortest_sessions, to_show
-from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
+from purgatorio_spec.check import check_files
+from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult, broken_off
+from purgatorio_spec.recording import judge_file
 from purgatorio_spec.verdict import Verdict
 from spec.trace_builder import MS, Trace
 
@@ -108,6 +111,33 @@ def test_a_shorter_program_found_for_another_clause_is_taken(
     drive.print_shortest(shown)
     said = [line for line in capsys.readouterr().out.splitlines() if " in " in line]
     assert [line.split(":")[0] for line in said] == ["T1, T3 in 1 call", "T4 in 2 calls"]
+
+
+@pytest.mark.parametrize("mode", ["virtual-steps", "virtual-scope"])
+@pytest.mark.parametrize(("how", "clause"), [("repeat-after-cancel", "T3"), ("die-after-cancel", "died")])
+def test_a_run_that_a_task_ends_is_minimized(
+    how: str, clause: str, mode: Mode, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A task that runs without end, or that ends the program: the cancel that causes it is among the few calls."""
+    one, twin = (
+        next(each for each in command_subjects(shlex.split(f"{BAD} {bug}")) if each.mode == mode)
+        for bug in (how, "")
+    )
+    trace = tmp_path / f"{one.name}-seed1.jsonl"
+    with pytest.raises(SubjectFailed) as caught:
+        one.run_seeded(1, 40, trace, silent)
+    run = broken_off(check_files([trace]).runs[0], caught.value.kind, caught.value.why)
+    wanted = to_show(CheckResult((run,)), [one], 1)
+    (shown,) = shortest_sessions(wanted, 1, 40, tmp_path, lambda *_: None, [])
+    calls = [json.loads(line[2:])["m"] for line in shown.session if line.startswith(">")]
+    assert (shown.clause, calls) == (clause, ["start", "add", "add", "cancel", "advance"])
+    drive.print_shortest([shown])
+    assert ("62 more times these two lines" in capsys.readouterr().out) == (clause == "T3")
+    if clause == "T3":
+        example = judge_file(shown.path, shown.run).example("T3", str(shown.path), whole=True)
+        assert (len(example.rows), max(row.gap for row in example.rows)) == (11, 124)
+    kept = check_files([twin.run_seeded(1, 40, trace, silent)])
+    assert (kept.verdict, to_show(kept, [twin], 1)) == (Verdict.PASS, [])
 
 
 @pytest.mark.parametrize("broken", [True, False])

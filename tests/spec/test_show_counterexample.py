@@ -146,14 +146,16 @@ def test_ten_thousand_rows_stay_sixty() -> None:
     assert max(row.gap for row in example.rows) > 1_000
 
 
-def test_more_witnesses_than_rows_keep_the_last() -> None:
-    """Two hundred completions of one operation: the first ones and the last are shown."""
+@pytest.mark.parametrize(("threads", "shown"), [(1, 3), (200, SHOWN_ROWS // 2 + 1)])
+def test_of_very_many_witnesses_the_first_ones_and_the_last_are_shown(threads: int, shown: int) -> None:
+    """Two hundred completions of one operation: on one thread, they repeat the same event."""
     made = Trace()
     made.register("op-1", ["k1"])
-    for _ in range(200):
-        made.both("on_complete", "op-1", th="worker-0")
+    for number in range(200):
+        made.both("on_complete", "op-1", th=f"worker-{number % threads}")
     example = made.example("O1")
-    assert len(example.rows) == SHOWN_ROWS
+    assert len(example.rows) <= SHOWN_ROWS
+    assert sum(row.witness for row in example.rows) == shown
     assert example.rows[-1].i == max(example.violation.events)
     assert min(row.i for row in example.rows if row.witness) == min(example.violation.events)
 

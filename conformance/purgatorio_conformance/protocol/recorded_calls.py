@@ -43,6 +43,11 @@ def script_of(path: Path, part: Part, until: int | None = None, last: Call | Non
     if last is not None:
         until = next((row["c"] for row in rows if row["err"] is not None), None)
     ended = {row["c"]: row["t"] for row in rows if row["ph"] == "ret"}
+    if last is None and rows:
+        # An advance in which a task runs without end has no return; its events have its time.
+        ended = (
+            dict.fromkeys((row["i"] for row in rows if row["f"] == "advance_clock"), rows[-1]["t"]) | ended
+        )
     calls: list[ScriptStep] = []
     depth = 0
     first_t = {

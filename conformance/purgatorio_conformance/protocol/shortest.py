@@ -163,13 +163,14 @@ def shortest_of_trace(
     return None
 
 
-def shortest_hang(
-    subject: CommandSubject, trace: Path, seed: int, operations: int, folder: Path
+def shortest_failed(
+    subject: CommandSubject, trace: Path, kind: FailureKind, seed: int, operations: int, folder: Path
 ) -> Shortest | None:
-    """The shortest script found that makes the program silent, from this recorded run in virtual time that hung."""
+    """The shortest script found that fails with `kind`, from this recorded run in virtual time that did so in a call:
+    a program that falls silent (`hang`), or that ends (`died`)."""
     hasty = replace(subject, limits=ChildLimits(silence_s=_HASTY_S))
-    for path, hung in _shorter(hasty, trace, seed, operations, folder):
-        if hung is not None and (found := shortest_failure(subject, path, hung, "hang")) is not None:
+    for path, last in _shorter(hasty, trace, seed, operations, folder):
+        if last is not None and (found := shortest_failure(subject, path, last, kind)) is not None:
             return found
     return None
 
@@ -197,7 +198,7 @@ def shortest_failure(
 def _shorter(
     subject: CommandSubject, trace: Path, seed: int, operations: int, folder: Path
 ) -> Iterator[tuple[Path, Call | None]]:
-    """The traces of runs with smaller plans, then that of the run itself; each with the call that hung."""
+    """The traces of runs with smaller plans, then that of the run itself; each with the call that did not return."""
     for fewer in (few for few in _FEWER if few < operations):
         plan = subject.shape.make(seed, fewer, subject.threads, subject.tick_ns)
         # The record of the shorter run must not replace that of the whole run.
@@ -214,7 +215,10 @@ def order_of_run(subject: CommandSubject, run: RunResult, clause: str, path: Pat
     """The session of the order that broke a clause in this run of small programs, executed again in a new process; its
     trace is at `path`. Empty if no order breaks the clause again, as with barrier releases, whose threads may not
     meet."""
-    for order in to_play_again(run.clauses[clause], subject.account.plays) if clause in run.clauses else ():
+    account = subject.account
+    # The last execution may have ended the run, as with a task that runs without end.
+    plays = [*account.plays, *filter(None, [account.under_way or account.in_turn])]
+    for order in to_play_again(run.clauses[clause], plays) if clause in run.clauses else ():
         session: list[str] = []
         subject.play_again(path, order, noted(session))
         # A program that no longer starts leaves no trace.
@@ -261,6 +265,8 @@ class ScriptSearch:
         ticks_earlier = _earlier(script, self._description.grain_ns)
         script = self._first_broken((_started_later(script), ticks_earlier, _from_zero(script), script))
         script = self._rounded(script)
+        # At rounder times, a call may not be needed any more, or two advances may be one.
+        script = self._fewer(self._first_broken((leaping(script), script)))
         return self._first_broken((_started_later(script), script))
 
     def _leapt(self, script: Script) -> Script:

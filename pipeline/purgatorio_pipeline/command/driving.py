@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import textwrap
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -13,8 +13,13 @@ from pathlib import Path
 import click
 
 from purgatorio_conformance.protocol.driver import CommandSubject, TimeChoice, command_subjects
-from purgatorio_conformance.protocol.shortest import order_of_run, shortest_hang, shortest_of_run
-from purgatorio_conformance.subject.contract import SubjectFailed
+from purgatorio_conformance.protocol.shortest import (
+    order_of_run,
+    shortest_failed,
+    shortest_of_run,
+    shortest_of_trace,
+)
+from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
 from purgatorio_conformance.subjects import RunRecord
 from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.printed import Shortest
@@ -34,7 +39,9 @@ MINIMIZING_LIMIT_S = 60.0
 """No minimization starts later than this after the first."""
 SESSION_SHOWN = 40
 SESSION_KEPT = 400
-"""Limits of session lines in the terminal and in JSON; the trace contains all calls."""
+_FOLDED = 3
+"""Limits of session lines in the terminal and in JSON; the trace contains all calls. The terminal folds so many
+repetitions of two lines."""
 
 
 def subjects_of_commands(
@@ -134,46 +141,66 @@ def print_shortest(shown: Sequence[Minimal]) -> None:
         click.echo(f"\n{clauses} in {counted(first.calls, 'call')}: {path}")
         if first.stopped:
             click.echo(first.stopped)
-        for line in first.session[:SESSION_SHOWN]:
+        session = _folded(first.session)
+        for line in session[:SESSION_SHOWN]:
             click.echo(visible(line, TEXT_LIMIT))
-        if len(first.session) > SESSION_SHOWN:
-            click.echo(f"... {len(first.session) - SESSION_SHOWN:,} more lines")
+        if len(session) > SESSION_SHOWN:
+            click.echo(f"... {len(session) - SESSION_SHOWN:,} more lines")
     if shown:
         click.echo()
 
 
+def _folded(session: Sequence[str]) -> list[str]:
+    """The session, with one line for many repetitions of a pair of lines, as of a task that runs without end."""
+    lines: list[str] = []
+    at = 0
+    while at < len(session):
+        pair, again = session[at : at + 2], 0
+        while session[at + 2 * again + 2 : at + 2 * again + 4] == pair:
+            again += 1
+        few = again < _FOLDED
+        lines += pair[:1] if few else (*pair, *pair, f"... {counted(again - 1, 'more time')} these two lines")
+        at += 1 if few else 2 * again + 2
+    return lines
+
+
 @dataclass(frozen=True, slots=True)
 class ToShow:
-    """A clause that a run broke, or `hang`, and how the program was driven in it."""
+    """A clause that a run broke, or its failure (`fails`), and how the program was driven in it."""
 
     subject: CommandSubject
     run: RunResult
     clause: str
-    hung: bool = False
+    fails: FailureKind | None = None
 
     def shown(self, seed: int, operations: int, folder: Path) -> Minimal | None:
         """Returns the minimized session and writes its trace to `folder`; deletes a trace that does not violate the
         clause."""
         path = folder / f"{self.run.run}-shortest-{self.clause}.jsonl"
         found = self._found(path, seed, operations, folder)
-        if path.exists() and (found is None or not (self.hung or _breaks(path, self.clause))):
+        if path.exists() and (found is None or not (self.fails or _breaks(path, self.clause))):
             path.unlink()
             return None
         return found
 
     def _found(self, path: Path, seed: int, operations: int, folder: Path) -> Minimal | None:
         trace = Path(self.run.file)
-        if self.subject.small:
+        order: Minimal | None = None
+        if self.fails:
+            found = shortest_failed(self.subject, trace, self.fails, seed, operations, folder)
+        elif self.subject.small:
             session = order_of_run(self.subject, self.run, self.clause, path)
             calls = sum(line.startswith(">") for line in session)
-            return Minimal(self.run.run, self.clause, path, calls, session) if session else None
-        if self.hung:
-            found = shortest_hang(self.subject, trace, seed, operations, folder)
+            order = Minimal(self.run.run, self.clause, path, calls, session) if session else None
+            # Without threads, the program is a script, and some of its calls may not be needed.
+            source = path if order else trace
+            alone = self.subject.virtual and self.subject.description.lanes == 1 and source.is_file()
+            found = shortest_of_trace(self.subject, source, self.clause) if alone else None
         else:
             found = shortest_of_run(self.subject, trace, self.clause, seed, operations, folder)
         if found is None or len(found.session) > SESSION_KEPT:
             # A longer session was not minimized; it adds nothing to the counterexample.
-            return None
+            return order
         header = replace(found.recording.header, run=path.stem)
         replace(found.recording, header=header).write(path)
         return Minimal(self.run.run, self.clause, path, len(found.script.calls), found.session, found.stopped)
@@ -192,12 +219,21 @@ def to_show(result: CheckResult, driven: Sequence[CommandSubject], seed: int) ->
             for clause, judged in run.clauses.items()
             if judged.verdict is Verdict.VIOLATED
         ]
-        hung = {"deadlock": "P3", "endless": "P3", "hang": "hang"}.get(run.failure)
-        if hung is not None and not subject.held:
-            broken.insert(0, ToShow(subject, run, hung, hung=True))
+        fails = _FAILS.get(run.failure)
+        if fails is not None and not subject.held:
+            broken.insert(0, ToShow(subject, run, *fails))
         for one in broken:
             chosen.setdefault((subject.label, subject.part, one.clause), one)
     return [*chosen.values()][:MINIMIZED_CLAUSES]
+
+
+_FAILS: Mapping[str, tuple[str, FailureKind]] = {
+    "deadlock": ("P3", "hang"),
+    "endless": ("P3", "hang"),
+    "hang": ("hang", "hang"),
+    "died": ("died", "died"),
+}
+"""For a failure of a run, what a script that shows it is called, and how the script fails."""
 
 
 def shortest_sessions(
@@ -228,7 +264,7 @@ def shortest_sessions(
         with surviving(f"minimizing {one.clause} of {one.run.run}", failures):
             shorter = [other for its, other in shown[:at] if _is_same(its, one) and other.calls < mine.calls]
             for other in shorter:
-                if not one.hung and other.path.exists() and _breaks(other.path, one.clause):
+                if not one.fails and other.path.exists() and _breaks(other.path, one.clause):
                     mine.path.unlink(missing_ok=True)
                     shown[at] = one, replace(other, run=mine.run, clause=mine.clause)
                     break

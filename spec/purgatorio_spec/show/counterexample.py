@@ -25,6 +25,9 @@ from purgatorio_spec.verdict import Violation
 SHOWN_ROWS: Final = 60
 """The maximum number of events in a counterexample."""
 
+REPEATED_ROWS: Final = 5
+"""Of more witnesses that repeat the same call, the first two and the last are shown."""
+
 HEAD_ROWS: Final = 10
 TAIL_ROWS: Final = 2_000
 """Of a longer history, only this number of first and of last rows, and the witnesses, are used."""
@@ -243,9 +246,9 @@ def as_logged(rows: Sequence[ShownEvent], breaks_at: int) -> list[ShownEvent]:
 def _choose(rows: Sequence[ShownEvent], clause: str) -> list[int]:
     """The numbers of the rows to show, in order: the witnesses and their other halves first, then the ones nearest to
     the end, up to the limit."""
-    needless = _needless(rows, clause)
+    needless = _needless(rows, clause) | _repeated(rows)
     at_of = {row.i: at for at, row in enumerate(rows)}
-    witnesses = [at for at, row in enumerate(rows) if row.witness]
+    witnesses = [at for at, row in enumerate(rows) if row.witness and at not in needless]
     calls = [at_of[c] for at in witnesses if (c := rows[at].c) is not None and c in at_of]
     shown_calls = {rows[at].i for at in (*witnesses, *calls)}
     returns = [at for at, row in enumerate(rows) if row.c in shown_calls]
@@ -254,6 +257,16 @@ def _choose(rows: Sequence[ShownEvent], clause: str) -> list[int]:
     first = [*witnesses[-1:], *witnesses[: SHOWN_ROWS // 2]]
     order = dict.fromkeys([*first, *calls, *returns, *start, *witnesses, *rest])
     return sorted(list(order)[:SHOWN_ROWS])
+
+
+def _repeated(rows: Sequence[ShownEvent]) -> set[int]:
+    """The calls of many witnesses of the same kind, as of a task that runs without end: all but two and the last."""
+    alike: dict[tuple[str, str, str | None], list[int]] = {}
+    for row in rows:
+        if row.witness and row.ph == "call":
+            alike.setdefault((row.th, row.f, row.id), []).append(row.i)
+    repeated = {i for calls in alike.values() if len(calls) > REPEATED_ROWS for i in calls[2:-1]}
+    return {at for at, row in enumerate(rows) if row.i in repeated or row.c in repeated}
 
 
 def _needless(rows: Sequence[ShownEvent], clause: str) -> set[int]:
