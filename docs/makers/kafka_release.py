@@ -265,7 +265,9 @@ class _Java:
     def format(self, number: int, settings: Mapping[str, str], cluster: str) -> None:
         """Prepare the folder of a KRaft node."""
         place = self.config(number, settings)
-        command = self.command("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(place))
+        command = self.command(
+            "kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(place)
+        )
         done = subprocess.run(command, capture_output=True, text=True, timeout=START_SECONDS, check=False)
         if done.returncode:
             raise Missing(
