@@ -88,8 +88,13 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
         units = any(way.of_units for way in ways)
         for looks_for in (one for one in CLASSES[part] if one not in looked and not units):
             real = bool(gated) and all(way.mode.startswith("real") for way in gated)
-            none = "no virtual time" if real else _not_declared(ways[0].description, looks_for, bool(gated))
-            none = "the gated run ended early, at a violation or a failure" if broke_off else none
+            none = (
+                "the gated run ended early, at a violation or a failure"
+                if broke_off
+                else "no virtual time"
+                if real
+                else _not_declared(ways[0].description, looks_for, bool(gated))
+            )
             # If a broken promise prevented the programs, that is the reason: the subject lacks nothing. A reason of one
             # mode comes last, because another mode may run the program.
             why = min(lacks.get(looks_for, [none]), key=lambda one: (one != BROKEN, one in OTHER_WAYS))

@@ -182,8 +182,8 @@ def shortest_failure(
 
     def shows(played: Played) -> bool:
         # A task that the driver made fail is no call that failed.
-        failed = (event for event in played.events if event.err is not None and event.f != "timer_fire")
-        raised = kind == "refused" and any(failed)
+        failed = any(event.err is not None and event.f != "timer_fire" for event in played.events)
+        raised = kind == "refused" and failed
         return raised or (played.failure is not None and played.failure.kind == kind)
 
     patient_s = min(_PATIENT_S, _PATIENT_S if subject.limits is None else subject.limits.silence_s)
