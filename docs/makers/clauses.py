@@ -1,4 +1,5 @@
-"""The page `docs/clauses.md`, made from the registry: `pytest tests/tidy/test_docs.py --refresh-golden` writes it.
+"""The pages `docs/clauses.md` and `docs/measured/clause-formulas.md`, made from the registry: `pytest
+tests/tidy/test_docs.py --refresh-golden` writes them.
 
 And the decision tables, as they stand in `docs/measured/broker-tables.md`.
 """
@@ -6,7 +7,7 @@ And the decision tables, as they stand in `docs/measured/broker-tables.md`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from purgatorio_pipeline.report.markdown_text import table
 from purgatorio_spec.clause.declaration import Clause, Rule
@@ -14,82 +15,139 @@ from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES
 from purgatorio_spec.profile import PROFILES
 from purgatorio_wire.table.catalogue import BROKER_CLAUSES, TABLES, Table
 
-_HEAD = """# Clauses
+_MADE = "<!-- Made from the registry by `pytest tests/tidy/test_docs.py --refresh-golden`. Do not edit by hand. -->\n"
 
-<!-- Made from the registry by `pytest tests/tidy/test_docs.py --refresh-golden`. Do not edit by hand. -->
+_PROMISES = f"""# Clauses
 
-After this page you know what each clause promises. A *clause* is one promise with an id. The [glossary](glossary.md)
-explains the other terms. `purgatorio clause ID` prints one clause, with the exact conditions of the judging code.
+{_MADE}
+After this page you know what each clause promises. A *clause* is one promise with an id. The clauses O1 to T12 are
+judged from a trace. The [clauses of the code](#clauses-of-the-code) are at the end. The clauses of brokers, such as F1,
+are on [another page](wire.md#the-clauses). The [glossary](glossary.md) explains the general terms.
 
-The clauses O1 to T12 are judged from a trace. Each clause has a section with these parts:
+`purgatorio clause ID` prints one clause with its formulas, and says when the clause is not judged. The page [formulas
+of the clauses](measured/clause-formulas.md) has the same text for all clauses.
 
-- *Terms* are words of the formulas that only this clause uses.
+## Words
+
+- A *registration* is a call of `try_complete_else_watch`. It calls `try_complete` of the operation. If the operation
+  is not ready, the operation then waits under each of its keys.
+- A *check* is a call of `check_and_complete(key)`. It calls `try_complete` of each operation that waits under the
+  key.
+- An operation is *ready* when the event for which it waits has happened. `try_complete` then calls `force_complete`.
+- `force_complete` completes the operation: it runs `on_complete` and returns true. Later calls of `force_complete`
+  return false.
+- The *expiry* is the time-out of an operation. It calls `force_complete`. If this call returns true, the expiry also
+  calls `on_expiration`.
+- `cancel_for_key(key)` removes the operations that wait under the key, and returns them.
+- An operation is *live* if it is registered and not completed. An *entry* is one operation under one key.
+- A task *fires* when the timer runs it. A task may fire between (deadline - `early_ns`) and (deadline + `late_ns`).
+  The header of the trace gives both bounds.
+- A cancel is a *barrier* if it returned true, and if either the [profile](#profiles) has barriers or one thread made
+  all calls. The same holds for a reset.
+- The program is *at rest* when no work is in progress. It reports three sizes: `watched` is the number of entries,
+  `delayed` is the number of tasks in the timer, and `keys` is the number of keys that have a list.
+- `timer_fixed_delay` or `timer_fixed_rate` adds a periodic task. *restart* is a fixed rate whose periods begin at the
+  start of the previous run (`catch_up` of the header).
+
+A word in parentheses before a rule, such as (locked), names the profiles or the tasks that the rule is about.
+
+"""
+
+_FORMULAS = f"""# Formulas of the clauses
+
+{_MADE}
+This page has the exact text of each clause on [the page of clauses](../clauses.md). The parts of a section:
+
+- *Terms*: words that only this clause uses.
 - *Rule*: one sentence, and its formula after the colon.
-- *Broken* is a history that breaks the clause.
-- *Occasion* is a case in which the clause could be broken. A clause without an occasion is UNKNOWN. If the program
-  never made the call that the clause is about, such as a cancel, the clause is SKIPPED.
-- *Not judged when* lists the cases that the rules leave out.
-- *Profiles* are the [sets of clauses](#profiles) that contain the clause.
-- *Needs* lists functions and constants. The trace must record these functions, and the header (the first record of the
-  trace) must give these constants. Otherwise, the clause is SKIPPED.
-- A *whole trace* has an end record, and no record was dropped. If a clause needs a whole trace, the verdict on any
-  other trace is never PASS.
+- *Occasion*: a case that can break the clause. If the trace has no occasion, the clause is UNKNOWN. If the program
+  never made the call that the clause is about, such as a cancel, the clause is SKIPPED instead.
+- *Not judged when*: cases that the rules leave out.
+- *Needs*: the functions that the trace must record, and the constants that its header must give. The *header* is the
+  first record of the trace. It lists the functions that are recorded. If something is lacking, the clause is SKIPPED.
+  A *whole trace* has an end record, and no record was dropped. On other traces, a clause that needs a whole trace is
+  never PASS.
 
-T8 to T10 appear in a report only if the trace declares periodic tasks, T11 only if the trace declares resets, T12 only
-if the header has `turn`, and P4 only if readings have `keys`.
+Some clauses are in a report only if the trace is about them: T8 to T10 are about periodic tasks, T11 about resets,
+T12 about the header's `turn`, and P4 about readings of `keys`.
 
 ## The words of the formulas
 
-- `x.call` is the call of x, and `x.ret` is its return. `x.out` is the result, and `x.t` is the time. `a.ret < b.call`
-  means that a ended before b began.
-- A *registration* is a call of `try_complete_else_watch`. A *check* is a call of `check_and_complete`.
+- `x.call` is the start of the call x, and `x.ret` is its return. `x.t` is the time of the start, `x.ret.t` is the
+  time of the return, and `x.out` is the result. `a < b` compares the places of two events in the trace. For example,
+  `a.ret < b.call` means that a ended before b began.
 - A *try* is a call of `try_complete`. A *force* is a call of `force_complete`. A *done* is a run of `on_complete`.
 - The *claim* is the force that completes the operation. An operation is *live* if it is registered and not completed.
-- `ready` is the event that makes the operation ready. `ready.t_call` is the earliest possible time of this event.
-- `cancel_for_key(k)` removes the operations that wait under the key k, and returns them. The event `cancelled` records
-  one of these operations, and the keys from whose lists it was removed.
-- An *add* is a call of `timer_add`. A *cancel* is a call of `timer_cancel`. A *fire* is a run of a task (`timer_fire`).
-- An *expiry* is the fire of the time-out of an operation.
-- A task may fire from (deadline - `early_ns`) to (deadline + `late_ns`). Both are constants of the header.
-- *due(add)* is the latest deadline that the add may have set: max(its `deadline_t`, add.ret.t + its `delay_ns`).
-- `f(n)` is the n-th fire of a periodic task, counted from 0. P is the period of the task.
-- An event is *under check(k)* if it is inside a check of the key k, on the thread of the check. It is *directly* under
-  the check if it is in no other call of the purgatory inside the check.
-- An operation waits in the list of each of its keys. An *entry* is one operation in one list.
+- `ready` is an event in the trace: the condition of the operation is true from there on. `ready.t_call` is a time
+  before which the condition was not true.
+- For each operation that `cancel_for_key` returns, the trace has an event `cancelled`.
+- An *add* is a call of `timer_add`, a *reset* of `timer_reset`, and a *cancel* of `timer_cancel`. A *fire* is a run
+  of a task (`timer_fire`).
+- An add gives a delay, `delay_ns`. The trace has the deadline that follows from the delay, `deadline_t`. The timer
+  may read its clock as late as the return of the add. So *due(add)*, the latest possible deadline, is
+  max(`deadline_t`, add.ret.t + `delay_ns`).
+- An event is *under check(k)* if it is inside a check of the key k, on the thread of the check.
 - A *reading* is a `gauge` or `quiesce` event. A reading has the sizes `watched` (entries), `delayed` (tasks in the
-  timer) and `keys` (keys with a list).
-- A `quiesce` is recorded when no work is in progress. A reading is *at rest* if it is a `quiesce`. A `gauge` is at rest
-  if no call is open, and if only readings were recorded in the last 200 ms.
+  timer) and `keys` (keys with an entry or an empty list).
+- A `quiesce` is recorded when no work is in progress. A reading is *at rest* if it is a `quiesce`. A `gauge` is at
+  rest if no call is open, and if only readings were recorded in the last 200 ms.
+- The start of a reading is *known* in three cases: the reading is at rest, its call is recorded, or its thread
+  recorded an earlier event.
+
+[A state machine](../models.md#the-operation-as-a-state-machine) shows the calls that O1, O2, O3 and O6 allow.
 
 **Cause of a fire.** Each add that began before the fire is a cause of the fire, unless a later add or cancel
-*replaced* it. A later call replaces the add if four things are true:
+*replaced* it. A later call replaces an add if four things are true:
 
 - The later call began after the add had returned.
 - The later call returned before the fire began.
 - The later call returned before (deadline of the add - `early_ns`).
-- The later call raised no exception, and did not return 0.
+- The later call did not return false, and raised no exception.
 
-**Overdue at the end.** If the header has `late_ns`, a task is overdue in two cases:
+**Overdue at the end.** If the header has `late_ns`, an add is overdue in two cases:
 
-- The trace ends after (deadline + `late_ns`). For example, 1,000 ms + 500 ms: the trace ends at 1,501 ms.
-- A `quiesce` came at (deadline + the smaller of `late_ns` and 200 ms) or later. In the example: at 1,200 ms.
+- The trace ends after (deadline + `late_ns`).
+- The trace has a `quiesce` at (deadline + the smaller of `late_ns` and 200 ms) or later. (At a `quiesce`, due tasks
+  must have run. 200 ms are the period of Kafka's reaper.)
 
-If the header has no `late_ns`, a task is overdue if a `quiesce` came at least two ticks after the deadline. Without
-such a `quiesce`: if the trace ends more than 10 ms after the deadline, the clause is UNKNOWN. If the trace ends sooner,
-the task is not overdue.
+If the header has no `late_ns`, an add is overdue if the trace has a `quiesce` at least two ticks after the deadline.
+If there is no such `quiesce`, and the trace ends more than 10 ms after the deadline, the clause is UNKNOWN. (A run
+may stop just before a task fires. So 10 ms or less prove nothing, and the add is no occasion.)
 
-**Late in virtual time.** The *driver* is the part of Purgatorio that makes the calls to the subject. Only the driver
-moves the clock, and tasks run only inside an `advance_clock`. So one call may move the clock past a deadline. A task is
-not late if it runs inside the first `advance_clock` that reaches (deadline + `late_ns`).
-
-[A state machine](models.md#the-operation-as-a-state-machine) shows the calls that O1, O2, O3 and O6 allow.
+**Late in virtual time.** Only the driver moves the clock. Tasks run only inside an `advance_clock`, and one
+`advance_clock` may jump far past a deadline. A task is late only if it does not run inside the first `advance_clock`
+that reaches (deadline + `late_ns`).
 
 """
 
 
 def page() -> str:
-    sections = [_section(clause) for clause in CLAUSES.values()]
-    return _HEAD + "\n".join([*sections, _code(), _broker(), _profiles()])
+    """The page that a person reads: titles, rules, an example each, and the profiles."""
+    return _PROMISES + "\n".join([*map(_promise, CLAUSES.values()), _code(), _profiles()])
+
+
+def formulas() -> str:
+    """The exact text of all clauses."""
+    return _FORMULAS + "\n".join(map(_section, CLAUSES.values()))
+
+
+PAGES: Mapping[str, Callable[[], str]] = {"clauses.md": page, "measured/clause-formulas.md": formulas}
+"""What makes each page, by its path in `docs`."""
+
+
+def _heading(clause: Clause) -> str:
+    return f'## {clause.id} · {clause.title} <a id="{clause.id.lower()}"></a>\n'
+
+
+def _promise(clause: Clause) -> str:
+    rules = [
+        f"({rule.profiles}) {rule.sentence}" if rule.profiles else rule.sentence for rule in clause.rules
+    ]
+    numbered = [f"{number}. {_code_words(rule)}." for number, rule in enumerate(rules, 1)]
+    said = numbered if len(rules) > 1 else [f"{_code_words(rules[0])}."]
+    return "\n".join(
+        [_heading(clause), *said, "", f"**Broken**, for example: {_code_words(clause.example)}", ""]
+    )
 
 
 def _section(clause: Clause) -> str:
@@ -102,11 +160,9 @@ def _section(clause: Clause) -> str:
     needs += ["a whole trace"] if clause.needs_whole else []
     words = [_code_words(f"{word}: {meaning}") for word, meaning in clause.words]
     lines = [
-        f'## {clause.id} · {clause.title} <a id="{clause.id.lower()}"></a>',
-        "",
+        _heading(clause),
         *_listed("Terms", words),
         *(_rule(clause, number, one) for number, one in enumerate(clause.rules, 1)),
-        f"- Broken: {_code_words(clause.example)}",
         f"- Occasion: {_code_words(clause.occasion)}.",
         *_unless(clause.unless),
         f"- Profiles: {holds}. Needs: {', '.join(needs)}.",
@@ -162,21 +218,15 @@ def _code() -> str:
     )
 
 
-def _broker() -> str:
-    return (
-        "## Clauses of the broker\n\nPurgatorio has [a small broker of its own](broker.md). For each kind of delayed "
-        "operation in this broker, a [decision table](measured/broker-tables.md) says what happens in each situation. "
-        f"These tables have {len(BROKER_CLAUSES)} more clauses. Tests put this broker into every situation. The "
-        "clauses for any broker over the network, such as F1, are on [another page](wire.md#the-clauses).\n"
-    )
-
-
 def _profiles() -> str:
-    rows = [(f"`{profile.name}`", profile.source) for profile in PROFILES.values()]
-    without = [f"`{profile.name}`" for profile in PROFILES.values() if not profile.cancel_is_barrier]
+    rows = [
+        (f"`{profile.name}`", "yes" if profile.cancel_is_barrier else "no", profile.source)
+        for profile in PROFILES.values()
+    ]
     return (
-        "## Profiles\n\nIn a trace with several threads, no cancel is a barrier (T4) with these profiles: "
-        f"{', '.join(without)}.\n\n{table(('profile', 'who makes these promises'), rows)}"
+        "## Profiles\n\nA profile is a set of clauses: the promises of one kind of timer or purgatory. The header of "
+        "the trace names the profile. After a barrier, a cancelled task never runs, even if its deadline had "
+        f"passed ([T4](#t4)).\n\n{table(('profile', 'barriers', 'the timer or purgatory, and what it promises'), rows)}"
     )
 
 
