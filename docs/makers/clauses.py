@@ -36,20 +36,25 @@ of the clauses](measured/clause-formulas.md) has the same text for all clauses.
 - An operation is *ready* when the event for which it waits has happened. `try_complete` then calls `force_complete`.
 - `force_complete` completes the operation: it runs `on_complete` and returns true. Later calls of `force_complete`
   return false.
-- The *expiry* is the time-out of an operation. It calls `force_complete`. If this call returns true, the expiry also
-  calls `on_expiration`.
-- `cancel_for_key(key)` removes the operations that wait under the key, and returns them.
-- An operation is *live* if it is registered and not completed. An *entry* is one operation under one key.
-- A task *fires* when the timer runs it. A task may fire between (deadline - `early_ns`) and (deadline + `late_ns`).
-  The header of the trace gives both bounds.
-- A cancel is a *barrier* if it returned true, and if either the [profile](#profiles) has barriers or one thread made
-  all calls. The same holds for a reset.
-- The program is *at rest* when no work is in progress. It reports three sizes: `watched` is the number of entries,
-  `delayed` is the number of tasks in the timer, and `keys` is the number of keys that have a list.
-- `timer_fixed_delay` or `timer_fixed_rate` adds a periodic task. *restart* is a fixed rate whose periods begin at the
-  start of the previous run (`catch_up` of the header).
+- An operation is also a task of the timer. The *expiry* is the run of this task at the end of the time-out. It calls
+  `force_complete`. If this call returns true, the expiry also calls `on_expiration`.
+- `cancel_for_key(key)` removes the operations that wait under the key, stops their time-outs, and returns them.
+- An operation is *live* if it is registered and not completed. An *entry* is one operation under one key. A *purge*
+  removes the entries of completed operations.
+- In a pool, a semaphore or a queue (profile hand-over), each check brings one *unit* for one waiting operation.
+- A task *fires* when the timer runs it. The bounds `early_ns` and `late_ns` are in the header of the trace.
+- A *barrier* is a cancel that returned true, and after which the task never runs. The [profile](#profiles) says if its
+  cancels are barriers. If one thread makes all calls, each cancel that returned true is a barrier. A reset can be a
+  barrier in the same way.
+- The program is *at rest* when no work is in progress. It reports three sizes: `watched` is its count of entries,
+  `delayed` is its count of tasks in the timer, and `keys` is its count of keys that have a list.
+- A periodic task has a *fixed delay* between the end of a run and the start of the next run, or a *fixed rate*. The
+  header's `catch_up` says what a task with a fixed rate does after it has missed runs. With *restart*, the next period
+  begins at the start of the late run.
+- A task may add another task without a delay. The header's `turn` says when the new task runs: in the same call of
+  `advance_clock`, or in the next call.
 
-A word in parentheses before a rule, such as (locked), names the profiles or the tasks that the rule is about.
+A word in parentheses before a rule, such as (locked), names the profiles, or the kind of task, that the rule is about.
 
 """
 
