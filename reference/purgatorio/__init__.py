@@ -1,11 +1,11 @@
-"""Purgatorio, the reference: Kafka's delayed operations and timing wheels in Python, without other packages.
+"""The reference implementation: Kafka's delayed operations and timing wheels in Python, without dependencies.
 
-Start reading at `purgatorio.delayed.operation`, and continue with `purgatorio.delayed.purgatory`. For the timer, start
-at `purgatorio.timer.interface`, and continue with `purgatorio.timer.wheel` and `purgatorio.timer.bucket`. The module
-`arithmetic` has the formulas. The module `sync` has the locks and shared values that all other modules use.
+Start reading at `purgatorio.delayed.operation`, then `purgatorio.delayed.purgatory`. For the timer, start at
+`purgatorio.timer.interface`, then `purgatorio.timer.wheel` and `purgatorio.timer.bucket`. `arithmetic` has the
+formulas. `sync` has the locks and shared values of all other modules.
 
 The names that you can import from `purgatorio` itself are public. `tests/tidy/public_surface.txt` lists these names.
-Names in the modules below may change.
+Names in its submodules may change.
 """
 
 from purgatorio.clock import Clock, ManualClock, MonotonicClock

@@ -1,26 +1,24 @@
-"""The arithmetic of the wheels: pure functions of integers, with their contracts.
+"""The arithmetic of timing wheels: pure functions of integers, with preconditions and postconditions.
 
-The promises of `Timer` depend on these functions, so the functions use no locks and no lists. Times and deadlines are
-integers in one unit (milliseconds in this package), of any sign and any size. Python's integers do not overflow, so
-there is no largest delay.
+A *tick* is the width of a bucket. The *interval* of a level is tick x size. The *virtual id* of a time is the number of
+its tick, counted from 0. The clock of a level is always a multiple of the level's tick. (Varghese and Lauck, "Hashed
+and Hierarchical Timing Wheels", schemes 6 and 7; Kafka's `TimingWheel`.)
 
-The lines `pre:` and `post:` are contracts. CrossHair searches for inputs that break a contract. If CrossHair is
-installed, run:
+Times and deadlines are integers in one unit (milliseconds in this package), of any sign and any size. Python's integers
+do not overflow, so there is no largest delay.
+
+The lines `pre:` and `post:` are contracts. If CrossHair is installed, it searches for inputs that break a contract:
 
     crosshair check purgatorio.arithmetic --analysis_kind=PEP316 --per_condition_timeout=5
 
 >>> bucket_expiration(deadline=17, tick=5), bucket_index(deadline=17, tick=5, size=4)
 (15, 3)
->>> is_expired(14, clock=10, tick=5), is_expired(15, clock=10, tick=5)  # the tick at the clock, and the next
+>>> is_expired(14, clock=10, tick=5), is_expired(15, clock=10, tick=5)  # 10 to 14 is the current tick
 (True, False)
 >>> is_within_level(29, clock=10, interval=20), is_within_level(30, clock=10, interval=20)
 (True, False)
->>> rounds_left(deadline_tick=9, cursor_tick=0, size=4)  # visited at 1, 5 and 9
+>>> rounds_left(deadline_tick=9, cursor_tick=0, size=4)  # not due at the visits of ticks 1 and 5, due at 9
 2
-
-Names: a *tick* is the width of a bucket. The *interval* of a level is tick x size. The *virtual id* of a time is the
-number of its tick, counted from 0. The clock of a level is always a multiple of the level's tick. (Varghese and Lauck,
-"Hashed and Hierarchical Timing Wheels", schemes 6 and 7; Kafka's `TimingWheel`.)
 """
 
 

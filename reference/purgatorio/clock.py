@@ -1,11 +1,11 @@
 """Clocks for timers: whole milliseconds that never go backwards.
 
-A clock returns the true time, rounded down to milliseconds (like Kafka's `Time.hiResClockMs`). A deadline `now + delay`
-would be up to 1 ms before the true time of the call plus the delay. So by a clock that counts nanoseconds, a delay of
-more than 0 begins at the time rounded up. Then no task runs before the true end of its delay.
+A clock returns the time, rounded down to milliseconds (like Kafka's `Time.hiResClockMs`). A deadline `now + delay` of
+rounded times could be up to 1 ms early. So if the clock counts nanoseconds, `deadline_ms` rounds the start of a
+positive delay up. Then no task runs before the true end of its delay.
 
-Not promised: that two clocks agree, or that 0 has a meaning. Do not use a wall clock for a timer, because an
-administrator may set a wall clock back (KAFKA-4051).
+Not promised: that two clocks agree, or that 0 has a meaning. Do not use a wall clock for a timer, because a wall clock
+can be set back (KAFKA-4051).
 """
 
 import threading
@@ -20,7 +20,7 @@ class Clock(Protocol):
     """The time of one timer."""
 
     def now_ms(self) -> int:
-        """The present time in whole milliseconds; never less than any earlier answer."""
+        """The current time in whole milliseconds, never less than an earlier result."""
 
 
 class MonotonicClock:
@@ -42,7 +42,7 @@ def nanoseconds(clock: Clock) -> Callable[[], int] | None:
 
 
 def deadline_ms(clock: Clock, delay_ms: int) -> int:
-    """The deadline of a delay that begins now. [T1] Not before the true end of the delay, see above."""
+    """The deadline of a delay that begins now. [T1] It is not before the true end of the delay."""
     now_ns = nanoseconds(clock)
     if now_ns is None or delay_ms <= 0:
         return clock.now_ms() + delay_ms
@@ -62,7 +62,7 @@ class ManualClock:
         return self._now_ms
 
     def advance(self, by_ms: int) -> int:
-        """Move on by `by_ms` and return the new time. Raises ValueError if it is negative."""
+        """Move the clock on by `by_ms`, and return the new time. Raises ValueError if `by_ms` is negative."""
         if by_ms < 0:
             raise ValueError(f"a clock does not go back: advance({by_ms})")
         with self._lock:
@@ -70,7 +70,7 @@ class ManualClock:
             return self._now_ms
 
     def advance_to(self, time_ms: int) -> int:
-        """Move on to `time_ms`, or stay where the clock is past it already; returns the time then."""
+        """Move the clock on to `time_ms`, and return its time. A clock that is past `time_ms` does not move."""
         with self._lock:
             self._now_ms = max(self._now_ms, time_ms)
             return self._now_ms

@@ -1,8 +1,8 @@
-"""Hints in the source for mypyc. The package does not depend on mypyc.
+"""Decorators and types that mypyc reads in the source. The package does not depend on mypyc.
 
 CPython runs the source files directly. For the fast build, mypyc compiles the same files (see CONTRIBUTING.md). A
-compiled class cannot be subclassed in plain Python. With `mypyc_attr(allow_interpreted_subclasses=True)` on a class
-and on its bases, the class can be subclassed. mypyc recognizes the decorator by the name of its first module.
+compiled class can be subclassed in plain Python only if it and its bases have
+`mypyc_attr(allow_interpreted_subclasses=True)`. mypyc recognizes the decorator by the name of its first module.
 """
 
 from typing import TYPE_CHECKING

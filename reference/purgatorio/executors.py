@@ -1,4 +1,4 @@
-"""Executors without their own thread.
+"""Executors that have no thread of their own.
 
 `QueuedExecutor` is for virtual time and for tests. Actions wait until `run_all` runs the actions on the calling
 thread, in the order of submission. `LoopExecutor` is for asyncio: actions run on an event loop. `DirectExecutor` runs

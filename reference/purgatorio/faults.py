@@ -1,4 +1,4 @@
-"""Fault policies: what happens after an exception in a user's callback (clause O8).
+"""Fault policies: how an exception in a user's callback is handled (clause O8: such an exception does no further harm).
 
 Promise of `CONTAIN`, the default: an exception in a callback of one operation is reported, and has no other effect. No
 other operation is lost, no later callback of the operation is skipped, and no thread ends. If `on_complete` raises,
@@ -9,11 +9,10 @@ so the event does not reach the other operations of the key. If `on_complete` ra
 skipped and the thread of the reaper ends. After that, no operation expires. Choose `PROPAGATE` only to reproduce
 Kafka's behavior.
 
-SystemExit, KeyboardInterrupt, CancelledError and GeneratorExit are called *exits*. No policy gets an exit. An exit
-ends only the callback that raised the exit: other due callbacks run, and no thread ends. Then the exit is raised in
-the program that owns the timer or purgatory. If the callback ran inside a call of this program, this call raises the
-exit. If the callback ran on a thread of this package, the exit is logged at once, and `close` raises the first exit.
-With a `LoopExecutor`, the event loop gets the exit.
+SystemExit, KeyboardInterrupt, CancelledError and GeneratorExit are called *exits*. No policy gets an exit. An exit ends
+only its callback: other due callbacks run, and no thread ends. If the callback ran inside a call of the user's program,
+this call raises the exit. If the callback ran on a thread of this package, the exit is logged at once, and `close`
+raises the first exit. With a `LoopExecutor`, the event loop gets the exit.
 """
 
 import logging
@@ -25,14 +24,14 @@ _log = logging.getLogger("purgatorio")
 
 
 class FaultPolicy(Protocol):
-    """Decides, inside an `except` block, between continuing and raising."""
+    """Decides, inside an `except` block, whether to continue or to raise the exception."""
 
     def caught(self, error: Exception, where: str, subject: object) -> None:
-        """Return to continue as if the callback had returned nothing, or raise."""
+        """Return to continue as if the callback had returned None, or raise the exception."""
 
 
 class ContainFaults:
-    """Report to the logger `purgatorio` and continue; override `report` to send the report elsewhere."""
+    """Report the exception to the logger `purgatorio`, and continue. Override `report` to report elsewhere."""
 
     __slots__ = ()
 
@@ -45,7 +44,7 @@ class ContainFaults:
 
 
 class PropagateFaults:
-    """Raise it again: Kafka's behaviour."""
+    """Raise the exception again, as Kafka does."""
 
     __slots__ = ()
 

@@ -1,7 +1,7 @@
-"""Checks of arguments: a call raises a TypeError with an explanation if an argument is wrong.
+"""Checks of arguments: a call with an argument of a wrong type raises a TypeError with an explanation.
 
-Without these checks, a wrong argument would fail later, on another thread, or not at all: a coroutine function never
-runs as a callback, because nothing awaits it."""
+Without these checks, the argument would fail later, on another thread, or not at all. For example, a coroutine function
+as a callback would never run, because no caller awaits it."""
 
 import operator
 from functools import partial

@@ -1,4 +1,4 @@
-"""`check()`: every data structure of this package has a method that checks the invariants of the structure.
+"""`check()`: the method of each data structure that checks the invariants of the structure.
 
 Call `check()` only when no other thread is inside the structure, as tests and the explorer do. The cost is
 proportional to the size. `check()` changes nothing, and raises `InvariantBroken` with the values.

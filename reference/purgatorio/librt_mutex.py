@@ -1,5 +1,4 @@
-"""`Mutex` over the lock of the package librt. Only the compiled build imports this module, and only if librt is
-installed."""
+"""`Mutex` over a lock of the package librt. Only the compiled build uses this module, if librt is installed."""
 
 from librt.threading import Lock as NativeLock
 

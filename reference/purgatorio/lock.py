@@ -1,8 +1,8 @@
 """`Lock`, the interface of every lock of `purgatorio.sync`, and `Mutex`, the fastest lock of each build.
 
-In the interpreted build, a `Mutex` is the lock of `purgatorio.sync`, which saves one call. In the compiled build, a
-`Mutex` is a class that mypyc calls directly. If the package `librt` is installed, this class uses librt's lock. One
-acquire and release takes about 8 ns with librt's lock, and about 100 ns with the interpreter's lock.
+In the interpreted build, a `Mutex` is a plain lock of `purgatorio.sync`, without a wrapper. In the compiled build,
+`Mutex` is a class that mypyc calls directly. It wraps a lock of the package `librt` if installed (about 8 ns to acquire
+and release), otherwise a lock of the interpreter (about 100 ns).
 """
 
 from types import TracebackType
@@ -18,10 +18,10 @@ class Lock(Protocol):
     """A mutual exclusion lock, also a context manager. `threading.Lock` and `threading.RLock` are such."""
 
     def acquire(self, blocking: bool = True) -> bool:
-        """Take it; without `blocking` return False at once where another thread has it."""
+        """Acquire the lock. Without `blocking`, return False at once if another thread holds it."""
 
     def release(self) -> None:
-        """Give it back. Raises RuntimeError if it is not held."""
+        """Release the lock. Raises RuntimeError if it is not held."""
 
     def __enter__(self) -> bool: ...
 
@@ -44,7 +44,7 @@ class Mutex:
         self._lock: Lock = lock
 
     def acquire(self) -> None:
-        """Take it, waiting for it."""
+        """Wait for the lock, and acquire it."""
         self._lock.acquire()
 
     def release(self) -> None:

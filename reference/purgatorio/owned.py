@@ -1,11 +1,9 @@
-"""Objects that belong to one process. Such objects have threads and locks, and cannot be copied, pickled or used after
-a fork.
+"""`Owned`, the base class of objects with threads and locks, which cannot be copied, pickled, or used after a fork.
 
-A copy would share the locks and the lists of the original. A pickle would have no threads. So `copy` and `pickle`
-raise a TypeError. A child of `os.fork` inherits the objects without their threads, and perhaps with a lock that a
-thread of the parent holds. (On Linux up to Python 3.13, `multiprocessing` forks by default too.) So objects that were
-created before the fork belong to the parent: in the child each call raises MadeBeforeFork, except `close`, which has
-no effect. Objects that the child creates work.
+A copy would share the locks and lists of the original, and a pickle would have no threads. So `copy` and `pickle` raise
+a TypeError. A child of `os.fork` inherits the objects without their threads, and perhaps with a lock that a thread of
+the parent holds. (On Linux up to Python 3.13, `multiprocessing` forks by default.) So in the child, each call of an
+object that was created before the fork raises MadeBeforeFork, except `close`, which has no effect.
 """
 
 from abc import abstractmethod
@@ -18,7 +16,7 @@ from purgatorio.process import PROCESS, made_before_fork
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Uncopied:
-    """Neither copied nor pickled: TypeError."""
+    """A base class whose objects raise TypeError when they are copied or pickled."""
 
     __slots__ = ()
 
@@ -30,7 +28,7 @@ class Uncopied:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Owned(Uncopied):
-    """Ended by `close`, `with` or `async with`; of the process that made it."""
+    """An object of one process, closed by `close`, or at the end of `with` or `async with`."""
 
     __slots__ = ("_forks",)
 
@@ -42,7 +40,7 @@ class Owned(Uncopied):
 
     @abstractmethod
     def close(self) -> object:
-        """End it; again has no effect, nor has it in a child."""
+        """Close the object. No effect if it is closed, or in a forked child."""
 
     def _made_here(self) -> bool:
         """Whether this process made it, and not one that this is a fork of."""

@@ -1,4 +1,4 @@
-"""The id of this process, read from the operating system. `purgatorio.owned` uses the id to detect a fork."""
+"""The fork count of this process. `purgatorio.owned` uses it to detect a fork."""
 
 import os
 from typing import Final, NoReturn

@@ -1,12 +1,11 @@
 """The thread that drives a timer: `Reaper`, and `ReaperTimer`, a timer with its own reaper.
 
-Promises. The reaper runs one turn of work after another until a call stops the reaper. An exception in a turn goes to
-the fault policy. With the policy `CONTAIN`, the thread continues after a short pause. With the policy `PROPAGATE`, the
-thread ends as in Kafka, and no task expires after that. After an exit such as SystemExit (see `purgatorio.faults`),
-the thread continues, and the call that stops the reaper raises the exit.
+Promises. The reaper calls its function `work` (one turn) again and again until it is stopped. The fault policy gets an
+exception of a turn. With the policy `CONTAIN`, the thread continues after a short pause. With `PROPAGATE`, the thread
+ends as in Kafka, and no later task expires. After an exit such as SystemExit (see `purgatorio.faults`), the thread
+continues, and the call that stops the reaper raises the exit.
 
-If the thread of the reaper calls `await_shutdown`, the call returns at once, because a thread cannot wait for its own
-end.
+On the reaper's own thread, `await_shutdown` returns at once, because a thread cannot wait for its own end.
 """
 
 import logging
@@ -35,7 +34,7 @@ _log = logging.getLogger("purgatorio")
 
 
 class Reaper:
-    """Calls `work` until stopped, on a thread called `name`. It starts at once."""
+    """Calls `work` again and again until stopped, on a thread called `name` that starts at once."""
 
     __slots__ = ("_exits", "_faults", "_lock", "_name", "_running", "_stopped", "_sync", "_work", "_worker")
 
@@ -59,7 +58,7 @@ class Reaper:
             self._stopped.notify_all()
 
     def await_shutdown(self) -> None:
-        """Wait until the thread has ended; not when called by the thread itself."""
+        """Wait until the thread has ended. Returns at once on the reaper's own thread."""
         if not self._worker.is_current():
             self._worker.join()
 
@@ -103,12 +102,12 @@ def _nothing() -> None:
 
 
 class ReaperTimer(Owned):
-    """A timer that drives itself: wraps another and owns its reaper (Kafka's SystemTimerReaper).
+    """A timer with its own reaper, wrapped around another timer (Kafka's SystemTimerReaper).
 
     Several users may share the timer, and its creator closes it. Raises ValueError for an empty name, and TypeError if
     `timer` is no timer.
 
-    Around an `IntrusiveTimer`, `call_later` and `cancel` are that timer's, and cost as much.
+    Around an `IntrusiveTimer`, `call_later` and `cancel` cost as much as without the wrapper.
     """
 
     __slots__ = ("_closed", "_reaper", "_sync", "_timer", "_wheel", "name")

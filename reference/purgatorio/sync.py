@@ -1,23 +1,23 @@
-"""`Sync`: the source of every lock, every shared value and every thread of the reference.
+"""`Sync`: the factory of every lock, shared value and thread of the reference.
 
-In normal use, a `Sync` made of `threading` runs the code. The explorer runs the same code with its own `Sync`, and so
-controls every switch between threads. For this, the package has three rules (a test checks the source):
+In production, `Sync` uses `threading`. The explorer runs the same code with its own `Sync`, and so controls every
+switch between threads. For this, the package keeps three rules (a test checks the source):
 
 1. Only the implementations of `Sync` and the clock import `threading`, `queue`, `time` or similar modules.
-2. An attribute of an object is bound once, in `__init__`. Changing values are inside an object that `Sync` makes.
-3. Only this object changes its value. (A container in a `Cell` changes only by `mutate()`.)
+2. An attribute of an object is bound once, in `__init__`. Each value that changes is in an object that `Sync` makes.
+3. A value changes only by a method of its object. (A container in a `Cell` changes only by `mutate()`.)
 
 There are two kinds of shared values:
 
 * An **atomic** (`AtomicFlag`, `AtomicInt`, `AtomicRef`) may be used by several threads at once. Each method is atomic
   and sequentially consistent (like Java's volatile and `java.util.concurrent.atomic`).
-* A **cell** is plain memory. The code promises that a lock orders all uses of a cell. The explorer can test this
-  promise: two unordered uses, one of them a write, are a data race.
+* A **cell** is plain memory. A lock must order all uses of a cell. The explorer can test this: two unordered uses, one
+  of them a write, are a data race.
 
 The names of locks and values appear in traces and reports of the explorer. Real threads ignore the names.
 
-Not promised: fairness of any lock, FIFO order of waiting threads, or that a timed wait ends before another thread
-runs. Times are in milliseconds, the unit of the timers.
+Times are in milliseconds. Not promised: that a lock is fair, that waiting threads are served in FIFO order, or that a
+timed wait ends before another thread runs.
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -35,10 +35,11 @@ class ExecutorClosed(RuntimeError):
 
 
 class ReadWriteLock(Protocol):
-    """Many readers or one writer; both sides re-entrant, and the writer may read (`ReentrantReadWriteLock`).
+    """A lock for many readers or one writer. Both sides are re-entrant, and the writer may read
+    (`ReentrantReadWriteLock`).
 
-    A waiting writer holds back *new* readers; a thread that already reads may read again. A reader that asks to
-    write would wait for itself for ever: RuntimeError instead.
+    While a writer waits, *new* readers wait too, but a thread that already reads may read again. A reader that asks to
+    write would wait for itself forever, so it gets a RuntimeError.
     """
 
     @property
@@ -49,10 +50,10 @@ class ReadWriteLock(Protocol):
 
 
 class Condition(Protocol):
-    """Waiting for a change of what one lock guards. Every method needs the lock held."""
+    """A condition variable of one lock. The caller of every method must hold the lock."""
 
     def wait(self, timeout_ms: int | None = None) -> bool:
-        """Let go of the lock, sleep until notified, take it again; False if the time-out ended the sleep.
+        """Release the lock, sleep until notified, and acquire the lock again. False if the time-out ended the sleep.
 
         Spurious wake-ups are allowed: re-test in a loop.
         """
@@ -90,15 +91,15 @@ class AtomicFlag(AtomicRef[bool], Protocol):
 
 
 class Cell(Protocol[T]):
-    """Plain shared memory: the caller holds the lock that guards it, on every use."""
+    """Plain shared memory. On every use, the caller must hold the lock that guards the cell."""
 
     def get(self) -> T:
-        """Read; a container that comes back must not be changed."""
+        """Read the value. The caller must not change a returned container."""
 
     def set(self, value: T, /) -> None: ...
 
     def mutate(self) -> T:
-        """The container in the cell, which the caller is about to change in place: counts as a write."""
+        """The container in the cell, for a change in place. The call counts as a write."""
 
 
 class QueueNode(Protocol[T_co]):

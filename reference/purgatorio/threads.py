@@ -1,15 +1,15 @@
-"""`Sync` made of `threading`: the default of the reference.
+"""The default `Sync` of the reference, made of `threading`.
 
-Locks are the locks of the interpreter. In CPython, a single read or write of an attribute is indivisible. (The GIL
-ensures this. Without the GIL, the per-object lock of the object's dictionary or slots ensures this.) A
-read-modify-write is not indivisible. So a method with a read-modify-write is one call into C, or takes a *stripe*. A
-stripe is one of a fixed set of locks, chosen by the address of the object. (A lock in every atomic would triple the
-memory of a waiting operation.) No other code is called while a stripe is held.
+Locks are those of the interpreter. In CPython, a single read or write of an attribute is indivisible: the GIL, or a
+per-object lock without the GIL, ensures this. A read-modify-write is not indivisible. So a method with a
+read-modify-write is one call into C, or takes a *stripe*, one of a fixed set of locks that is chosen by the address of
+the object. (A lock in every atomic would triple the memory of a waiting operation.) No other code is called under a
+stripe.
 
-Without the GIL, reads and writes of atomics take the stripe too, because indivisible access is not enough there. Two
-protocols need "either you see my write or I see your write" for two *different* atomics: the pending flag with the
-operation's lock, and a cancel with a move of an entry. Only locks promise this order. CPython's documentation does not
-promise this order for attributes.
+Without the GIL, reads and writes of atomics take the stripe too. Two protocols write one atomic and then read
+*another*, and at least one of two threads must see the write of the other: the pending flag with the operation's lock,
+and a cancel with a move of an entry. Locks guarantee this; CPython's documentation does not guarantee it for
+attributes.
 
 Threads are daemons. So a purgatory that was not closed does not keep the interpreter alive. (Kafka's threads are not
 daemons.)

@@ -1,8 +1,8 @@
 """`SharedQueue` for threads: a doubly linked list whose readers take no lock.
 
-Why a reader needs no lock: the `next` of a node only ever changes to a later node, and an unlinked node keeps its
-`next`. So a reader at a node that is being unlinked still reaches every live node after this node. An item is in the
-list before `append` returns. So an iteration that starts after this return reaches the item.
+A reader needs no lock, because the `next` of a node changes only to a later node, and an unlinked node keeps its
+`next`. So a reader at an unlinked node still reaches every live node after this node. An item is in the list before
+`append` returns. So an iteration that starts later reaches the item.
 
 Not promised: if the last node is unlinked while an iteration is at this node, the iteration may miss items that are
 appended later.

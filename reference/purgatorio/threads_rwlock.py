@@ -1,8 +1,8 @@
 """`ReadWriteLock` for threads: readers are counted by thread, writers are preferred, both sides are re-entrant.
 
-The model is the non-fair `ReentrantReadWriteLock`, which Kafka's timer uses. If a writer waits, a new reader waits
-behind the writer. If the thread of the new reader is a reader already, the new reader does not wait, because the
-writer waits for this thread.
+It behaves like Java's non-fair `ReentrantReadWriteLock`, which Kafka's timer uses. If a writer waits, a new reader
+waits until the writer is done. But a thread that holds the read side already does not wait, because the writer waits
+for this thread.
 """
 
 import threading

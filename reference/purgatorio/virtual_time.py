@@ -1,11 +1,10 @@
-"""`VirtualTime`: a purgatory without a thread, a sleep, or a real clock.
+"""`VirtualTime`: a clock, a timer and an executor for a purgatory without threads, sleeps or the real clock.
 
-`VirtualTime` has a manual clock, a timer, and an executor that runs callbacks on request. `advance` moves the time on
-the calling thread, as fast as the machine can. The code of purgatory and timer is the code that runs with real
-threads.
+`advance` moves the manual clock, and runs due callbacks on the calling thread. The code of purgatory and timer is the
+same as with real threads.
 
-Not promised: that `now` in a callback is the deadline of the task. A jump of an hour runs all its tasks at the end of
-the jump, in order. If the exact time matters, advance by 1 ms.
+Not promised: that `now` in a callback is the deadline of the task. `advance` by an hour runs all tasks of the hour at
+its end, in order. If the exact time matters, advance by 1 ms.
 """
 
 from purgatorio.clock import ManualClock
@@ -17,8 +16,8 @@ from purgatorio.timer.system_timer import SystemTimer
 
 
 class VirtualTime:
-    """Makes the parts and moves the time. If `clock` is given, its time is moved. `timer` is for
-    `Purgatory(name, timer, reaper=False)`."""
+    """Creates the clock, timer and executor, and moves the time. If `clock` is given, it moves this clock. `timer` is
+    for `Purgatory(name, timer, reaper=False)`."""
 
     __slots__ = ("clock", "executor", "timer")
 
@@ -40,12 +39,12 @@ class VirtualTime:
         )  # fmt: skip
 
     def advance(self, by_ms: int) -> int:
-        """Let `by_ms` pass, then as `run_due`."""
+        """Move the clock by `by_ms`, then call `run_due`."""
         self.clock.advance(by_ms)
         return self.run_due()
 
     def run_due(self) -> int:
-        """Run all that is due, and what that makes due; returns how many tasks ran."""
+        """Run all due tasks, and the tasks that these tasks make due. Returns the number of tasks that ran."""
         ran = 0
         while True:
             while self.timer.advance_clock(0):

@@ -1,17 +1,17 @@
 """`ActionQueue`: actions that wait until the thread holds no lock (Kafka's DelayedActionQueue).
 
-Code that makes a condition true often holds locks. Such code must not check keys under these locks (see
-`delayed.locked`). So the code adds the check to this queue. The thread that handles a request runs the queue at the
-end of the request. The thread that runs time-outs runs the queue too.
+Code that makes a condition true often holds locks, and must not check keys under these locks (see `delayed.locked`). So
+it adds the check to the queue. The thread that handles a request runs the queue at the end of the request. The thread
+that runs time-outs runs the queue too.
 
 The queue also prevents deep recursion. Suppose that a callback checks a key directly. The check completes an
 operation, the callback of this operation checks another key, and so on. Then the stack grows with the length of the
 chain. With the queue, the chain is a loop.
 
-Promise: some later `run_all` runs each action once, even if an earlier action raises.
+Promise: each action runs once, in some later `run_all`, even if an earlier action raises an exception.
 
-Not promised: that an action added *during* a `run_all` runs in the same call of `run_all`. One call of `run_all` runs
-at most as many actions as were in the queue when the call began.
+Not promised: that an action added *during* a `run_all` runs in the same call. One call runs at most as many actions as
+were in the queue when it began.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from purgatorio.threads import THREADS
 
 
 class ActionQueue(Uncopied):
-    """Actions that wait until no lock is held: `add` puts one off, and each is run once by some later `run_all`."""
+    """A queue of actions. `add` appends an action, and some later `run_all` runs it once."""
 
     __slots__ = ("_actions", "_faults")
 
@@ -33,7 +33,7 @@ class ActionQueue(Uncopied):
         self._faults = given("a fault policy", faults)
 
     def add(self, action: Callable[[], object]) -> None:
-        """Put `action` at the end; its result is dropped."""
+        """Append `action`. Its result is ignored."""
         require_function(action)
         self._actions.append(action)
 

@@ -1,11 +1,11 @@
-"""A *dialect*: how several threads evaluate, complete and register one operation at the same time.
+"""A *dialect*: the rules by which several threads evaluate, complete and register one operation at the same time.
 
-There are two dialects. `purgatorio.delayed.pending_flag` (the default) is Kafka 1.1 to 2.6.
-`purgatorio.delayed.locked` is Kafka 4.1 and later. Kafka 2.7 to 4.0 has other code, and promises what `pending_flag`
-promises. Watcher lists, timer and purge do not depend on the dialect.
+There are two dialects. `purgatorio.delayed.pending_flag` (the default) is that of Kafka 1.1 to 2.6.
+`purgatorio.delayed.locked` is that of Kafka 4.1 and later. Kafka 2.7 to 4.0 has other code, with the promises of
+`pending_flag`. Watcher lists, timer and purge do not depend on the dialect.
 
-Every dialect promises: `on_complete` runs at most once, and `force_complete` returns True only to the caller whose
-call ran `on_complete` [O1]. The modules of the dialects add promises about `check_and_complete`.
+Every dialect promises [O1]: `on_complete` runs at most once, and `force_complete` returns True only from the call that
+ran `on_complete`. The module of each dialect adds promises about `check_and_complete`.
 """
 
 from abc import abstractmethod
@@ -36,14 +36,14 @@ class Completable(TimerTask):
 
     @abstractmethod
     def try_complete(self) -> bool:
-        """Complete it if the condition holds: `return self.force_complete()`, else False."""
+        """If the condition holds, complete the operation: `return self.force_complete()`. Otherwise return False."""
 
     @abstractmethod
     def on_complete(self) -> None:
-        """Called once, when it is completed, on the thread that completed it."""
+        """Called once, on the thread that completes the operation."""
 
     def call_try_complete(self) -> bool:
-        """Calls `try_complete`, for dialects. [O2] Raises RuntimeError if it returns True although the operation is not
+        """For dialects: call `try_complete`. [O2] Raises RuntimeError if it returns True although the operation is not
         completed: no key would watch this operation, and it would stay incomplete."""
         done = self.try_complete()
         if done and not self.completed.get():
@@ -54,11 +54,11 @@ class Completable(TimerTask):
         return done
 
     def is_completed(self) -> bool:
-        """Whether completion has been claimed; `on_complete` may still be running."""
+        """Whether the operation is completed. `on_complete` may still be running."""
         return self.completed.get()
 
     def call_on_complete(self) -> None:
-        """For dialects: the callback, with its exceptions handed to `faults`."""
+        """For dialects: call `on_complete`. `faults` gets its exceptions."""
         try:
             self.on_complete()
         except Exception as error:
@@ -69,7 +69,7 @@ Op = TypeVar("Op", bound=Completable)
 
 
 class Dialect(Protocol):
-    """The three acts that differ. Stateless: what changes is in the operation."""
+    """The three methods that differ between the dialects. A dialect has no state: all state is in the operation."""
 
     @property
     def name(self) -> str:
@@ -80,24 +80,27 @@ class Dialect(Protocol):
         `on_complete`, in this order. [O2] Only this method calls `on_complete`."""
 
     def safe_try_complete(self, operation: Completable) -> bool:
-        """Try it because one of its keys had an event; True iff this call completed it."""
+        """Evaluate the operation after an event on one of its keys. True iff this call completed it."""
 
     def register(
         self, operation: Op, keys: Sequence[Hashable], watch: Callable[[Hashable, Op], None], count: Count
     ) -> bool:
-        """Try it, else `watch` it under every key and try again; True iff this call completed it.
+        """Evaluate the operation. If it is not completed, `watch` it under every key, and evaluate it again. True iff
+        this call completed it.
 
-        [O4] Why again: (1) A tries, in vain; (2) B makes the condition true and checks the key, where A is not yet
-        watched; (3) A watches. Without the second try no thread tries it any more. (Before KAFKA-1952.)
+        [O4] Without the second evaluation (before KAFKA-1952): (1) Thread A evaluates, and the condition is false. (2)
+        Thread B makes the condition true, and checks the key before the operation is watched. (3) A watches the
+        operation. No later event completes it.
 
-        An exception in the first try goes to the caller, and nothing is registered. By the second try the
-        operation is visible to others, so there the exception goes to the operation's fault policy; contained,
-        the operation stays registered and gets its time-out [O8].
+        An exception in the first evaluation goes to the caller, and nothing is registered. In the second evaluation,
+        other threads can find the operation already. So the exception goes to the fault policy. With `CONTAIN`, the
+        operation stays registered and gets its time-out [O8].
         """
 
 
 def try_again(operation: Op, attempt: Callable[[Op], bool]) -> bool:
-    """The second try of a registration; its exceptions go to the operation's fault policy, see `Dialect.register`."""
+    """The second evaluation of a registration. The operation's fault policy gets its exceptions (see
+    `Dialect.register`)."""
     try:
         return attempt(operation)
     except Exception as error:

@@ -1,10 +1,10 @@
 """The two gauges of a purgatory, as numbers and as OpenMetrics text.
 
 `PurgatorySize` is the number of watch entries: an operation with three keys has three entries. The entries of a
-completed operation count until a check or a purge removes the entries. `NumDelayedOperations` is the number of tasks
-in the timer, as in Kafka: if others share the timer, also their tasks. Both gauges are read without a lock, and are
-exact only at rest. If `PurgatorySize` is much larger than `NumDelayedOperations`, most entries belong to completed
-operations, and wait for the purge.
+completed operation count until a check or a purge removes the entries. `NumDelayedOperations` is the number of tasks in
+the timer, as in Kafka. If several purgatories share the timer, it counts the tasks of all. Both gauges are read without
+a lock, and are exact only while no call is active. If `PurgatorySize` is much larger than `NumDelayedOperations`, most
+entries belong to completed operations.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ class PurgatoryGauges:
 
 
 class Gauged(Protocol):
-    """Whatever has a name and the two gauges."""
+    """An object with a name and the two gauges, such as a purgatory."""
 
     @property
     def name(self) -> str: ...
@@ -34,8 +34,8 @@ class Gauged(Protocol):
 
 
 class GaugeRegistry(Uncopied):
-    """The purgatories whose gauges are exported; a purgatory leaves it when it is closed. After a fork the child needs
-    its own: reading the gauges of the parent's is MadeBeforeFork."""
+    """The purgatories whose gauges are exported. `close` removes a purgatory. After a fork, the child needs its own
+    registry: the gauges of the parent's purgatories raise MadeBeforeFork."""
 
     __slots__ = ("_lock", "_members")
 
@@ -44,13 +44,14 @@ class GaugeRegistry(Uncopied):
         self._members: Cell[dict[str, Gauged]] = sync.cell({}, "gauges.members")
 
     def add(self, member: Gauged) -> None:
-        """Export this one too. Raises ValueError if another one has its name: a scraper refuses two equal series."""
+        """Export the gauges of a purgatory. Raises ValueError if another purgatory has its name: a scraper refuses
+        equal series."""
         with self._lock:
             if self._members.mutate().setdefault(member.name, member) is not member:
                 raise ValueError(f"the registry has another purgatory {member.name!r}: choose another name")
 
     def remove(self, member: Gauged) -> None:
-        """Export it no more; nothing if it was not."""
+        """Stop the export of a purgatory. No effect if it is not exported."""
         with self._lock:
             if self._members.get().get(member.name) is member:
                 del self._members.mutate()[member.name]
@@ -66,7 +67,7 @@ class GaugeRegistry(Uncopied):
 
 
 def openmetrics(members: Iterable[Gauged]) -> str:
-    """The gauges in OpenMetrics 1.0 text (`application/openmetrics-text`), ended by `# EOF`."""
+    """The gauges as OpenMetrics 1.0 text (`application/openmetrics-text`), which ends with `# EOF`."""
     readings = [(_escaped(member.name), member.gauges()) for member in members]
     lines = [
         "# TYPE purgatory_size gauge",

@@ -1,6 +1,7 @@
 """The dialect `locked`: Kafka 4.1 and later.
 
-Evaluation, completion and registration of an operation hold the lock of the operation. An event waits for this lock.
+A thread that evaluates, completes or registers an operation holds the operation's lock. The thread of an event waits
+for this lock.
 
 Promises.
 * If an operation is ready and watched before `check_and_complete(key)` starts, the operation is completed when
@@ -8,12 +9,12 @@ Promises.
 * If an operation is ready before its registration starts, the operation is completed when the registration returns.
 * `try_complete` and `on_complete` of one operation never overlap (KAFKA-19312).
 
-Cost: a slow callback delays every event of the operation, and the only thread of the timer.
+Cost: a slow callback delays every event of the operation. A time-out that waits for the lock also blocks the timer's
+executor.
 
-Danger: a deadlock, if a caller holds a lock that `try_complete` or `on_complete` needs on another thread. (1) Thread A
-holds the lock G and checks a key. (2) Thread B, in `try_complete` of an operation of this key, holds the operation's
-lock and waits for G. (3) Thread A waits for the operation's lock. Rule: do not check keys while you hold an exclusive
-lock. Add the check to an `ActionQueue` instead.
+Rule: do not check keys while you hold an exclusive lock; add the check to an `ActionQueue`. Otherwise there may be a
+deadlock: (1) Thread A holds the lock G and checks a key. (2) Thread B, in `try_complete` of an operation of this key,
+holds the operation's lock and waits for G. (3) Thread A waits for the operation's lock.
 
 The lock of an operation is re-entrant, because `try_complete` calls `force_complete` under this lock.
 """
@@ -25,17 +26,17 @@ from purgatorio.delayed.dialect import Completable, Count, Op, try_again
 
 
 class Locked:
-    """Trying, completing and registering happen under the operation's own lock, and an event waits for it."""
+    """The operation is evaluated, completed and registered under its own lock. An event waits for the lock."""
 
     __slots__ = ()
 
     name = "locked"
 
     def force_complete(self, operation: Completable) -> bool:
-        """Test the flag without the lock, then again under it; then set it, cancel, and call back, all under the
-        lock.
+        """Test the flag without the lock, then again under the lock. Then, under the lock, set the flag, cancel the
+        timer task, and call `on_complete`.
 
-        [O6] A caller of `try_complete` holds it too, so the two never overlap.
+        [O6] A caller of `try_complete` holds the lock too, so `try_complete` and `on_complete` never overlap.
         """
         if operation.completed.get():
             return False
@@ -48,7 +49,7 @@ class Locked:
             return True
 
     def safe_try_complete(self, operation: Completable) -> bool:
-        """Wait for the lock, then try it unless it is completed."""
+        """Wait for the lock, then evaluate the operation unless it is completed."""
         with operation.lock:
             if operation.is_completed():
                 return False
@@ -57,7 +58,8 @@ class Locked:
     def register(
         self, operation: Op, keys: Sequence[Hashable], watch: Callable[[Hashable, Op], None], count: Count
     ) -> bool:
-        """Try, watch every key while no thread has completed it, try again; all under the lock."""
+        """Evaluate the operation, add it to the list of each key until a thread completes it, and evaluate it again,
+        all under the lock."""
 
         def watch_all() -> None:
             for key in keys:
@@ -68,9 +70,8 @@ class Locked:
         return self.safe_try_complete_or_else(operation, watch_all)
 
     def safe_try_complete_or_else(self, operation: Completable, action: Callable[[], None]) -> bool:
-        """Try; in vain: do `action` and try again.
-
-        There is no check of `completed` between: an operation that was completed before is tried twice.
+        """Evaluate the operation. If the result is False, run `action` and evaluate again, also if the operation was
+        completed before.
         """
         with operation.lock:
             if operation.call_try_complete():

@@ -1,7 +1,7 @@
 """`DelayedOperation`: a request that waits for a condition or for its time-out (Kafka's DelayedOperation).
 
-An operation is a timer task with a flag. `force_complete` completes the operation. Only the first call of
-`force_complete` has an effect. There are three callers of `force_complete`:
+An operation is a timer task with a flag. Only the first call of `force_complete` completes the operation. There are
+three callers of `force_complete`:
 
 * After an event on a key of the operation, the purgatory calls `try_complete`. If the condition holds, `try_complete`
   calls `force_complete`.
@@ -9,20 +9,19 @@ An operation is a timer task with a flag. `force_complete` completes the operati
 * Any thread may call `force_complete`.
 
 Promises (clause ids in brackets).
-* [O1] `on_complete` is called at most once. `force_complete` returns True to one caller only, and this call of
-  `force_complete` runs `on_complete`.
+* [O1] `on_complete` is called at most once. Only the call of `force_complete` that runs `on_complete` returns True.
 * [O3] `on_expiration` is called at most once, after `on_complete`, and only if the time-out completed the operation.
   `on_expiration` runs on the timer's executor, outside the operation's lock.
 * `force_complete` first sets the flag, then cancels the timer task, then runs `on_complete`. So `on_complete` sees a
   completed operation without a timer task.
 * [O8] An exception in a callback goes to `faults`: see `purgatorio.faults`.
 
-An event may come while another thread evaluates the operation. A *dialect* is a rule that says what the thread of the
-event does in this case. The dialects are `pending_flag` and `locked`. Their modules add promises.
+An event may come while another thread evaluates the operation. The *dialect* decides what the thread of the event does
+then. The modules of the two dialects, `pending_flag` and `locked`, add promises.
 
-For subclasses: `try_complete` must not block for long, and several threads may call `try_complete` at once.
-`try_complete` must return the result of `force_complete`, or False. If `try_complete` returns True without a
-completion, the purgatory raises RuntimeError in its place (clause O2). A registration raises it to its caller.
+For subclasses: `try_complete` must not block for long, and several threads may call it at once. It must return the
+result of `force_complete`, or False. If it returns True although the operation is not completed, it counts as a
+RuntimeError in `try_complete` (clause O2). A registration raises this error to its caller.
 """
 
 from purgatorio.compiling import mypyc_attr

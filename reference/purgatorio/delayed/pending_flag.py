@@ -1,35 +1,33 @@
-"""The dialect `pending-flag`, the default: an event never waits for the evaluation of another thread (Kafka 1.1 to
-2.6).
+"""The dialect `pending-flag` (Kafka 1.1 to 2.6), the default: an event never waits while another thread evaluates.
 
-An evaluation is a call of `try_complete`. The thread of an event tries to take the lock of the operation. If the
-thread gets the lock, the thread evaluates the operation. Otherwise the thread sets a flag, and the thread that holds
-the lock evaluates the operation once more. Kafka 2.7 to 4.0 has other code with the same promises.
+An evaluation is a call of `try_complete`. The thread of an event tries to take the lock of the operation. If it gets
+the lock, it evaluates the operation. Otherwise it sets a flag, and the thread that holds the lock evaluates the
+operation once more. Kafka 2.7 to 4.0 has other code with the same promises.
 
 Promises.
-* After a call of `safe_try_complete` has begun, an evaluation begins: on this thread, or on the thread that holds the
-  lock. On the other thread, the evaluation may begin after the call has returned. So an event is never lost, and a
+* Each call of `safe_try_complete` is followed by an evaluation, on its own thread or on the thread that holds the lock.
+  On the thread that holds the lock, the evaluation may begin after the call has returned. So no event is lost, and a
   ready operation does not wait for its time-out (KAFKA-6653).
-* If an evaluation raises an exception, the caller gets the exception. But if an event came during this evaluation,
-  another evaluation follows, and the exception goes to the fault policy.
+* If an evaluation raises an exception, the caller gets it. But if an event came during this evaluation, another
+  evaluation follows, and the fault policy gets the exception.
 * Completion is one compare-and-set, and `on_complete` runs outside every lock.
-* Two evaluations of one operation never overlap, because of the lock. The first evaluation of a registration needs no
-  lock, because no other thread knows the operation yet.
+* Two evaluations of one operation never overlap, because of the lock. The first evaluation of a registration takes no
+  lock, because no other thread can find the operation yet.
 
-Not promised: that a ready operation is completed when `check_and_complete` returns. Not promised: that `try_complete`
-and `on_complete` of one operation never overlap. A time-out may complete an operation while an event evaluates the
-operation.
+Not promised: that a ready operation is completed when `check_and_complete` returns; that `try_complete` and
+`on_complete` of one operation never overlap. A time-out may complete an operation while an event evaluates it.
 
-Only `safe_try_complete` may take the lock of the operation. If other code holds the lock, an event may set the flag,
-and no thread reads the flag (KAFKA-8334).
+Only `safe_try_complete` may take the lock of the operation. Other code that holds the lock does not read the flag, so
+an event may be lost (KAFKA-8334).
 
-Why a thread clears the flag *before* the evaluation, and reads the flag afterwards: (1) Thread A clears the flag, and
-its evaluation returns False. (2) Thread B makes the condition true, fails to take the lock, and sets the flag. (3) A
-reads the flag and evaluates again. If A cleared the flag after the evaluation, the event of B would be lost.
+A thread clears the flag *before* the evaluation, and reads it afterwards: (1) Thread A clears the flag, and its
+evaluation returns False. (2) Thread B makes the condition true, fails to take the lock, and sets the flag. (3) A reads
+the flag and evaluates again. If A cleared the flag after the evaluation, the event of B would be lost.
 
-If B itself set the flag, B tries the lock again, for this reason: (1) A reads the clear flag and is about to release
-the lock. (2) B fails to take the lock and sets the flag. (3) A releases the lock and returns without an evaluation for
-B. So B tries the lock again, until B gets the lock, or finds that the flag is still set. If the flag is still set, A
-has not read the flag yet, and A will evaluate again.
+A thread B that changed the flag from clear to set tries the lock again. Otherwise: (1) Thread A reads the clear flag
+and is about to release the lock. (2) B fails to take the lock and sets the flag. (3) A releases the lock and returns
+without an evaluation for B. If B finds the flag set, B returns: the thread that holds the lock has not read the flag
+yet, and will evaluate again.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -47,7 +45,8 @@ class PendingFlag:
     name = "pending-flag"
 
     def force_complete(self, operation: Completable) -> bool:
-        """One compare-and-set; its winner cancels the timer and calls back, outside any lock."""
+        """One compare-and-set. The call that sets the flag cancels the timer task and calls `on_complete`, outside
+        every lock."""
         if not operation.completed.compare_and_set(False, True):
             return False
         operation.cancel()
@@ -58,7 +57,7 @@ class PendingFlag:
         """Evaluate the operation, or make the thread that evaluates now evaluate again. Kafka 1.1 to 2.6:
         `maybe_try_complete`.
 
-        [O6] Under the lock, so no two evaluations overlap.
+        [O6] It evaluates under the lock, so no two evaluations overlap.
         """
         failed: Exception | None = None
         while True:

@@ -1,24 +1,23 @@
 """`Purgatory`: the place where delayed operations wait (Kafka's DelayedOperationPurgatory).
 
-Promises (clause ids in brackets). There are two implementations, `pending_flag` and `locked`. Each follows
-a version of Kafka. The docstring of each module has the additional promises.
-* [O4] No completion is lost between a registration and an event.
+Promises (clause ids in brackets). The dialects `pending_flag` and `locked` add promises (see their modules).
+* [O4] If an event comes during a registration, the completion is not lost.
 * [O5] Every operation with a time-out is completed at some time, unless `cancel_for_key` returned the operation. With
   `complete_at_shutdown`, the default, `close` completes the remaining operations.
-* [O7] `try_complete_else_watch` returns True if and only if this call completed the operation. `check_and_complete`
-  returns the number of operations that this call completed.
+* [O7] `try_complete_else_watch` returns True if and only if the call completed the operation. `check_and_complete`
+  returns the number of operations that the call completed.
 * [O8] An exception in a callback of one operation loses no other operation and stops no thread.
-* [P1] The number of completed operations in the lists is bounded. The purgatory estimates the number of operations in
+* [P1] The number of completed operations in the lists is bounded. The purgatory estimates how many operations are in
   its lists. If the estimate exceeds the number of timer tasks plus `purge_interval`, a purge removes all completed
-  operations. The reaper compares the two numbers at least every 200 ms. Without a reaper, `pass_time` does this.
+  operations. The reaper tests this at least every 200 ms. Without a reaper, `pass_time` tests it.
 * [P3] No callback runs under a lock of the purgatory, except the lock of its operation.
 
 Not promised: that the gauges are exact under load; that a completed operation leaves the lists of its other keys
 before a purge; any order of the operations of one key; that `check_and_complete` is atomic.
 
-Kafka differs in four ways. Kafka's shutdown leaves operations pending. After the shutdown, a new operation never
-expires. The shutdown closes any timer, also one that others use. An exception of a callback goes to the caller. To get
-Kafka's behavior, choose `complete_at_shutdown=False` and `purgatorio.faults.PROPAGATE`, and close the timer.
+Kafka differs in four ways: its shutdown leaves operations pending; after the shutdown, a new operation never expires;
+the shutdown closes the timer, even a shared timer; the caller gets an exception of a callback. To get Kafka's behavior,
+choose `complete_at_shutdown=False` and `purgatorio.faults.PROPAGATE`, and close the timer.
 """
 
 from collections.abc import Hashable, Sequence, Set
@@ -56,9 +55,9 @@ class Purgatory(Owned, Generic[Op]):
     completed once.
 
     `timer`: an `IntrusiveTimer` of 1 ms by default. `reaper`: a thread named `ExpirationReaper-<name>` drives the
-    timer, and `close` closes the timer. With `reaper=False`, others may share the given timer, and its creator closes
-    it. `timer_enabled=False`: operations never expire. `registry`: exports the gauges. Raises ValueError for fewer than
-    1 shard, a negative purge interval, or a `ReaperTimer` together with `reaper`."""
+    timer, and `close` closes the timer. With `reaper=False`, several purgatories may share a `timer`, and its creator
+    closes it. `timer_enabled=False`: operations never expire. `registry`: exports the gauges. Raises ValueError for
+    fewer than 1 shard, a negative purge interval, or a `ReaperTimer` together with `reaper`."""
 
     __slots__ = ("_closed", "_complete_at_shutdown", "_estimated_operations", "_owns_timer", "_purge_interval",
                  "_reaper", "_registry", "_sync", "_timer", "_timer_enabled", "_watcher_lists", "name")  # fmt: skip
@@ -113,12 +112,12 @@ class Purgatory(Owned, Generic[Op]):
         )
 
     def try_complete_else_watch(self, operation: Op, keys: Sequence[Hashable]) -> bool:
-        """Complete `operation` if possible; otherwise let it wait under `keys` and for its time-out.
+        """Complete `operation` if its condition holds. Otherwise let it wait for an event of `keys` or its time-out.
 
-        True iff this call completed it; False may mean that another thread did. Raises ValueError without a key.
-        Raises TypeError if `operation` is no operation, a key has no hash, or `keys` is a string or an iterator.
-        Raises TimerClosed if the timer was closed by another caller than `close`. Then nothing is registered, but an
-        event at the same time may still complete the operation.
+        True iff this call completed the operation. Another thread may have completed it if False. Raises ValueError
+        without a key. Raises TypeError if `operation` is no operation, a key has no hash, or `keys` is a string or an
+        iterator. Raises TimerClosed if other code than `close` closed the timer. Then nothing is registered, but a
+        concurrent event may still complete the operation.
         """
         if self._forks != PROCESS.forks:
             made_before_fork(self)
@@ -151,9 +150,9 @@ class Purgatory(Owned, Generic[Op]):
         return self._complete_at_shutdown and self._closed.get() and operation.force_complete()
 
     def check_and_complete(self, key: Hashable) -> int:
-        """An event of `key` happened: evaluate every operation that waits under the key. Returns the number of
-        operations that this call completed. Make the change visible before the call, and hold no exclusive lock during
-        the call."""
+        """Evaluate every operation that waits under `key`, after an event of `key`. Returns the number of operations
+        that this call completed. Make the change visible before the call, and hold no exclusive lock during the call.
+        """
         if self._forks != PROCESS.forks:
             made_before_fork(self)
         watchers = self._watcher_list(key).watchers(key)
@@ -162,9 +161,9 @@ class Purgatory(Owned, Generic[Op]):
     def cancel_for_key(self, key: Hashable) -> list[DelayedOperation]:
         """Remove the operations that wait under `key` from its list and from the timer, and return them.
 
-        They are *not* completed, and no callback is called. An operation that also waits under another key can still be
-        completed there. Any other returned operation is never completed. Completed operations of the list are returned
-        too.
+        They are *not* completed, and no callback is called. If a returned operation also waits under another key, an
+        event of that key can still complete it. Other returned operations are never completed. The result also has the
+        completed operations of the list.
         """
         self._require_made_here()
         return self._watcher_list(key).cancel(key)
@@ -191,12 +190,12 @@ class Purgatory(Owned, Generic[Op]):
         return sum(watchers.purge_completed() for watchers in self._all_watchers())
 
     def watched(self) -> int:
-        """[P2] The gauge PurgatorySize: watch entries. The cost is proportional to the number of keys."""
+        """[P2] The gauge PurgatorySize: the number of watch entries. The cost is proportional to the number of keys."""
         self._require_made_here()
         return sum(watchers.size() for watchers in self._all_watchers())
 
     def num_delayed(self) -> int:
-        """The gauge NumDelayedOperations: tasks in the timer, also those of its other users; 0 without a timer."""
+        """The gauge NumDelayedOperations: the number of tasks in the timer, of all its users. 0 without a timer."""
         return self._timer.size() if self._timer_enabled else 0
 
     def gauges(self) -> PurgatoryGauges:

@@ -1,13 +1,12 @@
-"""`Watchers`: the list of waiting operations of one key. `WatcherList`: the keys and their lists. Both are Kafka's.
+"""`Watchers`: the operations that wait on one key. `WatcherList`: the keys and their lists. Kafka has the same classes.
 
-Promises of `Watchers`. `try_complete_watched` tries every operation that was in the list when the call began and that
-was not completed. The result is the number of operations that the call completed. The call also removes completed
-operations from the list.
+Promises of `Watchers`. `try_complete_watched` evaluates every incomplete operation that was in the list when the call
+began, and removes completed operations. It returns the number of operations that the call completed.
 
-Not promised: that a completed operation leaves the lists of its *other* keys at once. The operation stays in another
-list until an event of that key, or until a purge.
+Not promised: that a completed operation leaves the lists of its *other* keys at once. It leaves the list of another key
+at an event of that key, or at a purge.
 
-[P3] No lock is held while an operation is tried, because a callback may check any key (KAFKA-3994).
+[P3] No lock is held while an operation is evaluated, because a callback may check any key (KAFKA-3994).
 """
 
 from collections.abc import Callable, Hashable
@@ -19,7 +18,7 @@ from purgatorio.sync import Cell, SharedQueue, Sync
 
 
 class Watchers:
-    """The list of `key`; `on_empty` is called with the list when a pass has left it empty."""
+    """The list of `key`. If a call leaves the list empty, it calls `on_empty` with the list."""
 
     __slots__ = ("_faults", "_on_empty", "_operations", "key")
 
@@ -32,11 +31,12 @@ class Watchers:
         self._operations: SharedQueue[DelayedOperation] = sync.queue("watchers")
 
     def watch(self, operation: DelayedOperation) -> None:
-        """Append; an operation that names a key twice is in its list twice."""
+        """Append an operation. An operation that names a key twice is in the key's list twice."""
         self._operations.append(operation)
 
     def try_complete_watched(self) -> int:
-        """Try every operation; returns how many this call completed. After an exit the others are tried, too [O8]."""
+        """Evaluate every operation. Returns how many operations this call completed. [O8] After an exit (see
+        `purgatorio.faults`) of one callback, the other operations are evaluated too."""
         completed = 0
         first: BaseException | None = None
         for node in self._operations.nodes():
@@ -58,7 +58,7 @@ class Watchers:
         return completed
 
     def cancel(self) -> list[DelayedOperation]:
-        """Take every operation out, cancel its timer, and return them; none is completed by this."""
+        """Remove all operations from the list, cancel their timer tasks, and return them. Completes no operation."""
         cancelled: list[DelayedOperation] = []
         for node in self._operations.nodes():
             if self._operations.remove(node):
@@ -67,14 +67,14 @@ class Watchers:
         return cancelled
 
     def unwatch(self, operation: DelayedOperation) -> None:
-        """Take every entry of `operation` out. A pass that is running may still try it."""
+        """Remove every entry of `operation`. A concurrent `try_complete_watched` may still evaluate it."""
         for node in self._operations.nodes():
             if node.item is operation:
                 self._operations.remove(node)
         self._drop_if_empty()
 
     def purge_completed(self) -> int:
-        """Unlink the completed operations; returns how many."""
+        """Unlink the completed operations, and return their number."""
         purged = 0
         for node in self._operations.nodes():
             if node.item.is_completed() and self._operations.remove(node):
@@ -113,20 +113,19 @@ class Watchers:
 
 
 class WatcherList:
-    """Some of the purgatory's keys, each with its `Watchers`, under one lock (Kafka's WatcherList, of which a purgatory
-    has many).
+    """A shard of the purgatory's keys, each key with its `Watchers`, under one lock (Kafka's WatcherList).
 
-    [O4] An operation that `watch` has put on a key is found by every later check of that key until it is removed.
+    [O4] After `watch(key, operation)`, every check of `key` finds the operation until it is removed.
 
-    The lock rule after it: the list of a key is looked up *and* appended to under the lock, and it is dropped only
-    under the same lock, if it is still this key's list and still empty. Its story (KAFKA-2160, KAFKA-2253): (1) A
-    looks up the list of k, empty just now; (2) B, whose pass left it empty, drops it; (3) A appends to a list that
-    no look-up finds. The operation is lost to every event. The two tests have the same reason: if B did not test
-    that the list is still empty, it would drop a list that A has just appended to. If B did not test that it is
-    still this key's list, it would drop a new list instead of its old one.
+    Lock rule: the list of a key is found *and* appended to under the lock. A list is dropped only under the same lock,
+    if it is still the list of its key and still empty. Otherwise (KAFKA-2160, KAFKA-2253): (1) Thread A finds the list
+    of k, which is empty. (2) Thread B, whose call left the list empty, drops it. (3) A appends to a list that no check
+    finds, and the operation is lost to every event. If B did not test that the list is still empty, B would drop the
+    list to which A has just appended. If B did not test that it is still the list of its key, B would drop a newer list
+    of the key.
 
-    Lock order: an operation's lock comes before this one (registration watches under it in the dialect `locked`), and a
-    timer's locks after it (`cancel_for_key`). No operation's lock is ever taken under it.
+    Lock order: first an operation's lock (the dialect `locked` registers under it), then the lock of the shard, then a
+    timer's locks (`cancel_for_key`). No operation's lock is taken under the lock of the shard.
     """
 
     __slots__ = ("_faults", "_lists", "_lock", "_on_empty", "_sync")
@@ -140,7 +139,7 @@ class WatcherList:
         self._lists: Cell[dict[Hashable, Watchers]] = sync.cell({}, "watcher-list.lists")
 
     def watch(self, key: Hashable, operation: DelayedOperation) -> None:
-        """Append `operation` to the list of `key`, created if there is none."""
+        """Append `operation` to the list of `key`. Creates the list if there is none."""
         with self._lock:
             watchers = self._lists.get().get(key)
             if watchers is None:
@@ -149,18 +148,18 @@ class WatcherList:
             watchers.watch(operation)
 
     def watchers(self, key: Hashable) -> Watchers | None:
-        """The list of `key`, to be walked without the lock; None if no thread waits."""
+        """The list of `key`, for an iteration without the lock. None if no operation waits on `key`."""
         with self._lock:
             return self._lists.get().get(key)
 
     def cancel(self, key: Hashable) -> list[DelayedOperation]:
-        """Drop the list of `key`, cancel its operations' timers, and return them."""
+        """Drop the list of `key`, cancel the timer tasks of its operations, and return the operations."""
         with self._lock:
             watchers = self._lists.mutate().pop(key, None)
             return [] if watchers is None else watchers.cancel()
 
     def remove_key_if_empty(self, watchers: Watchers) -> None:
-        """[P4] Drop the list if it is still its key's, and still empty."""
+        """[P4] Drop the list if it is still the list of its key, and still empty."""
         with self._lock:
             if self._lists.get().get(watchers.key) is watchers and watchers.is_empty():
                 del self._lists.mutate()[watchers.key]

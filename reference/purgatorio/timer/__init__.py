@@ -1,8 +1,9 @@
-"""Timers. The module `interface` has the promises of every timer. Use `IntrusiveTimer` in production.
+"""Timers: five implementations of one interface. The module `interface` has the promises. Use `IntrusiveTimer` in
+production.
 
-`SystemTimer` is Kafka's hierarchical wheel. `HashedWheel` is the design of netty's timer. `HeapTimer` is the simplest
-timer, and tests compare the other timers with it. `MockTimer` is for tests of code that uses timers. `compiled` is True
-if mypyc has compiled the source files of `IntrusiveTimer`, and False if they run as plain Python (see CONTRIBUTING.md).
+`SystemTimer` is Kafka's hierarchical wheel. `HashedWheel` has the design of netty's timer. `HeapTimer` is the simplest
+timer, with which tests compare the others. `MockTimer` is for tests of code that uses timers. `compiled` is True if
+mypyc has compiled the source files of `IntrusiveTimer`, and False if they run as plain Python (see CONTRIBUTING.md).
 """
 
 from typing import Final

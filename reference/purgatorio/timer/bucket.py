@@ -9,24 +9,23 @@ Promises.
 
 Not promised: any order of the entries.
 
-Lock order: a bucket's lock before an entry's lock. A flush holds the lock of a coarser bucket while the flush takes
-the lock of a finer bucket, never the other way round. The bucket's lock is re-entrant, because a flush holds the lock
-while it removes entries, and may insert an entry into the same bucket again (Go timingwheel #25).
+Lock order: a bucket's lock before an entry's lock. A flush holds the lock of a coarser bucket while it takes the lock
+of a finer bucket, never the other way round. The bucket's lock is re-entrant, because a flush may insert an entry into
+the same bucket again (Go timingwheel #25).
 
 Lock rule 1: `remove` tests, under both locks, whether the entry is in *this* bucket. Without this test (KAFKA-2226):
   (1) Thread B cancels, and reads entry.bucket = X. (2) Thread A flushes X: A unlinks the entry and links the entry into
-  Y. (3) B removes the entry from X, but the lock of X does not guard the links of Y.
-  Or B runs after A has unlinked the entry and before A links the entry. Then B removes an entry that is in no bucket,
-  and the counter is decreased twice.
+  Y. (3) B removes the entry from X, but the lock of X does not guard the links of Y. Or B runs after A has unlinked the
+  entry and before A links it. Then B removes an entry that is in no bucket, and the counter is decreased twice.
 
-Lock rule 2: `add` unlinks the entry from its old bucket *before* `add` takes the lock of the new bucket. Under the
-locks `add` tests again whether the entry is in no bucket. If `add` took the lock of the old bucket while it holds the
-lock of the new bucket, two threads could take the same two locks in opposite order (a deadlock).
+Lock rule 2: `add` unlinks the entry from its old bucket *before* it takes the lock of the new bucket. Under the new
+lock, `add` tests again whether the entry is in no bucket. If `add` held both locks, two threads could take the same two
+locks in opposite order (a deadlock).
 
-Lock rule 3: `flush` resets the expiration before `flush` releases the lock. Otherwise (Go timingwheel PR 35):
-  (1) Thread A has emptied the bucket and released the lock. (2) Thread B adds an entry and sets the same expiration. B
-  sees no change, and does not offer the bucket. (3) A resets the expiration. The bucket is in no queue, and the entry
-  of B never fires.
+Lock rule 3: `flush` resets the expiration before it releases the lock. Otherwise (Go timingwheel PR 35): (1) Thread A
+  has emptied the bucket and released the lock. (2) Thread B adds an entry and sets the same expiration. B sees no
+  change, and does not offer the bucket. (3) A resets the expiration. The bucket is in no queue, and the entry of B
+  never fires.
 """
 
 from collections.abc import Callable
@@ -51,7 +50,7 @@ class _Link:
 
 
 class TimerTaskEntry(_Link):
-    """A task's place in a timer, with its deadline; making one points the task at it.
+    """The entry of a task in a timer, with its deadline. The constructor makes it the task's current entry.
 
     `expiration_ms` is the deadline, not the start of its tick.
     """
@@ -72,9 +71,8 @@ class TimerTaskEntry(_Link):
         return self.task.entry() is not self
 
     def remove(self) -> None:
-        """Leave the bucket; again, where another thread moves the entry meanwhile.
-
-        Between two buckets it is in none, and this does nothing: the mover sees that it is cancelled.
+        """Remove the entry from its bucket, also if another thread moves it meanwhile. Between two buckets, the call
+        has no effect, because the moving thread sees that the entry is cancelled.
         """
         bucket = self.bucket.get()
         while bucket is not None:
@@ -84,7 +82,7 @@ class TimerTaskEntry(_Link):
 
 
 class TimerTaskList:
-    """A bucket: a ring of entries with one expiration; adding and removing one take constant time."""
+    """A bucket: a ring of entries with one expiration. `add` and `remove` take constant time."""
 
     __slots__ = ("_expiration_ms", "_lock", "_root", "_sync", "_task_counter")
 
@@ -98,7 +96,7 @@ class TimerTaskList:
         self._root.previous.set(self._root)
 
     def set_expiration(self, expiration_ms: int) -> bool:
-        """Set the start of the bucket's tick; True iff that is a change, and then the caller must offer it."""
+        """Set the start of the bucket's tick. True if the value changed: the caller must offer the bucket."""
         return self._expiration_ms.get_and_set(expiration_ms) != expiration_ms
 
     def expiration_ms(self) -> int:
@@ -114,7 +112,7 @@ class TimerTaskList:
         return self.expiration_ms() < other.expiration_ms()
 
     def add(self, entry: TimerTaskEntry) -> None:
-        """Append `entry`, out of the bucket that it was in."""
+        """Append `entry`, after its removal from its old bucket."""
         while True:
             self._sync.loop_head(self)
             entry.remove()
@@ -124,16 +122,15 @@ class TimerTaskList:
                     return
 
     def remove(self, entry: TimerTaskEntry) -> None:
-        """Unlink `entry`; nothing if it is not in this bucket (any more)."""
+        """Unlink `entry`. No effect if it is not in this bucket."""
         with self._lock, entry.lock:
             if entry.bucket.get() is self:
                 self._unlink(entry)
 
     def flush(self, reinsert: Callable[[TimerTaskEntry], object]) -> None:
-        """Empty the bucket: unlink each entry and give it to `reinsert`, then forget the expiration.
-
-        The lock is held all the time, so no add comes between. `reinsert` must drop cancelled entries: a cancel between
-        the unlinking and the re-insertion finds no entry to unlink."""
+        """Empty the bucket: unlink each entry, pass it to `reinsert`, and at the end reset the expiration. The lock is
+        held all the time, so no thread can add an entry meanwhile. `reinsert` must drop cancelled entries, because a
+        cancel between the unlinking and the reinsertion finds no entry to unlink."""
         with self._lock:
             head = self._head()
             while head is not None:

@@ -1,13 +1,12 @@
 """`call_later` and `call_every` for any timer that has `add(task)`, and `Repeated`, the task of `call_every`.
 
-Promises. [T8] [T9] `Repeated` runs its function one period after the previous run has ended, so two runs never
-overlap. [T10] After `cancel` no new run begins, even if the function itself, or another thread, calls `cancel` during
-a run. If the function raises, the timer's fault policy gets the exception, and the function runs again after the next
-period. After the timer is closed, the function does not run.
+Promises. [T8] [T9] `Repeated` runs its function one period after the previous run has ended, so two runs never overlap.
+[T10] After `cancel` no new run begins, even if `cancel` is called during a run. If the function raises an exception,
+the timer's fault policy gets it, and the function runs again after the next period. After the timer is closed, the
+function does not run.
 
-Not promised: a fixed rate. Each period begins when the previous run ends. So each run starts later than at a fixed
-rate, by the duration of the previous run. A period shorter than the timer's tick has no effect: within a tick, the
-function runs again and again without a pause.
+Not promised: a fixed rate, because each period begins when the previous run ends. If the period is shorter than the
+timer's tick, the function may run again and again within a tick.
 """
 
 from collections.abc import Callable
@@ -33,8 +32,8 @@ class TakesTasks(Protocol):
 
 
 class Repeated(TimerTask):
-    """A function that runs every `period_ms` until it is cancelled. `IntrusiveTimer.call_every` and
-    `Calls.call_every` make and add one; ValueError for a period below 1 ms."""
+    """A task that runs a function every `period_ms` until it is cancelled. `IntrusiveTimer.call_every` and
+    `Calls.call_every` create and add it. Raises ValueError for a period below 1 ms."""
 
     __slots__ = ("_function", "_over", "_timer")
 
@@ -53,7 +52,7 @@ class Repeated(TimerTask):
         return f"call_every({self.delay_ms}, {self._function!r})"
 
     def run(self) -> None:
-        """Once, and again later. A timer that has been closed takes it no more, which is its end."""
+        """Run the function once, and add the task again. A closed timer refuses the task, and so ends the runs."""
         try:
             self._function()
         finally:
@@ -97,13 +96,13 @@ class Calls(Owned):
         task.cancel()
 
     def call_later(self, delay_ms: int, function: Callable[[*Args], object], *args: *Args) -> TimerTask:
-        """Let `function(*args)` run once, `delay_ms` from now; returns its task, for `cancel`."""
+        """Run `function(*args)` once, `delay_ms` from now. Returns its task, for `cancel`."""
         task = ActionTask(delay_ms, bound(function, args), sync=self._sync)
         self.add(task)
         return task
 
     def call_every(self, period_ms: int, function: Callable[[*Args], object], *args: *Args) -> Repeated:
-        """Let `function(*args)` run again and again, see `Repeated`; returns it, for `cancel`."""
+        """Run `function(*args)` periodically (see `Repeated`). Returns the `Repeated`, for `cancel`."""
         task = Repeated(self, period_ms, bound(function, args), sync=self._sync)
         self.add(task)
         return task

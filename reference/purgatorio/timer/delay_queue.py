@@ -1,4 +1,4 @@
-"""A queue whose items can be taken only when the items are due (`java.util.concurrent.DelayQueue`).
+"""A queue whose items can be taken only when they are due (`java.util.concurrent.DelayQueue`).
 
 Promises. `poll` never returns an item that is not due. If several items are due, `poll` returns an item with the least
 expiration. `await_due` wakes up within one clock unit of the time when the first item becomes due, even if this item
@@ -7,12 +7,12 @@ arrives while `await_due` sleeps [T2].
 The expiration of an item must not change while the item is in the queue. The wheel obeys this rule: it sets the
 expiration of a bucket before the offer, and resets the expiration after the poll.
 
-Lock rule 1: between computing the time to sleep and going to sleep, a thread does not release the lock. Otherwise (Go
-timingwheel #5, tokio #6682): (1) Thread A finds the queue empty and releases the lock. (2) Thread B offers an item
-that is due, and notifies no thread, because no thread sleeps yet. (3) A goes to sleep for ever.
+Lock rule 1: from the moment when a thread computes its time to sleep until it sleeps, the thread holds the lock.
+Otherwise (Go timingwheel #5, tokio #6682): (1) Thread A finds the queue empty and releases the lock. (2) Thread B
+offers a due item, and notifies no thread, because no thread sleeps yet. (3) A sleeps forever.
 
 Lock rule 2: `offer` notifies whenever the new item is the first item. Otherwise (tokio #2290): (1) Thread A sleeps
-until the time 100. (2) Thread B offers 5. (3) Without a notice, 5 fires at 100.
+until the time 100. (2) Thread B offers 5. (3) Without a notification, 5 fires at 100.
 """
 
 import heapq
@@ -74,7 +74,7 @@ class DelayQueue(Generic[D]):
             return heapq.heappop(self._heap.mutate()) if self._has_due(self._clock.now_ms()) else None
 
     def remove(self, item: D) -> bool:
-        """Take `item` out, due or not; False if it is not inside. Costs time proportional to the size."""
+        """Remove `item`, due or not. False if it is not in the queue. The cost is proportional to the size."""
         with self._lock:
             heap = self._heap.mutate()
             if item not in heap:

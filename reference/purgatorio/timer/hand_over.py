@@ -1,4 +1,4 @@
-"""The part of every timer that passes due tasks to the executor, and closes the executor."""
+"""Passes due tasks of a timer to its executor, and closes the executor."""
 
 import logging
 

@@ -1,24 +1,22 @@
-"""`HashedWheel`: one wheel, whose tasks count the remaining rounds (scheme 6 of Varghese and Lauck).
+"""`HashedWheel`: a timer with one wheel, in which each task counts its remaining rounds (Varghese and Lauck, scheme 6).
 
-`HashedWheel` implements the contract of `purgatorio.timer.interface`. A deadline d belongs to the tick with the number
-n = floor(d / tick_ms), and tick n belongs to slot n mod wheel_size. A task stores the number of visits of its slot
-that come before its own tick. A drain visits the slots of all ticks that have begun since the previous drain.
+`HashedWheel` keeps the promises of `purgatorio.timer.interface`. A deadline d belongs to the tick n = floor(d /
+tick_ms), and tick n belongs to slot n mod wheel_size. A task stores how many visits of its slot come before its own
+tick. A drain visits the slots of all ticks that have begun since the previous drain.
 
 Promises.
-* The first `add` starts the wheel. If the wheel has a worker thread, the first `add` starts the thread too.
+* The first `add` starts the wheel and its worker thread, if any.
 * `stop_now` returns the waiting tasks, which will not run.
 * `stop_after_pending` refuses new tasks, and waits until every waiting task has been passed to the executor.
 * `cancel` unlinks the task at once. `size()` is exact at any moment.
 
-Not promised: cheap waiting. While tasks wait, the cost grows with the number of ticks that pass. The hierarchical
-wheel avoids this cost.
+Not promised: a low cost while tasks wait. The cost grows with the number of ticks that pass, unlike in the hierarchical
+wheel.
 
-Lock order: a task's monitor before the wheel's lock, because a cancel takes the two locks in this order. So `add`
-makes the entry, which takes the monitor, before `add` takes the wheel's lock. If a cancel comes between these two
-steps, the cancel finds the entry in no slot, and marks the entry as cancelled. The wheel's lock is held while tasks
-are passed to the executor. So with an executor that runs tasks at once (`DirectExecutor`), the lock is held while a
-task runs. For this case the lock is re-entrant: such a task may add, cancel and stop. A drain inside a drain has no
-effect.
+Lock order: first a task's monitor, then the wheel's lock. So `add` first makes the entry under the monitor, and then
+takes the wheel's lock. A cancel between these two steps finds the entry in no slot, and marks it as cancelled. The
+wheel's lock is held while tasks are passed to the executor. So with a `DirectExecutor`, the lock is held while a task
+runs. For this case the lock is re-entrant: such a task may add, cancel and stop. A drain inside a drain has no effect.
 """
 
 from collections.abc import Callable, Iterable
@@ -40,10 +38,9 @@ _POLL_MS = 200
 
 
 class HashedEntry:
-    """A task's place in the wheel, with the number of its tick; `rounds` and `gone` are guarded by the wheel's lock.
-
-    `gone` is set once, when the entry fires or is removed. A removal that comes before the insertion sets it too,
-    and the insertion then does nothing.
+    """The entry of a task in the wheel, with the number of its tick. The wheel's lock guards `rounds` and `gone`.
+    `gone` is set once, when the entry fires or is removed. If the entry is removed before it is inserted, the insertion
+    has no effect.
     """
 
     __slots__ = ("_unlink", "deadline_tick", "gone", "rounds", "task")
@@ -59,7 +56,7 @@ class HashedEntry:
         task.set_entry(self)
 
     def cancelled(self) -> bool:
-        """Whether the task points elsewhere by now: cancelled, or added again."""
+        """Whether this is no longer the entry of the task: the task was cancelled, or added again."""
         return self.task.entry() is not self
 
     def remove(self) -> None:
@@ -159,7 +156,7 @@ class HashedWheel(Calls):
     def stop_now(self) -> list[TimerTask]:
         """Stop at once; returns the tasks that were waiting, earliest first. They will not run.
 
-        Tasks that were handed over still run. From a task itself it does not wait for the threads.
+        Submitted tasks still run. If a task makes the call, the call does not wait for the threads.
         """
         if not self._made_here():
             return []

@@ -1,8 +1,7 @@
-"""`HeapTimer`: one delay queue of tasks. Kafka used this design before 0.9. Tests use `HeapTimer` as a simple oracle.
+"""`HeapTimer`: the simplest timer, a heap of tasks in the order of their ticks. Tests compare the wheel with it.
 
-`HeapTimer` implements the contract of `purgatorio.timer.interface` in the simplest way: a heap, ordered by the start
-of the deadline's tick. So tests compare the wheel with `HeapTimer`. An add costs log n. A cancel costs n, because a
-cancel searches the heap. The wheel avoids these costs.
+`HeapTimer` keeps the promises of `purgatorio.timer.interface`. (Kafka used this design before 0.9.) An add costs log n.
+A cancel costs n, because it searches the heap. The wheel avoids these costs.
 """
 
 from purgatorio.arithmetic import bucket_expiration
@@ -41,8 +40,7 @@ class _HeapEntry:
 
 
 class HeapTimer(Calls):
-    """A timer over one heap: for few tasks, or for delays hours apart. An add costs log n, a cancel n. `tick_ms` at
-    least 1 (ValueError)."""
+    """A timer made of one heap, for few tasks. `tick_ms` is at least 1 (else ValueError)."""
 
     __slots__ = ("_clock", "_executor", "_faults", "_queue", "_sync", "name", "tick_ms", "undriven")
 
@@ -69,14 +67,14 @@ class HeapTimer(Calls):
         self.undriven = Undriven(name, self._queue.size, sync) if clock is None else None
 
     def add(self, task: TimerTask) -> None:
-        """See `Timer.add`; every task waits for a drain, an expired one too."""
+        """See `Timer.add`. Every task waits for a drain, even an expired task."""
         self._admit(task)
         due_ms = bucket_expiration(deadline_ms(self._clock, task.delay_ms), self.tick_ms)
         self._offer(_HeapEntry(task, due_ms, self._queue))
 
     def advance_clock(self, timeout_ms: int) -> bool:
-        """See `Timer.advance_clock`. Also returns False if another drain was faster. A task that the executor
-        refuses stays in the timer, and so do all later tasks."""
+        """See `Timer.advance_clock`. Also returns False if a concurrent drain took the tasks. If the executor refuses a
+        task, this task and all later tasks stay in the timer."""
         self._require_made_here()
         if self.undriven is not None:
             self.undriven.driven.set(True)

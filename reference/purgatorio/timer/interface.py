@@ -1,24 +1,23 @@
 """`Timer`: the promises of every timer of this package.
 
-Tasks run only when a thread (a reaper) *drains* the timer: the thread calls `advance_clock`. Let `d` be the deadline
-that `add` computed (`purgatorio.clock.deadline_ms`), `T` the tick of the timer, and `now` the time of a drain. Then the
+Tasks run only when a thread (a reaper) *drains* the timer, by calls of `advance_clock`. Let `d` be the deadline that
+`add` computed (`purgatorio.clock.deadline_ms`), `T` the tick of the timer, and `now` the time of a drain. Then the
 timer promises:
 
     not early:  floor(d / T) * T <= now                                                          [T1]
     not late:   the task is passed to the executor in the first drain with now >= floor(d / T) * T   [T2]
 
-So a task may run up to T - 1 ms before its deadline. With T = 1 a task is never early. If the deadline of a task has
-passed already, `add` may pass the task to the executor at once.
+So a task may run up to T - 1 ms before its deadline, and with T = 1 never early. If the deadline has passed already,
+`add` may pass the task to the executor at once.
 
 Within one drain, tasks are passed to the executor in the order of floor(d / T) [T6]. There is no promise about the
 order within a tick, about the thread, or about the time until the task runs. A task runs at most once for each `add`
 of the task [T3]. `size()` counts the tasks that have not been passed to the executor yet [T5].
 
-These promises hold for any number of threads, and for concurrent drains. But the tasks of two concurrent drains have
-no order.
+These promises hold for any number of threads. But the tasks of two concurrent drains have no order.
 
-If the executor raises an exception, no task is lost [T3]. The task is pending and counts again, and the next drain
-passes the task to the executor again. The caller of the drain gets the exception.
+If the executor refuses a task with an exception, the task is not lost [T3]: it is pending again, and the next drain
+passes it to the executor again. The caller of the drain gets the exception.
 """
 
 from typing import Protocol
@@ -27,14 +26,14 @@ from purgatorio.timer.task import TimerTask
 
 
 class TimerClosed(RuntimeError):
-    """`add` to a timer that takes nothing more."""
+    """Raised by `add` after `close`."""
 
 
 class Timer(Protocol):
     """Adds, cancels and runs tasks after their delays. All methods may be called by any thread at any time."""
 
     def add(self, task: TimerTask) -> None:
-        """Run `task` after `task.delay_ms`. If the task is waiting already, its deadline is moved."""
+        """Run `task` after `task.delay_ms`. If the task is pending already, it moves to the new deadline."""
 
     def cancel(self, task: TimerTask) -> None:
         """The same as `task.cancel()`."""
@@ -46,7 +45,7 @@ class Timer(Protocol):
         or moved to a lower level of the wheel."""
 
     def size(self) -> int:
-        """The number of waiting tasks."""
+        """The number of pending tasks."""
 
     def close(self) -> None:
-        """Stop: waiting tasks are dropped, and submitted tasks still run. Idempotent."""
+        """Stop the timer. Pending tasks are dropped, and submitted tasks still run. Idempotent."""

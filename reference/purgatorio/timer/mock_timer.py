@@ -3,10 +3,9 @@
 Like Kafka's mock timer, `MockTimer` differs from every other timer of this package:
 
 * `add` with a delay of 0 or below runs the task at once, on the calling thread.
-* `advance_clock(n)` moves the clock by n and does not wait. Then `advance_clock` runs the tasks whose deadline is
-  *before* the new time, on the calling thread, in the order of the deadlines. A task whose deadline equals the new time
-  does not run.
-* Cancelled tasks stay inside until their deadline, or until `size()` is called.
+* `advance_clock(n)` moves the clock by n without waiting. Then it runs the tasks whose deadline is *before* the new
+  time, on the calling thread, in the order of the deadlines. A task whose deadline equals the new time does not run.
+* Cancelled tasks stay in the timer until their deadline, or until `size()` is called.
 """
 
 import heapq
@@ -51,7 +50,7 @@ class MockTimer(Calls):
         self._added: Cell[int] = sync.cell(0, "mock-timer.added")
 
     def add(self, task: TimerTask) -> None:
-        """Run `task` now where its delay is 0 or below, else keep it."""
+        """Run `task` at once if its delay is 0 or below. Otherwise keep it until its deadline."""
         self._admit(task)
         if task.delay_ms <= 0:
             task.run()
@@ -62,7 +61,7 @@ class MockTimer(Calls):
             heapq.heappush(self._heap.mutate(), entry)
 
     def advance_clock(self, timeout_ms: int) -> bool:
-        """Move the clock by `timeout_ms` and run what lies before the new time; True iff something ran."""
+        """Move the clock by `timeout_ms`, and run the tasks whose deadline is before the new time. True iff one ran."""
         self._require_made_here()
         now_ms = self.clock.advance(timeout_ms)
         ran = False
@@ -81,7 +80,7 @@ class MockTimer(Calls):
             return len(heap)
 
     def close(self) -> None:
-        """Nothing to stop."""
+        """No effect."""
 
     def _take_before(self, now_ms: int) -> _MockEntry | None:
         with self._lock:

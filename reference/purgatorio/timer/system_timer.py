@@ -1,29 +1,29 @@
-"""`SystemTimer`: the hierarchical wheel, a queue of its buckets, and the executor that runs tasks.
+"""`SystemTimer`: a timer with the structure of Kafka's, a hierarchical wheel, a queue of its buckets, and an executor.
 
-`SystemTimer` implements the contract of `purgatorio.timer.interface` in this way: every bucket with tasks is in a
-delay queue, ordered by the start of the bucket's tick. A drain polls the first due bucket, moves the wheel's clock to
-the start of this bucket, and flushes the bucket. Each entry of the bucket runs if its tick has come. Otherwise the
-entry goes to a lower level. So the cost grows with the number of due buckets, not with the number of ticks that pass.
+`SystemTimer` keeps the promises of `purgatorio.timer.interface`. Every bucket with tasks is in a delay queue, ordered
+by the start of the bucket's tick. A drain polls the first due bucket, moves the wheel's clock to the start of this
+bucket, and flushes the bucket. An entry whose tick has come runs. Any other entry of the bucket goes to a lower level.
+So the cost grows with the number of due buckets, not with the number of ticks that pass.
 
 Surprising properties.
-* While no bucket is due, the wheel's clock does not move. So `add` does not run a task with a delay of 0. The task goes
-  into a bucket that is due already, and waits for the next drain.
-* `advance_clock` may return True although no task ran, because a bucket of cancelled tasks stays in the queue until the
-  bucket is due.
+* While no bucket is due, the wheel's clock does not move. So a task with a delay of 0 goes into a bucket that is due
+  already, and waits for the next drain.
+* `advance_clock` may return True although no task ran, because a bucket of cancelled tasks stays in the queue until it
+  is due.
 * There is no largest delay. The timer creates levels when a delay needs them: `2**63 - 1` ms at size 20 takes 15
   levels.
 * [T3] If the executor refuses a task, the task goes to an extra bucket that is due at once. The drain ends after the
   current bucket and raises the exception. The next drain passes the task to the executor again.
 
-Lock order: the read or write side of the timer's lock, then a bucket, then an entry. Threads that add share the read
-side. A drain holds the write side from its first bucket to its last bucket. So an add never computes a bucket from a
-clock that is being moved. Cancels take neither side.
+Lock order: the read or write side of the timer's lock, then a bucket, then an entry. Adds take the read side. A drain
+holds the write side from its first bucket to its last bucket, so the clock does not move during an add. Cancels take
+neither side.
 
-Lock rule: a drain polls buckets from the queue only under the write lock [T1]. Kafka polls before Kafka takes the
-lock, which is safe only with one reaper for each timer. Otherwise: (1) Drain A polls the bucket of 3 ms. (2) Drain B
-polls the bucket of 4 ms, moves the clock, and ends. (3) An add with the deadline 6 goes to the bucket that A has
-polled, because this bucket now belongs to 6 ms, and changes the expiration of the bucket. (4) A takes the lock, and
-moves the clock to the new expiration. The clock is 6 at the time 4 ms, and tasks of this bucket fire early.
+Lock rule: a drain polls buckets from the queue only under the write lock [T1]. (Kafka polls before it takes the lock,
+which is safe with one reaper for each timer.) Otherwise: (1) Drain A polls the bucket of 3 ms. (2) Drain B polls the
+bucket of 4 ms, moves the clock, and ends. (3) An add with the deadline 6 goes to the bucket that A has polled, because
+this bucket now belongs to 6 ms, and changes the expiration of the bucket. (4) A takes the lock, and moves the clock to
+the new expiration. The clock shows 6 at the time 4 ms, and tasks of this bucket fire early.
 """
 
 from purgatorio.clock import Clock, MonotonicClock, deadline_ms
@@ -42,10 +42,8 @@ from purgatorio.timer.wheel import TimingWheel
 
 
 class SystemTimer(Calls):
-    """The timer with Kafka's structure, to be read: wheels of buckets, a delay queue of buckets, an executor. `tick_ms`
-    at least 1, `wheel_size` at least 2 (ValueError).
-
-    `executor` runs the tasks, one thread called `executor-<name>` by default. `faults` gets what a task raises.
+    """A timer with Kafka's structure. `tick_ms` is at least 1, and `wheel_size` at least 2 (else ValueError).
+    `executor` runs the tasks, by default one thread called `executor-<name>`. `faults` gets the exceptions of tasks.
     """
 
     __slots__ = ("_clock", "_executor", "_faults", "_gate", "_queue", "_refused", "_sync", "_task_counter", "_wheel",
@@ -78,8 +76,9 @@ class SystemTimer(Calls):
         )
 
     def add(self, task: TimerTask) -> None:
-        """See `Timer.add`. A task that has expired already is handed over; where the executor refuses it, its exception
-        is raised (ExecutorClosed after `close`), and the task waits nowhere. Any other one waits for ever then."""
+        """See `Timer.add`. A task that has expired already is submitted at once. If the executor refuses it, the call
+        raises the executor's exception (ExecutorClosed after `close`), and the task is not pending. After `close`, any
+        other task waits forever."""
         self._admit(task)
         with self._gate.read:
             due_ms = deadline_ms(self._clock, task.delay_ms)
@@ -88,8 +87,8 @@ class SystemTimer(Calls):
             raise refused
 
     def advance_clock(self, timeout_ms: int) -> bool:
-        """See `Timer.advance_clock`: all buckets that are due are drained under one write lock. False, too, where
-        another drain was faster."""
+        """See `Timer.advance_clock`. Drains all due buckets under one write lock. Also returns False if a concurrent
+        drain took them."""
         self._require_made_here()
         if self.undriven is not None:
             self.undriven.driven.set(True)

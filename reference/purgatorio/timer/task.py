@@ -1,33 +1,31 @@
-"""`TimerTask`: a task to run after a delay (Kafka's TimerTask), for every timer of this package.
+"""`TimerTask`: a task that runs after a delay, in any timer of this package (Kafka's TimerTask).
 
-For each task, a timer makes an *entry*. The entry links the task into the timer, and has the deadline and a method
-`remove`. A task has at most one entry. If a pending task is added again, the task moves to the new deadline, also to
-another timer.
+A timer makes an *entry* for each task. The entry is linked into the timer, and has the deadline and a method `remove`.
+A task has at most one entry. If a pending task is added again, to the same or another timer, it moves to the new
+deadline.
 
 Promises (clause ids in brackets).
 * [T4] `cancel()` removes the entry at once, in constant time (except in a `HeapTimer`). A second call has no effect.
 * [T3] If a cancelled task is added again, the task is pending again, and runs once.
 
 Not promised: that a task does not run after `cancel()` returned. If the timer has passed the task to the executor
-already, the task still runs, as in Kafka. `is_cancelled()` only says that the task has no entry. So `is_cancelled()`
-is True for a task that was never added, and False after the task has run.
+already, the task still runs, as in Kafka. `is_cancelled()` says that the task has no entry: True for a task that was
+never added, and False after the task has run, because it keeps its entry.
 
-Order rule: a cancel first clears the task's pointer to the entry, and then removes the entry from the timer. A thread
-that links an entry reads the pointer again afterwards (`TimingWheel.add`), or links the entry and sets the pointer
-under the lock that `remove` takes (`IntrusiveTimer.add`). So if a cancel and a linking overlap, one of the two threads
-sees the change of the other. Kafka removes the entry first: (1) Thread A moves the entry between buckets, and finds
-that the entry is not cancelled. (2) Thread B cancels: B finds the entry in no bucket, and clears the pointer. (3) A
-links the entry. The task never runs, but `size()` counts the task until its bucket is flushed.
+Order rule: a cancel first clears the task's pointer to the entry, and then removes the entry from the timer.
+`TimingWheel.add` links the entry, and then reads the pointer again. `IntrusiveTimer.add` links the entry and sets the
+pointer under one lock, which `remove` takes too. So if a cancel and an add overlap, one of the two threads sees the
+change of the other. Kafka removes the entry first: (1) Thread A moves the entry between buckets, and finds that the
+entry is not cancelled. (2) Thread B cancels: B finds the entry in no bucket, and clears the pointer. (3) A links the
+entry. The task never runs, but `size()` counts it until its bucket is flushed.
 
-Test rule: a thread that takes an entry out of the timer, in order to run its task, tests whether the task still has
-this entry. Otherwise: (1) Thread A cancels, and clears the pointer of the task. (2) Thread B adds the task again, with
-a new entry, and drains. The old entry is still linked, because A has not removed the old entry yet, so B runs the
-task.
+Test rule: before a thread runs the task of an entry, it tests whether the task still has this entry. Otherwise: (1)
+Thread A cancels, and clears the pointer of the task. (2) Thread B adds the task again, with a new entry, and drains. A
+has not removed the old entry yet, so B runs the task at the old deadline.
 
-Exchange rule: reading the old pointer and setting the new pointer is one atomic step, so exactly one thread removes
-each entry. Otherwise: (1) Threads A and B add the task, and both read the same old entry. (2) Each thread stores its
-own new entry. (3) One of the new entries is overwritten, stays linked, and no thread unlinks this entry. The task runs
-twice. (Kafka uses a monitor for this step.)
+Exchange rule: one atomic step reads the old pointer and sets the new pointer, so exactly one thread removes each entry.
+Otherwise: (1) Threads A and B add the task, and both read the same old entry. (2) Each thread stores its own new entry.
+(3) One new entry overwrites the other, which stays linked. The task runs twice. (Kafka uses a monitor.)
 """
 
 from abc import ABC, abstractmethod
@@ -52,7 +50,7 @@ class TaskEntry(Protocol):
 class TimerTask(Uncopied, ABC):
     """A task that runs once, `delay_ms` after its add to a timer.
 
-    `delay_ms` is any integer, without a limit. With 0 or less, the task runs as soon as the timer is driven. Raises
+    `delay_ms` is any integer, without a limit. With 0 or less, the task runs at the next drain at the latest. Raises
     TypeError for a float. `sync` must be the `sync` of the timer.
     """
 
@@ -78,7 +76,7 @@ class TimerTask(Uncopied, ABC):
             entry.remove()
 
     def is_cancelled(self) -> bool:
-        """Whether the task is in no timer: never added, or cancelled since. False after it has run."""
+        """Whether the task has no entry: it was never added, or was cancelled. False after it has run."""
         return self._entry.get() is None
 
     def entry(self) -> TaskEntry | None:

@@ -1,8 +1,7 @@
-"""A warning for a timer that no thread drains. Without the warning, the tasks of such a timer never run, and there is
-no other sign.
+"""A RuntimeWarning for a timer that no thread drains, because the tasks of such a timer never run.
 
-The warning is a RuntimeWarning. The timer gives the warning once, when a timer that was never drained is closed or
-freed with tasks inside. Only a timer with the real clock gives the warning, because other clocks are moved by hand.
+The warning comes once, when a timer that was never drained is closed or freed with waiting tasks. Only a timer with the
+real clock gives the warning, because other clocks are moved by hand.
 """
 
 import warnings

@@ -7,7 +7,7 @@ A level has `wheel_size` buckets of `tick_ms` each, and a clock that is a multip
     beyond                           the level above, whose tick is this level's whole interval
 
 Kafka's example has a tick of 1, three buckets in a level, and a start at c, a multiple of 9. The table shows the
-deadlines of the buckets at each clock. Expired deadlines are not in the table:
+deadlines of the buckets at each clock, without expired deadlines:
 
     clock   level 1     level 2                    level 3
     c       c+1, c+2    c+3..c+5, c+6..c+8         c+9..c+17, c+18..c+26
@@ -27,23 +27,21 @@ c+1, a new task with the deadline c+3 goes into level 1.
 [-1, -1, -1, 0, 0, 1, 1, 1, 1, 1, 1]
 
 Promises.
-* No bucket holds deadlines of two ticks. The range [clock + tick, clock + interval) contains wheel_size - 1 ticks. The
-  clock moves to polled buckets only, so the clock never passes a bucket that has not been polled.
+* No bucket holds deadlines of two ticks: [clock + tick, clock + interval) contains wheel_size - 1 ticks, and the clock
+  moves to polled buckets only, so it never passes a bucket that has not been polled.
 * A bucket is offered to the delay queue once for each tick that the bucket serves.
-* [T7] An entry that is flushed from level n has expired, or goes to a level below n. So an entry moves at most once per
-  level.
+* [T7] A flushed entry of level n has expired, or goes to a level below n. So an entry moves at most once per level.
 * `advance_clock` never moves the clock back. The clock of a level is the clock of the level below, rounded
   down to a multiple of the upper level's tick.
 
 Not promised: that the clock shows the time. The clock is the time of the last polled bucket, so the clock of an idle
-wheel is behind the time. In this case a short delay may go to a higher level than necessary (and moves down at once),
-and a delay of 0 goes to a bucket that is due already, not to the caller.
+wheel is behind. Then a short delay may go to a higher level than necessary (and moves down at once), and a delay of 0
+goes to a bucket that is due already, not to the caller.
 
 Concurrency: `add` runs under the timer's read lock, and `advance_clock` under the write lock. The wheel's own lock
-guards only the creation of the level above. Without this lock (KAFKA-2112): (1) Thread A sees no level above. (2)
-Thread B sees no level above either. (3) A creates a level and adds an entry. (4) B creates another level, which
-replaces the level of A. The delay queue still has the bucket of A's entry, but the clock of A's level does not advance
-any more.
+guards only the creation of the level above. Without this lock (KAFKA-2112): (1) Threads A and B see no level above. (2)
+A creates a level and adds an entry. (3) B creates another level, which replaces A's level. The delay queue still has
+the bucket of A's entry, but the clock of A's level stops.
 """
 
 from purgatorio.arithmetic import bucket_expiration, bucket_index, floor_to_tick, is_expired, is_within_level
@@ -54,8 +52,8 @@ from purgatorio.timer.delay_queue import DelayQueue
 
 
 class TimingWheel:
-    """One level. `start_ms` is rounded down to `tick_ms`. Raises ValueError for a tick below 1 or fewer than 2
-    buckets. (A wheel of one bucket has an interval of one tick, so no deadline would fit into any level.)"""
+    """One level of the wheel. `start_ms` is rounded down to `tick_ms`. Raises ValueError for a tick below 1 or fewer
+    than 2 buckets. (A wheel of one bucket has an interval of one tick, so no deadline would fit into any level.)"""
 
     __slots__ = ("_buckets", "_clock_ms", "_lock", "_overflow", "_queue", "_sync", "_task_counter", "interval_ms",
                  "tick_ms", "wheel_size")  # fmt: skip
@@ -83,7 +81,7 @@ class TimingWheel:
         self._buckets = tuple(TimerTaskList(task_counter, sync) for _ in range(wheel_size))
 
     def add(self, entry: TimerTaskEntry) -> bool:
-        """Store `entry`; False if it is cancelled or has expired, and then it is nowhere."""
+        """Store `entry`. Returns False, and stores nothing, if the entry is cancelled or has expired."""
         deadline_ms, clock_ms = entry.expiration_ms, self._clock_ms.get()
         if entry.cancelled() or is_expired(deadline_ms, clock_ms, self.tick_ms):
             return False
@@ -99,7 +97,7 @@ class TimingWheel:
         return True
 
     def advance_clock(self, time_ms: int) -> None:
-        """Move this level's clock, and those above, to the tick of `time_ms`; no effect if that is not later."""
+        """Move the clocks of this level and the levels above to the tick of `time_ms`. A clock never moves back."""
         if time_ms < self._clock_ms.get() + self.tick_ms:
             return
         clock_ms = floor_to_tick(time_ms, self.tick_ms)
@@ -113,7 +111,7 @@ class TimingWheel:
         return self._clock_ms.get()
 
     def overflow(self) -> "TimingWheel | None":
-        """The level above, where one has been needed; it is never given up."""
+        """The level above, or None if none was needed yet. A level is never removed."""
         return self._overflow.get()
 
     def buckets(self) -> tuple[TimerTaskList, ...]:

@@ -1,25 +1,22 @@
-"""`IntrusiveTimer`: the hierarchical wheel for production use. One `Wheel`, guarded by one lock.
+"""`IntrusiveTimer`: the hierarchical timing wheel for production use, one `Wheel` under one lock.
 
-Use `SystemTimer` for reading and porting, because its classes are Kafka's. docs/measured/performance.md has the cost
-of an `IntrusiveTimer`, and the cases in which another timer is better.
+docs/measured/performance.md has its cost, and the cases in which another timer is better. To read or port Kafka's
+classes, use `SystemTimer`.
 
-`IntrusiveTimer` implements the contract of `purgatorio.timer.interface`, and the clause T7: the number of steps of
-every call is bounded. There are these differences from `SystemTimer`, within the contract:
+`IntrusiveTimer` keeps the promises of `purgatorio.timer.interface`, and clause T7: the number of steps of every call is
+bounded. Where the promises leave it open, it differs from `SystemTimer`:
 
 * `add` never runs a task. A due task waits in the overdue bucket for the next drain, and can be cancelled until then.
 * A plain function can be added, without a task object. `call_at` and `call_later` return a handle for `cancel`.
-* All tasks that one drain finds are one action for the executor. The drain submits the action after the lock is
-  released. [T3] If the executor refuses the action, all its tasks wait again, and the next drain submits the tasks
-  again. The caller of this drain gets the exception of the executor.
+* A drain submits all its due tasks to the executor as one action, after the lock is released. [T3] If the executor
+  refuses the action, all its tasks wait for the next drain, and the caller of the drain gets the exception.
 * `close` drops the waiting tasks, so that tasks and timer can be freed. Every later `add` raises TimerClosed.
 
-If an exception from outside the program (Ctrl-C in the main thread) interrupts a call, the timer may not work
-afterwards. Such an exception may come between taking the lock and the following `try`. A `with` statement would prevent
-this, but costs a tenth of a microsecond more, twice for every task. Not promised: use in a signal handler, because the
-lock is not re-entrant.
+Not promised: use in a signal handler, because the lock is not re-entrant; or use after an asynchronous exception (such
+as Ctrl-C) has interrupted a call, because it may come between the acquisition of the lock and the following `try`.
 
-Lock order: a thread holds the lock of at most one timer. The thread reads the clock before the thread takes the lock.
-No callback, no executor and no fault policy is called under the lock.
+Lock order: a thread holds the lock of at most one timer, and reads the clock before it takes the lock. No callback,
+executor or fault policy is called under the lock.
 """
 
 from collections.abc import Callable
@@ -59,7 +56,7 @@ class TaskNode(Node):
         self._timer = timer
 
     def remove(self) -> None:
-        """Leave the timer; nothing if a drain was here first."""
+        """Remove the task from the timer. No effect if a drain has taken it."""
         timer = self._timer
         lock = timer._lock
         lock.acquire()
@@ -89,9 +86,9 @@ class CallNode(Node):
     """A function that runs once, in a timer without integer handles. After a cancel, a run or a `close`, the node no
     longer holds the function.
 
-    Compiled, it takes 64 bytes, and the collector does not walk it. The price: a reference cycle through a handle that
-    *waits* is freed only when the handle runs or is cancelled, or when its timer is closed. So a timer with waiting
-    functions that is dropped without `close` is never freed."""
+    In the compiled build, it takes 64 bytes, and the garbage collector does not traverse it. So a reference cycle
+    through a waiting handle is freed only when the handle runs or is cancelled, or its timer is closed. A timer with
+    waiting functions that is dropped without `close` is never freed."""
 
     __slots__ = ("_callback", "_timer")
 
@@ -103,7 +100,7 @@ class CallNode(Node):
         self._timer = timer
 
     def cancel(self) -> None:
-        """The function does not run; nothing if a drain was here first."""
+        """Cancel the run of the function. No effect if a drain has taken it."""
         timer = self._timer
         lock = timer._lock
         lock.acquire()
@@ -137,14 +134,12 @@ builds."""
 
 
 class IntrusiveTimer(Owned):
-    """The timer to use: any thread may call anything; adding and cancelling cost the same however many wait.
-
-    ValueError where `tick_ms` is below 1 or `wheel_size` is no power of two from 2 on.
-
-    `levels` are made beforehand (at least 1), more on demand. `integer_handles`: functions wait in dictionaries, and
-    their handles are integers; else as linked nodes. None: what costs less in this build
-    (docs/measured/performance.md). `executor` runs the tasks, one thread called `executor-<name>` by default. `faults`
-    gets what a task raises.
+    """A timing wheel for production use. Any thread may call any method. The cost of `add` and `cancel` does not depend
+    on the number of pending tasks. Raises ValueError if `tick_ms` is below 1, or `wheel_size` is not a power of two of
+    at least 2. `levels` (at least 1) is the number of levels at the start; more are made when needed.
+    `integer_handles`: if True, handles of functions are integers, and functions wait in dictionaries; if False, as
+    linked nodes; if None, in the way that costs less in this build (docs/measured/performance.md). `executor` runs the
+    tasks, by default one thread called `executor-<name>`. `faults` gets the exceptions of tasks.
     """
 
     __slots__ = ("_alarm", "_closed", "_executor", "_lock", "_now_ms", "_now_ns", "_sleepers", "_sync", "_wake_tick",
@@ -187,7 +182,7 @@ class IntrusiveTimer(Owned):
         self._wake_tick: int | None = None
 
     def add(self, task: TimerTask) -> None:
-        """See `Timer.add`. TimerClosed after `close`."""
+        """See `Timer.add`. Raises TimerClosed after `close`."""
         if self._forks != PROCESS.forks:
             made_before_fork(self)
         try:
@@ -222,8 +217,8 @@ class IntrusiveTimer(Owned):
             self._alarm.ring()
 
     def call_at(self, deadline_ms: int, callback: Callback) -> Handle:
-        """Let `callback` run once at `deadline_ms` of the timer's clock. Raises TypeError for a float or for an object
-        that is no function, and TimerClosed after `close`."""
+        """Run `callback` once at `deadline_ms` of the timer's clock. Raises TypeError for a float or for an object that
+        is no function, and TimerClosed after `close`."""
         if not isinstance(callback, FUNCTIONS) or callback.__code__.co_flags & CO_COROUTINE:
             require_function(callback)
         if self._forks != PROCESS.forks:
@@ -252,7 +247,7 @@ class IntrusiveTimer(Owned):
         return handle  # type: ignore[return-value]  # a number or a node inside; `Handle(...)` would be a call
 
     def call_later(self, delay_ms: int, callback: Callback) -> Handle:
-        """As `call_at`, `delay_ms` from now."""
+        """As `call_at`, with the deadline `delay_ms` from now."""
         if not isinstance(callback, FUNCTIONS) or callback.__code__.co_flags & CO_COROUTINE:
             require_function(callback)
         if self._forks != PROCESS.forks:
@@ -299,14 +294,14 @@ class IntrusiveTimer(Owned):
         return handle  # type: ignore[return-value]  # a number or a node inside; `Handle(...)` would be a call
 
     def call_every(self, period_ms: int, function: Callable[..., object], *args: object) -> Repeated:
-        """Let `function(*args)` run again and again, see `Repeated`; returns it, for `cancel`."""
+        """Run `function(*args)` periodically (see `Repeated`). Returns the `Repeated`, for `cancel`."""
         task = Repeated(self, period_ms, bound(function, args), sync=self._sync)
         self.add(task)
         return task
 
     def cancel(self, waiting: Handle | TimerTask) -> None:
         """For a task, the same as `task.cancel()`. For a handle: the function does not run, unless a drain has taken it
-        out before. A second cancel does nothing.
+        before. A second cancel has no effect.
 
         Use a handle only with its own timer. In another timer, the number may be the handle of another function."""
         if not isinstance(waiting, int):
@@ -361,7 +356,7 @@ class IntrusiveTimer(Owned):
             return None if tick is None else tick * self.tick_ms
 
     def close(self) -> None:
-        """Drop what waits, then as `SystemTimer.close`. Idempotent."""
+        """Drop the waiting tasks and functions, then as `SystemTimer.close`. Idempotent."""
         if not self._made_here():
             return
         if self.undriven is not None:
@@ -487,14 +482,13 @@ class DueBatch:
 
 
 class Alarm:
-    """A sleep that another thread may end, for a timer whose own lock has no condition to wait on.
+    """A sleep that another thread can end, for a timer whose lock has no condition variable.
 
-    [T2] A `ring` that comes after `ticket()` ends the sleep that is given this ticket, however the two threads
-    meet. Its story: (1) A, under the timer's lock, sees that nothing is due, and takes a ticket; (2) B adds a task
-    that is due earlier, and rings, before A sleeps; (3) A checks the number of rings under the alarm's lock: it differs
-    from the ticket, so A does not sleep. (Without the ticket A sleeps through: Go timingwheel #5, tokio #6682.)
-
-    Lock order: the timer's lock may be held when `ticket` is called; the alarm's is taken alone.
+    [T2] A `ring` after `ticket()` ends a `sleep` with this ticket, even if the ring comes before the sleep: (1) Thread
+    A, under the timer's lock, sees that no task is due, and takes a ticket. (2) Thread B adds a task that is due
+    earlier, and rings. (3) A compares the ticket with the number of rings, under the alarm's lock. They differ, so A
+    does not sleep. (Without the ticket, A would sleep too long: Go timingwheel #5, tokio #6682.) Lock order: the
+    timer's lock may be held when `ticket` is called. The alarm's lock is taken alone.
     """
 
     __slots__ = ("_lock", "_rings", "_rung")

@@ -8,9 +8,9 @@ belongs to the bucket (t >> s) mod size. With `now` the current tick of the whee
 
     t with (t >> s) - (now >> s) < size,   which is   t < limit = ((now >> s) + size) << s
 
-The lowest level that can hold t gets t. This rule is `purgatorio.arithmetic.is_within_level`, with the clock of the
-level floored to the level's tick. Two different numbers that are in one level at one time never share a bucket. Below
-all levels is the level of overdue ticks: one bucket, for every t < limit = now + 1.
+The lowest level that can hold t gets t. (`purgatorio.arithmetic.is_within_level` is the same rule.) At any time, one
+bucket of a level holds ticks of only one number. Below all levels is the level of overdue ticks: one bucket, for every
+t < limit = now + 1.
 
 Promises (clause ids in brackets).
 * [T1] `take_due(now)` returns no item whose tick is above `now`.
@@ -29,16 +29,12 @@ Promises (clause ids in brackets).
 >>> wheel.pop(late) is print, wheel.size(), wheel.take_due(80)
 (True, 0, [])
 
-Bounds: the wheel creates a level when a tick first needs the level, so `2**63 - 1` ms at 256 slots takes 8 levels. A
-bucket is in the heap at most once, even if all its items were cancelled. So the heap has at most levels x size + 1
-members.
+Bounds: the wheel creates a level when a tick first needs it, so `2**63 - 1` ms at 256 slots takes 8 levels. A bucket is
+in the heap at most once, even if all its items were cancelled. So the heap has at most levels x size + 1 members.
 
 There are two ways to wait. A `Node` is linked into the ring of its bucket. A function waits in a dictionary of its
-bucket, under an integer handle. In the interpreted build the dictionary is faster, because C code replaces bytecode,
-and because the garbage collector does not traverse the dictionary. In the compiled build the links are faster.
-(docs/measured/performance.md has both ways in both builds.) A third design, columns of integers, was slower in
-prototypes: 40 bytes a timer instead of 64, but not faster with 88,000 pending timers. In the interpreted build, columns
-cost 977 ns a request, and links cost 575 ns.
+bucket, under an integer handle. In the interpreted build the dictionary is faster, in the compiled build the links
+(docs/measured/performance.md).
 """
 
 import heapq
@@ -79,7 +75,8 @@ _tick_of: Final[Callable[[Due], int]] = operator.itemgetter(0)
 
 
 class Bucket(Link):
-    """The root of a ring of nodes, and the functions next to it. `queued`: whether the wheel's heap has it."""
+    """A bucket: the root of a ring of nodes, and a dictionary of functions. `queued`: whether the bucket is in the
+    wheel's heap."""
 
     __slots__ = ("calls", "queued")
 
@@ -90,7 +87,8 @@ class Bucket(Link):
         self.queued = False
 
     def emptied(self) -> tuple[list[Node], Calls]:
-        """The heap has it no more: take all out, in the order of adding. The links of the nodes are the caller's."""
+        """Remove and return all items, in the order of adding, of a bucket that left the heap. The caller must unlink
+        the nodes."""
         self.queued = False
         nodes: list[Node] = []
         link = self.next
@@ -117,11 +115,9 @@ class Bucket(Link):
 
 
 class Level:
-    """Buckets of 2**`shift` ticks, for the ticks from `floor` up to `limit`. `rank` counts from 0, the overdue one;
-    `size`, of the others, is a power of two. `shift` is for ticks, `handle_shift` for integer handles.
-
-    `floor` is the limit of the level below: ticks from there up to `limit` belong here. (Those of the overdue level
-    have no least one; its floor is its limit.)
+    """A level: buckets of 2**`shift` ticks, for the ticks from `floor` up to `limit`. `rank` is 0 for the level of
+    overdue ticks. `size` is a power of two in the other levels. `handle_shift` is the shift of integer handles. `floor`
+    is the limit of the level below. (The overdue level has no least tick; its floor is its limit.)
     """
 
     __slots__ = ("buckets", "floor", "handle_shift", "limit", "mask", "rank", "shift", "size")
@@ -137,7 +133,7 @@ class Level:
         self.buckets = tuple(Bucket() for _ in range(size))
 
     def move_to(self, now: int, floor: int) -> int:
-        """Set the level's time to `now`; returns the new limit, which is the floor of the level above."""
+        """Set the level's time to `now`. Returns the new limit, which is the floor of the level above."""
         self.floor = floor
         self.limit = ((now >> self.shift) + self.size) << self.shift
         return self.limit
@@ -164,9 +160,9 @@ tick, so buckets are never compared."""
 
 
 class Wheel:
-    """The waiting tasks, by tick. `link` adds a node and `put` a function, `unlink` and `pop` remove them, and
-    `take_due` returns the due ones. The wheel has no lock and no clock. `wheel_size` is a power of two, `levels` are
-    made beforehand (at least 1), more on demand.
+    """The waiting tasks, by tick. `link` adds a node, and `unlink` removes it. `put` adds a function, and `pop` removes
+    it. `take_due` returns the due items. `wheel_size` is a power of two. `levels` (at least 1) is the number of levels
+    at the start.
 
     `idle_until`: a `take_due` before this tick returns no task and moves no task.
     """
@@ -191,7 +187,7 @@ class Wheel:
         self._recent = made[_FINEST]
 
     def link(self, node: Node) -> None:
-        """Let `node`, which is in no ring, wait for its tick. TimerClosed after `clear`."""
+        """Add `node`, which is in no ring. Raises TimerClosed after `clear`."""
         tick = node.tick
         level = self._recent
         if not level.floor <= tick < level.limit:
@@ -207,7 +203,7 @@ class Wheel:
         self._linked += 1
 
     def unlink(self, node: Node) -> bool:
-        """Out of its ring; False if it is in none."""
+        """Unlink `node` from its ring. False if it is in no ring."""
         before = node.previous
         if before is NOWHERE:
             return False
@@ -220,14 +216,15 @@ class Wheel:
         return True
 
     def put(self, tick: int, callback: Callback) -> int:
-        """Let a function wait for `tick`; returns its handle. TypeError for a float, TimerClosed after `clear`."""
+        """Add a function for `tick`, and return its handle. Raises TypeError for a float, and TimerClosed after
+        `clear`."""
         self._last_number = number = self._last_number + 1
         handle = tick << HANDLE_BITS | number
         self._link_call(handle, tick, callback)
         return handle
 
     def pop(self, handle: int) -> Callback | None:
-        """Take the function of `handle` out, in whichever level it is by now; None if it waits no more."""
+        """Remove and return the function of `handle`, in any level. None if it does not wait."""
         for level in self._levels:
             callback = level.buckets[handle >> level.handle_shift & level.mask].calls.pop(handle, None)
             if callback is not None:
@@ -292,7 +289,7 @@ class Wheel:
         return dues
 
     def clear(self) -> list[Due]:
-        """Take everything out, and take nothing more."""
+        """Remove all items. The wheel then refuses new items."""
         dropped: list[Due] = []
         for tick, _, bucket in self._heap:
             nodes, calls = bucket.emptied()
@@ -308,7 +305,8 @@ class Wheel:
         return dropped
 
     def check(self) -> None:
-        """Invariants: rings close, everything is where its tick belongs, what holds something is queued, the count."""
+        """Invariants: rings close, every item is in the bucket of its tick, each bucket with items is queued, the count
+        is right."""
         due_ticks = [due_tick for due_tick, _, _ in self._heap]
         require(
             not due_ticks or self.idle_until <= min(due_ticks), f"idle until {self.idle_until}: {due_ticks}"
