@@ -3,8 +3,8 @@
     from purgatorio_spec import check_files, Verdict
     assert check_files([Path("run.jsonl")]).verdict is Verdict.PASS
 
-This package never imports `purgatorio`, because the specification must not share code with the implementations that it
-judges. The names that you can import from `purgatorio_spec` itself are public. Names in the modules below may change.
+This package never imports `purgatorio`, because an oracle must not share code with what it judges. The names that you
+can import from `purgatorio_spec` itself are public. Names in its submodules may change.
 """
 
 import importlib

@@ -1,5 +1,5 @@
-"""Judges the claims of the models and proofs with their negative controls, and lists the known bugs that the claims
-detect."""
+"""Checks the claims of `purgatorio model` and `prove` and their negative controls, and lists the known bugs that the
+claims detect."""
 
 from dataclasses import dataclass
 from functools import cache

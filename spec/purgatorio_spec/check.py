@@ -25,7 +25,8 @@ from purgatorio_spec.verdict import Violation
 
 
 def check_files(paths: Iterable[Path], *, full: bool = False) -> CheckResult:
-    """Judge trace files, one run a file. `full`: every operation by the clauses, without the fold's rules."""
+    """Judge trace files, one run a file. `full`: judge every operation by the clauses, without the rules of the fast
+    path."""
     runs: list[RunResult] = []
     broken: list[BrokenLine] = []
     quarantined = 0
@@ -39,15 +40,15 @@ def check_files(paths: Iterable[Path], *, full: bool = False) -> CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """A run that was read and judged, and what can be shown of it. `fold` is None if the header or its profile is
-    unusable."""
+    """A run that was read and judged. `fold` is None if the header or its profile is unusable."""
 
     result: RunResult
     fold: Fold | None
     again: Again
 
     def examples(self) -> list[tuple[CauseKey, int, Violation, pa.Table]]:
-        """Each cause: its key, how often it showed, its earliest violation and the events that show it."""
+        """For each cause of violations: its key, the number of violations, the earliest violation, and the events that
+        show it."""
         found = [(key, count, violation) for key, _, count, violation in causes(CheckResult((self.result,)))]
         if self.fold is None or not found:
             return []
@@ -61,8 +62,8 @@ class Folded:
 def fold_reader(
     reader: TraceReader, tally: RunTally | None = None, *, full: bool = False, only: str | None = None
 ) -> Folded:
-    """Read a trace to its end and judge it. `full`: every operation by the clauses, and `only`: one of them alone; for
-    either the whole run is held. An internal error is kept in the result, see `RunResult.failures`."""
+    """Read a trace to its end and judge it. `full`: judge every operation by the clauses. `only`: judge one operation
+    by the clauses. Both hold the whole run in memory. An internal error goes to the result (`RunResult.failures`)."""
     try:
         return _folded(reader, tally, full=full, only=only)
     except OSError:
@@ -111,8 +112,8 @@ def _folded(reader: TraceReader, tally: RunTally | None, *, full: bool, only: st
 
 
 def begin(reader: TraceReader, *, held: bool = False) -> Fold | None:
-    """The fold of a reader's run, after its header has been read. None if the header is unusable. `held`: keep all
-    events until the end, because the lines can be read only once."""
+    """Begin the fast check of a reader's run, after its header has been read. None if the header is unusable. `held`:
+    keep all events until the end, because the lines can be read only once."""
     header = reader.header
     if not _is_usable(header):
         return None

@@ -1,4 +1,4 @@
-"""Texts of durations and times, which are given in nanoseconds."""
+"""Formats durations and times, given in nanoseconds, as text."""
 
 from datetime import UTC, datetime
 from typing import Final

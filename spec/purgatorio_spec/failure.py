@@ -1,5 +1,4 @@
-"""Internal errors between a trace and its report. The report lists these errors. An internal error changes no
-verdict."""
+"""Internal errors between a trace and its report. The report lists them. An internal error changes no verdict."""
 
 from dataclasses import dataclass
 from traceback import format_exception

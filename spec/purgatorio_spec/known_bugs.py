@@ -1,7 +1,7 @@
-"""The known bugs: mistakes that were made in real systems of this kind.
+"""The known bugs of real timers and purgatories, as listed in `known_bugs.txt`.
 
-`known_bugs.txt` lists them. Models, proofs, mutants and pages name a known bug by its number. The numbers are public
-interface. Some numbers are not used. The list of mutants has the bugs that the reference cannot have.
+Models, proofs, mutants and pages name a known bug by its public number. Some numbers are not used. The list of mutants
+says which of the bugs the reference cannot have.
 """
 
 from dataclasses import dataclass

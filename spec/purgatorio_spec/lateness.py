@@ -3,13 +3,12 @@
     lateness = fire.t - deadline_t                      if this is negative (early), otherwise
                max(0, fire.t - max(deadline_t, add.ret.t))
 
-So if a task was added after its deadline, lateness counts from the return of the add. A task counts if the task was
-added once, has a recorded deadline, and fired without being cancelled or completed. T2 counts from the later of the
-deadline and (return of the add + delay), so the lateness here can be greater: a histogram may show tasks beyond the
-late bound although T2 passes.
+So if a task was added after its deadline, lateness counts from the return of the add. Only tasks with one add, a
+recorded deadline, a fire, and no cancel or completion count. T2 (a task never fires late) counts from the later of the
+deadline and (return of the add + delay). So a histogram may show tasks beyond the late bound although T2 passes.
 
-The bins have fixed edges (1, 2, 5 times a power of ten, both signs). So the histograms of parts of a run, or of two
-runs, can be added and compared. Percentiles are computed from the values, not from the bins.
+The bins have fixed edges (1, 2, 5 times a power of ten, both signs). So histograms can be added and compared.
+Percentiles are computed from the values, not from the bins.
 """
 
 from dataclasses import dataclass
@@ -29,8 +28,9 @@ EDGES_NS: Final[tuple[int, ...]] = (*(-edge for edge in reversed(_POSITIVE_NS)),
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """The lateness of the tasks of one run. `bins`: (low_ns, high_ns, count), low included, from the first that is not
-    empty to the last. `early`: how many fired before their deadline (which a tick above 1 ms may allow)."""
+    """The lateness of the tasks of one run. `bins`: (low_ns, high_ns, count), including low_ns, from the first to the
+    last that is not empty. `early`: the number of tasks that fired before their deadline (a tick above 1 ms may allow
+    this)."""
 
     run: str
     bins: tuple[tuple[int, int, int], ...]
@@ -50,8 +50,8 @@ class Lateness:
 
 
 def lateness_of(run: str, values_ns: Ints) -> Lateness | None:
-    """The distribution of lateness values, one a task; None of none. A percentile is the smallest value that at least
-    so many per cent of the values do not exceed."""
+    """The distribution of lateness values, one value a task. None without values. A percentile is the smallest value
+    that at least this percentage of the values does not exceed."""
     if not len(values_ns):
         return None
     ordered = np.sort(values_ns)

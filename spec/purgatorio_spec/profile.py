@@ -1,8 +1,8 @@
-"""Profiles: the set of clauses that a subject (a timer or purgatory) promises. Other clauses are SKIPPED for this
-subject. `profiles.toml` lists them.
+"""A profile: the set of clauses that a kind of subject (timer or purgatory) promises, as listed in `profiles.toml`.
+Other clauses are SKIPPED.
 
-The constants of a subject (tick, early and late bound, purge interval) come from the header of the trace. There are no
-default values. A profile has only the promises that follow from the kind of timer or purgatory.
+The constants of a subject (tick, early and late bound, purge interval) come from the header of the trace, and have no
+defaults.
 """
 
 import tomllib
@@ -24,11 +24,11 @@ rest when no event happened for a whole period."""
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A dialect: its name, the clauses that it promises, and the meaning of its cancel, its check and its lock.
+    """A profile: its name, the clauses that it promises, and the meaning of its cancel, its check and its lock.
 
-    `claimed_on_return`: completion is claimed when the check that saw the operation ready returns (O4 in the `locked`
-    form); otherwise it is never left to the time-out. `cancel_is_barrier`: after a cancel that succeeded the task
-    does not start, whatever the clock says (T4).
+    `claimed_on_return`: a check of a ready operation returns only when the completion has begun (O4 in the form of
+    `locked`). Otherwise the completion may begin after the return, but is not left to the time-out.
+    `cancel_is_barrier`: after a successful cancel the task does not start, at any time (T4).
     """
 
     name: str

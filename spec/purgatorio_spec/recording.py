@@ -1,4 +1,4 @@
-"""A recorded run in memory. The clauses judge the run directly, or the run is written to a file for a command."""
+"""A recorded run in memory, to be judged directly or written to a trace file."""
 
 from __future__ import annotations
 

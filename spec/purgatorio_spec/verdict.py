@@ -1,4 +1,4 @@
-"""Verdicts, and the description of a violation."""
+"""The verdicts, such as PASS, and the description of a violation."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from typing import Final
 
 
 class Verdict(StrEnum):
-    """The message about a clause, a run or a whole check."""
+    """The result for a clause, a run or a whole check."""
 
     PASS = "PASS"
     VIOLATED = "VIOLATED"
     UNKNOWN = "UNKNOWN"
     """A limit was reached or records are missing, so the clause cannot be decided."""
     SKIPPED = "SKIPPED"
-    """The profile does not promise it, or the trace does not record it."""
+    """The profile does not promise the clause, or the trace does not record the needed data."""
     INVALID_TRACE = "INVALID_TRACE"
 
 
@@ -30,7 +30,8 @@ _WORST_FIRST: Final = (Verdict.VIOLATED, Verdict.INVALID_TRACE, Verdict.UNKNOWN,
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """The verdict of a whole: a violation is certain whatever other parts are; SKIPPED only if all are."""
+    """The verdict of a whole from those of its parts: VIOLATED if a part is VIOLATED, SKIPPED only if all parts are
+    SKIPPED."""
     present = set(verdicts)
     return next((verdict for verdict in _WORST_FIRST if verdict in present), Verdict.SKIPPED)
 
@@ -39,9 +40,9 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 class Violation:
     """One violation of a clause by an operation, task, call or reading (`subject`).
 
-    `cause`: a short name for the kind of violation. A thousand violations of one cause are reported once, with a count.
-    `events`: the `i` of the events that show the violation. The shortest prefix that shows it ends at the largest `i`.
-    `allowed` and `seen`: texts for people.
+    `cause`: a short name for the kind of violation. All violations of one cause are reported once, with a count.
+    `events`: the `i` of the events that show the violation. The shortest part of the run that shows it ends at the
+    largest `i`. `allowed` and `seen`: texts for people.
     """
 
     clause: str
@@ -54,7 +55,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The judgement of a clause about one part of a history.
+    """The judgement of a clause about one part of a run.
 
     `occasions`: the number of cases here that could break the clause (0 or 1). `undecided`: the reason why the
     judgement cannot be decided, or empty.

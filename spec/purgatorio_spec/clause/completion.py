@@ -1,7 +1,7 @@
 """O1, O2, O3, O6: an operation is completed once, for a cause, before its expiration callback, and without overlap.
 
-In the formulas, *force* is a `force_complete`, *done* is an `on_complete`, and *try* is a `try_complete`, all of one
-operation. The *claim* is the force with out = 1:
+In the formulas, *force* is a `force_complete`, *done* is an `on_complete`, *try* is a `try_complete`, and *fire* is a
+`timer_fire`, all of one operation. *out* is a return value. The *claim* is the force with out = 1:
 
     O1  |done| <= 1,  |force with out = 1| <= 1,  a force returns 1 iff it contains the done,  and 0 only if a claim
         had begun

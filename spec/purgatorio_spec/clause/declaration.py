@@ -1,14 +1,14 @@
-"""`Clause`: a promise, with the functions that judge it. `clauses.toml` has its words and its needs.
+"""`Clause`: a promise with the functions that judge it. `clauses.toml` has its text, and the data that it needs.
 
     O3 = Clause("O3")
 
     @O3.of_operation
     def expiration_after_completion(run: Run, history: OperationHistory) -> Finding: ...
 
-A judging function is pure. It gets the constants of the run and one part of its history, such as one operation. It
+A judging function is pure. Its arguments are the facts of the run and one part of the run, such as one operation. It
 returns one of four results: the clause was kept, was broken, had no occasion (no case that could break it), or cannot
-be decided. This module adds the operation that broke the clause. If records were dropped, some violations become
-UNKNOWN here.
+be decided. This module adds the id of the operation to a violation. If the trace has dropped records, this module
+changes some violations to UNKNOWN.
 """
 
 import tomllib
@@ -26,10 +26,11 @@ from purgatorio_spec.verdict import WANT_OF_RECORDS, Judgement, Violation
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """The clause is broken: a short name of the cause, the positions of the events that show it, and texts of
-    the allowed and the seen behavior.
+    """A violation: a short name of its cause, the positions of the events that show it, and texts of the allowed and
+    the seen behavior.
 
-    `stands`: the recorded events show it even if records were dropped. Otherwise a dropped record may excuse it.
+    `stands`: the recorded events show the violation even if records were dropped. Otherwise a dropped record may excuse
+    it.
     """
 
     cause: str
@@ -58,7 +59,7 @@ def _several(said: Mapping[str, str], name: str) -> tuple[str, ...]:
 
 
 class Wording(NamedTuple):
-    """What a clause says: its title of a few words, and the sentences of its rules."""
+    """The text of a clause: its title, and the sentences of its rules."""
 
     title: str
     promise: str
@@ -76,7 +77,7 @@ class Rule(NamedTuple):
 
 
 def as_promise(rules: Iterable[str]) -> str:
-    """The rules as text, each with its full stop."""
+    """The rules as text, each with a period."""
     return " ".join(f"{rule}." for rule in rules)
 
 
@@ -84,12 +85,11 @@ class Clause:
     """A promise: public id, title, rules (a sentence and a formula each), needs, and the functions that judge it.
 
     `words`: terms of the formulas, with their meanings. `example`: a history that breaks the clause. `occasion`: a
-    chance to fail. `unless`: what is not judged.
-    `records`: the functions that a trace must record (`a|b`: one of them). `constants`: what its header must give.
-    `needs_whole`: without an end record, or with dropped records, the clause cannot PASS. `asks`: the calls of the
-    program without which there is no occasion (`a|b`: one of them). `asked_by`: functions of the format, constants of
-    the header's timer, or gauges. If a trace declares none of them, and has no reading of such a gauge, the clause is
-    not even SKIPPED.
+    chance to fail. `unless`: what is not judged. `records`: the functions that a trace must record (`a|b`: one of
+    them). `constants`: the constants that its header must give. `needs_whole`: without an end record, or with dropped
+    records, the clause cannot PASS. `asks`: the calls of the program without which there is no occasion (`a|b`: one of
+    them). `asked_by`: functions of the format, constants of the header's timer, or gauges. If a trace declares none of
+    them, and has no reading of such a gauge, the report leaves the clause out.
     """
 
     def __init__(self, name: str) -> None:
@@ -135,7 +135,7 @@ class Clause:
         return {what: judge for what, judge in of if judge is not None}
 
     def is_asked(self, header: Header) -> bool:
-        """Whether a trace with this header gets a verdict of this clause at all, even SKIPPED."""
+        """Whether a trace with this header gets a verdict of this clause, if only SKIPPED."""
         declared = (getattr(header.timer, name, None) is not None for name in self.asked_by)
         return not self.asked_by or not set(self.asked_by).isdisjoint(header.recorded) or any(declared)
 
@@ -155,8 +155,8 @@ class Clause:
         return None
 
     def never_asked(self, run: Run) -> str | None:
-        """Which call the clause needs for an occasion, if the program never made it. None if records are missing,
-        because the call may have been among them."""
+        """The call that the clause needs for an occasion, if the program never made it. None if records are missing,
+        because the call may be among the missing records."""
         missing = [names.split("|") for names in self.asks if run.facts.called.isdisjoint(names.split("|"))]
         if not missing or not run.whole:
             return None
@@ -166,7 +166,7 @@ class Clause:
         return f"the program never called {', '.join(' or '.join(names) for names in recorded)}"
 
     def judge(self, run: Run, part: Part) -> Judgement | None:
-        """The judgement of a part of a history of that run; None if the clause does not judge such parts."""
+        """The judgement of one part of the run. None if the clause does not judge such parts."""
         if isinstance(part, OperationHistory):
             finding, subject = self._operation and self._operation(run, part), part.id
         elif isinstance(part, CheckCall):

@@ -1,6 +1,6 @@
-"""P1, P2, P4, T5: the gauges, and the completed operations that the gauges still count.
+"""P1, P2, P4, T5: the values of the gauges are possible, and completed operations are purged.
 
-`least` and `most` are bounds for a reading. The bounds follow from the events around the interval of the reading:
+`least` and `most` are the bounds of a reading. They follow from the events around the interval of the reading:
 
     P1  at rest:  watched <= waiting + the most entries that (purge interval) operations have + unseen
     P2  least <= watched <= most;  at rest: delayed <= live + plain tasks + overcounted
@@ -9,26 +9,23 @@
 
 with  overcounted = raced  in the profiles `locked` and `pending-flag`, and 0 in all others.
 
-*waiting*: the entries of operations that are registered and not completed. An operation does not count if
-`cancel_for_key` calls have returned it for each of its keys. An operation that one `cancel_for_key` returned is not in
-the timer. An operation that was returned for each of its keys is not watched.
+*waiting*: the watch entries of operations that are registered and not completed. An operation that a `cancel_for_key`
+returned is not in the timer. An operation that was returned for each of its keys is not watched and not waiting.
 
 *unseen*: the entries of operations that the purge's estimate may have missed. Kafka's purge sets the estimate to the
 number of tasks in the timer. So the estimate misses every operation that is watched and not in the timer at this
-moment: operations that have passed their time-out, operations without a time-out, operations that one of several keys
-returned, and registrations between watching and the add to the timer. *unseen* counts the entries that the *last* purge
-may have missed, at the time with the largest number of such entries. If the number of completions exceeds
-purge_interval plus *unseen*, there must have been another purge. An instant of virtual time may contain any number of
-registrations. *unseen* counts at most as many of these registrations as were open together, or as other threads had
-open or began during one `advance_clock`. (During an `advance_clock`, a purge may be paused between reading and using
-the timer's size.)
+moment: operations past their time-out, operations without a time-out, operations that a `cancel_for_key` returned for
+one of several keys, and registrations that are watched and not yet added to the timer. *unseen* is the largest number
+of entries that the *last* purge may have missed. If the number of completions exceeds purge_interval plus *unseen*,
+there must have been another purge. Any number of registrations may have the same virtual time. Of these, *unseen*
+counts at most as many as were open together, or as other threads had open or began during one `advance_clock`. (During
+an `advance_clock`, a purge may be paused between reading and using the timer's size.)
 
-*raced*: the profiles `locked` and `pending-flag` may count a task that was cancelled during an add, or during a move
-between buckets, until the bucket is flushed. A task is raced if a cancel of the task began during an add, or if another
-thread recorded an event during the cancel. The task counts from the call of this cancel on. Each race may leave a task
-behind, so the number of raced tasks is not limited. The counting ends at a `quiesce` that comes a reaper's period after
-the task would have been late. If a task ended once and was added again, and the trace does not show whether it ended
-again, the task counts as raced too.
+*raced*: in the profiles `locked` and `pending-flag`, size() may count a task that was cancelled during an add, or
+during a move between buckets, until the bucket is flushed. A task is raced if a cancel of the task began during an add,
+or if another thread recorded an event during the cancel. It counts from the call of this cancel on, until a `quiesce`
+that comes a reaper's period after the task would have been late. The number of raced tasks is not limited. If a task
+ended once and was added again, and the trace does not show whether it ended again, the task counts as raced too.
 """
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding

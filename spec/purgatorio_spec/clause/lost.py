@@ -1,7 +1,8 @@
-"""O4 and O5: no completion is lost (KAFKA-6653 and similar bugs), and no operation waits forever.
+"""O4 and O5: a ready operation does not wait (KAFKA-6653 is such a bug), and no operation waits forever.
 
 In the formulas of O4, k is a key of the operation, and `cancel_for_key(k)` did not return the operation. check(k) is a
-check that started after the operation was ready, and ended without an exception:
+`check_and_complete(k)` that started after the operation was ready, and ended without an exception. The *claim* is the
+`force_complete` that completed the operation. Each rule begins with its dialect:
 
     both         ready < registration.call        =>  claim.call < registration.ret
     locked       ready < check(k).call            =>  claim.call < max(check(k).ret, registration.ret)
@@ -13,8 +14,7 @@ O5  registration.out = 0, with a time-out, not cancelled, overdue at the end  =>
     in virtual time, if the expiry claimed it:  the expiry began at most late_ns after the later of two times:
     registration.ret.t + delay_ns, and the latest deadline of the first add
 
-O5, T2 and T3 use the same functions for two questions: when was a task due, and did the run go on long enough for the
-verdict that the task is late?
+O5, T2 and T3 share two functions: when was a task due, and did the run go on long enough to call the task late?
 """
 
 from collections.abc import Iterable
@@ -43,9 +43,9 @@ class Due(Enum):
 
 
 def at_the_end(run: Run, due_t: int) -> Due:
-    """Whether a task that was due at `due_t` must have run by the end. It must if the declared late bound has passed.
-    It must also if a `quiesce` came at least a reaper's period after `due_t` (or the late bound, if that is less;
-    without a late bound, two ticks)."""
+    """Whether a task that was due at `due_t` must have run by the end of the run. It must if the declared late bound
+    has passed, or if a `quiesce` came a reaper's period or more after `due_t`. (If the late bound is less than this
+    period, the late bound counts; without a late bound, two ticks.)"""
     facts, late_ns = run.facts, run.late_ns
     slack_ns = SETTLED_TICKS * (run.tick_ns or 0) if late_ns is None else min(late_ns, REAPER_PERIOD_NS)
     if facts.rest_t is not None and due_t + slack_ns <= facts.rest_t:
@@ -112,8 +112,8 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
 def may_have_been_given_back(
     run: Run, history: OperationHistory, keys: Iterable[str], before_i: int = NEVER
 ) -> bool:
-    """Whether a `cancel_for_key` of one of the keys may have returned the operation before that position. Only calls
-    whose result is not recorded count."""
+    """Whether a `cancel_for_key` of one of the keys, whose result is not recorded, may have returned the operation
+    before that position."""
     registration = history.registration
     calls = (call for key in keys for call in run.facts.unsettled.get(key, ()))
     return registration is not None and any(
@@ -272,7 +272,7 @@ def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
 
     In rule 1, the time-out counts from the return of the last add of its timer task. Without an add, the time-out
     counts from the return of the registration. Rule 2 counts from the first add. Otherwise an implementation could move
-    the deadline for ever by a new add after each check.
+    the deadline forever by a new add after each check.
     """
     registration = history.registration
     if registration is None or registration.out != 0 or registration.delay_ns is None or history.cancelled:

@@ -1,7 +1,7 @@
 """T8 to T10: a periodic task does not run before its deadline, runs at most late_ns after its deadline, and does not
 run after its cancel.
 
-In the formulas, P is the period, D(k) = deadline_t + k * P is the deadline of the k-th run counted from 0, `early` and
+In the formulas, P is the period. D(k) = deadline_t + k * P is the deadline of the k-th run, counted from 0. `early` and
 `late` are the bounds of the header, and f(n) is the n-th fire. In virtual time a task can run only in an
 `advance_clock`. So chance(t) is the first `advance_clock` that began after the add and returned at t or later. In real
 time, chance(t) = t.

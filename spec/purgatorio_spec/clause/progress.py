@@ -6,9 +6,8 @@ the header declares.
     turn `same`  a fire of the new task starts inside A
 
 With `next`, a task that adds itself again runs once in each turn, so every turn ends. With `same`, a chain of tasks
-runs in one turn, and the turn ends when the chain ends. P3 judges a turn that never ends. In real time, the clause
-does not judge adds of other threads during the advance. In virtual time there are no events outside of calls, so an
-add during an advance was made inside a task.
+runs in one turn, and the turn ends when the chain ends. P3 judges a turn that never ends. In real time, the clause does
+not judge adds of other threads during the advance. In virtual time, every add during an advance was made inside a task.
 """
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding

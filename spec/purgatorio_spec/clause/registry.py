@@ -1,8 +1,8 @@
-"""The registry of clauses. Verdicts, scenarios, mutants and pages name the clauses by the ids of this registry.
+"""The registry of clauses, with their public ids.
 
-There are three kinds of clauses. `CLAUSES` are judged from a trace, and are declared next to the functions that judge
-them. `CODE_CLAUSES` cannot be judged from a trace: the explorer and the models judge these clauses. The clauses of the
-broker, B..., are the rows of the decision tables in `purgatorio_wire.table`. The ids are public interface.
+`CLAUSES` are judged from a trace. Each is declared next to the functions that judge it. `CODE_CLAUSES` cannot be judged
+from a trace: the explorer and the models judge them. The clauses of the broker (ids B1 and following) are the rows of
+the decision tables in `purgatorio_wire.table`.
 """
 
 from typing import Final

@@ -1,9 +1,9 @@
-"""T11: a reset moves the deadline of a task. The task never fires at the former deadline.
+"""T11: a reset moves the deadline of a task, and the task never fires at the former deadline.
 
-A `timer_reset` that did not return 0 arms its task once, as an add does. So for a task with resets, T1, T2 and T3
-treat adds and resets alike, and violations are reported as T11. T4 judges cancels of such a task. Where a cancel that
-returned 1 is a barrier (see T4), a reset that returned 1 is a barrier too: even if the task is due at the time of the
-reset, the task starts only at the new deadline.
+A `timer_reset` that did not return 0 has the effect of an add. So for a task with resets, T1, T2 and T3 treat adds and
+resets alike, and report violations as T11. T4 judges cancels of such a task. If a cancel that returned 1 is a barrier
+(see T4), a reset that returned 1 is a barrier too: even if the task is due at the reset, it starts only at the new
+deadline.
 """
 
 from dataclasses import replace

@@ -10,14 +10,15 @@ In the formulas, d is the deadline of an add, and `early` and `late` are the bou
         that is later
     T4  if a stop returned at a time t < d - early, no fire of an earlier add starts after the stop began
 
-With the profile `request-log`, T2 also bounds the time of the answer to a request. A *stop* in T4 is a cancel, a
-completion of the operation by a call other than its expiry, or a `cancel_for_key` that returned the operation. A cancel
-that returned 1 is a *barrier* in some profiles, and in every profile if the run has only one thread. After a barrier,
-the task never runs. In every profile, if a cancel reports success, the thread of this cancel must not have run the task
-before. If a cancel that returned before d - early reports failure, the task must not have been pending.
+With the profile `request-log`, T2 also bounds the time of the answer to a request.
 
-An add of a pending task moves the task. But a task that was due before the move may have been passed to the executor
-already. The timer cannot stop such a task. So if the task fires then, the cause can be the add before the move.
+A *stop* in T4 is a cancel, a completion of the operation by a call other than its expiry, or a `cancel_for_key` that
+returned the operation. In some profiles, a cancel that returned 1 is a *barrier*: the task never runs after it. In a
+run with only one thread, it is a barrier in every profile. In every profile, a cancel returns 1 only if its own thread
+has not run the task before. If a cancel returned 0 before d - early, the task must not have been pending.
+
+An add of a pending task moves the task. But a task that was due before the move may be at the executor already, where
+the timer cannot stop it. If such a task fires, its cause can be the add before the move.
 """
 
 from typing import NamedTuple

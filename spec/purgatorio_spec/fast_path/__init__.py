@@ -2,8 +2,7 @@
 event by event.
 
 The trace comes in batches of columns. Between batches, the fast check stores only numbers, such as a summary of each
-operation. At the end, rules over these numbers select every operation that may break a clause. A selected operation is
-called a *candidate*. Then the clauses judge the events of the candidates, and of a sample of the other operations. A
-rule may select too many candidates, but never too few. An occasion is a case that could break a clause. The rules count
-occasions exactly as the clauses do.
+operation. At the end, rules over these numbers select the *candidates*: every operation that may break a clause. Then
+the clauses judge the events of the candidates, and of a sample of the other operations. A rule may select too many
+candidates, but never too few. The rules count occasions (cases that could break a clause) exactly as the clauses do.
 """

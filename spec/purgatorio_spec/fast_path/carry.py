@@ -1,4 +1,4 @@
-"""The state of a fold between two batches as a file: arrays of numbers and texts, nothing executable."""
+"""Saves the state of a fast check between two batches to a file: arrays of numbers and texts, nothing executable."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Finds events at which the time of a thread goes backwards. The state is the last time of each thread."""
+"""Finds events at which the time of a thread goes backwards. Between batches, it keeps the last time of each thread."""
 
 from dataclasses import dataclass, field
 

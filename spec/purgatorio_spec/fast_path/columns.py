@@ -1,4 +1,4 @@
-"""Columns of one length that are cut and joined together; and columns by number that grow."""
+"""Groups of columns of equal length, to cut and join together."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""The rule for O4: after an operation is ready, which check of its keys returns first?
+"""The rule for O4: finds, for each operation, the first return of a check of its keys that started after the operation
+was ready.
 
-Only checks that start after the operation is ready count. A check that ended with an exception does not count. Returns
-come in order. So from the moment at which an operation is ready, the operation waits for its keys, and the first
-return of a check that started later ends this wait. The state between batches: the keys of registered operations, the
-open checks, and the waiting operations.
+A check that ended with an exception does not count. Between batches, the module keeps the keys of registered
+operations, the checks without a return, and the ready operations without such a check.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Numbers for the names of a run's operations. Pages of names are packed together with the columns of the operations.
+"""Numbers for the names of a run's operations.
 
-For a packed name, a hash of eight bytes stays in memory. To find a name, the module first searches for its hash. If a
-page may contain the name, the page is unpacked, and the names are compared. So equal hashes cause no error.
+Names of idle operations are compressed in pages, like the other data of operations (see `paged`). For each compressed
+name, a hash of eight bytes stays in memory. If the hash of a searched name is known, its page is decompressed and the
+names are compared, so equal hashes cause no error.
 """
 
 from __future__ import annotations

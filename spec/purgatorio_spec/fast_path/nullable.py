@@ -1,8 +1,8 @@
 """Columns with missing values, and three-valued logic: a comparison with a missing value is unknown.
 
-`Numbers` are integers, some of which are missing. A comparison with a missing integer is neither true nor false.
-`and`, `or` and `not` follow the rules of SQL. `a < b` is a `Truth`. Its method `yes` returns the rows in which the
-comparison is certainly true.
+`Numbers` is a column of integers, some of which are missing. A comparison such as `a < b` is a `Truth`: true, false, or
+unknown if an integer is missing. `and`, `or` and `not` follow the rules of SQL. The method `yes` of a `Truth` returns
+the rows that are certainly true.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""A batch of events with numbers instead of texts: rows count from the first row of the run, and texts have numbers of
-the run. Rows are grouped by kind."""
+"""A batch of events with numbers instead of texts. Row numbers count from the first row of the run, and a text has the
+same number in the whole run. Rows are grouped by kind."""
 
 from __future__ import annotations
 

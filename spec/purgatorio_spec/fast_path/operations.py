@@ -1,8 +1,7 @@
-"""The state of a run's operations and tasks: for each column and operation one number, computed from the events so
-far.
+"""Summaries of a run's operations and tasks: columns of numbers, computed from the events so far.
 
-A column is a first, last, least or largest value, or a count. So one vectorized operation for each column adds a
-batch. Row numbers of the run serve as positions. A row number has 32 bits until a run has more rows than that.
+A column has one number for each operation: a first, last, least or largest value, or a count. So one vectorized
+operation for each column adds a batch. Positions are row numbers of the run, with 32 bits as long as they fit.
 """
 
 from typing import Final, cast

@@ -1,8 +1,8 @@
-"""Columns in pages of operations. The least recently used pages are packed.
+"""Columns in pages of operations. The least recently used pages are compressed.
 
-An operation may be called again at any time, and a gauge may count the operation, so no data of an operation may be
-lost. Operations without recent events are packed without loss: the data of an operation then takes 30 to 55 bytes
-instead of 350. The number of unpacked pages is limited (`PAGES`), not counting the pages that the current batch uses.
+A later event or gauge may need any operation, so compression is lossless. A compressed operation takes 30 to 55 bytes
+instead of 350. The number of uncompressed pages is limited (`PAGES`), not counting the pages that the current batch
+uses.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,5 +1,5 @@
-"""The readings of the gauges as columns: the calls that are open at each reading, the bounds of its values, and
-whether a clause may be broken."""
+"""The readings of the gauges as columns: the open calls at each reading, the bounds of its values, and whether the
+reading may break a clause."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The recheck: the clauses judge the events of the candidates (operations that may break a clause).
 
-The batches are read a second time. From each batch, the rows of candidates and of the sample are taken, and the calls
-of threads with a doubtful count. An operation is judged when its last row has come and no other event is awaited. So
-the memory is proportional to the number of open operations.
+The batches are read a second time. From each batch, the recheck takes the rows of the candidates and of the sample, and
+the calls of threads whose `check_and_complete` counts may be wrong. It judges an operation after the last event that
+the operation needs. So the memory is proportional to the number of open operations.
 """
 
 from __future__ import annotations

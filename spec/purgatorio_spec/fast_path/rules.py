@@ -1,14 +1,11 @@
-"""The rules of the fast check. The fast check makes a summary of each operation. For most operations, the summary
-shows that the operation cannot break a clause. The rules find these operations. Only the other operations (candidates)
-and a sample are judged event by event.
-
-A rule selects the candidates of a clause, and counts the occasions of the clause (the cases that could break it).
+"""The rules of the fast check: each selects the candidates of one clause (operations that may break it) from the
+summaries.
 
 A *plain* operation has every call at most once, every call with its return, and no exception. All other operations are
-candidates of every clause. A rule gives no verdict on a candidate: the clause judges it. So a rule need not be exact: a
-rule may select too many candidates, but never too few. For each operation that a rule does not select, the rule must
-know whether the operation was an occasion. If a clause has no rule, all operations are candidates.
-`tests/pipeline/test_fold_soundness.py` tests the rules, and tests that each rule is needed.
+candidates of every clause. If a clause has no rule, all operations are its candidates. The clause, not the rule, gives
+the verdict on a candidate. So a rule may select too many candidates, but never too few. A rule also counts the
+occasions of the clause (cases that could break it) among the operations that it does not select.
+`tests/pipeline/test_fold_soundness.py` tests the rules, and that each rule is needed.
 """
 
 from collections.abc import Callable, Mapping

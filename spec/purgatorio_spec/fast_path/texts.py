@@ -1,4 +1,4 @@
-"""Numbers for texts, valid for a whole run."""
+"""Gives each text of a run, such as a thread's name, a number for the whole run."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """The fast check of O7: finds the `check_and_complete` calls that certainly returned the correct number.
 
-In such a call, the thread made only `try_complete` calls, and nothing inside these calls could complete another
-operation. Then the number is correct if and only if it is the number of `try_complete` calls that returned true. The
-clause judges all other `check_and_complete` calls. The state of a thread between batches is its last check event, and
-the later events.
+A number is certainly correct if the thread made only `try_complete` calls inside the check, no call inside them could
+complete another operation, and the number is that of the `try_complete` calls that returned true. The clause judges all
+other `check_and_complete` calls. Between batches, the module keeps the last check event and the later events of each
+thread.
 """
 
 from __future__ import annotations

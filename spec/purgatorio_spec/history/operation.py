@@ -1,9 +1,8 @@
 """The events of one operation or timer task, in the recorder's order. A *point* is an event without a return: `ready`,
 `cancelled`.
 
-A return without its call is left out. In a complete trace, such a return makes the trace invalid (`RunFacts.broken`).
-If records were dropped, such returns are expected. A recorder may record one call twice in succession, and its return
-once. Then the first record of the call is left out, too.
+A return without its call is left out. It makes a complete trace invalid (`RunFacts.broken`), and is expected if records
+were dropped. If a recorder records one call twice in succession and its return once, the first record is left out.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The parts of a run that are not operations: one `check_and_complete`, with its result and the operations that it
-completed; and one reading of the gauges, with the bounds that follow from the events around the reading.
+"""The parts of a run that are not operations: a `check_and_complete` with the operations that it completed, and a
+reading of the gauges with its bounds.
 
-If a reading is recorded as an interval, it was taken in this interval. If a reading is recorded as a point, it was
-taken after the previous event of its thread. At rest, it was taken at the point. Lower bounds count the operations
-that were certainly there during the whole interval. Upper bounds count the operations that may have been there.
+A reading that is recorded as call and return was taken between the two. A reading that is recorded as a point was taken
+between the previous event of its thread and the point (at rest: at the point). Lower bounds count the operations that
+were certainly there during the whole interval. Upper bounds count the operations that may have been there.
 """
 
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Facts about a whole run. A clause judges one part of the run, such as one operation, and also needs these facts."""
+"""Facts about a whole run, which clauses need in addition to the part that they judge, such as one operation."""
 
 import re
 from bisect import bisect_left

@@ -1,8 +1,7 @@
-"""From operations to bounds for a reading of the gauges: one row for each operation, then bounds by counting.
+"""Computes the bounds of each reading of the gauges from summaries of the operations.
 
-A `Summary` has the times at which an operation certainly counted, and the times at which the operation may have
-counted. `bounds` computes the bounds for the readings of a run from a batch of summaries, with binary searches. The
-bounds of several batches can be added.
+A `Summary` has the times at which an operation certainly counted, and the times at which it may have counted. `bounds`
+counts a batch of summaries for each reading, with binary searches. The bounds of several batches can be added.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
-"""Facts about a whole run. A clause judges one operation, check or reading, and reads facts about the rest of the run
-here.
+"""Facts about a whole run, for clauses that judge one operation, check or reading of it.
 
 The facts are computed once, in memory:
 
 - for each key: the checks of the key (O4 needs these checks);
 - for each thread: the operations that completed inside each call (for O7), the `try_complete` calls that follow a check
   (for O4), and the operations that `cancel_for_key` returned (for O2 and T4);
-- for each reading of the gauges: its position in the run, and the events around it (for P1, P2, P4 and T5);
-- facts that do not depend on a key, a thread or a position.
+- for each reading of the gauges: its position in the run, and the events around it (for P1, P2, P4 and T5).
 """
 
 from __future__ import annotations
@@ -103,14 +101,15 @@ def _listed(column: Column) -> list[Any]:
 
 @dataclass(slots=True)
 class KeyChecks:
-    """The returned checks of one key in the order of their calls, with the first to return from each on."""
+    """The returned checks of one key in the order of their calls. For each check: which of it and the later checks
+    returned first."""
 
     call_i: list[int] = field(default_factory=list)
     ret_i: list[int] = field(default_factory=list)
     first: list[int] = field(default_factory=list)
 
     def close(self) -> None:
-        """Find, for each check, the first to return of this check and all later checks."""
+        """Find, for each check, which of it and all later checks returned first."""
         best = -1
         self.first = [0] * len(self.call_i)
         for at in range(len(self.call_i) - 1, -1, -1):
@@ -119,7 +118,7 @@ class KeyChecks:
             self.first[at] = best
 
     def after(self, key: str, ready_i: int) -> KeyCheck | None:
-        """The first to return of the checks that start after `ready_i`. None if there is none."""
+        """Of the checks that start after `ready_i`, the check that returned first, or None."""
         at = bisect_right(self.call_i, ready_i)
         if at == len(self.call_i):
             return None
@@ -148,8 +147,8 @@ def checks_by_key(table: pa.Table) -> dict[str, KeyChecks]:
 
 
 def check_context(table: pa.Table) -> Iterator[ContextRow]:
-    """For O4, the relevant checks of each operation and key, as context rows: the first to return of those that started
-    after the operation was ready, and after each later evaluation that raised."""
+    """For O4, the relevant checks of each operation and key, as context rows: of the checks that started after the
+    operation was ready, and after each later evaluation that raised an exception, the check that returned first."""
     by_key = checks_by_key(table)
     since: dict[str, list[int]] = {}
     for f, ph, operation, i, err in _values(
@@ -197,7 +196,7 @@ class ThreadCalls:
     _cancels: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def follow(self, rows: Iterable[ThreadRow]) -> None:
-        """Add events (in `FOLLOWED`), in order."""
+        """Add events of the functions `FOLLOWED`, in order."""
         for th, ph, f, i, c, operation, keys, out in rows:
             if f == "cancel_for_key":
                 if ph == "call":
@@ -365,11 +364,12 @@ def _most_registering(table: pa.Table) -> int:
 
 
 def most_registering(thread: Ints, change: Ints, advances: Flags) -> int:
-    """The most registrations that were open at once, or, of other threads, at some time during one `advance_clock`: a
-    purge reads the timer's size and sets its estimate there, and may be held in between.
+    """The maximum number of registrations that were open at once, or that other threads had open during one
+    `advance_clock`. (A purge in an `advance_clock` may be paused between reading the timer's size and setting its
+    estimate.)
 
-    By event of a registration or an advance, in order: the thread's number; 1 for a call, -1 for a return; whether it
-    is of an advance.
+    The arguments, one value for each event of a registration or an advance, in order: the thread's number; 1 for a
+    call, -1 for a return; whether it is an event of an advance.
     """
     registers = np.where(advances, 0, change)
     most = int(np.cumsum(registers).max(initial=0))
@@ -388,7 +388,7 @@ AdvanceRow = tuple[str, int, str, int, "int | None"]
 
 
 def advances(rows: Iterable[AdvanceRow]) -> list[AdvanceCall]:
-    """The `advance_clock` calls of a run, from their events in order. An open call may last for ever."""
+    """The `advance_clock` calls of a run, from their events in order. An open call may last forever."""
     found: dict[int, AdvanceCall] = {}
     for ph, i, th, t, c in rows:
         if ph == "call":
@@ -422,8 +422,8 @@ def sampled_times(t: Ints) -> tuple[int, ...]:
 def broken_records(table: pa.Table) -> dict[str, tuple[int, int]]:
     """`RunFacts.broken` of a run's events.
 
-    A return ends the call at its `c`, on the same thread, of the same function and id, and once. It crosses another if
-    more calls of its thread are open after it than were before its call.
+    A return must end, once, the call at its `c`, of the same thread, function and id. A return is not nested if more
+    calls of its thread are open after it than before its call.
     """
     found: dict[str, tuple[int, int]] = {}
 
@@ -481,8 +481,8 @@ ROW_FIELDS: Final[tuple[str, ...]] = (
 
 
 def histories(table: pa.Table, context: Iterable[ContextRow]) -> Iterator[OperationHistory]:
-    """The history of each operation and task of these events, with its context. One history and one slice of the rows
-    are held as Python objects."""
+    """Yield the history of each operation and task, with its context. Only one history at a time is held as Python
+    objects."""
     known: dict[str, list[ContextRow]] = {}
     for row in context:
         known.setdefault(row[0], []).append(row)

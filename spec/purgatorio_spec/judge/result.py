@@ -33,9 +33,9 @@ class ClauseResult:
 class RunResult:
     """The result of one run. `problems`: the faults of the trace itself, in words, each with a remedy.
 
-    `failure`: in a word, why a driven subject did not finish its run; otherwise empty. `header`: the header of the
-    trace, for reports that show the constants. `quarantined`: the number of lines that are no records. `failures`:
-    internal errors while the run was judged."""
+    `failure`: one word for the reason why a driven subject did not finish its run; otherwise empty. `header`: the
+    header of the trace, for reports that show the constants. `quarantined`: the number of lines that are no records.
+    `failures`: internal errors while the run was judged."""
 
     run: str
     file: str
@@ -57,7 +57,7 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """A whole check: its runs in the order of their files, and the lines that are no records."""
+    """The result of a check: its runs in the order of their files, and the lines that are no records."""
 
     runs: tuple[RunResult, ...]
     quarantined: int = 0
@@ -97,7 +97,7 @@ INCOMPLETE: Final = "the trace has no end record, or records were dropped"
 
 
 def broken_off(run: RunResult, failure: str, why: str) -> RunResult:
-    """The run of a subject that misbehaved: violations that were found remain, and no clause is PASS. A `deadlock`,
+    """The result of a run that the subject did not finish: violations remain, and no clause is PASS. A `deadlock`,
     `raced`, `raises` or `endless` breaks P3, `late` breaks T2 or O5. The missing end of the trace is not reported in
     addition, because the failure explains it."""
     broken = failure in ("deadlock", "late", "raced", "raises", "endless")
@@ -181,7 +181,7 @@ def verdict_of(clauses: Iterable[ClauseResult]) -> Verdict:
 
 
 def accusing_nobody(clause: ClauseResult) -> ClauseResult:
-    """The clause in a broken recording: a missing or wrong record may be the reason for an apparent violation."""
+    """The result of a clause in a broken recording: UNKNOWN, because a missing or wrong record may be the cause."""
     if clause.verdict is Verdict.SKIPPED:
         return clause
     reason = "the recording is broken"

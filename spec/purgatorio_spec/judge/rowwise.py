@@ -1,8 +1,8 @@
 """The plain path: the clauses judge every operation of a run from all its events.
 
-Tests compare the fast check with this plain path. `check --operation ID` uses the plain path, for the operation `ID`
-only. A run is in memory as Arrow columns (some tens of bytes for each event). The histories (the events by operation)
-are made one at a time.
+Tests compare the fast check with the plain path. `check --operation ID` uses the plain path for the operation `ID`
+only. A run is in memory as Arrow columns (some tens of bytes for each event). The events of one operation at a time
+become objects.
 """
 
 from collections.abc import Sequence

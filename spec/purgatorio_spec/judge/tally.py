@@ -1,4 +1,5 @@
-"""Counts of judgements: the result of one worker process for a run. Such results are small, and can be added."""
+"""Counts of kept and broken clauses: the result of one worker process for a run. Such results are small, and can be
+added."""
 
 from __future__ import annotations
 

@@ -1,2 +1,1 @@
-"""Small models of the completion of an operation and of the wheel, and a checker that searches every state of a
-model."""
+"""A model checker, and small models of the completion of an operation and of the timing wheel."""

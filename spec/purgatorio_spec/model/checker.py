@@ -1,4 +1,4 @@
-"""`check`: searches every state of a model, and returns each property with a verdict, the bound and the number of
+"""`check`: searches every state of a model, and returns a verdict for each property, with the bound and the number of
 states."""
 
 import time

@@ -1,5 +1,5 @@
 """The claims of `purgatorio model`. A claim has a model that must have a property within a bound, and negative
-controls that must not have the property."""
+controls: models that must not have the property."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace

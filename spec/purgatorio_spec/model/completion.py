@@ -1,7 +1,7 @@
 """The completion protocol as a model: events race with registration and expiry for one operation.
 
-Bound: one operation, 2 to 4 threads, every event once. The model `race` has the list of a key that becomes empty, and
-the model `lock_order` has orders of several locks.
+Bound: one operation, 2 to 4 threads, every event once. The module `race` models the removal of a key's empty list, and
+`lock_order` models several locks.
 """
 
 from collections.abc import Callable

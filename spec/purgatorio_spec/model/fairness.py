@@ -1,11 +1,10 @@
-"""Checks two kinds of progress: properties that must stay possible, and properties that must become true under weak
-fairness.
+"""Checks two kinds of progress properties of a model: `possible` and `eventually`.
 
 `possible P`: from every reachable state, some P-state can be reached (AG EF P). `eventually P`: every weakly fair run
 reaches a P-state. A run is weakly fair if every actor that is always enabled moves infinitely often. A run that never
-reaches P stays in the states without P. Such a run ends in a state without successors, or stays for ever in one
-strongly connected component. A component has a fair run if and only if every actor either moves inside the component,
-or is blocked in one of its states, because a run may visit all states and transitions of the component for ever.
+reaches P ends in a state without successors, or stays forever in one strongly connected component of the states without
+P. A component has a fair run if and only if every actor either moves inside the component, or is blocked in one of its
+states.
 
 Source: the usual emptiness check for generalized Buchi acceptance (Lichtenstein and Pnueli 1985; Tarjan 1972).
 """

@@ -1,8 +1,8 @@
-"""Deadlocks of several locks: each thread is a list of acquire and release actions.
+"""Models of deadlocks: each thread is a list of acquire and release actions.
 
-`W` takes a write lock (reentrant by its owner). `R` takes a read lock. A waiting writer blocks new readers, as in
-Java's ReentrantReadWriteLock (the bug KAFKA-7697 needs this). `J` waits for the end of a thread. For each bug there
-are two models: the released order of the locks, and the repaired order. `lock_orders.toml` has the lists.
+`W` takes a write lock (reentrant for its owner). `R` takes a read lock. A waiting writer blocks new readers, as in
+Java's ReentrantReadWriteLock (without this, KAFKA-7697 would not deadlock). `J` waits for the end of a thread. For each
+bug there are two models: the lock order of the release, and the repaired order. `lock_orders.toml` has the lists.
 """
 
 import tomllib

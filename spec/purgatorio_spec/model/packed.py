@@ -1,7 +1,7 @@
-"""States packed into one integer: named bit fields, and programs of small actions on these fields.
+"""States of a model as one integer with named bit fields, and actions on these fields.
 
-An integer state can be hashed and compared several times faster than a tuple. An action becomes one or two integer
-operations. So the search visits more than 100,000 states per second in plain Python.
+An integer is hashed and compared several times faster than a tuple, and an action takes one or two integer operations.
+So the search visits more than 100,000 states per second in plain Python.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""Models of small races: a few shared variables, and threads of atomic actions. Some races are during the flush of a
-bucket: a task's entry moves while another thread cancels or adds the task. Other races are during the removal of a
-key's list.
+"""Models of two races: a cancel or add of a task while a flush moves its entry, and the removal of a key's list.
 
-An action is a function that changes the variables, reports that it is blocked, or ends its thread. The faults are
-`orphan-watcher-list` and `remove-key-no-emptiness-recheck` (KAFKA-2160 removes empty lists, KAFKA-2253 repairs this
-removal), `remove-wrong-list` and `reinsert-no-cancel-check` (KAFKA-2226), `overflow-wheel-twice` (KAFKA-2112),
-`flush-resets-expiration-late` (Go timingwheel PR 35).
+A model has a few shared variables, and threads of atomic actions. An action is a function that changes the variables,
+reports that it is blocked, or ends its thread. The negative controls are `orphan-watcher-list` and
+`remove-key-no-emptiness-recheck` (KAFKA-2160 removes empty lists, KAFKA-2253 repairs this removal), `remove-wrong-list`
+and `reinsert-no-cancel-check` (KAFKA-2226), `overflow-wheel-twice` (KAFKA-2112), `flush-resets-expiration-late` (Go
+timingwheel PR 35).
 """
 
 from collections.abc import Callable, Mapping

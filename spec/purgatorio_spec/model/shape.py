@@ -1,19 +1,18 @@
-"""A breadth-first model checker for small models: complete search, shortest counterexamples.
+"""The parts of a model: an initial state, a function that lists the transitions of a state, and properties.
 
-A model has an initial state, a function that lists the transitions of a state, and properties. The kinds of
-properties:
+The kinds of properties:
 
 - `always` must be true in every reachable state.
 - `always_step` must be true in every transition.
-- `sometimes` must be true in at least one state. It shows that the other claims are not vacuous.
+- `sometimes` must be true in at least one state. It shows that the other properties are not vacuous.
 - `possible` must stay reachable from every state.
 - `eventually` must become true on every weakly fair run (see `fairness`).
 
 A state without transitions that is not `done` is a deadlock.
 
-Every answer has the number of states and the bound. If a limit is reached, every property that was not refuted is
-UNKNOWN, never PASS. Not supported: partial-order reduction, real time, probabilities, and state spaces larger than the
-memory (a packed integer state takes about 150 bytes).
+The search is breadth-first and complete, so counterexamples are shortest. If it reaches a limit, every property without
+a counterexample is UNKNOWN, never PASS. Not supported: partial-order reduction, real time, probabilities, and state
+spaces larger than the memory (about 150 bytes a state).
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence

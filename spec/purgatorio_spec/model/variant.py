@@ -1,7 +1,8 @@
-"""Versions of the completion protocol: one row for each version, with a set of switches.
+"""Versions of the completion protocol, each a set of switches of the model.
 
-`PENDING_FLAG` and `LOCKED` are the two dialects, and must have all properties. Every other row is a released version,
-or a known mistake of another implementation, and must not have the property that `claims` names.
+`PENDING_FLAG` and `LOCKED` are the two dialects, and must have all properties. Every other version is a negative
+control: a released version, or a known bug of another implementation, which must not have the property that `claims`
+names.
 """
 
 from dataclasses import dataclass, replace

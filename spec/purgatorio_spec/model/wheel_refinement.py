@@ -1,4 +1,6 @@
-"""The claim about the wheel: the set of deadlines allows every transition, and the invariants of the wheel are true."""
+"""The claim about the wheel: each transition is one that the simplest timer (a set of deadlines) allows, and the
+invariants of the wheel hold.
+"""
 
 from collections import Counter
 from collections.abc import Hashable

@@ -1,1 +1,1 @@
-"""The simplest model of a timer: a set of waiting deadlines. The model judges what a timer does."""
+"""An oracle for tests of timers: the simplest model of a timer is a set of waiting deadlines."""

@@ -1,19 +1,18 @@
-"""The possible histories of one task while several threads use a timer: `timer_set`, with calls that take time.
+"""Judges the recorded events of one task in a timer that several threads use.
 
-A call takes effect at some moment between its begin and its end. So does each task that a drain passes to the
-executor. `judge_task` computes all possible states of the task after each event. If no state is possible, the history
-is wrong, and the last event determines the broken promise. Tasks are judged one by one, because only two promises
-relate several tasks: the order within a drain (T6), and `size()` (see `possible_sizes`).
+The model is `timer_set`, but a call takes effect at some moment between its start and its end, and so does each task
+that a drain passes to the executor. `judge_task` computes all possible states of the task after each event. If no state
+is possible, a promise is broken, and the last event determines which. Tasks are judged one by one, because only two
+promises relate several tasks: the order within a drain (T6), and `size()` (see `possible_sizes`).
 
-With d the deadline (the clock's reading in `add`, plus the delay) and T the tick, the task is due from floor(d / T) *
-T on. There are three rules in addition to the rules of `timer_set`:
+With d the deadline (the clock's reading in `add`, plus the delay) and T the tick, the task is due from floor(d / T) * T
+on. There are three rules in addition to the rules of `timer_set`:
 
-* If drains overlap, the tasks that are due at the begin of each drain have been passed to the executor when all these
+* If drains overlap, the tasks that are due at the start of each drain have been passed to the executor when all these
   drains have ended.
-* After a stop, the timer accepts no task. If an `add` is refused, `add` reports the refusal. If an `add` is not
-  refused, the stop covers the task.
-* If an executor refuses a task, the task waits, and a later drain passes the task to the executor again. Or `add`
-  raises.
+* After a stop, the timer refuses every task, and `add` reports the refusal. The stop covers every task that was not
+  refused.
+* If an executor refuses a task, the task waits for a later drain, or `add` raises the exception.
 """
 
 from collections.abc import Iterable, Iterator

@@ -5,8 +5,8 @@ exactly the due tasks (T1, T2, T3), in an order in which floor(d / T) does not d
 in the set (T4). `size` is the number of waiting tasks (T5). The cost of every call is proportional to the number of
 tasks.
 
-The model allows every behavior for which a timer has no promise: any order within a tick, and any moment of a due task
-that is added.
+The model allows everything that a timer does not promise: any order within a tick, and any moment for a task that is
+due when it is added.
 """
 
 from typing import NamedTuple

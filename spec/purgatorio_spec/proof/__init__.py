@@ -1,2 +1,3 @@
-"""Proofs: z3 proves the arithmetic of the wheel for all integers, and CrossHair searches for inputs that break a
-contract."""
+"""Proofs about the arithmetic of the wheel: z3 proves lemmas for all integers, and CrossHair searches for inputs that
+break a contract.
+"""

@@ -1,8 +1,8 @@
-"""CrossHair searches the contracts of the reference's arithmetic, in a separate process.
+"""Checks the contracts of the reference's arithmetic with CrossHair, in a separate process.
 
-The specification never imports the code that it judges. So the module is named by a string and found as a file. For
-each function, a copy of the module contains one known bug, and CrossHair must find the bug. "Confirmed" means that
-CrossHair searched every path within the bounds of the `pre:` lines. "Not confirmed" is UNKNOWN.
+The specification never imports the code that it judges. So it finds the module `purgatorio.arithmetic` as a file. The
+negative controls are copies of the module, each with one known bug in a function: CrossHair must find it. "Confirmed"
+means that CrossHair searched every path within the bounds of the `pre:` lines. "Not confirmed" is UNKNOWN.
 """
 
 import re

@@ -1,8 +1,8 @@
 """The arithmetic of the wheels, proved for all integers with symbolic tick and size.
 
-`q = floor(x / T)` is written `q*T <= x < q*T + T`. To prove formulas with such products, z3 needs a hint about two
-quotients: a < b implies a*T + T <= b*T. This hint is the first lemma. Claims about threads (add against advance,
-cancel against flush) are not proved here. The models search these claims.
+`q = floor(x / T)` is written `q*T <= x < q*T + T`. To prove formulas with such products, z3 needs the first lemma as a
+hint: a < b implies a*T + T <= b*T. Not proved here: claims about threads (an add during an advance, a cancel during a
+flush). Model checking covers them.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,8 @@
-"""A small typed layer over z3: integer terms, facts, and one question: does a formula follow from the facts?
+"""A small typed layer over z3: integer terms, facts, and a function that decides whether a formula follows from the
+facts.
 
-z3 has no type stubs, so no z3 type is visible outside of this module. Terms and facts are opaque, and operators are
-typed. An answer is a verdict, with the integers of a counterexample. z3 is imported on first use.
+z3 has no type stubs, so no z3 type is visible outside of this module. The result is a verdict, with the integers of a
+counterexample. z3 is imported on first use.
 """
 
 from __future__ import annotations

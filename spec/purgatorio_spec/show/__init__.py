@@ -1,1 +1,1 @@
-"""Shows a counterexample to people: chooses the events, orders the events, and writes the text."""
+"""Shows a counterexample as text: chooses the events and arranges them in a column for each thread."""

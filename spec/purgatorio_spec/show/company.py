@@ -1,13 +1,13 @@
-"""Calls of other operations in a counterexample. Such a call may have caused the violation.
+"""Selects the calls of other operations for a counterexample, because they may have caused the violation.
 
     of a key of the operation:  a check, a cancel_for_key, a registration of another operation
     of the timer, for a task:   an add, a cancel or a fire of another task
     of time, for a late task:   an advance_clock after the add of the task
 
-For an operation that waits beside a unit, the last calls of its key are shown: one of them lost the unit. Any other
-call is shown if the call was open at an event that shows the violation, or at the call of such an event. It is
-also shown if it ended with an error during the life of the operation. Only the last `CALLS_SHOWN` of these calls are
-shown.
+If an operation of the profile `hand-over` waits although a unit of its key is free, the last calls of the key are
+shown, because one of them lost the unit. Any other call is shown if it was open at an event that shows the violation,
+or at the call of such an event, or if it ended with an error during the life of the operation. Only the last
+`CALLS_SHOWN` of these calls are shown.
 """
 
 from __future__ import annotations

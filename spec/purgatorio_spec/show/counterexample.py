@@ -1,8 +1,8 @@
 """A counterexample: the events of a run that show a violation, up to the event that breaks the promise.
 
-Of the earlier events, the counterexample has the events of the operation (or of the judged call), and calls of other
-operations that may have caused the violation (`company`). If a `try_complete` returned false and ended too early to
-matter, it is left out. The number of left-out events is shown.
+Of the earlier events, it has those of the operation (or of the judged call), and calls of other operations that may
+have caused the violation (`company`). A `try_complete` that returned false and ended too early to matter is left out.
+The number of left-out events is shown.
 """
 
 import sys

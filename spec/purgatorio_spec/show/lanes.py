@@ -1,4 +1,4 @@
-"""Columns of text, one for each thread, as in every counterexample: no line is wider than the room."""
+"""Lays out a counterexample as columns of text, one for each thread, within a given width."""
 
 from __future__ import annotations
 

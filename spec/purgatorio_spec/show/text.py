@@ -1,7 +1,7 @@
 """A counterexample as plain text, 80 columns wide: a column for each thread, one line for each call and return.
 
-The text is plain ASCII, except for text of the trace, which is escaped. So every terminal and every CI log can show
-the text. Each line has a role, so a terminal with colors does not parse the line.
+The text is plain ASCII, and text of the trace is escaped. So every terminal and CI log can show it. Each line has a
+role, from which a terminal with colors chooses the color.
 """
 
 from __future__ import annotations

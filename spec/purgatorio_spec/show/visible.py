@@ -1,8 +1,8 @@
-r"""Escapes text of a trace for a terminal or a page, because the writer of the trace must not control the output.
+r"""Escapes text of a trace for a terminal, because the author of the trace must not control the terminal.
 
-Control characters (terminal escapes, line ends), marks that reorder text, and lone surrogates become `\x..` escapes.
-If a CI system would read a line as a command, the first character of the line is escaped too. Long text is cut.
-Escaping for HTML or a shell is done elsewhere.
+Control characters (terminal escapes, line ends), characters that change the direction of text, and lone surrogates
+become `\x..` escapes. If a CI system would read a line as a command, the first character of the line is escaped too.
+Long text is cut. Not done here: escaping for HTML or a shell.
 """
 
 import re

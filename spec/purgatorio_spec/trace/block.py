@@ -1,8 +1,8 @@
-"""Blocks of many lines to Arrow columns. `parse_line` alone decides whether a line is correct.
+"""Parses blocks of JSON lines into Arrow columns.
 
-The fast way decodes a block with Arrow's JSON reader and the explicit schema, and searches for unusual rows with
-column operations. If a block has an unusual row, `parse_line` parses the block line by line, and gives the exact
-reason. So the fast way may treat a correct row as unusual, but must never accept a wrong row.
+The fast way decodes a block with Arrow's JSON reader and the explicit schema, and searches for unusual rows with column
+operations. If a block has an unusual row, `parse_line` parses the block line by line, and gives the exact reason of a
+refusal. So the fast way may find a correct row unusual, but must never accept a wrong row.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ _TEXTS: Final = frozenset({"th", "ph", "f", "id", "err"})
 
 @dataclass(frozen=True, slots=True)
 class BrokenLine:
-    """A line (or row) that is no record: its place, the field, the reason, the remedy, and the start of its text.
+    """A line (or row) that is no record: its number, the field, the error, the remedy, and the start of its text.
 
     Line 0 is the whole file.
     """
@@ -70,8 +70,8 @@ def _fast(lines: Sequence[Line]) -> pa.RecordBatch | None:
 
 
 def parse_events(data: bytes, numbers: int | Ints) -> Coded | None:
-    """The events of whole lines. Returns None if one of the lines may be no event. The caller gives the number of each
-    line, or the number of the first line. Every line must begin as an event does: then each row of Arrow is one line.
+    """Parse whole lines of events. Returns None if one of the lines may be no event. The caller gives the number of
+    each line, or of the first line. Every line must begin as an event does, so that each row of Arrow is one line.
     """
     ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
     if not data.startswith(EVENT_START) or data.count(b"\n" + EVENT_START) != len(ends) - 1:

@@ -1,8 +1,8 @@
-"""Events as numbers: the columns of a batch with a code for each text, and the rules of the format over whole columns.
+"""Events as numbers: each text of a batch becomes an integer code, and whole columns are checked against the format.
 
-Function and phase together are one 8-bit code. So one radix pass finds the rows of each kind, and a rule over function
-or phase is one table look-up. Threads, ids and keys have codes for this batch only. If a code must last longer, it is
-computed from the text, not from the row, because there are few texts.
+Function and phase together are one 8-bit code. So one radix pass finds the rows of each kind, and a rule on function or
+phase is one table look-up. Threads, ids and keys have codes for one batch only. (`fast_path` numbers them for a whole
+run, once for each distinct text of a batch.)
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def code_of(function: str, phase: int) -> int:
 
 
 def where(condition: Callable[[str, str], bool]) -> Flags:
-    """By code, whether a condition on function and phase holds."""
+    """A table over all codes: whether a condition on function and phase holds."""
     flags = np.zeros(256, bool)
     for function in FUNCTIONS:
         for phase, name in enumerate(PHASES):
@@ -220,7 +220,7 @@ def _plain(column: Column, kind: pa.DataType) -> Column:
 
 
 def with_values(lists: Lists, made: Callable[[Column], Column]) -> Lists:
-    """The lists with values that `made` computes from their values."""
+    """A copy of the lists, with `made` applied to their values."""
     first, last = lists.offsets[0].as_py(), lists.offsets[-1].as_py()
     offsets = pc.subtract(lists.offsets, pa.scalar(first, pa.int32()))
     return pa.ListArray.from_arrays(

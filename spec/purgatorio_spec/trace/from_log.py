@@ -1,11 +1,11 @@
-"""Makes a trace from a user's log: JSON lines, CSV or Parquet. A `LogMapping` names the columns of the log.
+"""Makes a trace from a user's log: JSON lines, CSV or Parquet. A `LogMapping` says what its columns mean.
 
-The log has the times at which requests were enqueued, completed by an event, or timed out. The log may also record the
+The log has the times at which requests were enqueued, completed by an event, or timed out. It may also record the
 events that requests wait for (such as an append), each with a time and a key. The trace has the profile `request-log`:
 
 - A completion becomes a `force_complete` with its `on_complete`.
 - A time-out becomes a `timer_fire` that contains a `force_complete` with its `on_complete`.
-- If events are judged, an answer is inside a `try_complete` that returns 1.
+- If the log records events, the completion is inside a `try_complete` that returns 1.
 - An event of a key becomes a `check_and_complete` that returns after the promised `answer_ms`. Each request that waits
   on the key is `ready` from the time of the event.
 
@@ -94,7 +94,7 @@ class _BreaksOff(str):
 class LogConversion:
     """The result of a conversion. `ends`: the number of requests by their end, and of requests without a time-out.
     `lacking`: for each clause that the log cannot show, the missing columns. `notes`: rows that were left out or
-    sorted, in words. `left_out`: how many rows and requests no events could be made of, with `keep_going`."""
+    sorted, in words. `left_out`: with `keep_going`, the numbers of rows and requests that were left out."""
 
     run: str
     rows: int
@@ -175,7 +175,7 @@ def convert_log(
 
 
 def lacking(mapping: LogMapping) -> dict[str, list[str]]:
-    """By clause, the entries that the clause needs and this mapping does not name."""
+    """For each clause, the entries that the clause needs and this mapping does not name."""
     names = {
         "completed": mapping.shows("completed"),
         "timed_out": mapping.shows("timed_out"),

@@ -1,9 +1,8 @@
-"""Bytes of a trace file to numbered lines: plain JSON lines, gzip or zstd. Memory is limited, and a cut end is
-reported.
+"""Reads the numbered lines of a trace file: plain JSON lines, gzip or zstd.
 
-A file is read in chunks. At most one chunk and one line are in memory. A line longer than `MAX_LINE_BYTES` is not
-stored: its first bytes go into the report, and the rest is skipped. If a compressed stream stops in the middle, the
-result is the lines that could be recovered, then `Cut`. Every dropped byte is reported.
+At most one chunk of the file and one line are in memory. Of a line longer than `MAX_LINE_BYTES`, only the first bytes
+are kept, for the report. If a compressed stream stops in the middle, the result is the lines that could be recovered,
+then `Cut`. Every dropped byte is reported.
 """
 
 import gzip
@@ -73,8 +72,8 @@ def chunks(raw: io.BufferedReader) -> Iterator[bytes]:
 
 
 def may_name(path: Path, name: str) -> bool:
-    """Whether a record of a JSONL file may contain this text. False only if certainly no record has it. Reads only the
-    bytes, up to its first place."""
+    """Whether a record of a JSONL file may contain this text. False only if certainly no record has it. Reads the bytes
+    up to the first occurrence."""
     wanted = name.encode()
     if orjson.dumps(name)[1:-1] != wanted or not name.isascii():
         return True  # it has spellings
@@ -153,7 +152,7 @@ def _unzstd(raw: _Packed) -> Iterator[bytes]:
 
 
 def split(pieces: Iterator[bytes], number: int = 1) -> Iterator[Line]:
-    """Lines of the joined pieces, numbered from `number`; at most `MAX_LINE_BYTES` of one line are kept at a time."""
+    """The lines of the joined pieces, numbered from `number`. Keeps at most `MAX_LINE_BYTES` of a line."""
     held = b""
     skipping = False
     cut: Cut | None = None

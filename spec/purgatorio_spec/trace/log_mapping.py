@@ -1,5 +1,5 @@
-"""The meaning of the columns of a user's log: the mapping of `purgatorio convert --from-log`. The mapping is checked
-when it is read.
+"""The mapping of `purgatorio convert --from-log`, which says what the columns of a user's log mean. It is checked when
+it is read.
 
 A mapping comes from a TOML file, from `--map NAME=VALUE` on the command line, or from both. docs/from-a-log.md has
 examples.
@@ -36,7 +36,7 @@ class LogMapping:
 
     Promises, in nanoseconds: a request times out at most `early_ns` before and at most `late_ns` after its time-out. A
     request is answered at most `answer_ns` after an event of its key, and at most `answer_early_ns` before one. Two
-    times that differ by at most `skew_ns` have no order. The four bounds include it.
+    times that differ by at most `skew_ns` have no order. The four bounds include `skew_ns`.
     """
 
     id: tuple[str, ...]
@@ -84,7 +84,7 @@ _NAMES: Final = (
 
 
 def read_mapping(path: Path | None, assigned: Sequence[str]) -> LogMapping:
-    """The mapping of a TOML file, with the assignments NAME=VALUE over it. Raises `CannotConvert`, in words."""
+    """The mapping of a TOML file. Assignments NAME=VALUE replace its entries. Raises `CannotConvert` with a message."""
     values: dict[str, object] = {}
     if path is not None:
         try:

@@ -1,4 +1,4 @@
-"""Parses one line of a trace: the result is one record, or the reason for the refusal.
+"""Parses one line of a trace into one record, or refuses it with a reason.
 
 Traces are untrusted input. Nothing is evaluated, and every size is bounded. A refusal names the field, the expected
 value and the remedy. The functions of this module see one line. `purgatorio_spec.trace.reader` and
@@ -61,7 +61,7 @@ class Refusal(Exception):
 
 
 def shown(value: object) -> str:
-    """A value in an error text, bounded."""
+    """A value for an error text, cut to a maximum length."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -133,7 +133,7 @@ def parse_fields(fields: Fields) -> Record:
 
 
 def integer_field(fields: Mapping[str, object], name: str, least: int = MIN_INT) -> int | None:
-    """An integer from `least` up to 2**63-1. None for an absent field. Raises `Refusal`, as all these functions do."""
+    """An integer from `least` up to 2**63-1. None for an absent field. Raises `Refusal`."""
     value = fields.get(name)
     if value is None:
         return None

@@ -1,8 +1,7 @@
 """Reads a trace file as a stream of Arrow batches, and records every error in the file.
 
-`TraceReader` has one block of the file in memory at a time, so 20 million events never become 20 million Python
-objects. `TraceReader` makes no verdicts. It separates the events from broken lines. The attributes `end` and `cut` say
-how the file ended.
+`TraceReader` has one block of the file in memory at a time. It separates the events from broken lines, and gives no
+verdicts. The attributes `end` and `cut` say how the file ended.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """The three kinds of records in a trace (`purgatorio-trace/2`), as typed values, and the constants of the format.
 
-A trace is one run: a header, then events, then an end record. The Arrow schema, the validator and the writer are made
-from the constants below. A test compares the published JSON Schema with the validator.
+A trace is one run: a header, then events, then an end record. The Arrow schema, the validator and the writer use the
+constants of this module. A test compares the published JSON Schema with the validator.
 
 The number `i` orders the events. A call is recorded before the call starts, and a return after the call has ended. So
 `a.ret.i < b.call.i` means that a happened before b. Otherwise events of two threads have no order.
@@ -87,7 +87,7 @@ MIN_INT: Final = -(1 << 63)
 
 @dataclass(frozen=True, slots=True)
 class Implementation:
-    """The recorded program: its name, version and language, as its makers call it."""
+    """The recorded program: its name, version and language."""
 
     name: str
     version: str
@@ -96,10 +96,10 @@ class Implementation:
 
 @dataclass(frozen=True, slots=True)
 class TimerConstants:
-    """The promises of the subject about its timer. All are in nanoseconds, except `wheel_size` (buckets), and
-    `catch_up` and `turn` (words, see `CATCH_UP` and `TURNS`).
+    """The constants of the subject's timer, in nanoseconds, except `wheel_size` (buckets), `catch_up` and `turn`
+    (words, see `CATCH_UP` and `TURNS`).
 
-    If a constant is None, the clauses that need it are SKIPPED, and never judged by a default.
+    If a constant is None, the clauses that need it are SKIPPED. There are no defaults.
     """
 
     tick_ns: int | None = None
@@ -120,7 +120,7 @@ class TraceClock:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Line 1 of a trace. `recorded` lists the functions that this recorder writes: an absent one was not recorded."""
+    """Line 1 of a trace. `recorded` lists the functions that this recorder writes."""
 
     run: str
     implementation: Implementation
@@ -141,8 +141,8 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A reading: entries in the watch lists (`PurgatorySize`), tasks in the timer (`NumDelayedOperations`), and keys
-    that have a list, read not before the entries."""
+    """A reading of the gauges: entries in the watch lists (`PurgatorySize`), tasks in the timer
+    (`NumDelayedOperations`), and keys that have a list. The keys are read after the entries, or at the same time."""
 
     watched: int | None = None
     delayed: int | None = None
@@ -150,9 +150,8 @@ class State:
 
 
 class Event(NamedTuple):
-    """One event; a tuple, since a recorder makes them by the hundred thousand.
-
-    `t`, `t_call`, `deadline_t` in the header's clock and `delay_ns`, all in nanoseconds.
+    """One event. `t`, `t_call` and `deadline_t` are times of the header's clock. These and `delay_ns` are in
+    nanoseconds. (A tuple, because a recorder makes many events.)
     """
 
     i: int
@@ -187,5 +186,6 @@ Record = Header | Event | End
 
 
 def names_of(record: type[Record | State | TimerConstants | Implementation | TraceClock]) -> tuple[str, ...]:
-    """The fields of a record, or of an object in one, in the order of the format, without the producer's own."""
+    """The fields of a record, or of an object in a record, in the order of the format, without the producer's own
+    fields."""
     return tuple(name for name in record.__match_args__ if name != "x")

@@ -1,4 +1,4 @@
-"""Records the calls of a timer or purgatory in this process, with little effect on its races.
+"""Records the calls of a timer or purgatory in this process, with little effect on the timing of its threads.
 
     recorder = Recorder()
     c = recorder.call("timer_add", "t-1", delay_ns=5_000_000)
@@ -6,20 +6,20 @@
     recorder.ret("timer_add", c, "t-1", deadline_t=...)
 
 All events have one order: each takes a ticket `i` from one atomic counter. A call is recorded before it starts: the
-thread reads the clock and then takes a ticket. A return is recorded after the call has ended: the thread takes a
-ticket and then reads the clock. So the two tickets are as close to the call as possible. The deadline computed from a
-call's time `t` is the earliest possible one.
+thread reads the clock and then takes a ticket. A return is recorded after the call has ended: the thread takes a ticket
+and then reads the clock. So the two tickets are as close to the call as possible, and no deadline of the call is
+earlier than `t` plus the delay.
 
-Each thread appends to its own buffer, so no thread waits for another or for a disk. If the buffer is full, the event
-takes no ticket and counts as dropped. `drain` may run at any time on another thread. It returns the events up to the
-first missing ticket, sorted, each event once. Later events stay until the thread that took the missing ticket has
+Each thread appends to its own buffer, so no thread waits for another thread or for a disk. If the buffer is full, the
+event takes no ticket and counts as dropped. `drain` may run at any time on another thread. It returns the events up to
+the first missing ticket, sorted, each event once. Later events stay until the thread that took the missing ticket has
 stored its event.
 
-Two things must be atomic. A ticket is the `next` of an `itertools.count`, which is atomic under the GIL; without a GIL
-a lock is used. `append` and `popleft` of a `deque` are documented as thread-safe.
+A ticket is the `next` of an `itertools.count`, which is atomic under the GIL; without a GIL a lock is used. `append`
+and `popleft` of a `deque` are documented as thread-safe.
 
-Not promised: that recording is free (about a microsecond per event, see docs/recording.md). It is also not
-promised that, of two events of different threads, the event with the greater `i` has the greater `t`.
+Not promised: that recording is free (about a microsecond per event, see docs/recording.md); that, of two events of
+different threads, the event with the greater `i` has the greater `t`.
 """
 
 import itertools
@@ -115,7 +115,7 @@ _GIL: Final[bool] = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 def monotonic_ticket(gil: bool = _GIL) -> Callable[[], int]:
-    """A source of the integers 0, 1, 2, ... that any number of threads may call; no number comes twice."""
+    """A counter 0, 1, 2, ... that any number of threads may call. Each number comes once."""
     counter = itertools.count()
     if gil:
         return counter.__next__
@@ -207,8 +207,8 @@ class ThreadLog:
         out: int | None = None,
         state: State | None = None,
     ) -> None:
-        """Record a point: its statement is true from now on, and became true between `t_call` and `t`. Raises TypeError
-        as `call` does."""
+        """Record a point, such as `ready`: it is true from now on, and became true between `t_call` and `t`. Raises
+        TypeError as `call` does."""
         if keys is not None or not (id is None or isinstance(id, str)):
             _require_texts(id, keys)
         buffer = self._buffer

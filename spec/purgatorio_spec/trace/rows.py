@@ -1,8 +1,7 @@
-"""Rows of a Parquet trace: the columns of events, the columns that fit the published schema, and the producer's own
-columns. The module also makes the record of a row that is not an event, or is unusual.
+"""Reads the rows of a Parquet trace, with the published columns and the producer's own columns.
 
-Integers stay integers. A column of floats, booleans or texts is refused, because the parser of JSON lines would refuse
-such values too.
+Rows that are not events, or are unusual, become records one by one. If a column of integers is a column of floats,
+booleans or texts, it is refused, because the parser of JSON lines would refuse such values too.
 """
 
 from __future__ import annotations
@@ -101,7 +100,7 @@ def pieces(raw: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def sizes(raw: pa.RecordBatch) -> Ints:
-    """By row, the unpacked size in bytes of its keys and of the producer's own texts."""
+    """For each row, the unpacked size in bytes of its keys and of the producer's own texts."""
     size = np.zeros(raw.num_rows, np.int64)
     for name, column in zip(raw.schema.names, raw.columns, strict=True):
         if isinstance(column, pa.ListArray):
@@ -201,18 +200,18 @@ def _is_own(text: str) -> bool:
 
 
 def is_own_name(name: str) -> bool:
-    """Whether it names a producer's own field: `x_...`, or one inside an object, as `state.x_...`."""
+    """Whether the name is of a producer's own field: `x_...`, or a field inside an object, such as `state.x_...`."""
     outer, _, inner = ("", "", name) if name.startswith("x_") else name.partition(".")
     return outer in _OWN_OBJECTS and inner.startswith("x_")
 
 
 def row_fields(row: Mapping[str, object]) -> dict[str, object]:
-    """The fields of one row as in the JSON object of its line: without nulls, and with `params` and `x` as text."""
+    """The fields of one row without nulls, as in the JSON object of its line, with `params` and `x` as text."""
     return {name: _tidy(value) for name, value in row.items() if value is not None}
 
 
 def record_of(fields: dict[str, object]) -> Record:
-    """The record of one row's fields, by the rules of `parse_fields`. Raises `Refusal`."""
+    """Parse the fields of one row by the rules of `parse_fields`. Raises `Refusal`."""
     given = dict(fields)
     params, x = _json_object(given, "params"), _json_object(given, "x")
     if params is not None:

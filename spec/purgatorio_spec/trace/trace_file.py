@@ -1,5 +1,4 @@
-"""From recorded events to the trace file of one run. The events are written at the end of the run, or while they
-arrive."""
+"""Writes recorded events to the trace file of one run, at the end of the run or while they arrive."""
 
 import threading
 from collections.abc import Iterable
@@ -17,9 +16,8 @@ def run_of_file(path: Path) -> str:
 
 
 def write_run(path: Path, header: Header, events: Iterable[Event], dropped: int | None) -> Path:
-    """Write the events in the order of `i`. `dropped` None: the run did not finish, and the trace has no end record.
-
-    Such a run leaves no Parquet file, because a Parquet file without its end is unreadable. Use JSON lines.
+    """Write the events in the order of `i`. If `dropped` is None, the run did not finish: the trace has no end record,
+    and there is no Parquet file, because a Parquet file without its end is unreadable. Use JSON lines.
     """
     writer = TraceWriter(path, header)
     try:

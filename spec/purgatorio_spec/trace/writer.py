@@ -1,8 +1,8 @@
 """Writes a trace: JSON lines (plain, gzip, zstd) or Parquet. The suffix of the file determines the form.
 
-A writer of JSON lines flushes only whole lines. So a killed process leaves a readable trace without an end record. A
-Parquet file without its footer is unreadable. So a Parquet trace is written under another name, and renamed when it is
-complete. Record in JSON lines, and convert to Parquet afterwards.
+JSON lines are flushed only as whole lines, so a killed process leaves a readable trace without an end record. A Parquet
+file without its footer is unreadable, so it is written under another name, and renamed when it is complete. Record in
+JSON lines, and convert to Parquet afterwards.
 """
 
 from __future__ import annotations
