@@ -1,1 +1,3 @@
-"""Drives and records implementations: the explorer, the stress harness, random programs and mutants."""
+"""Runs implementations under many interleavings, and records their calls: explorer, stress harness, random programs,
+mutants.
+"""

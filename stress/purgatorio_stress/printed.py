@@ -1,8 +1,6 @@
-"""The records that `stress`, `explore` and `mutants` print with --json, and that `mutants --kept` stores, by their
-`kind`.
+"""The types of the JSON records of `stress`, `explore` and `mutants`, by their `kind`.
 
-These types write and read the records. This module imports neither the reference nor the explorer, because a reader of
-results needs neither.
+The module imports neither the reference nor the explorer, because a reader of results needs neither.
 """
 
 from __future__ import annotations

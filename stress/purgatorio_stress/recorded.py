@@ -1,8 +1,7 @@
 """An operation, a timer and a purgatory of the reference that record their calls.
 
-The code of the reference is not replaced. The operation overrides the methods that any subclass may override, and
-calls the inherited methods. The timer and the purgatory delegate. So real threads and the explorer use the same
-classes.
+The code of the reference is not replaced: the operation is a subclass, and the timer and the purgatory are wrappers. So
+real threads and the explorer use the same classes.
 
 The deadline of a `timer_add` is computed from the time that the timer itself read. `RecordingClock` stores this time
 for each thread.

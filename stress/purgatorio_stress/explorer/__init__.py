@@ -1,2 +1,3 @@
-"""The explorer: runs the code of the reference under many interleavings. To control the threads, the explorer replaces
-the locks and shared values of `purgatorio.sync`."""
+"""The explorer: runs programs on the reference under many interleavings of their threads. To control the threads, it
+replaces the locks and shared values of `purgatorio.sync`.
+"""

@@ -1,20 +1,19 @@
-"""Searches with a list of untried choices: iterative preemption bounding, exact state caching, all interleavings.
+"""Two searches of the explorer: by the number of preemptions (iterative context bounding), and of all states (state
+caching).
 
 A *preemption* is a switch away from a task that could continue. Most bugs need one or two preemptions (Musuvathi and
-Qadeer, "Iterative context bounding", PLDI 2007), and a schedule with few preemptions is easier to understand. So the
-search runs schedules without preemptions first, then schedules with one preemption, and so on. The first
-counterexample has the smallest number of preemptions.
+Qadeer, "Iterative context bounding", PLDI 2007). The search runs schedules without preemptions first, then schedules
+with one preemption, and so on. So the first counterexample has the smallest number of preemptions.
 
-A preemption before a step on an object that no other task uses is useless, because a preemption before the task's next
-step has the same effect. A preemption before the release of a lock is useless too, if no thread uses `try_lock` on
-this lock. Such choices are postponed until another task uses the object.
+If no other task uses an object, a preemption before a step on this object is useless, because a preemption before the
+task's next step has the same effect. The same is true before the release of a lock, if no thread uses `try_lock` on
+this lock. Such preemptions are postponed until another task uses the object.
 
-With state caching, a run ends when the run reaches a known state. A state is the data that every task has read so far,
-its next action, the value of every object, and the time. The future of a run depends only on the state (up to a
-collision of 64-bit hashes). The events that a task has recorded follow from the data that the task has read. The
-recorded order of two tasks does not follow from the state, so clauses about this order are judged for complete runs
-only. State caching is never combined with sleep sets, because a state that ended a run may have been left unfinished
-for another sleep set.
+With state caching, a run ends when it reaches a known state. A state is the data that every task has read so far, its
+next action, the value of every object, and the time. The rest of a run depends only on the state (up to a collision of
+64-bit hashes). But the recorded order of two tasks does not follow from the state, so clauses about this order are
+judged for complete runs only. State caching is never combined with sleep sets, because a search with another sleep set
+may have left a known state unfinished.
 """
 
 from collections import defaultdict

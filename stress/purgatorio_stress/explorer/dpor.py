@@ -1,21 +1,20 @@
-"""Exhaustive depth-first search with dynamic partial-order reduction and sleep sets: one run of each class of
-equivalent interleavings.
+"""DPOR (dynamic partial-order reduction) with sleep sets: an exhaustive search with one run of each class of equivalent
+interleavings.
 
 Sources: Flanagan and Godefroid, "Dynamic partial-order reduction for model checking software" (POPL 2005), and the
-source sets of Abdulla, Aronsson, Jonsson and Sagonas, "Optimal dynamic partial order reduction" (POPL 2014). In every
-run, the search finds *races*. Two steps of different threads (tasks) are a race if the result may depend on their
-order, and no other steps force this order. The search then returns to the state before the earlier step of a race, and
-tries the other order. Sleep sets avoid runs that only swap independent steps.
+source sets of Abdulla, Aronsson, Jonsson and Sagonas, "Optimal dynamic partial order reduction" (POPL 2014).
 
-Two consecutive runs share a prefix. The races of the prefix stay on a stack, so the search looks only for races whose
-later step comes after the prefix. For each step, a bit mask has the earlier steps that are ordered before this step
-(the relation *happens before*).
+Two steps of different tasks (threads) are a *race* if the result may depend on their order, and no other steps force
+this order. For each race of a run, the search returns to the state before the earlier step, and tries the other order.
+Sleep sets avoid runs that only swap independent steps.
 
-The search is complete if every run ends. A loop that waits for another thread is marked in the program, and a run
-follows such a loop for at most `Program.turns` iterations. The search finds all deadlocks, and all violations that are
-visible at the end of a run. A swap of independent steps changes the order of the recorded events, but not the final
-state. Only one of these equivalent runs is judged. So if a violation is visible only in the recorded order of an
-equivalent run, the search may miss it.
+Two consecutive runs share a prefix, whose races are known. So in each run the search looks only for races whose later
+step comes after the prefix. For each step, a bit mask has the earlier steps that happen before it.
+
+The search is complete if every run ends. A program must mark each loop that waits for another thread; a run follows it
+for at most `Program.turns` iterations. The search finds all deadlocks, and all violations that are visible at the end
+of a run. Not promised: violations that are visible only in the order of the recorded events, because equivalent runs
+may differ in this order, and only one of them is judged.
 """
 
 from heapq import heappop, heappush

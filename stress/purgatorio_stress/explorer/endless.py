@@ -1,7 +1,7 @@
-"""Limits for code under test that loops for ever without a step, or that ends the process of the explorer.
+"""Stops code under test that loops forever without a scheduling point, or that ends the process of the explorer.
 
-The limit of a loop is CPU time of this process, so a busy machine has no effect. The limit works only in the main
-thread, because signals arrive there. In other threads there is no limit.
+The limit of a loop is CPU time of this process, so a busy machine has no effect. Signals arrive only in the main
+thread, so there is no limit in other threads.
 """
 
 import os

@@ -1,10 +1,8 @@
-"""The state of a run as one number. Every run that reaches a state computes the same number. Each step updates the
-number.
+"""A hash of the state of a run, updated at each step. Every run that reaches a state computes the same hash.
 
-Each shared object has a part of the number. The parts are combined by exclusive or. So only objects that were created,
-used or set since the previous step are read again. A shared variable (cell) may contain a list or a dictionary. Once
-the program has a reference to such a container, the container may change between two scheduling points. So it is read
-at every step.
+The hash is the exclusive or of a part for each shared object. So only objects that were created, used or set since the
+previous step are read again. Exception: a list or dictionary in a shared variable (cell) is read at every step, because
+the program may change it between two scheduling points.
 """
 
 from purgatorio_stress.explorer.naming import name_of

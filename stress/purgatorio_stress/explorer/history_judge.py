@@ -1,8 +1,7 @@
 """Applies the clauses to the history of an explored run, without a trace file.
 
-The clauses get the facts about the run that the engines for traces compute too (which check follows a `ready`, which
-operation completed inside which call). A test compares the two ways on every history of an exploration. Many runs have
-equal histories. Each different history is judged once, and the result is stored.
+The clauses get the same facts about the run as from a trace file. A test compares the two ways on every history of an
+exploration. Many runs have equal histories. Each different history is judged once, and the result is stored.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,7 @@
-"""A counterexample that is easy to read: the fewest preemptions, then the fewest scheduling points, then the fewest
-switches.
+"""Minimizes a counterexample: fewest preemptions, then fewest scheduling points, then fewest switches.
 
-The bounded search finds the smallest number of preemptions. Several counterexamples have this number. The result is
-the shortest of the first of these counterexamples. Not promised: that there is no shorter counterexample.
+The bounded search finds the smallest number of preemptions. Of the first counterexamples with this number, the result
+is the shortest. Not promised: that there is no shorter counterexample.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""The vector clocks of one run, which order uses, and the unordered uses of plain memory."""
+"""The order "happened before" of one run, as vector clocks, and the uses of plain memory that it does not order."""
 
 from collections.abc import Hashable
 from typing import Generic, TypeVar

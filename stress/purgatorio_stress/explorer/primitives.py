@@ -1,4 +1,4 @@
-"""Locks and shared values under the explorer's scheduler: each method reports a scheduling point, then acts.
+"""Locks and shared values of the explorer: each method reports a scheduling point, then acts.
 
 No method waits: if a task cannot take a lock, the scheduler does not choose the task until the lock is free.
 

@@ -1,5 +1,4 @@
-"""A program to explore. For every run, the program creates its tasks again. After the run, it returns the
-violations."""
+"""`Program`, the interface of a program to explore. It creates its tasks again for every run, and judges each run."""
 
 import gc
 from collections.abc import Callable, Iterable, Sequence

@@ -1,10 +1,10 @@
-"""Tokens, and runs that follow a token.
+"""Replay tokens, and runs that follow a token.
 
-A token names a program and the whole schedule. In `two-events/locked/0/1x9-2x14-1x3`, the first parts are the
-scenario, the dialect, and the early time-outs of each thread (`explore --package` only). The schedule has 9 scheduling
-points of task 1, then 14 of task 2, then 3 of task 1. `T` means that time passes. The token does not contain a mutant:
-the option `--mutant` names the mutant. A token belongs to the version of the code that printed the token. If a token
-does not fit the code, the replay reports this.
+A token names a program and the whole schedule. In `two-events/locked/0/1x9-2x14-1x3`, the first parts are the scenario,
+the dialect, and the early time-outs of each thread (`explore --package` only). The schedule has 9 scheduling points of
+task 1, then 14 of task 2, then 3 of task 1. `T` means that time passes. A token does not name a mutant: the option
+`--mutant` does. It belongs to the version of the code that printed it. If a token does not fit the code, the replay
+reports this.
 """
 
 from collections.abc import Sequence

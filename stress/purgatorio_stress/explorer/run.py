@@ -2,23 +2,21 @@
 each step which task runs next.
 
 The explorer has its own version of `Sync` (locks, conditions, atomics, threads). Each operation of this version calls
-`point` *before* it acts. `point` asks the chooser for the next task. If the chosen task is the calling task, `point`
-returns at once. Otherwise `point` switches to the chosen task, and returns when the calling task is chosen again. So
-the code under test is unmodified. A schedule is the list of the chosen tasks, and determines the run.
+`point` *before* it acts. `point` asks the chooser for the next task, switches to it, and returns when the calling task
+is chosen again. The code under test is unmodified. A schedule is the list of the chosen tasks, and determines the run.
 
 Virtual time passes only when no task can continue. Then the clock jumps to the earliest end of a timed wait. (A task
-may also move the clock with `VirtualClock.advance`.) At this instant, all waits that are due may end, in any order,
-and other tasks may act too.
+may also move the clock with `VirtualClock.advance`.) Then all due waits may end, in any order, and other tasks may act
+too.
 
 A run ends in one of four ways. (1) All tasks except daemons have ended, and no timed wait of a daemon ends before the
-horizon (a virtual time that the program sets). (2) There is a deadlock. (3) There is a livelock: a loop repeats while
-no other task can run. (4) The chooser ends the run.
+horizon, a virtual time that the program sets. (2) Deadlock. (3) Livelock: a loop repeats while no other task can run.
+(4) The chooser ends the run.
 
-While `live` is false (set-up, judging, clean-up), operations act at once and call no `point`.
+While `live` is false (set-up, judging, clean-up), operations act at once and do not call `point`.
 
-Speed: in a known schedule, most steps belong to the task of the previous step. `_until` is the number of the next step
-that may belong to another task. Before this step, `point` only increases a counter, and does not ask the chooser. See
-also `free`.
+For speed, `_until` is the number of the next step that may belong to another task. Before this step, `point` only
+increases a counter, and does not ask the chooser. See also `free`.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Random strategies, for programs too large to exhaust: uniform, and PCT. Both repeat exactly for a seed.
+"""Random strategies, for programs too large for a complete search: uniform, and PCT. A seed repeats the runs exactly.
 
 PCT (Burckhardt, Kothari, Musuvathi, Nagarakatte, "A randomized scheduler with probabilistic guarantees of finding
 bugs", ASPLOS 2010): tasks get random priorities, and the runnable task with the highest priority runs. At d - 1 random

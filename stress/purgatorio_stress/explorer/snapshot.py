@@ -1,12 +1,9 @@
-"""The state after the set-up of a program. Each run starts from a copy of this state, which is cheaper than a new
-set-up.
+"""A snapshot of the state after the set-up of a program. To restore it for each run is cheaper than a new set-up.
 
 The snapshot follows attributes, containers and closures from the given roots, and stores the contents of each mutable
-object. The rules of `purgatorio.sync` allow this: changing state of the reference is inside shared objects, these
-objects are plain Python, and attributes are bound once. If the snapshot finds an object that it cannot read (a
-generator, a counter of `itertools`), it reports this object, and the program is set up again for each run.
-
-Not covered: attributes of classes and modules. If the code has state there, the class or module must be a root.
+object. (By the rules of `purgatorio.sync`, all state that changes is in shared objects.) If the snapshot finds an
+object that it cannot read (a generator, a counter of `itertools`), the program is set up again for each run. Not
+covered: attributes of classes and modules, unless the class or module is a root.
 """
 
 import threading

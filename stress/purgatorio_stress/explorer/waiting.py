@@ -1,8 +1,7 @@
-"""Waiting operations under the explorer's scheduler: reader-writer locks, conditions, executors, and waits for other
-tasks.
+"""Objects of the explorer on which tasks wait: reader-writer locks, conditions, executors, and the ends of tasks.
 
-A timed wait ends by its event, or when virtual time reaches its deadline. Virtual time moves only when no task can
-run. After the deadline, the end of the wait is a try (`TRY`): the try depends on the event, and the explorer chooses
+A timed wait ends by its event, or when virtual time reaches its deadline. Virtual time moves only when no task can run.
+After the deadline, the end of the wait is a step of the kind `TRY`, which depends on the event. So the explorer chooses
 which of the two comes first.
 """
 

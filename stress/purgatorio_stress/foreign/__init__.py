@@ -1,1 +1,1 @@
-"""The explorer for any Python package. The code of the package does not change. See docs/explorer.md."""
+"""The explorer for unchanged Python packages of others. See docs/explorer.md."""

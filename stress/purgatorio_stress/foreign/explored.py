@@ -1,4 +1,4 @@
-"""Explores Python code of a user through an adapter: the search, the result, the counterexample with source lines."""
+"""Explores a user's Python code through an adapter, and shows the counterexample with source lines."""
 
 import difflib
 import importlib

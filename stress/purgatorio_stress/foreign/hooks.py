@@ -1,21 +1,20 @@
 """The functions that rewritten code calls at each use of data that threads may share. Each function reports its step,
 and then acts.
 
-A container is one location. The effect of one call into C code on a container is one step, as under the GIL. So a
-method of `dict`, `list`, `set`, `deque` and their subclasses is one step. `len`, `in` and `heappush` are one step
-each. An iteration has one step for each item. An attribute is a location of its own. A method of a rewritten class is
-no step, because its body has steps.
+A *location* is an object that steps use. A container is one location, and each attribute is one. The effect of one call
+into C code on a container is one step, as under the GIL: a method of `dict`, `list`, `set`, `deque` and their
+subclasses, `len`, `in`, `heappush`. An iteration has one step for each item. A call of a rewritten method is no step,
+because its body has steps.
 
 A call of code that is not rewritten uses all containers in its arguments and in the called object (a bound method, a
-`partial`). This includes containers behind a view, an iterator or a generator of other code. `Reach` finds all these
-containers. An object of an unknown class is one location.
+`partial`), also behind a view, an iterator or a generator. `Reach` finds them. An object of an unknown class is one
+location.
 
-Other code may also read the attributes of the program's objects in its arguments (`_read_by_others`). `copy` and
-`pickle` read each attribute in one step. For any other code, the explorer does not know which attributes are read. If
-a write to such an attribute has no order with the call, the verdict is UNKNOWN.
+Such code may also read the attributes of the program's objects in its arguments (`_read_by_others`). `copy` and
+`pickle` read each attribute in one step. For other code, the explorer does not know which attributes are read. If a
+write to such an attribute is concurrent with the call, the verdict is UNKNOWN.
 
-If finding or reporting a step fails, the error is an error of Purgatorio. The explored code must not catch this error:
-see `World.fail`.
+If a hook itself fails, the explored code must not catch the error: see `World.fail`.
 """
 
 import functools

@@ -1,7 +1,6 @@
-"""Python versions of `threading.local`, `functools.cached_property`, `lru_cache` and dataclasses, which store values
-for their callers.
+"""Replacements in Python for `threading.local`, `functools.cached_property`, `lru_cache` and dataclasses.
 
-The versions of the standard library are C code, or use locks that the scheduler does not control.
+The originals of the standard library are C code, or use locks that the explorer's scheduler does not control.
 """
 
 import dataclasses

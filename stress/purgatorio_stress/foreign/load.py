@@ -1,10 +1,10 @@
-"""Imports the modules of a program again, for the explorer: the program's modules, its adapter's modules, and some
-modules of the standard library.
+"""Imports, for the explorer, fresh copies of a program's modules, its adapter's modules, and some modules of the
+standard library.
 
 `sys.modules` is unchanged, except during the import. Each loaded module gets its own `__import__`. So both `from
-threading import Lock` and `import threading` get the explorer's `threading`. The module `threads` makes the threads and
-locks of the explorer's `threading`. The other classes, such as `Condition`, come from the source of the standard
-`threading`. `queue`, `sched` and `concurrent.futures` are loaded from their unchanged source.
+threading import Lock` and `import threading` get the explorer's `threading`. Its threads and locks are those of the
+module `threads`. Its other classes, such as `Condition`, come from the source of the standard `threading`. `queue`,
+`sched` and `concurrent.futures` are loaded from their unchanged source.
 """
 
 import ast

@@ -1,9 +1,9 @@
-"""Rewrites the source of a module. The new source calls `hooks` at each use of data that threads may share.
+"""Rewrites the source of a module: the new source calls `hooks` at each use of data that threads may share.
 
 Only bodies of functions are changed, because only one thread imports a module. The line numbers do not change, so
 tracebacks and tables show the user's own lines.
 
-Not seen: targets of a comprehension that unpack. A `match` reads its subject before each case, in one step.
+Not covered: targets of a comprehension that unpack. A `match` reads its subject before each case, in one step.
 """
 
 import ast

@@ -1,10 +1,10 @@
-"""The containers that a value gives access to: the value itself, or the container behind a view, an iterator, a bound
+"""Finds the containers that a value gives access to: itself, or the container behind a view, an iterator, a bound
 method, a `partial`.
 
-The garbage collector knows the objects that each object of C code refers to. So this module needs no list of the kinds
-of views and iterators. The module follows objects of C code, generators of code that is not rewritten, and objects of
-the classes of `collections`. The module does not follow functions, modules, classes and the user's own objects,
-because their attributes are separate locations.
+The module asks the garbage collector which objects an object of C code refers to. So it needs no list of the kinds of
+views and iterators. It also follows generators of code that is not rewritten, and objects of the classes of
+`collections`. It does not follow functions, modules, classes and the user's own objects, because their attributes are
+separate locations.
 """
 
 import gc

@@ -1,5 +1,5 @@
-"""`Lock`, `RLock`, `Thread` and the clocks for explored code of others. The rest of `threading` is the real code,
-which uses these classes.
+"""The explorer's `Lock`, `RLock`, `Thread` and clocks for code of others. The rest of `threading` is the standard code
+on top of these.
 
 A time-out or a sleep ends when virtual time reaches its end. Virtual time moves only when no task can continue. With
 `early`, each thread may end a number of waits by time-out while other threads can continue, as on a very slow machine.

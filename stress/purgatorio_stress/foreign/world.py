@@ -1,11 +1,11 @@
 """The state of one explored program: its run, the numbers of its objects, its vector clocks.
 
-A *location* is the object of a step: an attribute, a container, a lock. A location gets its number at its first use,
-from the task of this use. So the number is equal in every run that reaches this use in the same way.
+A *location* is the object of a step: an attribute, a container, a lock. It gets a number at its first use, from the
+task that uses it. So the number is equal in every run that reaches this use in the same way.
 
-Vector clocks compute "happened before". Locks, the start and the end of threads, and each call of C code (an operation
-of a container) order the earlier and the later steps. A plain attribute or global orders nothing. Two uses of one
-attribute without an order are a *data race*, if at least one use is a write.
+Vector clocks compute which steps happen before which. Locks, the start and the end of threads, and each operation of a
+container order steps. A plain attribute or global orders nothing. Two uses of one attribute, one of them a write, are a
+*data race* if neither happens before the other.
 """
 
 import sys

@@ -1,1 +1,1 @@
-"""The stress harness: runs the explorer's scenarios on real threads, round after round. See docs/stress.md."""
+"""The stress harness: runs the explorer's scenarios on real threads, many rounds each. See docs/stress.md."""

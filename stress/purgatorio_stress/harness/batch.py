@@ -1,4 +1,4 @@
-"""A batch: rounds of one scenario with one set of settings. Crews race the rounds, and the rounds are judged
+"""A batch: rounds of one scenario with one set of settings. Crews (groups of threads) run the rounds, which are judged
 afterwards."""
 
 import gc

@@ -1,12 +1,9 @@
-"""A crew: one thread for each task of a scenario. The threads of a crew meet before each round, and run the round
-together.
+"""A crew: one thread for each task of a scenario. All threads start each round together.
 
-The threads meet at a barrier that uses only atomic reads and writes, so that no lock wakes a thread late. Each thread
-sets its flag, and checks the flags of the other threads until all threads have arrived. A failed check releases the
-interpreter's lock. Then each thread spins for a random time, so that the threads start at different distances.
-
-What must be atomic: reading and writing an item of a list (documented; without the GIL the list's own lock ensures
-this).
+The barrier before a round uses only atomic reads and writes, so that no lock wakes a thread late. Each thread sets its
+flag, and checks the flags of the other threads until all are set. A failed check releases the GIL. Then each thread
+spins for a random time, so that their relative starts vary. (To read or write an item of a list is atomic, also without
+the GIL.)
 """
 
 import random

@@ -1,12 +1,11 @@
 """Short sleeps (yields) before random calls of a `Sync`. A seed determines the random choices.
 
-Before a round, each thread chooses at random the calls before which the thread will yield. The number of yields is
-limited, and the calls may be anywhere in the thread's longest round so far (the idea of PCT: a few preemptions at
-random depths). A yield is a sleep of a random time of `NAPS_S`, in which other threads continue. If the time is zero,
-the sleep only releases the interpreter's lock. The time may also be longer than a round.
+Before a round, each thread chooses at random a few calls before which it will yield, anywhere in its longest round so
+far (the idea of PCT: a few preemptions at random depths). A yield is a sleep of a random time of `NAPS_S`, in which
+other threads continue. A sleep of zero only releases the GIL. A sleep may be longer than a round.
 
-The seed repeats the random choices. The seed does not repeat the scheduling: the system chooses the thread that runs
-while another thread sleeps.
+The seed repeats the random choices, but not the scheduling: the system chooses the thread that runs while another
+sleeps.
 """
 
 import random

@@ -1,7 +1,7 @@
-"""Outcome tables like those of jcstress: each outcome with its count and its grade.
+"""Outcome tables like those of jcstress: each outcome with its count and its grade (see `purgatorio_stress.printed`).
 
-The grades are those of `purgatorio_stress.printed`. An outcome is unknown if the explorer ran all interleavings and
-never had this outcome, or if the round was aborted.
+An outcome gets the grade *unknown* if the explorer ran all interleavings without this outcome, or if the round was
+aborted.
 """
 
 import tomllib

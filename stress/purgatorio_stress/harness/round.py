@@ -1,5 +1,5 @@
-"""One round: the scenario is created again for real threads, a crew runs the round, and the round is judged after its
-threads have ended."""
+"""One round of a scenario on real threads: new objects, one run by a crew, and the judgement after its threads have
+ended."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,8 +1,8 @@
-"""Recorded rounds as the trace of one run, for the engines that judge traces.
+"""Joins recorded rounds into the trace of one run.
 
 A trace never uses a name twice, but every round has an operation `op` under a key `k`. So each name gets the number of
-its round, and each round gets its own second of time. In the trace, the rounds come one after another, even rounds of
-concurrent crews. The rounds share no data, so their order does not matter.
+its round, and each round gets its own second of time. Rounds of concurrent crews come one after another, because rounds
+share no data.
 """
 
 from dataclasses import replace

@@ -1,11 +1,11 @@
-"""`Sync` for one round on real threads, with two additions.
+"""`RoundSync` and `NoisySync`: implementations of `Sync` for one round on real threads.
 
-`RoundSync` stores the locks that it creates, for the report on a stuck round. `RoundSync` can also end endless loops.
-Its locks are the interpreter's own locks.
+`RoundSync` stores the locks that it creates, for the report on a stuck round, and can end endless loops. Its locks are
+the interpreter's own locks.
 
 `NoisySync` also yields before chosen calls (`Noise`), so that another thread runs between two calls of this thread. In
-CPython, threads switch at intervals of microseconds or more, and most race windows are shorter. A yield inside a
-window makes the window longer. The locks of `NoisySync` know the thread that holds the lock.
+CPython, threads switch at intervals of microseconds or more, and most race windows are shorter. A yield inside a window
+makes it longer. The locks of `NoisySync` know which thread holds them.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The settings of a batch of rounds, chosen at random from the run's seed."""
+"""Chooses the settings of a batch of rounds at random, from the run's seed."""
 
 import os
 import random

@@ -1,7 +1,7 @@
-"""Runs a `World` with a scenario on real threads, instead of under the explorer.
+"""The stage of one round: runs a scenario's `World` on real threads instead of under the explorer.
 
-Each round has its own stage. Time is virtual, and moves only before the threads start and after the threads have
-ended. So no time-out can pass during a race, and a lost completion is visible at the end.
+Time is virtual, and moves only before the threads start and after they have ended. So no time-out can pass during a
+race, and a lost completion is visible at the end.
 """
 
 import threading

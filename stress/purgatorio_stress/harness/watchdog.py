@@ -1,10 +1,9 @@
-"""The watchdog finds a run without progress. The watchdog counts beats, and does not use clock time.
+"""The watchdog, which finds a run without progress.
 
-A beat is one wait of the coordinating thread that ended without progress. While the machine sleeps, there are no
-beats, so a sleep of the machine causes no verdict.
-
-The verdict (clause P3) names the line of each thread, whether the thread moved between the last two beats, and the
-locks that are held. If the locks know their holders, the verdict names the holders too.
+It counts beats: waits of the coordinating thread that ended without progress. While the machine sleeps, there are no
+beats, so a sleep of the machine causes no verdict. The verdict (clause P3) names the line of each thread, whether the
+thread moved between the last two beats, and the locks that are held. If the locks know their holders, the verdict names
+the holders too.
 """
 
 import sys

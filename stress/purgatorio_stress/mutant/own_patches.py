@@ -8,9 +8,9 @@ containers in which patched functions keep data:
 
     PATCHES = [Patch(TimerTaskList, "set_expiration", lambda self, expiration_ms: True)]
 
-A file or package with several mutants binds `MUTANTS`: a table of objects with `name` and `patches`. FILE:NAME chooses
-one mutant. A mutant may also have `memory`, and the `scenario` and `dialect` in which the explorer searches for the
-bug.
+A file or package with several mutants binds `MUTANTS`: a table of objects with `name` and `patches`. `FILE:NAME`
+chooses one mutant. A mutant may also have `memory`, and the `scenario` and `dialect` in which the explorer searches for
+the bug.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Random programs, and all programs up to a size. The programs use every public method of a timer or a purgatory."""
+"""Random programs for every public method of a timer or a purgatory, and all programs up to a size."""

@@ -1,10 +1,9 @@
-"""Makes test programs from a vocabulary, a list of possible calls with small arguments (here *acts*).
+"""Makes test programs from a vocabulary: a list of possible calls with small arguments (*acts*).
 
-Small programs are enumerated, larger programs are random. The enumeration begins with programs of the most common
-acts, in which a thread uses each act at most once. Then come all programs of one act, of two acts, and so on, without
+Small programs are enumerated, larger programs are random. The enumeration begins with programs of the most common acts,
+in which a thread uses each act at most once. Then come all programs of one act, of two acts, and so on, without
 callbacks and with the simplest settings. Of several symmetric programs, only one is made. A random program has one to
-three threads. For each run, several random programs are generated, and the program with the largest number of untried
-pairs of concurrent acts is run.
+three threads. Of several random programs, the one with the most untried pairs of concurrent acts is run.
 """
 
 from __future__ import annotations

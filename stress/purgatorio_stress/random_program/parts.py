@@ -1,6 +1,6 @@
-"""Random programs over single parts of a timer: two buckets, and the delay queue.
+"""Random programs for single parts of a timer: two buckets, and the delay queue.
 
-Within a timer most of these races are hidden, because a reader-writer lock separates adders and drains.
+In a whole timer, a reader-writer lock separates adds and drains, and so hides most races of these parts.
 """
 
 from __future__ import annotations

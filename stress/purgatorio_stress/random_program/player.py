@@ -1,4 +1,4 @@
-"""The player of a random program, and the vocabularies from `vocabularies.toml`: the parts that all subjects share."""
+"""Executes a random program, and reads `vocabularies.toml`: the code that all kinds of subjects share."""
 
 from __future__ import annotations
 

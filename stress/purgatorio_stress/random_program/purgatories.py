@@ -1,12 +1,11 @@
 """Random programs for a purgatory: registrations, events, expiry, shutdown, locks of callers, and callbacks that use
 these calls.
 
-The programs obey the rules for callers. In the dialect `locked`, an operation's lock is held while its callbacks run.
-So in this dialect a callback obeys three rules. A callback takes the lock of a group only if no operation uses this
-lock. A callback checks keys only by the action queue. A callback registers or completes only later operations, so the
-order of the operations is the order of their locks. A thread that holds the lock of a group checks no key. In the
-dialect `pending-flag`, each operation needs its own lock, and no thread may try an operation before the registration
-has watched the operation, because the first try takes no lock.
+The programs keep the rules for callers. In the dialect `locked`, an operation's lock is held while its callbacks run.
+So a callback takes the lock of a group only if no operation uses this lock, checks keys only through the action queue,
+and registers or completes only operations with a higher number (the order of the locks). A thread that holds the lock
+of a group checks no key. In the dialect `pending-flag`, each operation needs its own lock, and no thread may evaluate
+an operation before the registration has added it to a list, because the first evaluation takes no lock.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All vocabularies by name, and the scenario made from a random program."""
+"""All vocabularies by name, and the scenario of a random program."""
 
 from functools import partial
 from typing import Final

@@ -1,14 +1,12 @@
-"""Searches random programs within a time limit: the choice of the programs, and the exploration of each program.
+"""Searches for a bug with random programs, within a time limit: chooses programs, and explores each.
 
-Half of the time goes to small programs, one size after another. The other half goes to larger random programs. DPOR
-(dynamic partial-order reduction, `explorer.dpor`) searches each program. With enough schedules, DPOR covers every order
-of the threads. It stops after `SCHEDULES` schedules (for some small programs, after four times as many). If DPOR
-reaches this limit before it has covered every order, PCT (random thread priorities, `explorer.sampling`) runs
-`SCHEDULES` / 2 more schedules. The program then counts as sampled, not as completely searched. A violation is
-minimized: calls, threads, objects, callbacks and settings are removed or simplified as long as the same clause is
-broken and neither program nor run becomes longer. Then the schedule is minimized.
+Half of the time goes to small programs, one size after another, and half to larger random programs. DPOR
+(`explorer.dpor`) searches each program, for at most `SCHEDULES` schedules (for some small programs, four times as
+many). If DPOR reaches this limit, PCT (`explorer.sampling`) runs `SCHEDULES` / 2 more schedules, and the program counts
+as sampled, not as completely searched. Time is CPU time of this process, so a busy machine does not change the result.
 
-Time is CPU time of this process, so a busy machine does not change the result.
+To minimize a violation, calls, threads, objects, callbacks and settings are removed or simplified, as long as the same
+clause is violated and neither program nor run becomes longer. Then the schedule is minimized.
 """
 
 from __future__ import annotations

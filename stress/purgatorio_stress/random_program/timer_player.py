@@ -1,7 +1,5 @@
-"""Executes a random program on a timer: tasks, functions, moves of the clock, and calls in order.
-
-`purgatorio_spec.oracle.timer_history` judges the history of each task. A task that is added once is also recorded, and
-the clauses judge the record.
+"""Executes a random program on a timer, and judges the history of each task with
+`purgatorio_spec.oracle.timer_history`. A task that is added only once is also recorded, and judged by the clauses.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Random programs for every timer: tasks, functions, drains, stops, executors that refuse, and callbacks that make
-such calls."""
+"""Random programs for every timer: tasks, functions, drains, stops, executors that refuse tasks, and callbacks that use
+them."""
 
 from __future__ import annotations
 

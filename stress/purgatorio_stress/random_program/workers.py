@@ -1,11 +1,11 @@
 """Random programs for the threads of the reference: its executors, and the reaper without a timer.
 
-The programs run the real executor (`purgatorio.threads`) on the explorer's `Sync`. An accepted action runs once, or
-`shutdown_now` drops the action. Actions run in the order of submission. After a shutdown, no action is accepted.
+The promises of the executor (`purgatorio.threads`, on the explorer's `Sync`): an accepted action runs once, or
+`shutdown_now` drops it. Actions run in the order of submission. After a shutdown, no action is accepted.
 
-The work of the reaper is a wait that a notice ends. Two turns of the reaper never overlap. After a call has awaited
-the shutdown, no turn begins. If a turn fails, the fault policy gets the exception, and the next turn begins after a
-pause (O8).
+The promises of the reaper: two turns never overlap. After a call has awaited the shutdown, no turn begins. If a turn
+fails, the fault policy gets the exception, and the next turn begins after a pause (O8). In these programs, a turn is a
+wait that a notification ends.
 """
 
 from __future__ import annotations

@@ -1,2 +1,2 @@
-"""Scenarios: small programs that the explorer runs with the reference. Each scenario names the clauses that the
-scenario tests."""
+"""Scenarios: small programs for the reference, run by the explorer or on real threads. Each scenario names the clauses
+that it tests."""

@@ -1,4 +1,4 @@
-"""Scenarios of single parts of a wheel (buckets and the delay queue), without a timer."""
+"""Scenarios for single parts of a wheel (buckets and the delay queue), without a timer."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial

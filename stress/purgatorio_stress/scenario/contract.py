@@ -1,4 +1,4 @@
-"""A scenario, and the program that the explorer makes of it."""
+"""`Scenario`, and the program that the explorer makes of a scenario."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence

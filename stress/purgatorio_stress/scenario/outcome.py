@@ -1,4 +1,4 @@
-"""The outcome of a run or round of a scenario, with the same words and grades for the explorer and for threads."""
+"""The outcome of a run of a scenario, with the same words and grades under the explorer and on real threads."""
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby, permutations

@@ -1,9 +1,9 @@
-"""Plays a scenario of `scenarios.toml` in a world.
+"""Executes a scenario of `scenarios.toml`.
 
 An act is a verb and its arguments: `register op` calls `do_register`. `under LOCK: ...` holds the lock during the next
-acts, which are separated by commas. `reach` is the condition for a reached branch: the last result of a task (`event =
-1`), or a condition on operations and timer tasks (`fired task` calls `is_fired`). `finally` lists the checks at the end
-of the run (`left` calls `see_left`). Other acts may be between them."""
+acts, which are separated by commas. `reach` is the condition for a branch that the exploration must reach: the last
+result of a task (`event = 1`), or a condition on operations and timer tasks (`fired task` calls `is_fired`). `finally`
+lists the checks at the end of the run (`left` calls `see_left`), perhaps with other acts between them."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache, partial

@@ -1,7 +1,7 @@
-"""The world of a scenario: the reference on a stage's `Sync`, recorded, in virtual time. Each run has one world.
+"""The world of one run of a scenario: recorded objects of the reference, in virtual time.
 
-A scenario runs on one of two stages: the stage of the explorer, on which a scheduler chooses the next task, or the
-stage of real threads (`purgatorio_stress.harness`).
+They use the `Sync` of a *stage*: the explorer, which chooses the next task, or real threads
+(`purgatorio_stress.harness`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
