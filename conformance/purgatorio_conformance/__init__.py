@@ -1,2 +1,3 @@
-"""Judges timers and purgatories of other projects: adapters, subjects, the subject protocol, the pytest plugin, the
-kits."""
+"""Judges timers and purgatories of other projects, with adapters, a protocol for programs in any language, and a pytest
+plugin.
+"""

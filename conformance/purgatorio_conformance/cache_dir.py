@@ -1,8 +1,8 @@
-"""The directory of generated files, which later runs use again.
+"""The cache directory of generated files: the launcher of a Java runtime (`java_home`), and compiled Java classes
+(`subject.java_build`).
 
-There are two kinds of generated files: the launcher around a Java runtime (`java_home`), and the classes compiled from
-Purgatorio's Java sources (`subject.java_build`). Both are in the user's cache directory. Two processes may write one
-file at the same time, so files are written atomically (`whole_file`).
+It is in the user's cache directory. Two processes may write one file at the same time, so files are written atomically
+(`whole_file`).
 """
 
 import os

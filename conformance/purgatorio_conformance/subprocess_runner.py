@@ -1,8 +1,8 @@
 """Drives a program from a separate interpreter, because several drivers in one process would share one core.
 
-The separate interpreter runs this module as a program. It reads the task from standard input, and writes the progress
-and the result to standard output, as pickles. If its standard input is closed, because the parent process has died,
-the program ends its run.
+The separate interpreter runs this module as a program. It reads the subject, the seed and the size of the run from
+standard input, and writes the progress and the result to standard output, as pickles. If its standard input is closed,
+because the parent process has died, it ends the run.
 """
 
 import gc

@@ -1,1 +1,1 @@
-"""The kits for other languages. A kit has a recorder and the subject protocol."""
+"""The kits for other languages: each has a recorder of traces and the subject protocol."""

@@ -1,5 +1,4 @@
-"""Signs in a run that the adapter is wrong, and not the timer or purgatory. A sign is a hint next to the verdicts. A
-hint never changes a verdict."""
+"""Hints that a user's adapter may be wrong, not the timer or purgatory behind it. A hint never changes a verdict."""
 
 from collections import Counter
 from collections.abc import Collection

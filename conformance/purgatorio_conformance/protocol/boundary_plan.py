@@ -1,28 +1,25 @@
-"""A plan for cases that a short plan does not reach: every level of a wheel, idle gaps, days, and completed
-operations.
+"""A plan of calls for cases that a short random plan does not reach: every level of a wheel, idle gaps, long delays,
+crowds.
 
-In real time the plan takes ten seconds, then an idle gap of six seconds, and then six seconds with one waiting task.
+In real time the plan takes ten seconds, then an idle gap of six seconds, and then six seconds with one waiting task. In
+virtual time, long delays cost nothing, and the plan has these phases:
 
-In virtual time, long delays cost nothing. So the plan fills each level of the declared wheel in turn, at least four
-levels. Tasks have deadlines on and next to the boundaries of the level. Tasks are added just before, at and just after
-a boundary, while all finer levels have tasks too. Then time passes through every boundary at which tasks may move to a
-finer level. An idle gap precedes each level. After the last level, a task waits for weeks. If there is room, some
-tasks wait over ticks whose numbers end with 31 zero bits. When time jumps, several buckets of a level are due at once,
-together with tasks that are due a revolution of the finer level later. If the `advance` of a subject goes through time
-tick by tick, days take long, so the plan for such a subject is shorter.
-
-Before the levels, the plan has many tasks in one bucket, or many operations under one key. One check completes half of
-the operations, and the others expire together. One `cancel_for_key` returns many operations. Other operations are
-under many keys with one hash value. One operation has as many keys as the protocol allows, and a check of the last key
-completes this operation. Then the plan has only short delays, and no deadline is at a boundary of the second level. So
-only the clock moves the second level. After that, most of many tasks are taken back.
-
-A purgatory also gets completed operations under keys that are never checked: several times the purge interval. The
-plan reads the sizes at rest between these operations. At first the purgatory has no other operations. Once, the shared
-keys are checked. Some of the operations are under keys with one hash value: in the first of many lists, or in the
-last. Then come as many operations that checks remove, so a purge finds no completed operations. Then come as many
-operations that `cancel_for_key` returns under all keys. Then come completed operations again, together with live
-operations.
+- Crowds: many tasks in one bucket, or many operations under one key. One check completes half of the operations, and
+  the others expire together. One `cancel_for_key` returns many operations. Many keys have one hash value. One operation
+  has as many keys as the protocol allows, and a check of the last key completes it.
+- Short delays without a deadline at a boundary of the second level, so that only the clock moves the second level.
+- Many tasks, most of which are cancelled.
+- Levels: each level of the declared wheel in turn, at least four. Deadlines are on and next to the boundaries of the
+  level. Tasks are added just before, at and just after a boundary, while all finer levels have tasks too. Then time
+  passes through every boundary at which tasks may move to a finer level. An idle gap precedes each level. After the
+  last level, a task waits for weeks. If there is room, some tasks wait over ticks whose numbers end with 31 zero bits.
+  When time jumps, several buckets of a level are due at once, together with tasks that are due a revolution of the
+  finer level later. If `advance` goes through time tick by tick, the plan is shorter.
+- Completed operations (only in a purgatory): several times the purge interval, under keys that are never checked, some
+  with one hash value (in the first of many lists, or in the last). Between them, the plan reads the sizes at rest. At
+  first the purgatory has no other operations, and the shared keys are checked once. Then come as many operations that
+  checks remove, so that a purge finds no completed operations. Then come as many that `cancel_for_key` returns under
+  all keys. Then come completed operations again, together with live operations.
 """
 
 from __future__ import annotations

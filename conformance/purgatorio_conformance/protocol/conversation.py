@@ -1,20 +1,18 @@
-"""The state of one run with a subject (the driven program): the messages that are allowed next, and the records that
-each message adds to the trace. The module does no input or output.
+"""The state of one run with a subject (the driven program): which messages are allowed next, and what each adds to the
+trace.
 
-`ask` returns the line of a call, and records the call. `hear` takes one line from the subject, and records the event.
-If the line violates the protocol, `hear` raises `Misbehaved`, which names the kind of violation. A call is recorded
-before its line is written. Its return is recorded after the answer is read. So the recorded interval contains the real
-one.
+The module does no input or output. `ask` records a call, and returns its line. `hear` takes one line from the subject,
+and records the event. If the line violates the protocol, `hear` raises `Misbehaved`, which names the kind of violation.
+A call is recorded before its line is written, and its return after the answer is read. So the recorded interval
+contains the real one.
 
-The module `message` defines how an event of a subject is recorded. If the field `during` of the event names a call, the
-thread of the event is the thread of this call, such as `caller-0`. If the event has `th`, its thread has this name. If
-the event has neither field, its thread is the thread of the only open call (in virtual time) or `subject` (in real
-time).
+The thread of an event: if its field `during` names a call, the thread of this call, such as `caller-0`; if it has `th`,
+the thread of this name; otherwise the thread of the only open call (in virtual time) or `subject` (in real time).
 
-With the message `held`, the subject reports that a thread is paused in a callback. The driver may then ask the paused
-thread to make calls. The field `hold` of such a call names the pause. Until the thread is resumed, it makes only these
-calls. Such calls are recorded on the paused thread, inside the callback. With the field `step`, a call requests a pause
-at a scheduling point of the subject's own code. A thread that is paused at a scheduling point makes no calls.
+With the message `held`, the subject reports that a thread is paused in a callback. Until the thread is resumed, it
+makes only calls whose field `hold` names the pause. Such calls are recorded on the paused thread, inside the callback.
+With the field `step`, a call requests a pause at a scheduling point of the subject's own code. A thread that is paused
+there makes no calls.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The classes of bugs that were tested, those that were not, with the reason, and signs of a mistake in the adapter."""
+"""Reports which classes of bugs were tested for, which were not (with the reason), and signs of a mistake in the
+adapter."""
 
 from __future__ import annotations
 

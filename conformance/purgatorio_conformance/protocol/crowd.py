@@ -1,9 +1,9 @@
 """Programs in virtual time in which tasks call the timer while many other tasks wait.
 
-A heap may be compacted when half of its tasks are cancelled, and a list of due tasks may be copied or may grow. If a
-task of the list causes this, the timer may lose tasks or run them twice. So of some tasks that are due together, a few
-cancel most of the others, add many, move many, or raise. The sizes of the crowds exceed the usual limits, such as the
-100 cancelled tasks of asyncio.
+A timer may compact its heap when half of the tasks are cancelled, or copy a list of due tasks when it grows. If a
+running task causes this, the timer may lose tasks or run them twice. So of some tasks that are due together, a few
+cancel most of the others, add many, move many, or raise exceptions. The numbers of tasks exceed usual limits, such as
+the 100 cancelled tasks of asyncio.
 """
 
 from __future__ import annotations

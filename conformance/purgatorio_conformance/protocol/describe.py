@@ -1,4 +1,4 @@
-"""Rules for a description that concern several fields, and the header of the trace that a description determines."""
+"""Checks a subject's description for contradictions between its fields, and makes the header of the trace from it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Any program as a subject: `command_subjects(["node", "my.js"])` returns subjects like the built-in subjects.
+"""Drives any program as a subject: `command_subjects(["node", "my.js"])` returns one subject for each of its modes.
 
 The driver starts the program again for each run, without a shell. The program answers the call `describe` with its
-promises, and the modes in which it can be tested. There are four modes: as a timer or as a purgatory, each in virtual
-time or in real time (see `Mode`). The driver tests the program in each of its modes. The clauses judge the program by
-its promises.
+promises and its modes: as a timer or as a purgatory, each in virtual time or in real time (see `Mode`). The clauses
+judge the program by its promises.
 """
 
 from __future__ import annotations

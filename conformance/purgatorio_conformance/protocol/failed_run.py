@@ -1,5 +1,4 @@
-"""Proves that a failed run breaks a promise: silence or an error alone proves nothing, so the program is started
-again.
+"""Tests whether a failed run breaks a promise, by running the program again. Silence or an error alone proves nothing.
 
 docs/subject-protocol.md lists the proofs, under "Misbehavior".
 """

@@ -1,8 +1,8 @@
-"""Races by chance: the small programs of `gate_program` and `scope` in real time, for subjects without pause points.
+"""Runs the small programs of `gate_program` and `scope` in real time, for subjects without pause points.
 
-Each caller makes its calls at random moments, as close together as the subject answers. So calls of several callers
-overlap. Around an expiry, the moments are near the deadline. A violation that is found is real. If no violation is
-found, a race may still exist.
+Each caller makes its calls at random moments, as fast as the subject answers, so that calls of several callers overlap.
+Around an expiry, the moments are near the deadline. A violation that is found is real. If none is found, a race may
+still exist.
 """
 
 from __future__ import annotations

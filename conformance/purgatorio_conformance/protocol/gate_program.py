@@ -1,6 +1,5 @@
-"""Small programs that people have written, in addition to the enumerated `scope`: programs with many operations
-(purges, crowds, levels), with a new start of the subject, or with more calls than the programs of the scope. The file
-`gate_programs.txt` has them, and says how they are written."""
+"""Small programs written by hand, in addition to the enumerated programs of `scope`: with many operations, with a new
+start of the subject, or with more calls. The file `gate_programs.txt` has them, and explains the notation."""
 
 from __future__ import annotations
 

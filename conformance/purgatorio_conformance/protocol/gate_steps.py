@@ -1,9 +1,9 @@
 """Pauses one call of a program at each of its scheduling points (steps), while the other callers make their calls.
 
-The subject counts the steps in its own code. On a JVM each line is a step. Then the driver pauses two calls: the first
-call in a callback, and the second call at one of its steps. The first call is resumed first. The driver does this for
-every step of the second call, also for steps that the second call reaches only because the first call is paused. A
-call that moves time is also paused at some of its own steps.
+The subject counts the steps in its own code. On a JVM each line is a step. The driver also pauses two calls: the first
+call in a callback, and then the second call at one of its steps. It resumes the first call first. It does this for
+every step of the second call, also for steps that are reached only while the first call is paused. A call that moves
+time is also paused at some of its own steps.
 """
 
 from __future__ import annotations

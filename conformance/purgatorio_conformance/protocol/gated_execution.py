@@ -1,13 +1,10 @@
-"""One execution of a program in a gated run: the driver's calls to the subject's threads, and the messages of these
-threads.
+"""One execution of a program in a gated run (a run in which the driver pauses and resumes the subject's threads).
 
-The driver distinguishes three states of a thread. The thread has *returned* from its call. The thread is *paused* at a
-pause point (gate). Or the thread is *quiet*: the thread runs, or waits for another thread. While some thread is quiet,
-the driver waits a moment for messages, before it makes the next call or resumes a thread.
-
-No verdict depends on the length of this moment. If the driver mistakes a slow thread for a waiting thread, the result
-is a different order, which the clauses judge as well. The moment is several times as long as the slowest answer so far.
-If no thread is paused and a thread does not return, the subject hangs.
+A thread has *returned* from its call, is *paused* at a pause point (gate), or is *quiet*: it runs, or waits for another
+thread. While some thread is quiet, the driver waits for messages, several times as long as the slowest answer so far,
+before it makes the next call or resumes a thread. No verdict depends on this time. If the driver mistakes a slow thread
+for a waiting thread, the execution has a different order, which the clauses judge as well. If no thread is paused and a
+thread does not return, the subject hangs.
 """
 
 from __future__ import annotations

@@ -1,15 +1,13 @@
 """Runs small programs (of `gate_program` and `scope`) in many orders, on a subject that has pause points (gates).
 
-Words of this package: a *lane* is a caller (a thread that makes one call at a time). A *gate* is a pause point. A
-*hold* is one pause of one thread. A *step* is a place in the subject's own code, inside a call, at which the driver can
-pause the thread. A *play* is one execution of a program in one order (`gated_execution`).
+Terms of this package: a *lane* is a caller (a thread that makes one call at a time). A *gate* is a pause point. A
+*hold* is one pause of one thread. A *step* is a place in the subject's own code at which the driver can pause a thread.
+A *play* is one execution of a program in one order (`gated_execution`).
 
-At each moment the driver either resumes a paused thread, or makes the next call of a caller. The driver tries all
-orders of these moves, depth first. Each play has new operations and keys. If the subject counts steps, each call is
-also paused at each of its steps: see `gate_steps`.
-
-The driver judges the recorded events from time to time. After the first broken promise, the driver runs no more
-orders.
+At each moment the driver either resumes a paused thread, or makes the next call of a caller. It tries all orders of
+these moves, depth first. Each play has new operations and keys. If the subject counts steps, each call is also paused
+at each of its steps: see `gate_steps`. The driver judges the recorded events from time to time, and stops after the
+first broken promise.
 """
 
 from __future__ import annotations

@@ -1,18 +1,15 @@
-"""Drives a subject with the profile `hand-over`: a pool, a semaphore, a queue. A `register` waits for a unit of its key
-(a connection, a permit, an item). A `check` brings one unit, and the unit goes to one of the waiting operations, or
-stays until an operation asks for it.
+"""Drives a subject with the profile `hand-over`: a pool, a semaphore, a queue.
 
-The subject chooses which operation gets a unit. So the driver never makes an operation ready. It counts the units of a
-key that no operation has got, and the operations that wait. While there are at least as many units as waiting
-operations, each of these operations is owed a unit. The trace then has a `ready` for each of them, and around the calls
-up to the next `quiesce` the call and the return of a `check_and_complete` of the driver. O4 judges them: at rest, no
-operation may wait beside a unit. An operation that has got a unit has a `ready`, too, but only as many operations as
-there were units. O2 judges the others.
+A `register` waits for a unit of its key (a connection, a permit, an item). A `check` adds one unit, for a waiting
+operation or for a later one. The subject chooses the operation, so the driver never makes an operation ready. It counts
+the free units of a key, and the waiting operations. While there are at least as many free units as waiting operations,
+each of these should get a unit. The trace then has a `ready` for each of them, and a `check_and_complete` of the driver
+around the calls up to the next `quiesce`. So O4 reports an operation that waits at rest although a unit is free. As
+many operations as there were units have a `ready`. O2 reports a further operation that completes.
 
-In virtual time, the programs are all sequences of a few calls, by size. After each call the subject comes to rest, or
-only at the end. In real time, the unit comes at the moment of a time-out, again and again: later if the last one came
-in time, earlier if it came too late. In the end, every program tests that no unit was lost: a further operation gets
-the unit that is left.
+In virtual time, the programs are all sequences of a few calls, by size. The subject comes to rest after each call, or
+only at the end. In real time, the driver adds the unit at the moment of a time-out, many times: later if the last unit
+came in time, earlier if it came too late. At the end of a program, a further operation must get each unit that is left.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Scheduling points in unmodified code: the JVM's debugger protocol pauses threads of a JVM at lines.
+"""Scheduling points (steps) in unmodified JVM code: pauses threads at lines, by the JVM's debugger protocol.
 
-For the driver, this module is a second program with the gate `step`. The module first watches a call (`watch`): each
-line that the thread of the call reaches is a step. If the call moves time, the lines of the subject's own threads are
-steps too. A later call with the number of such a step is paused at this step, even if the thread holds locks. The
-other threads continue. When the connection ends, all threads continue.
+The module first watches a call (`watch`): each line that the thread of the call reaches is a step. If the call moves
+time, the lines of the subject's own threads are steps too. A later call can be paused at such a step, even if the
+thread holds locks, while the other threads continue. When the connection ends, all threads continue.
 """
 
 from __future__ import annotations

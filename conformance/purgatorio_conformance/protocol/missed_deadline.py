@@ -1,11 +1,9 @@
-"""Tests whether a program sleeps past its deadlines, in real time.
+"""Tests whether a program sleeps past its deadlines in real time, on Linux, which reports the states of threads.
 
-A busy machine makes any program late, so in real time the driver adds ten seconds to a late bound. This test needs no
-such margin: after the deadline of a task, some thread of the program should be running or runnable, and Linux reports
-the states of threads. If all threads of the program sleep after the deadline, the program itself is late. The test uses
-one task or operation at a time, after a pause. As a control, threads of the driver, one on each processor, sleep for
-some milliseconds at a time. While a control thread is late, the machine may be the reason, and the result does not
-count.
+A busy machine makes any program late, so other tests in real time add ten seconds to a late bound. This test needs no
+such margin: if all threads of the program sleep after the deadline of a task, the program itself is late. The test uses
+one task or operation at a time, after a pause. Control threads of the driver, one on each processor, sleep for some
+milliseconds at a time. While a control thread wakes late, the machine may be the reason, and the result does not count.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Random programs of periodic tasks, resets, and tasks that add tasks, for a timer that declares such tasks.
+"""Random programs of periodic tasks, resets, and tasks that add tasks, for timers that declare these features.
 
-In virtual time a program has up to four periodic tasks and a few one-shot tasks. The clock stops near deadlines, and
-at the last time that the late bound allows. The clock also jumps over several periods, so that runs are missed. In
-real time the periods are tens of milliseconds. With the gate `timer_fire`, a task may also cancel itself, or add tasks
-without a delay. In real time, a task may also run for longer than its period.
+In virtual time a program has up to four periodic tasks and a few one-shot tasks. The clock stops near deadlines and at
+the late bound. It also jumps over several periods, so that runs are missed. In real time the periods are tens of
+milliseconds. With the gate `timer_fire`, a task may also cancel itself, or add tasks without a delay. In real time, a
+task may also run for longer than its period.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reads the calls of a run in virtual time from the trace of the run."""
+"""Reads the calls of a run in virtual time from its trace."""
 
 from __future__ import annotations
 

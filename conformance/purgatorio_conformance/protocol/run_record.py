@@ -1,4 +1,4 @@
-"""The facts about a program's run that are not in the trace."""
+"""Facts about a program's run that are not in its trace, such as the number of executions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,5 +1,6 @@
-"""A script: a short program of calls in virtual time. The driver makes the calls of a script and records the run.
-Scripts are used for transcripts, and for minimizing a violation.
+"""A script: a short program of calls in virtual time, which the driver makes and records.
+
+Scripts are used for transcripts, and to minimize a violation.
 
 One subject executes any number of scripts. Each script begins with a `start`. A late bound is judged only if the
 script gives the subject a chance to run the task in time (see `late_bound_ns`).

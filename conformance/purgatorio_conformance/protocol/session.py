@@ -1,5 +1,6 @@
-"""A conversation with a child process: the lines in both directions. If the child stops answering, the failure has a
-kind that says why."""
+"""A conversation with a child process, in lines. If the child stops answering, the failure names the kind of
+silence.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Minimizes a violation in virtual time: finds a smallest set of calls that still breaks the clause.
+"""Minimizes a violation in virtual time: finds a set of calls that breaks the clause and from which no call can be
+removed.
 
-The calls are read from the trace, so the driver stores nothing during a run. Groups of calls are removed as long as
-the clauses report the violation. At the end the program is started again, and must break the clause again. The result
-is a trace, and a list of messages that a person can type into the program.
+The calls are read from the trace. Groups of calls are removed as long as the clause is still broken. At the end the
+program is started again, and must break the clause again. The result is a trace, and a list of messages that a person
+can type into the program.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A small program: the calls of a few lanes (callers), the pause points, the requested orders, and the bugs that the
-program targets.
+"""A small program: the calls of a few callers (lanes), the pause points, the required orders, and the bugs that it
+targets.
 
-`gate_program` has the programs that people have written. `scope` has the enumerated programs.
+`gate_program` has the programs written by hand, `scope` the enumerated programs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""A plan as calls of the protocol: the time and the lane (caller) of each call. The plan has only calls that the
-subject declares.
+"""Turns a plan into calls of the protocol, each with its time and caller.
 
-A call that is left out does not count against the subject. Every third delay is at a boundary of the declared wheel.
+Calls that the subject does not declare are left out. Every third delay is at a boundary of the declared wheel.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Subjects: the timers that Purgatorio drives and judges. Each subject implements the interface in `contract`."""
+"""Built-in subjects: timers that Purgatorio drives and judges. Each implements the interface in `contract`."""

@@ -1,4 +1,4 @@
-"""Answers the question whether a silent subject may only be slow, from the states of its threads that Linux reports."""
+"""Decides whether a silent subject may only be slow, from the states of its threads that Linux reports."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""A child process that writes lines. The child cannot harm its parent: the output of the child is limited, and so is
-the time without output.
+"""A child process that writes lines, with limits for its output and for its time without output.
 
-The caller reads the output, including standard error. So a flood of output costs no memory: the child blocks when its
-own pipe is full. The child has ended when its process has ended, even if another process still has the pipes. At the
-end of the `with` block, the child is killed, with all processes that the child started. Processes that left the
-process group of the child are recognized by their environment.
+The caller reads the output, including standard error. A flood of output costs no memory, because the child blocks when
+its pipe is full. The child has ended when its process has ended, even if another process still has the pipes. At the
+end of the `with` block, the child is killed with all processes that it started. Processes that left its process group
+are recognized by their environment.
 """
 
 import os

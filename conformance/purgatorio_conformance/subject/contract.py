@@ -1,5 +1,4 @@
-"""The interface of a subject (a timer that is judged): a subject executes a plan of timer operations and writes a
-trace."""
+"""The interface of a built-in subject: it executes a plan of timer operations and writes a trace."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,8 +1,7 @@
 """Compiles Purgatorio's Java sources without a JDK. The compiler is janino, one of PySpark's jars.
 
-The classes go to the user's cache. The name of their directory is a hash of the sources, the names of the jars, and
-the Java version. The first compilation takes about a second. If the library of an adapter is missing, the adapter is
-left out.
+The classes go to the user's cache, in a directory named by a hash of the sources, the names of the jars, and the Java
+version. If the library of an adapter is missing, the adapter is left out.
 """
 
 import hashlib

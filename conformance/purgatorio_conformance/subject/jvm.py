@@ -1,12 +1,10 @@
-"""A timer in its own JVM. One Java program drives all such timers.
+"""Drives a timer in its own JVM. One Java program drives all such timers.
 
-The plan goes into the JVM, and the events come out, as JSON lines. All times are read in the JVM with
-`System.nanoTime()`, because a call from Python into a JVM takes up to half a millisecond, and a callback from the JVM
-may come seconds late. On Linux, this clock is the clock of `time.monotonic_ns()` (CLOCK_MONOTONIC), so the trace names
-the clock `monotonic`. This module does not compare the two clocks. For each timer there is one class in
-`java/purgatorio/` and one `JvmSubject` in Python.
-
-A delay below zero is due at once. A delay beyond the range of the clock is never due.
+The module writes the plan to the JVM, and reads the events, as JSON lines. All times are read in the JVM with
+`System.nanoTime()`, because a callback from the JVM to Python may come seconds late. On Linux, this is the clock of
+`time.monotonic_ns()` (CLOCK_MONOTONIC), so the trace names the clock `monotonic`. For each timer there is one class in
+`java/purgatorio/` and one `JvmSubject` in Python. A task with a delay below zero is due at once. A task with a delay
+beyond the range of the clock is never due.
 """
 
 import json

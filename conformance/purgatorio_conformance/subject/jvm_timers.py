@@ -3,7 +3,7 @@ JDK, and Debian's Caffeine and older netty, if they are installed.
 
 The promises of the profile `netty-hashed-wheel`: a task is never early, and is at most a tick late, plus the lateness
 of the machine. docs/measured/subjects.md has the documented promises of each timer. If a bound is not documented, the
-subject does not declare the bound, and the clause is SKIPPED.
+subject does not declare it, and the clause is SKIPPED.
 """
 
 import zipfile

@@ -1,8 +1,7 @@
-"""A control next to a subject: a thread that only sleeps, and records how late it wakes.
+"""A control thread beside the subject's threads: it only sleeps, and records how late it wakes.
 
-The lateness of the control thread comes from the machine, and in this process from the interpreter's lock. It does not
-come from the subject. The result goes into `params` of the trace. No clause reads `params`. A report shows the
-lateness of the subject next to the lateness of the control thread:
+Its lateness comes from the machine and the GIL, not from the subject. It goes into `params` of the trace, which no
+clause reads. A report shows it next to the lateness of the subject:
 
     control_worst_oversleep_ns   the largest lateness
     control_oversleep            {"naps": .., "nap_ns": .., "p50_ns": .., "p90_ns": .., "p99_ns": .., "max_ns": ..,

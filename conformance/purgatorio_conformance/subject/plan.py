@@ -1,9 +1,8 @@
-"""A plan of timer operations that a seed determines: the threads, the adds and cancels, their times, and the delays.
+"""A random plan of timer operations, from a seed: the threads, the adds and cancels, their times, and the delays.
 
-Uniform delays find almost no bugs in a timing wheel. So most delays are at places where a bug is likely: equal delays,
-zero, negative delays, delays on and around multiples of the tick, and the largest delay of 64 bits. Cancels come well
-before the deadline, at the deadline, after the deadline, and twice. A huge delay is always cancelled, so that the run
-ends.
+Uniform delays find almost no bugs in a timing wheel. So most delays are where a bug is likely: equal delays, zero,
+negative delays, delays on and around multiples of the tick, and the largest delay of 64 bits. Cancels come well before
+the deadline, at the deadline, after the deadline, and twice. A huge delay is always cancelled, so that the run ends.
 """
 
 import random

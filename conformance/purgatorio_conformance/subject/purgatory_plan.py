@@ -1,5 +1,5 @@
-"""Makes a plan of a purgatory from a plan of timers. Every timer becomes an operation with keys. The seed decides
-whether the operation is registered only, made ready and checked, forced, or returned by `cancel_for_key`.
+"""Makes a plan for a purgatory from a plan for a timer. Every task becomes an operation with keys. The seed decides
+whether the operation is only registered, or made ready and checked, forced, or returned by `cancel_for_key`.
 
 Events come near the registration, within the time-out, or around the time-out, because races are likely there. An
 operation that `cancel_for_key` will return has its own key, so that the call returns no other operation.

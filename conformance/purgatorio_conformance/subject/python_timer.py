@@ -1,9 +1,7 @@
-"""A timer in Python, driven and recorded in this process. Either any thread may call the timer, or the timer belongs
-to an event loop.
+"""Drives and records a Python timer in this process. Any thread may call it, or it belongs to an event loop.
 
-A timer has three methods (`PythonTimer`), and one driver serves all timers. The callers, the recorder and the timer
-share the lock of the interpreter. So a late task may be late because of the recorder. An early task is always a bug of
-the timer.
+The callers, the recorder and the timer share the GIL. So a late task may be late because of the recorder. An early task
+is always a bug of the timer.
 """
 
 import asyncio

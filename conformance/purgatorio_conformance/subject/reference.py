@@ -1,5 +1,4 @@
-"""The reference as a subject: a purgatory with real threads, in both dialects. The runs are recorded like those of any
-other subject.
+"""The reference as a subject: a purgatory with real threads, in both dialects.
 
 A plan of adds and cancels for a timer becomes a plan for a purgatory. An add becomes the registration of an operation
 under one to three keys. A cancel becomes an event, a `force_complete` or a `cancel_for_key`. Half of the other
@@ -8,9 +7,8 @@ executor expire operations.
 
 The declared bounds: `early_ns` is tick - 1 ms, as the timer promises. `late_ns` is large enough for a busy machine.
 
-At the end the run waits for every operation, lets the reaper purge, and records `quiesce`. If some operations are
-never completed (because the tested build is broken), the run ends without a `quiesce`, and the recording shows the
-reason.
+At the end the run waits for every operation, lets the reaper purge, and records `quiesce`. If some operations are never
+completed (in a broken build), the run ends without a `quiesce`.
 """
 
 import threading

@@ -1,7 +1,6 @@
-"""Tests a program in any language with the suite: the scenarios become calls of `purgatorio-subject/1`, in virtual
-time.
+"""Tests a program in any language with the suite, in virtual time, by the protocol `purgatorio-subject/1`.
 
-The description of the program determines its promises and lacks. One child process executes all test programs, each
+The program's description determines its promises, and what it lacks. One child process executes all test programs, each
 from its own `start`. If the child misbehaves, the current run ends with a message, and the child is started again for
 the next run.
 """

@@ -1,10 +1,10 @@
-"""The interface that a user implements to test a timer or a purgatory in-process: a short adapter, and its promises.
+"""The interface of the adapter that a user writes to test a timer or a purgatory in-process, and of its promises.
 
 Time is virtual: only `advance` moves the clock. All times are integers in nanoseconds, even if the subject has another
 unit.
 
-A *lack* names something that the subject cannot do, with a reason. Scenarios and clauses that need it are SKIPPED with
-this reason. If a method is missing and no lack names it, the test fails with an error.
+A *lack* is a declared missing feature of the subject, with a reason. Scenarios and clauses that need the feature are
+SKIPPED with this reason. If a method is missing and no lack names it, the test fails with an error.
 """
 
 from __future__ import annotations
@@ -58,22 +58,23 @@ OFFERS: Final[Mapping[str, str]] = {
 
 
 class BadPromise(ValueError):
-    """The promise cannot be checked: an unknown profile, lack or clause, or a missing method."""
+    """Raised if the promise cannot be checked: it has an unknown profile, lack or clause, or the adapter lacks a
+    method."""
 
 
 @dataclass(frozen=True)
 class Promise:
     """One profile that the subject promises, and its constants. The constants have no default values.
 
-    `tick_ns`: the granularity. The suite chooses delays near multiples of it. `early_ns`, `late_ns`: how much before
-    and after its deadline a task may start. Jumps of the clock do not count. Without `early_ns`, T1 and T4 are SKIPPED;
-    without `late_ns`, T2 is SKIPPED. `wheel_size`: the number of buckets of a wheel. `longest_delay_ns`: None for no
-    limit. `purge_interval`: a number of operations; None: P1 is SKIPPED. `threads`: whether several threads may call at
-    once; None: yes for a purgatory, no for a timer. `lacks`: see `LACKS`. `offers`: see `OFFERS`. `expected_failures`:
-    by clause or clause/scenario, the reason. If such a test passes, this is a failure. `catch_up`: the rule of a fixed
-    rate for missed runs. `burst`: all runs; `once`: one run for all; `skip`: no run; `restart`: one run, from which the
-    periods count. `turn`: if a task adds a task without a delay, the new task runs in the `same` advance or in the
-    `next`."""
+    `tick_ns`: the granularity. The suite chooses delays near multiples of it. `early_ns`, `late_ns`: how long before
+    and after its deadline a task may start. The length of a clock jump does not count. Without `early_ns`, T1 and T4
+    are SKIPPED; without `late_ns`, T2 is SKIPPED. `wheel_size`: the number of buckets of a wheel. `longest_delay_ns`:
+    None for no limit. `purge_interval`: a number of operations; if None, P1 is SKIPPED. `threads`: whether several
+    threads may call at once; None means yes for a purgatory, no for a timer. `lacks`: see `LACKS`. `offers`: see
+    `OFFERS`. `expected_failures`: for a clause or clause/scenario, the reason; if such a test passes, it fails.
+    `catch_up`: what a task at a fixed rate does after missed runs. `burst`: all runs; `once`: one run for all; `skip`:
+    no run; `restart`: one run, from which the periods count. `turn`: if a task adds a task without a delay, the new
+    task runs in the `same` advance or in the `next`."""
 
     profile: str
     tick_ns: int
@@ -116,13 +117,14 @@ class Promise:
 
     @property
     def buckets(self) -> int:
-        """The number of buckets of its wheel. Without a wheel 8, so the suite tries delays that are difficult for
+        """The number of buckets of its wheel. Without a wheel 8, so that the suite tries delays that are difficult for
         wheels."""
         return self.wheel_size or 8
 
 
 class TimerUnderTest(Adds, Protocol):
-    """A timer whose clock is at 0. It also needs `cancel` (`Cancels`) and `size` (`Counts`), or the lack."""
+    """A timer whose clock is at 0. It also needs `cancel` (`Cancels`) and `size` (`Counts`), or must declare the
+    lack."""
 
     def advance(self, by_ns: int) -> None:
         """Move the clock forward by `by_ns`. Run all due tasks on the calling thread before returning."""
@@ -130,18 +132,18 @@ class TimerUnderTest(Adds, Protocol):
 
 @runtime_checkable
 class Closes(Protocol):
-    """A timer or purgatory with something to end after a run, such as tasks of an event loop."""
+    """A timer or purgatory that needs a call at the end of a run, for example to end tasks of an event loop."""
 
     def close(self) -> None:
-        """The run is over."""
+        """Called at the end of a run."""
 
 
 @runtime_checkable
 class Settles(Protocol):
-    """A purgatory whose calls may leave work, such as turns of an event loop."""
+    """A purgatory whose calls may leave work behind, such as turns of an event loop."""
 
     def settle(self) -> None:
-        """Return when nothing is under way any more."""
+        """Return when all work has ended."""
 
 
 @runtime_checkable
@@ -174,17 +176,19 @@ class Resets(Protocol):
     """A timer whose deadlines can be moved."""
 
     def reset(self, handle: object, delay_ns: int) -> bool:
-        """Move the deadline to `delay_ns` from now. True: the task runs then, not earlier. False: it has ended."""
+        """Move the deadline to `delay_ns` from now. True: the task runs at the new deadline, not earlier. False: it has
+        ended."""
 
 
 class PurgatoryUnderTest(Protocol):
-    """A purgatory whose clock is at 0. It makes each of its operations around a `Probe`.
+    """A purgatory whose clock is at 0. Each of its operations calls a `Probe`.
 
-    Without time-outs (`advance`), `cancel_for_key` or `gauges`, it needs the lack; the suite then never calls them.
+    If it has no time-outs (`advance`), `cancel_for_key` or `gauges`, it must declare the lack. The suite then never
+    calls the method.
     """
 
     def register(self, probe: Probe) -> bool:
-        """Make an operation that calls `probe` (see there), and register it under `probe.keys` with the time-out
+        """Make an operation that calls `probe` (see `Probe`), and register it under `probe.keys` with the time-out
         `probe.delay_ns`. Returns True iff this call completed it."""
 
     def check(self, key: str) -> int:
@@ -201,8 +205,8 @@ class PurgatoryUnderTest(Protocol):
         """Remove all operations that wait under `key` from its list. Returns their probes."""
 
     def gauges(self) -> tuple[int, int] | tuple[int, int, int]:
-        """The number of entries in the watch lists, and of operations whose time-out runs; if known, also of keys that
-        have a list (P4)."""
+        """The number of entries in the watch lists, of operations with a pending time-out, and (if known) of keys with
+        a list (P4)."""
 
 
 TimerFactory = Callable[[Promise], TimerUnderTest]

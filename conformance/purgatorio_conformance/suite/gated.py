@@ -1,10 +1,10 @@
-"""Drives an adapter or a program in the way of `purgatorio verify --command`, and reads the verdicts.
+"""The long runs of the suite: drives an adapter or a program like `purgatorio verify --command`, in virtual time.
 
-The long runs in virtual time: a random plan at every moment at which a timer may fire (plan), the same with jumps of
-the clock (jumps), the enumerated scope, random periodic tasks (periodic), executions with pause points (gates), and
-executions with scheduling points (steps). Each test reads the verdict on one clause from one of these runs. To show a
-violation, the suite repeats the execution that caused the violation with a new subject. A run without executions of its
-own is minimized, call by call.
+The runs are: a random plan with a stop at every moment at which a timer may fire (plan), the same with jumps of the
+clock (jumps), the enumerated small programs (scope), random periodic tasks (periodic), executions with pause points
+(gates), and executions with scheduling points (steps). Each test reads the verdict on one clause from one of these
+runs. To show a violation, the suite repeats the execution that caused it with a new subject, or minimizes the calls of
+the run.
 """
 
 from __future__ import annotations

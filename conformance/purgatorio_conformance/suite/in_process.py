@@ -1,11 +1,10 @@
 """Connects an adapter in this process to the driver of the subject protocol. (Otherwise the driver talks to a program
 over a pipe.)
 
-The callers are threads of this process. This module creates the purgatory's operations, so callbacks report and pause
-without code of the user. A step is a line of any code except Python's own code and the code of the suite.
-
-At the end of a run, a thread that still runs is stopped. A thread that waits for ever cannot be stopped, and stays
-until the process ends.
+The callers are threads of this process. The suite makes the probes of the operations, so callbacks report and pause
+without code of the user. A step is a line of any code except Python's own code and the code of the suite. At the end of
+a run, a thread that still runs is stopped. A thread that waits forever cannot be stopped, and stays until the process
+ends.
 """
 
 from __future__ import annotations

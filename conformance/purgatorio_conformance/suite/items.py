@@ -1,4 +1,5 @@
-"""Makes tests from a marker, and a test result from a verdict. This part of the plugin needs the extra `pytest`."""
+"""Makes pytest tests from a marker, and a test result from a verdict. This part of the plugin needs the extra
+`pytest`."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ A test module names the promises in a marker, gives a factory in a fixture, and 
     def test_conformance(purgatorio_case):
         purgatorio_case.check()
 
-See docs/conformance-suite.md. If the distribution is installed, every run of pytest imports this module. So this module
-imports only pytest at first, and other modules when a test needs them.
+See docs/conformance-suite.md. Every run of pytest imports this module if Purgatorio is installed. So it imports other
+modules only when a test needs them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`Probe`: one operation as the suite sees it. The user's operation calls it from its own methods.
+"""`Probe`: the suite's object for one operation. The user's operation calls it from its own methods.
 
     class MyOperation(mylib.DelayedOperation):
         def __init__(self, probe):
@@ -27,7 +27,8 @@ from purgatorio_conformance.suite.stage import Stage
 
 
 class Probe:
-    """An operation, made by the suite. `id` is unique in its run; it waits under `keys` for `delay_ns`."""
+    """The suite's object for one operation. `id` is unique in its run. The operation waits under `keys` for
+    `delay_ns`."""
 
     def __init__(
         self, stage: Stage, id: str, keys: tuple[str, ...], delay_ns: int, ready: threading.Event

@@ -1,4 +1,4 @@
-"""Receives the events of the threads of one run in this process, and pauses these threads at pause points."""
+"""Receives the events of a run's threads in this process, and pauses these threads at pause points."""
 
 from __future__ import annotations
 
