@@ -1,4 +1,4 @@
-"""`Deferred`: a value that comes later, once (Kafka's CompletableFuture, with the methods that the broker needs).
+"""`Deferred`: a future, with the methods that the broker needs (Java's CompletableFuture).
 
 Promises. The first call of `complete`, `fail` or `cancel` decides the value, and returns True. Every action of
 `when_done` and `subscribe` runs once, on the thread that decided the value. If the value is decided already, an action

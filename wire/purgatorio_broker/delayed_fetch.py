@@ -1,10 +1,10 @@
-"""`DelayedFetch`: a fetch waits until there is enough to read, or a reason not to wait (Kafka's DelayedFetch).
+"""`DelayedFetch`: a Fetch that waits for enough bytes, or for an error (Kafka's DelayedFetch).
 
-Each request is one operation, watched under each of its partitions. The operation keeps the log position of each fetch
-offset. To know how many bytes are available, it compares positions and reads no data. On completion it reads *again*,
-because the first read found too little.
+Each request is one operation, watched under each of its partitions. The operation stores the log position of each fetch
+offset, and counts available bytes by positions, without a read. On completion it reads *again*, because the first read
+found too few bytes.
 
-The cases, per partition in the order of the request (clauses B201 to B214):
+The cases of a partition, in this order (clauses B201 to B214):
 
     A  the broker does not lead (nor follow, where a follower may serve)   complete
     B  the replica is not here any more                                     complete
@@ -18,8 +18,8 @@ The cases, per partition in the order of the request (clauses B201 to B214):
 
     G  and the sum over the partitions has reached min bytes                complete
 
-Cases A to H complete the operation at once. Otherwise the sum is tested. A partition without a known position adds
-nothing to the sum.
+If a partition is in one of the cases A to H, the operation completes at once. Otherwise the sum decides. A partition
+without a known position adds nothing to the sum.
 """
 
 from collections.abc import Callable

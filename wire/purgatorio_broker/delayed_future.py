@@ -1,9 +1,9 @@
-"""`DelayedFuture` and its purgatory: a request waits for several futures (Kafka's DelayedFuturePurgatory).
+"""`DelayedFuture`, a request that waits for several futures, and its purgatory (Kafka's DelayedFuturePurgatory).
 
-All operations wait under one key, which is never checked. The futures themselves complete the operation, through an
-executor, so that no callback runs on the thread that completes a future. Only the purge removes completed entries from
-the list of the key. At the time-out, futures that are not done fail with TimeoutError, and the other futures keep
-their values. Clauses B751 to B753.
+The futures complete the operation through an executor, so that no callback runs on the thread that completes a future.
+All operations wait under one key, which is never checked. So only the purge removes completed entries from its list. At
+the time-out, futures that are not done fail with TimeoutError, and the other futures keep their values. Clauses B751 to
+B753.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,8 +1,7 @@
-"""`DelayedParts`: a request of several parts. Each part is undecided until it has an answer, and is decided once.
+"""`DelayedParts`: a waiting request of several parts (such as partitions), each of which is decided once.
 
-Produce, DeleteRecords, elections and remote look-ups use this class. Every part has a result from the start. A part
-that is decided from the start has its own result. An undecided part has the result of a time-out, so the time-out need
-not change undecided parts. A decided part is never evaluated again.
+Produce, DeleteRecords, elections and remote look-ups use this class. An undecided part has the result of a time-out, so
+a time-out changes no results. A decided part is never evaluated again.
 """
 
 from abc import abstractmethod

@@ -1,16 +1,14 @@
 """`DelayedProduce` and `DelayedDeleteRecords`: requests that wait for replicas (Kafka's operations of these names).
 
-Each request is one operation, watched under each of its partitions (`purgatorio_broker.delayed_parts`). The
-replica manager defines the condition of a partition.
+Each request is one operation, watched under each of its partitions (`purgatorio_broker.delayed_parts`). The replica
+manager defines the condition of a partition.
 
-**Produce** with acks=-1 waits for the replication of its records. The append has happened before the wait, so the
-offsets of the response are known. Only the error of each partition can still change. The error is REQUEST_TIMED_OUT at
-first, and is replaced when the partition is decided: the records of the partition are replicated, or the partition
-failed. If the ISR shrinks later, the acknowledgement stays valid. Clauses B101 to B109.
+**Produce** with acks=-1 waits for the replication of its records. The append comes before the wait, so the offsets of
+the response are known. The error of a partition is REQUEST_TIMED_OUT until its records are replicated, or the partition
+has failed. If the ISR shrinks later, the acknowledgement stays valid. Clauses B101 to B109.
 
-**DeleteRecords** waits until every replica has moved its log start: for the low watermark instead of the high
-watermark. The leader deletes its records before the operation is created. The followers delete their records when they
-fetch. Clauses B301 to B307.
+**DeleteRecords** waits for the low watermark: until every replica has moved its log start. The leader deletes its
+records before the operation is created. The followers delete their records when they fetch. Clauses B301 to B307.
 """
 
 from collections.abc import Callable, Mapping

@@ -6,28 +6,27 @@ key of the group. A change of the high watermark or of the leader checks the key
 `try_complete` takes the fetch locks of the partitions that have records to acquire. If there is no such partition, the
 operation waits. If the log position of each fetch offset is known, `try_complete` computes the available bytes without
 a read. Otherwise the records are read, perhaps on another thread. During the read the operation holds the locks. The
-end of the read is an event. If there are enough bytes, or after an error, the operation completes. If there are too
-few bytes, the operation releases the locks, so that other members can fetch, and waits. If an event came during the
-read, the operation is evaluated once more before it waits. If records are in the remote tier, they are read there, and
-their partitions stay locked.
+end of the read is an event. If there are enough bytes, or after an error, the operation completes. Otherwise it
+releases the locks, so that other members can fetch, and waits. If an event came during the read, the operation is
+evaluated once more before it waits. While records are read in the remote tier, their partitions stay locked.
 
 At the completion, the remaining partitions are read, the records are acquired, and the locks are released. If reads of
 the remote tier are not done at the request's time-out, the operation is completed but **not answered yet**. The thread
-that ends the reads sends the answer, or a timer sends the answer (`share_holding.LateAnswer`).
+that ends the reads, or a timer, sends the answer (`share_holding.LateAnswer`).
 
-The difficult part is the release of the locks in every case:
+The locks must be released in every case:
 
-* If another thread completes the operation while `try_complete` holds the locks, `force_complete` returns False. In
-  this case `try_complete` releases the locks (KAFKA-17848).
-* If the operation waits with locks, `try_complete` stores the locks for the completion. Then `try_complete` tests again
-  whether the operation is completed.
+* If another thread completes the operation while `try_complete` holds the locks, `force_complete` returns False, and
+  `try_complete` releases the locks (KAFKA-17848).
+* If the operation waits with locks, `try_complete` stores the locks for the completion, and then tests again whether
+  the operation is completed.
 * An immutable tuple names the locks. So no thread can clear the list of locks before the locks are released
   (KAFKA-18918).
-* A completion puts the checks of other members' operations into a queue, and does not call the checks. Otherwise each
-  completion would call the next check, and the stack would grow by one call for each member (KAFKA-17509).
+* A completion adds the checks of other members' operations to the action queue. If it made the checks itself, the stack
+  would grow by one call for each member (KAFKA-17509).
 
-Not promised: that a ShareFetch is evaluated when a lock that it needs is released without records. Otherwise two
-fetches that both need more records would wake each other for ever. The next event evaluates the ShareFetch.
+Not promised: that a ShareFetch is evaluated when another fetch releases a lock without records. (Two fetches that both
+need more records would wake each other forever.) The next event evaluates the ShareFetch.
 
 Clauses B921 to B949.
 """

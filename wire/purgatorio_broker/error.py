@@ -1,4 +1,4 @@
-"""The errors of the broker's responses, with Kafka's names, and the exception that has such an error."""
+"""The errors of the broker's responses, with Kafka's names, and an exception with such an error."""
 
 from enum import Enum
 

@@ -2,9 +2,9 @@
 
 The caller of a method holds the group's `lock`. The delayed operations of the group use this lock too.
 
-Invariants: a stable group has members. Every member whose sync is missing is a member of the group. In a stable group,
-no member waits in a join. An empty group has no members. A *pending member* has a member id and has not joined; a
-pending member is not a member.
+A *pending member* has a member id and has not joined, so it is not a member yet. Invariants: a stable group has
+members, and none of them waits in a join. An empty group has no members. Every member whose sync is missing is a member
+of the group.
 """
 
 from collections.abc import Callable, Mapping

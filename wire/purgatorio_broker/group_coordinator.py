@@ -1,5 +1,5 @@
-"""`GroupCoordinator`: consumer groups by the classic protocol (Kafka's coordinator with delayed operations, until
-3.x).
+"""`GroupCoordinator`: consumer groups in the classic protocol (the coordinator of Kafka up to 3.x, with delayed
+operations).
 
 A rebalance has four steps. (1) Members join, and `DelayedJoin` waits for all joins. (2) The generation begins, and all
 JoinGroup requests are answered. (3) Members sync, the leader with the assignments, and `DelayedSync` waits for all
@@ -9,28 +9,25 @@ Each call is answered through its callback exactly once, under the group's lock.
 not take another group's lock. If a member joins or syncs twice, the first request is answered with
 REBALANCE_IN_PROGRESS. (Kafka does not answer the first request.)
 
-The caller of a method runs the action queue afterwards. The function `persist` of the caller stores a group. It may
-append to a log, and the append may make operations ready. These operations must be completed from the queue, not under
-the group's lock.
+The callback `persist` stores a group. It may append to a log, and so make operations ready. They must be completed from
+the action queue, not under the group's lock. So the caller of each method runs the action queue afterwards.
 
-What waits (Kafka's DelayedJoin, DelayedSync and DelayedHeartbeat):
+The waiting operations (Kafka's DelayedJoin, DelayedSync and DelayedHeartbeat; the clauses are rows of
+`purgatorio_wire.table.group`):
 
-* A rebalance waits for the joins of the members. Its time-out is the group's rebalance time-out. A member that has not
-  rejoined by then is removed, and the rebalance ends with the other members. The first rebalance of an empty group
-  cannot know the number of members that will join. So it waits for the initial delay, and waits again as long as new
-  members join, up to the rebalance time-out. Clauses B401 to B407.
-* A generation waits for the syncs of its members (KAFKA-12890). A member that joins and never syncs would block the
-  generation for ever. So such a member is removed at the rebalance time-out. The operation exists only for its
-  time-out: its completion does nothing, because the SyncGroup requests are answered when the leader's SyncGroup comes.
-  Clauses B501 to B504.
+* A rebalance waits for the joins of the members. A member that has not rejoined at the rebalance time-out is removed,
+  and the rebalance ends with the other members. The first rebalance of an empty group waits for the initial delay, and
+  again as long as new members join, up to the rebalance time-out. Clauses B401 to B407.
+* A generation waits for the syncs of its members. A member that does not sync is removed at the rebalance time-out
+  (KAFKA-12890). The completion of this operation does nothing, because the leader's SyncGroup answers the SyncGroup
+  requests. Clauses B501 to B504.
 * The session of a member waits for a heartbeat or another request of the member. The expiry removes the member. A
-  heartbeat does three things. It sets `satisfied` of the member and checks the member's key, which completes the
-  waiting operation. It resets `satisfied`. It registers the next operation. Without the reset, the next operation
-  would complete at once, and no operation would watch the session (KAFKA-9752). The completion of the operation has no
-  effect. Clauses B601 to B608.
+  heartbeat sets `satisfied` of the member and checks the member's key, which completes the waiting operation. Then it
+  resets `satisfied`, and registers the next operation. Without the reset, the next operation would complete at once,
+  and no operation would watch the session (KAFKA-9752). Clauses B601 to B608.
 
-These operations use the group's lock, which other code holds too. So these operations need a purgatory with the profile
-`locked`. With `pending-flag`, an event would be lost while other code holds the lock (KAFKA-8334).
+Other code holds the group's lock, which these operations use, too. So they need a purgatory of the dialect `locked`.
+With `pending-flag`, an event would be lost while other code holds the lock (KAFKA-8334).
 
 Not implemented: the retention of offsets, sizes and limits of groups.
 """

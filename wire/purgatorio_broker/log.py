@@ -1,10 +1,10 @@
-"""`Log`: records in segments, in memory: their sizes, epochs and (if given) contents.
+"""`Log`: the log of a partition in memory, in segments: the sizes, epochs and (if given) contents of its records.
 
 Invariants: offsets are 0, 1, 2 ... without a gap; epochs never decrease; 0 <= start <= end; a segment holds at most
-`segment_bytes`, or one record. A batch is stored and read as a whole: its last record has all the bytes, and the
-others have 0 bytes. Deleting records raises `start`; the deleted records lose their contents.
+`segment_bytes`, or one record. A batch is stored and read as a whole: its last record has all the bytes, and the others
+have 0 bytes. To delete records, the log raises `start` and drops their contents.
 
-The caller holds its partition's lock on every use.
+The caller must hold the partition's lock on every use.
 """
 
 from bisect import bisect_right

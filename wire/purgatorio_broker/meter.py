@@ -1,4 +1,4 @@
-"""`ExpirationMeter`: how many operations expired (Kafka's ExpiresPerSec), in all and for each partition."""
+"""`ExpirationMeter`: counts expired operations, in total and for each partition (Kafka's ExpiresPerSec)."""
 
 from collections.abc import Hashable
 

@@ -1,14 +1,14 @@
-"""`Partition`: one replica of a partition, as the broker of this replica sees the partition (Kafka's Partition).
+"""`Partition`: a partition from the view of one of its replicas' brokers (Kafka's Partition).
 
 A leader knows its in-sync replicas (ISR), and the fetch position of each follower. The high watermark of a leader is
-the smallest log end of the ISR, and only rises while the replica is the leader. A follower gets its high watermark
-from the leader: an offset without a position in the log.
+the smallest log end of the ISR. It only rises while the replica is the leader. A follower gets the offset of the high
+watermark from the leader, without a position in the log.
 
 Invariants: high watermark <= log end; last stable offset <= high watermark; the leader is in its ISR; the ISR is a
 subset of the replicas.
 
 Every method takes the partition's lock and makes no callbacks. If a method may make an operation ready, it returns
-whether the partition changed. The caller checks the keys after the caller has released all locks.
+whether the partition changed. The caller then checks the keys, after it has released all locks.
 """
 
 from collections.abc import Iterable, Sequence

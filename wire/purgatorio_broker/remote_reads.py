@@ -1,18 +1,17 @@
-"""Requests that wait for a remote tier: `DelayedRemoteFetch`, `DelayedRemoteListOffsets`, and the two purgatories of
-these operations, `RemoteReads` (Kafka has purgatories of these names).
+"""Requests that wait for a remote tier: `DelayedRemoteFetch` and `DelayedRemoteListOffsets` (Kafka's operations of
+these names), and their purgatories, `RemoteReads`.
 
 **Fetch.** Each partition that must be read remotely has a future. The operation completes when all futures are done,
 with or without success, or when one of the partitions has left this broker. A remote result replaces the local result,
 unless the local result is an error. If a read is not done at the time-out, the response has the local result, which is
-empty. The read is cancelled *after* the answer, because a cancelled read must not look like a failed read. A follower
-never reads remotely through the leader. The purgatory purges at once (interval 0), because a completed operation keeps
-the data of its answer in memory (KAFKA-19763). Clauses B901 to B907.
+empty. The read is cancelled *after* the response, because a cancelled read must not look like a failed read. A Fetch of
+a follower never reads the remote tier. The purgatory purges at once (interval 0), because a completed operation keeps
+the data of its response in memory (KAFKA-19763). Clauses B901 to B907.
 
-**ListOffsets by timestamp.** Some partitions need no remote look-up, and have a result already. Each other partition
-has a future, and counts as timed out until its future is done. If this broker no longer leads a partition, the
-partition gets the error for this case, and its look-up is cancelled. If a found offset is at or above
-`last_fetchable`, the client could not read this offset yet. So the result has no offset, and the error
-OFFSET_NOT_AVAILABLE. If a look-up finds nothing, the result has this error too. Clauses B911 to B917.
+**ListOffsets by timestamp.** A partition that needs a remote look-up has a future, and counts as timed out until its
+future is done. If this broker no longer leads a partition, the partition gets the error for this case, and its look-up
+is cancelled. If the look-up finds no offset, or an offset at or above `last_fetchable` (which the client could not read
+yet), the result is the error OFFSET_NOT_AVAILABLE. Clauses B911 to B917.
 
 The tier completes the futures. Each completed future checks the key of its partition. `partition_moved` (the
 leadership is lost, or the replica is stopped) checks the key too.

@@ -1,9 +1,8 @@
 """`ReplicaManager`: appends, fetches and deletions on the partitions of one broker (Kafka's ReplicaManager).
 
-Each request is answered through its callback exactly once: at once, or by a delayed operation. The caller of a method
-runs `run_actions()` afterwards, without holding a lock. `run_actions()` completes the operations that the call made
-ready. (Kafka's request handlers run the actions after each request. Before KAFKA-8334, Kafka ran the actions at once,
-under the locks of the caller.)
+Each request is answered through its callback exactly once: at once, or by a delayed operation. After each call, the
+caller must call `run_actions()`, without holding a lock. This completes the operations that the call made ready.
+(Kafka's request handlers run the actions after each request.)
 
 Four events check the key of a partition in all purgatories: the high watermark rises, the ISR changes, the role
 changes, or the replica is lost. An append at the leader that does not move the high watermark checks the key only in

@@ -1,4 +1,4 @@
-"""`ReplicaTable`: the partitions that this broker has, and the errors for partitions that this broker does not have."""
+"""`ReplicaTable`: the partitions that this broker has, and the errors for all others."""
 
 from purgatorio.sync import Cell, Lock, Sync
 from purgatorio_broker.error import BrokerError, Error

@@ -1,13 +1,13 @@
-"""`RequestLayer`: from a request to its one response (Kafka's KafkaApis, as far as produce and fetch need it).
+"""`RequestLayer`: answers Produce and Fetch requests (the corresponding part of Kafka's KafkaApis).
 
-A request may name unauthorized or unknown partitions, partitions with invalid records, and valid ones, which go to
-the replica manager. The response merges the refused partitions with the replica manager's results. It is sent
-exactly once, when the replica manager answers, or at once if no partition is valid.
+Unauthorized or unknown partitions and partitions with invalid records are refused. The other partitions go to the
+replica manager. The response has both results. It is sent exactly once: when the replica manager answers, or at once if
+no partition is valid.
 
-With acks=0 the producer reads no response. An error can be reported only by closing the connection.
+With acks=0 the producer reads no response. So an error can be reported only by closing the connection.
 
-After each request, without holding a lock, the queue of actions is run: operations that the request made ready are
-completed here. Clauses B801 to B803, B805 and B806.
+After each request, without a lock, the request's thread runs the action queue, which completes operations that the
+request made ready. Clauses B801 to B803, B805 and B806.
 """
 
 from collections.abc import Callable, Mapping, Sequence

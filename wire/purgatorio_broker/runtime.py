@@ -1,4 +1,4 @@
-"""The source of time, locks and dialect for the purgatories of the broker.
+"""The clock, locks and dialect of the broker's purgatories.
 
 `Runtime` is for real time: the monotonic clock, and for each purgatory a timer with a reaper thread. `VirtualRuntime`
 runs the same code with a clock that the caller moves, without a thread or a sleep.

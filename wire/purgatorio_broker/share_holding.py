@@ -1,7 +1,6 @@
-"""The state of a waiting share fetch between two checks: its fetch locks, and the reads that it waits for.
+"""The state of a waiting ShareFetch between two checks: its fetch locks, and the reads that it waits for.
 
-The code that takes this state out of the operation must release the locks later. It stores the state again, answers
-from the state, or releases the locks at once.
+Code that takes this state out of the operation must store it again, answer from it, or release the locks.
 """
 
 from collections.abc import Callable, Mapping

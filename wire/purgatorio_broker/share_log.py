@@ -1,7 +1,7 @@
-"""`ShareLog`: the log that a share fetch reads.
+"""`ShareLog`: the log that a ShareFetch reads, in one of three ways.
 
-There are three ways to read: at once; later, if the positions of the first offsets are not known and the disk must be
-read; and from the remote tier, if the local log does not have the records any more.
+A read is done at once; or later, if the position of the first offset is not known and the disk must be read; or in the
+remote tier, if the local log does not have the records any more.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,10 +1,10 @@
 """`SharePartition`: the records of one partition that a share group may acquire, and the fetch lock of the partition
 (Kafka's SharePartition).
 
-One fetch at a time holds the fetch lock. A record that a fetch has acquired belongs to its member until the record is
-acknowledged or released, or until the acquisition lock times out. A released or timed-out record is delivered again,
-up to `max_deliveries` times. After that, the record is archived and never delivered again. Records below `start` are
-finished. At most `capacity` records are between `start` and the first record that was never delivered.
+One fetch at a time holds the fetch lock. An acquired record belongs to its member until the record is acknowledged or
+released, or the acquisition lock times out. A released or timed-out record is delivered again, up to `max_deliveries`
+times. After that, it is archived and never delivered again. Records below `start` are finished. At most `capacity`
+records are between `start` and the first record that was never delivered.
 
 Invariants: start <= next offset <= end; every offset in start..end-1 has a state, and no other offset has a state; the
 record at `start` is not finished.
@@ -12,8 +12,7 @@ record at `start` is not finished.
 Every method takes the partition's lock and makes no callbacks. One exception: if an acquisition lock has timed out and
 records can be acquired again, `timed_out(partition)` is called without the lock.
 
-Clauses B951 to B955. Not implemented: batches, storing the state, and the deletion of records that the
-partition still has.
+Clauses B951 to B955. Not implemented: batches, stored state, and the deletion of records that the partition still has.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,10 +1,9 @@
-"""`Topics`: creates and deletes topics and elects leaders, and waits until the metadata shows the change (Kafka's
-DelayedCreatePartitions, earlier DelayedCreateTopics, DelayedDeleteTopics and DelayedElectLeader).
+"""`Topics`: requests that create or delete topics or elect leaders, and wait until the metadata shows the change.
 
-A simple controller is simulated: it accepts or refuses at once, and the test updates the metadata
-(`metadata.set_leader`, `metadata.remove`). The request is answered when this broker's metadata shows the change, so
-that the next request of a client does not contradict the answer. A refused change, or a request with a timeout of 0,
-is answered at once. Clauses B701 to B723.
+(These are Kafka's DelayedCreatePartitions, earlier DelayedCreateTopics, DelayedDeleteTopics and DelayedElectLeader.) A
+simulated controller accepts or refuses a change at once, and the test updates the metadata (`metadata.set_leader`,
+`metadata.remove`). The request is answered when this broker's metadata shows the change, so that the client's next
+request sees it. A refused change, or a request with a timeout of 0, is answered at once. Clauses B701 to B723.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence

@@ -1,7 +1,7 @@
-"""Judges the promises of a Kafka-compatible broker about waiting requests. The only input is the recorded traffic of
-client connections.
+"""Judges a Kafka-compatible broker's promises about waiting requests, from the recorded traffic of client connections.
 
-`record` is the trace format `purgatorio-wire/1`. `history` has the requests and responses of a scene. `bound` computes
-the time at which a response is late. Each module of the package `clause` has functions that judge some clauses.
-`registry` has the text of each clause. `judge` combines the results of a trace to one verdict.
+`scene` sends the requests, in sequences called scenes. `trace.record` is the trace format `purgatorio-wire/1`.
+`history` has the requests and responses of a scene. `history.bound` computes the time after which a response is late.
+Each module of `clause` judges some clauses, and `clause.registry` has their texts. `judge` makes one verdict for each
+clause of a trace.
 """

@@ -1,8 +1,8 @@
 """A wire violation as a counterexample: a column for each connection, the requests and responses, the promise, and the
 bound.
 
-The counterexample shows the requests and responses that the violation names. It also shows requests and responses of
-the scene about the same topics or groups, nearest in time first, up to the limit of any counterexample.
+It has the requests and responses that the violation names. It also has requests and responses of the scene about the
+same topics or groups, nearest in time first, up to the limit of any counterexample.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,29 +1,27 @@
 """Turns a recorded wire trace into one verdict for each clause.
 
-A *row* is the judgment of one response by one clause. A row says one of four things: the promise was kept, the promise
-was broken, the response was late, or the row is undecided. If a row is late or undecided, the scene is repeated
-(`name#2`). The *cause* of a row is the way in which the promise was broken, or could have been broken. The *gap* of a
-row is the lateness that a broken broker would have. Example: a broker that forgets a request answers it at its
-time-out. So the gap is the time from the moment when the answer was due to the time-out.
+A *row* is the judgment of one response by one clause: kept, broken, late or undecided. If a row is late or undecided,
+the scene is repeated (`name#2`). The *cause* of a row is the way in which the clause was or could have been broken. The
+*gap* of a row is the lateness that a broken broker would have. Example: a broker that forgets a request answers it at
+its time-out, so the gap is the time from the moment when the response was due to the time-out.
 
 One broken row makes the clause VIOLATED. One late row makes the clause UNKNOWN. Two late rows make the clause VIOLATED
 if they have one scene and one cause. A repetition counts as the same scene. If two late rows overlap in time, one pause
 of the machine may explain both, so the two rows count as one.
 
-A late row is *slightly late* if the response was late by less than a quarter of the gap. A busy processor may cause
-slightly late rows, so these rows count only if late rows are frequent. To decide this, the judge compares two numbers:
-all late rows of one scene and cause, and the decided rows of this cause in all scenes. If the late rows are less than a
-tenth of the decided rows, the slightly late rows do not count at all. If the late rows are less than a quarter, the
-slightly late rows can make the clause VIOLATED, but not UNKNOWN. If one row of a cause shows that the broker is busy
-(`Row.busy`), late rows of this cause never make the clause VIOLATED.
+A row is *slightly late* if the response was late by less than a quarter of the gap. A busy processor may cause such
+rows, so they count only if late rows are frequent. Let L be the number of late rows of one scene and cause, and D the
+number of decided rows of this cause in all scenes. If L is less than a tenth of D, the slightly late rows do not count.
+If L is less than a quarter of D, they can make the clause VIOLATED, but not UNKNOWN. If one row of a cause shows that
+the broker is busy (`Row.busy`), late rows of this cause never make the clause VIOLATED.
 
 A clause is also UNKNOWN in these cases:
 
 * All rows of a cause are undecided, or a scene of the clause did not end.
-* A scene declares that the scene tests the clause (`Scene.asked`), and no row of this scene is decided.
-* In one scene, more rows of a cause are *forgotten* than decided. A forgotten row is an undecided row with an answer
-  that came nearly the whole gap (`LOST_GAPS`) after it was due, as if the broker had forgotten the request. The row is
-  undecided because the machine was so slow that this answer may still be in time.
+* A scene declares that it tests the clause (`Scene.asked`), and no row of this scene is decided.
+* In one scene, more rows of a cause are *forgotten* than decided. A row is forgotten if its response came nearly the
+  whole gap (`LOST_GAPS`) after it was due, as if the broker had forgotten the request, but is undecided because the
+  machine was very slow.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The broker on a socket, for tests of clients of Kafka's protocol.
+"""The broker on a socket, for tests of Kafka clients and of `purgatorio wire`.
 
 The messages are dataclasses of the package `kio`. Waiting requests are the delayed operations of `purgatorio_broker`,
 with real threads in real time. Nothing is stored on disk. The modules are:

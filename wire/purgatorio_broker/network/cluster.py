@@ -1,4 +1,4 @@
-"""`Cluster`: the topics with their ids, and the brokers, including changes that are not carried out yet."""
+"""`Cluster`: the topics with their ids, the brokers, and the accepted changes that the controller has not made yet."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -1,5 +1,5 @@
 """`Consumers`: the consumer groups of KIP-848, and the members of share groups (KIP-932). The broker assigns the
-partitions, which the members of a share group have in common.
+partitions. The members of a share group have them in common.
 
     change      a member joins, leaves, or subscribes to other topics, or a topic is created, grows or is deleted: the
                 group gets its next epoch, and new targets

@@ -1,4 +1,4 @@
-"""The requests about partitions: Produce, Fetch, ListOffsets, DeleteRecords."""
+"""Handles the requests about partitions: Produce, Fetch, ListOffsets, DeleteRecords."""
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet

@@ -1,8 +1,8 @@
-"""Fetch sessions (KIP-227): a client sends the changes of its list of partitions, and receives the changes of the
+"""Fetch sessions (KIP-227): a client sends only changes of its list of partitions, and receives only changed
 partitions.
 
-A session belongs to its id, not to a connection. So any client may use a session, with one request at a time by the
-epoch of the session.
+A session belongs to its id, not to a connection. So any client may use it. The epoch of the session allows one request
+at a time.
 """
 
 from collections.abc import Iterable, Mapping

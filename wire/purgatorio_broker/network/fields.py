@@ -1,8 +1,8 @@
-"""One way to read a request in all its versions.
+"""Reads the fields of a request in the same way in all its versions.
 
-kio has a class for each version of each message. The code that handles a request should not depend on the version. So
-it reads the fields by name, with a default for fields that the version does not have. (Responses are mappings of
-names. `purgatorio_wire.client.message.entity_of` takes the fields that the version of the response has.)
+kio has a class for each version of each message. The functions here read a field by name, with a default if the version
+does not have the field. (Responses are mappings of names. `purgatorio_wire.client.message.entity_of` takes the fields
+that the version of the response has.)
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -1,13 +1,11 @@
-"""A broker that follows another broker: it registers, copies the list of topics, and fetches the partitions that it
-replicates.
+"""A second broker that replicates the partitions of a leader.
 
-The follower uses the protocol of Kafka's brokers. BrokerRegistration tells the leader the address of the follower.
-(There is no controller.) Metadata tells the follower the topics. The follower replicates by Fetch with its own id.
-Such a Fetch waits at the leader in a `DelayedFetch`, and moves the high watermark. The follower leads no partition: a
-client that requests data gets NOT_LEADER_OR_FOLLOWER.
+It sends its address to the leader by BrokerRegistration (there is no controller), reads the topics by Metadata, and
+replicates by Fetch with its own id. Such a Fetch waits at the leader in a `DelayedFetch`, and moves the high watermark.
+The follower never leads a partition: a client that requests data gets NOT_LEADER_OR_FOLLOWER.
 
-If the follower is stopped (SIGSTOP), the leader waits for the follower. If the follower ends, it leaves the in-sync
-set after the leader's lag time. The follower never becomes the leader.
+If the follower is stopped (SIGSTOP), the leader waits for it. If it ends, it leaves the in-sync replicas after the
+leader's lag time.
 """
 
 import contextlib

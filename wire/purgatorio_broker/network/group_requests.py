@@ -1,4 +1,4 @@
-"""The requests of the classic group protocol, the requests for offsets, and FindCoordinator."""
+"""Handles the requests of the classic group protocol, OffsetCommit, OffsetFetch and the like, and FindCoordinator."""
 
 from collections.abc import Collection, Iterable
 from typing import Final

@@ -1,10 +1,8 @@
 """`Node`: one broker with all its parts: replicas, request layer, topics, groups, and a controller.
 
-The controller decides about a change at once, and makes the change a moment later on its own thread. Meanwhile the
-request waits in the purgatory of topics until the metadata shows the change, as in Kafka. This broker leads every
-partition. A second broker (`follower`) follows.
-
-A node holds no lock of its own while it calls the delayed operations.
+The controller accepts or refuses a change at once, and makes it a moment later on its own thread. Meanwhile the request
+waits in the purgatory of topics until the metadata shows the change, as in Kafka. This broker leads every partition. A
+second broker (`follower`) may replicate them. A node holds no lock of its own while it calls the delayed operations.
 """
 
 import threading

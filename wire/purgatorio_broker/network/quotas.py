@@ -1,5 +1,5 @@
-"""Quotas of clients (KIP-219, KIP-599): the number of bytes per second that a client may send or receive, the number of
-partitions per second that it may create, and the throttle time above this number."""
+"""Quotas of clients (KIP-219, KIP-599): bytes per second sent or received, partitions created per second, and the
+throttle time of a client that exceeds them."""
 
 from collections.abc import Callable
 from threading import Lock

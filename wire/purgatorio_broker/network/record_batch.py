@@ -1,9 +1,8 @@
-"""Record batches (magic 2) as bytes: the fields of the header, and the fields that the broker writes.
+"""Record batches (magic 2) as bytes: reads the fields of the header, and writes the base offset and the leader epoch.
 
-A batch is stored unchanged. The log has one record for each offset of the batch: the last record has all the bytes,
-and the other records have none. So a read from the middle of a batch returns the whole batch, as in Kafka. When a
-batch is sent, its base offset and leader epoch are written into the header. The checksum does not cover these two
-fields.
+A batch is stored unchanged. The log has one record for each offset of the batch: the last record has all the bytes, and
+the other records have none. So a read from the middle of a batch returns the whole batch, as in Kafka. The two written
+fields are outside the checksum.
 
 Not checked: the records themselves. The record count of a compressed batch is trusted, up to `MAX_RECORDS`.
 """

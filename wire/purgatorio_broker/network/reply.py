@@ -1,5 +1,4 @@
-"""`Reply`: the only answer to a request. Any thread may decide the answer, and passes the answer to the thread of the
-connection."""
+"""`Reply`: the response to a request. Any thread may decide it, and passes it to the thread of the connection."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""`Sequences`: the batches of idempotent producers, by partition (KIP-98). A batch that is sent again is recognized,
-and a batch out of sequence is refused.
+"""`Sequences`: the sequence numbers of idempotent producers in each partition (KIP-98).
 
-The sequence numbers of a batch are stored before the append, and its offset when the append is answered.
+It recognizes a batch that is sent again, and refuses a batch out of sequence. The sequence numbers of a batch are
+stored before the append, and its offset when the append is answered.
 """
 
 from collections.abc import Mapping

@@ -1,9 +1,8 @@
 """`Server`: the connections of a broker. Each connection has its own thread.
 
-The requests of a connection are handled one at a time: the next request is read when the previous request has been
-answered. (Kafka mutes a connection for this.) So responses come in the order of the requests. The thread that decides
-a response passes the response to the connection's thread and continues. So a client that does not read its responses
-delays only itself.
+A connection's next request is read when the previous request has been answered. (Kafka mutes a connection for this.) So
+responses come in the order of the requests. The thread that decides a response passes it to the connection's thread, so
+a client that does not read its responses delays only itself.
 
 Clients are not trusted. The size of a frame is limited. An invalid request closes only its own connection. If a client
 sends nothing, or does not read its responses, for the idle time, its connection is closed. Connections above the limit

@@ -1,4 +1,4 @@
-"""The requests of members of a share group (KIP-932): ShareGroupHeartbeat, ShareFetch, ShareAcknowledge."""
+"""Handles the requests of members of a share group (KIP-932): ShareGroupHeartbeat, ShareFetch, ShareAcknowledge."""
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby

@@ -1,11 +1,10 @@
-"""Share groups (KIP-932) on the socket: members, the sessions of their fetches, and the records that they have
-acquired.
+"""Share groups (KIP-932): members, the share sessions of their fetches, and the records that they have acquired.
 
-Each group has one `ShareFetches` for its waiting fetches and acquisition locks. A group shares the partitions that its
+Each group has one `ShareFetches` for its waiting fetches and acquisition locks. It shares the partitions that its
 members had subscribed to at the first fetch, from their first record on. A session ends with the connection that began
 it.
 
-Not here: stored state of a coordinator, strict record limits, renewals, topics that a group subscribes to later,
+Not implemented: stored state of a coordinator, strict record limits, renewals, topics that a group subscribes to later,
 deleted records.
 """
 

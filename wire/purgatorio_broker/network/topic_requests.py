@@ -1,4 +1,4 @@
-"""The requests CreateTopics, DeleteTopics, CreatePartitions, ElectLeaders, Metadata, DescribeConfigs,
+"""Handles the requests CreateTopics, DeleteTopics, CreatePartitions, ElectLeaders, Metadata, DescribeConfigs,
 AlterClientQuotas."""
 
 import re

@@ -1,5 +1,5 @@
-"""The requests of a transactional producer except its appends: InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn,
-TxnOffsetCommit, EndTxn."""
+"""Handles the requests of a transactional producer, except its appends: InitProducerId, AddPartitionsToTxn,
+AddOffsetsToTxn, TxnOffsetCommit, EndTxn."""
 
 from kio.schema.errors import ErrorCode
 

@@ -1,13 +1,12 @@
-"""`Transactions`: the producers of transactional ids, their partitions, and the ends of their transactions (KIP-98,
-KIP-360).
+"""`Transactions`: the transaction coordinator: producers by transactional id, and their transactions (KIP-98, KIP-360).
 
     EMPTY ---add--> ONGOING ---end--> ENDING ---the markers are written--> ENDED ---add--> ONGOING
 
-A new producer with the same transactional id raises its epoch, which fences the former producer. First the open
-transaction of the former producer is aborted. Until then, the new producer gets CONCURRENT_TRANSACTIONS (51). While a
+A new producer with the same transactional id raises its epoch, which fences the former producer. An open transaction of
+the former producer is aborted first. Until then, the new producer gets CONCURRENT_TRANSACTIONS (51). While a
 transaction is ENDING, every request gets this error.
 
-The writer of the markers gets the list of markers from this module, and calls `ended` afterwards. Each append calls
+The code that writes the markers gets their list from this module, and calls `ended` afterwards. Each append calls
 `writes` before it starts, and `wrote` after its end. Between the two calls no marker is written.
 """
 

@@ -1,2 +1,2 @@
-"""The clauses of the wire, one module for each subject. A clause returns a row for each occasion (each case that could
-break the clause)."""
+"""The clauses of the wire, one module for each subject. A clause returns a row (its result) for each occasion (case
+that could break it)."""

@@ -1,12 +1,12 @@
 """G12: OffsetFetch returns a committed offset until the offset is committed again, or its topic or its group is
 deleted.
 
-A commit takes effect between its request and its response. So OffsetFetch may return any offset whose commit may have
-been the last commit. The deletion of a topic may take effect some time later (KAFKA-2000).
+A commit takes effect between its request and its response. So OffsetFetch may return each offset whose commit may have
+been the last one. The deletion of a topic may take effect some time later (KAFKA-2000).
 
-R7: a commit in a transaction takes effect when the transaction is committed, or shortly after the markers. If another
-commit came in the meantime, the commit of the transaction has no effect. A request with require_stable (KIP-447) is
-refused until the transaction has ended.
+R7: an offset commit in a transaction takes effect when the transaction is committed, or shortly after its markers. If
+another commit came in the meantime, it has no effect. A request with require_stable (KIP-447) is refused until the
+transaction has ended.
 """
 
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ class _Commit(NamedTuple):
 
 
 def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """The occasions are the partitions of which is asked how far a group has read, and notes that are too long."""
+    """The occasions are partitions in OffsetFetch, and commits whose metadata is too long."""
     most = bounds.declared.note_most_bytes
     for one in scene.of("offset_commit") if most is not None else ():
         told = _told(one)

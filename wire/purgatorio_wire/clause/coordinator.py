@@ -1,8 +1,7 @@
-"""R2, R5, R6, R8: the transaction coordinator's responses about a transactional id, to the producer of the id and to
-other clients.
+"""R2, R5, R6, R8: the transaction coordinator's responses to the producer of a transactional id, and to other clients.
 
-A producer is judged while no other client uses the id. In this time the producer's own earlier requests determine the
-correct response.
+A producer is judged only while no other client uses its transactional id, because then its own earlier requests
+determine the correct response.
 """
 
 from collections.abc import Sequence

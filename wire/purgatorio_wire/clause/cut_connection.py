@@ -1,5 +1,5 @@
-"""C1: if a connection closes while its requests wait, the broker releases the resources of these requests. Meanwhile,
-and while another client does not read its responses, the broker serves other connections."""
+"""C1: if a connection closes while its requests wait, the broker releases their resources. The broker serves other
+connections meanwhile, and while a client does not read its responses."""
 
 from typing import Final
 
@@ -16,8 +16,8 @@ FILES_LEFT_PART: Final = 10
 
 
 def unread_answers(bounds: Bounds, scene: Scene) -> Rows:
-    """Questions next to a connection whose answers are not read: they are not held up until it is closed. The bound of
-    other rows would not do, as our plain questions are held up too."""
+    """Judge requests on other connections while one connection does not read its responses: they must not wait until it
+    is closed. (The usual bound is of no use, because the measured round trips would wait too.)"""
     for x in scene.stimuli:
         lane = scene.lanes.get(text(x.body, "conn"))
         if text(x.body, "what") != "unread" or lane is None or lane.closed is None:
@@ -40,7 +40,7 @@ def unread_answers(bounds: Bounds, scene: Scene) -> Rows:
 
 
 def cut_connections(bounds: Bounds, scene: Scene) -> Rows:
-    """Questions on new connections after the cut, and the open files of the broker where they were counted."""
+    """Judge requests on new connections after the cut, and the number of the broker's open files, if it was counted."""
     cut = [
         (lane.closed, one)
         for lane in scene.lanes.values()

@@ -1,4 +1,4 @@
-"""X1 to X4: clauses about every response, whatever the request."""
+"""X1 to X4: clauses about the response to any request."""
 
 from typing import Final
 
@@ -44,8 +44,8 @@ PATIENCE_MS: Final = 5000
 
 
 def answered_once(bounds: Bounds, scene: Scene, answered: frozenset[tuple[str, int]]) -> Rows:
-    """X1. `answered`: the APIs and versions that the broker answered anywhere in the run; one that it never answers is
-    X3's, and an answer to acks 0 is M2's."""
+    """X1. `answered`: the APIs and versions that the broker answered in the run. X3 judges versions that it never
+    answers, and M2 a response to acks 0."""
     for lane in scene.lanes.values():
         for one in lane.requests:
             if one.owed and (one.api, one.version) in answered:
@@ -103,7 +103,8 @@ def _unasked(lane: Lane) -> Rows:
 
 
 def in_order(scene: Scene) -> Rows:
-    """X2. An occasion is an answer to a request before which another of the connection was waiting."""
+    """X2. An occasion is a response to a request that was sent while an earlier request of the connection was
+    waiting."""
     for lane in scene.lanes.values():
         owed = [one for one in lane.requests if one.owed]
         for at, one in enumerate(owed):
@@ -154,7 +155,7 @@ def one_at_a_time(scene: Scene, topics: Topics) -> Rows:
 
 
 def decodes(scene: Scene, answered: frozenset[tuple[str, int]], offered: dict[str, tuple[int, int]]) -> Rows:
-    """X3. The occasions are the answers, and the versions that ApiVersions offers."""
+    """X3. The occasions are the responses, and the versions that ApiVersions offers."""
     for one in scene.exchanges:
         if one.answer is not None:
             err = one.answer.err or ""
@@ -189,7 +190,7 @@ def decodes(scene: Scene, answered: frozenset[tuple[str, int]], offered: dict[st
 
 
 def about_all(_: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """X4. The occasions are the answers to requests that name topics, partitions, members or groups."""
+    """X4. The occasions are the responses to requests that name topics, partitions, members or groups."""
     for one in scene.exchanges:
         if one.api not in NAMED or one.got is None or one.throttled_ms:
             continue  # what a quota holds up may be answered with nothing, as Kafka's fetches are

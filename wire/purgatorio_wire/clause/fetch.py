@@ -1,9 +1,9 @@
-"""F1 to F9, and the Fetch part of D1: the conditions that a Fetch waits for, and the records that a Fetch returns.
+"""F1 to F9, and the Fetch part of D1: how long a Fetch waits, and the records that it returns.
 
-A Fetch is judged only if its circumstances are known: the partitions belong to topics of the run and have worked
-before, a batch begins at each fetch offset, and there is no fetch session. An append takes effect at some time between
-its request and its acknowledgement, so the time at which a Fetch becomes ready is known up to this interval. The
-decision table of waiting fetches says whether a Fetch is ready with a given number of bytes.
+A Fetch is judged only if its partitions belong to topics of the run and have worked before, a batch begins at each
+fetch offset, and there is no fetch session. An append takes effect between its request and its acknowledgement. So only
+an interval is known in which a Fetch becomes ready. The decision table of waiting fetches (`table.fetch`) says whether
+a Fetch is ready with a given number of bytes.
 """
 
 from __future__ import annotations
@@ -147,8 +147,8 @@ def continued_t(stimuli: Iterable[WireEvent], end: int) -> int:
 
 
 def deleted(bounds: Bounds, one: Exchange, topic: Topic, cause: Way, due: int, told: bool) -> Rows:
-    """F8, for a request that waited when its topic was deleted, and whose wait ends at `due`. `told`: the answer had an
-    error."""
+    """F8, for a request that waited when its topic was deleted, and whose wait ends at `due`. `told`: the response had
+    an error."""
     asked_t, deleted_t = topic.delete_t or END_OF_TIME, topic.deleted_t
     if deleted_t is None or not one.t < asked_t < deleted_t < due:
         return
@@ -192,8 +192,8 @@ def sessions(bounds: Bounds, scene: Scene) -> Rows:
 
 
 def turns(scene: Scene, topics: Topics) -> Rows:
-    """F7, for fetch sessions without room for all records: partitions that returned records come last then, so each
-    partition has its turn before another has its second (KIP-227)."""
+    """F7, for fetch sessions without room for all records: partitions that returned records come last in the next
+    response. So each partition returns records before another returns records for the second time (KIP-227)."""
     passed: dict[int, dict[Part, int]] = defaultdict(dict)
     for one in scene.of("fetch") if scene.name else ():
         if one.answer_t is None or one.unread or one.throttled_ms or one.error:
@@ -241,7 +241,7 @@ def at_followers(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 
 def waits(bounds: Bounds, scene: Scene, topics: Topics) -> Iterator[Fetching]:
-    """The fetches of a scene that were answered without an error, or not at all, and of which everything is known."""
+    """Judge the fetches without an error in the response, or without a response, whose circumstances are known."""
     return (one for one in _fetchings(bounds, scene, topics) if one.known)
 
 
@@ -285,7 +285,7 @@ class Fetching:
 
     @property
     def until(self) -> int:
-        """Until when things can have happened that the answer knows of."""
+        """The time up to which appends and other changes may affect the response."""
         return self.one.watched_t if self.one.answer_t is None else self.one.answer_t
 
     def rows(self, spans: list[tuple[int, int]]) -> Rows:
@@ -338,7 +338,7 @@ class Fetching:
 
     @property
     def known(self) -> bool:
-        """Whether all of its partitions have a lasting leader and one replica, and the requested offsets exist."""
+        """Whether each of its partitions has one replica that stays the leader, and the requested offsets exist."""
         topics = [self.topics.topics.get(a.part.topic) for a in self.asked]
         return (
             all(topic is not None and topic.replicas == 1 and topic.delete_t is None for topic in topics)
@@ -347,13 +347,13 @@ class Fetching:
         )
 
     def ready(self) -> tuple[int, int]:
-        """The time from which on it can be ready for data, and the time from which on it is certainly ready."""
+        """The earliest time at which the fetch may have enough data, and the time from which on it certainly has."""
         return self._ready_from(), self._ready_by()
 
     @property
     def had_enough(self) -> bool:
-        """Whether its answer has as much as it waited for, or as there was room for. Behind what came, what does not
-        fit whole is left out, and counts all the same while the fetch waits."""
+        """Whether the response has as many bytes as the fetch waited for, or as fit. A last batch that does not fit
+        whole is left out of the response, but counts while the fetch waits."""
         least = integer(self.one.body, "min_bytes")
         came = sum(a.bytes for a in self.asked)
         most = integer(self.one.body, "max_bytes", 1 << 31)

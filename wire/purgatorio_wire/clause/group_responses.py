@@ -1,4 +1,4 @@
-"""The response to each group request, by the state of the member and of the group: G3, G8 to G10, G12.
+"""G3, G8 to G10, G12: the error code of each group response, by the state of the member and of the group.
 
     the client                        | heartbeat    | sync | commit     | join | leave
     is unknown, or has only an id     | 25           | 25   | 25 (or 22) | -    | 0 (an id), 25
@@ -46,8 +46,8 @@ _OF_A_MEMBER: Final = {"heartbeat": "G10", "leave_group": "G8"}
 
 
 def refused_at_sight(bounds: Bounds, scene: Scene) -> Rows:
-    """G9: a group without a name, and a session outside of the bounds, whatever else is asked; G0: one that is not
-    outside is not refused for it."""
+    """G9: a group without a name, and a session timeout outside the broker's bounds, are refused. G0: a session timeout
+    inside the bounds is not refused."""
     least, most = bounds.declared.session_least_ms, bounds.declared.session_most_ms
     for one in scene.of("join_group", "sync_group", "heartbeat", "leave_group"):
         if one.unread or one.throttled_ms or one.error in LOADING or one.error in {29, 30, 31}:
@@ -64,8 +64,9 @@ def refused_at_sight(bounds: Bounds, scene: Scene) -> Rows:
 
 
 def coordinator_away(scene: Scene) -> Rows:
-    """G8 and G10: no client is notified that the coordinator is not there while it answers others of the group. It
-    may go and come again: all of that between two answers is late at one time, and one such time is no proof."""
+    """G8 and G10: no client gets an error such as COORDINATOR_NOT_AVAILABLE while the coordinator answers other
+    requests of the group. The coordinator may have moved for a while, so all such errors between two other responses
+    count as one late row."""
     for held in scene.by_group().values():
         there = [x for x in held if x.error in _THERE and x.error != _LOADING.get(x.api)]
         for one in held:
@@ -82,8 +83,8 @@ def coordinator_away(scene: Scene) -> Rows:
 
 
 def failed(scene: Scene) -> Rows:
-    """No request about a group gets UNKNOWN_SERVER_ERROR, by which it may be done in part. One such answer is no
-    proof."""
+    """No request about a group gets UNKNOWN_SERVER_ERROR, because it does not say whether the request was carried out.
+    One such response is only a late row."""
     for held in scene.by_group().values() if scene.name else ():
         for one in held:
             if one.error == FAILED and one.answer_t is not None:

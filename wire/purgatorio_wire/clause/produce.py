@@ -1,4 +1,4 @@
-"""M1 to M7: the response to an append, and the time of the response."""
+"""M1 to M7: the response to an append (Produce), and its time."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -366,8 +366,8 @@ def _all_healthy(bounds: Bounds, one: Exchange, error: int, follows: bool) -> Ro
 
 
 def back_in_sync(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """M4, for a replica that left the in-sync set and continues: it fetches the missing records and is in sync
-    again, as metadata shows after the controller has received it."""
+    """M4, for a replica that left the in-sync replicas and continues: it fetches the missing records and joins them
+    again. Metadata shows this after the controller has received the change."""
     for begin, end in stopped_spans(scene.stimuli, scene.end_t):
         on_t = continued_t(scene.stimuli, end)
         for topic in topics.topics.values():

@@ -1,7 +1,7 @@
-"""G1 to G6: the generations of a group. Joins wait for other joins, and syncs wait for the leader's sync.
+"""G1 to G6: rebalances of a group. A JoinGroup waits for other JoinGroups, and a SyncGroup for the leader's SyncGroup.
 
-A clause judges a rebalance only if the requests and responses can be explained in exactly one way. Coordinator errors,
-other protocols and closed connections give no occasion.
+A clause judges a rebalance only if the requests and responses allow exactly one explanation. A rebalance with a
+coordinator error, an unknown protocol or a closed connection is not judged.
 """
 
 from collections import Counter

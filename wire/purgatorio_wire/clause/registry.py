@@ -15,8 +15,8 @@ from purgatorio_wire.trace.record import PROFILE
 class WireClause:
     """A promise of a broker to its clients.
 
-    `basis`: the protocol guide or a KIP states it (`documented`, `KIP-...`), or Apache Kafka behaves so and clients
-    rely on it (`as Kafka`). A promise that Apache Kafka itself breaks is not a clause.
+    `basis`: the protocol guide or a KIP states the promise (`documented`, `KIP-...`), or Apache Kafka keeps it and
+    clients rely on it (`as Kafka`). A promise that Apache Kafka itself breaks is not a clause.
     """
 
     id: str
@@ -33,7 +33,7 @@ WORDINGS_BY_PROFILE[PROFILE] = {one.id: Wording(one.title, one.promise) for one 
 
 @cache
 def public_clauses() -> dict[str, Wording]:
-    """The clauses of traces, of the code and of the broker, by id; those of the wire are `WIRE_CLAUSES`."""
+    """The clauses of traces, of the code and of the broker, by id. (`WIRE_CLAUSES` has the clauses of the wire.)"""
     traces = {clause.id: clause.wording for clause in CLAUSES.values()}
     broker = {name: Wording("", promise) for name, promise in BROKER_CLAUSES.items()}
     return {**traces, **CODE_CLAUSES, **broker}

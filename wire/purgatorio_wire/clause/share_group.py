@@ -1,9 +1,9 @@
 """S1 to S9: the records that members of a share group acquire, and the start and the end of each acquisition.
 
 A ShareFetch waits in a purgatory, and a timing wheel expires the acquisition locks. A response is a violation only if
-the response is wrong in every possible order of the open requests. The owner of a record is known from the response
-that delivered the record until the first request that may have ended the acquisition. A wake-up is judged by one
-question: did some member get the record in time? Records that may have been in a lost response are not judged.
+it is wrong in every possible order of the open requests. The owner of a record is known from the response that
+delivered the record until the first request that may have ended the acquisition. Waiting fetches are judged together:
+some member must get a record in time. Records that may have been in a lost response are not judged.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ leader is not available, or the client is not authorized."""
 
 @dataclass(frozen=True, slots=True)
 class Freed:
-    """A record that can be acquired: perhaps from `t` on, certainly from `sure_t` on. `clause` and `words`: the reason.
+    """A record that may be acquirable from `t` on, and certainly is from `sure_t` on. `clause` and `words`: the reason.
     `by`: the request with the events that show it."""
 
     part: Part

@@ -1,8 +1,8 @@
 """G11: static members (KIP-345). A static member keeps its place in a stable group when it returns.
 
-A member with an instance id is judged when the member joins again without a member id. Every member of the group must
-have synced, must send heartbeats in time, and must make no other request. So only the return of the member can have
-changed the group.
+A member with an instance id is judged when it joins again without a member id. It is judged only if every other member
+has synced, sends heartbeats in time, and makes no other request. Then only the return of the member can have changed
+the group.
 """
 
 from itertools import pairwise

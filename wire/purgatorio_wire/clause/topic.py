@@ -90,8 +90,8 @@ EACH_TOPIC_MS: Final = 250
 
 def done_in_time(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     """A1 to A3, D1, E1, M1: a request that waits for no other broker is answered when it is done or refused, not at its
-    timeout_ms. A stopped broker may be the controller, so requests after a stop are not judged. Requests outside of
-    scenes are not judged, because they create or delete a hundred topics at once."""
+    timeout_ms. Not judged: requests after a broker was stopped, because it may be the controller; requests outside of
+    scenes, because they create or delete a hundred topics at once."""
     if not scene.name:
         return
     stopped_t = min((x.t for x in scene.stimuli if text(x.body, "what") == "stops"), default=END_OF_TIME)
@@ -126,7 +126,8 @@ def _errors_in(one: Exchange) -> Iterator[int]:
 
 
 def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """A1 and A2. Topics are made and deleted a while after the answer, so metadata is checked over time."""
+    """A1 and A2. The broker may create or delete a topic some time after the response, so metadata is checked over
+    time."""
     for one in scene.of("create_topics"):
         wrong = {text(asked, "name"): _wrong(asked) for asked in items(one.body, "topics")}
         for made in items(one.got, "topics"):
@@ -300,7 +301,7 @@ def _seen(
 
 
 def topics_grow(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """A3: of a topic of the run's own, asked to have more partitions or no more, one request after the other."""
+    """A3. The occasions are CreatePartitions requests for a topic of the run, one request after the other."""
     for one in scene.of("create_partitions"):
         errors = {text(said, "name"): integer(said, "error_code") for said in items(one.got, "results")}
         for asked in items(one.body, "topics"):
@@ -336,7 +337,7 @@ def _grown(bounds: Bounds, scene: Scene, name: str, count: int, since_t: int) ->
 
 
 def elections(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """E1: elections of partitions with one replica, which leads already, of partitions that do not exist, and of a
+    """E1: elections for partitions with one replica, which leads already, for partitions that do not exist, and for a
     preferred leader that was stopped and is back."""
     for one in scene.of("elect_leaders"):
         if one.error:
@@ -456,8 +457,8 @@ def _with_replicas(
 
 
 def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """The occasions are ListOffsets requests for the ends of partitions with one replica, whose history is known,
-    and for timestamps that were written."""
+    """The occasions are ListOffsets requests for the ends of partitions with one replica and a known history, and for
+    written timestamps."""
     told: dict[Part, dict[int, int]] = defaultdict(dict)
     for one in scene.of("list_offsets"):
         if one.answer_t is None or one.unread:

@@ -1,5 +1,3 @@
-"""A client of a Kafka-compatible broker: messages, connections, the recorder, and the execution of scenes.
-
-The modules `frame` and `message` are for both ends of a connection. Purgatorio's own broker uses only these two modules
-of the package.
+"""A client of a Kafka-compatible broker: messages, connections and the recorder. Purgatorio's own broker uses only
+`frame` and `message`.
 """

@@ -1,5 +1,4 @@
-"""The control of a wire run: the lateness of this machine, and the time of a plain round trip, measured during the
-whole run.
+"""Measures, during a whole run, how late this machine is, and the time of a plain round trip to the broker.
 
 A timer of 5 ms measures the lateness of the client's event loop. An ApiVersions request every 50 ms, on a separate
 connection, measures the round trip. Both values are in the trace, because a slow machine must not cause a violation.

@@ -1,7 +1,7 @@
-"""Frames divide a stream of bytes into the messages of the Kafka protocol.
+"""Frames of the Kafka protocol: a length (four bytes, big-endian, signed) and a message of this length.
 
-A frame is a length (four bytes, big-endian, signed) and a message of this length. The other end is not trusted: if a
-length is negative or above the limit, the connection ends before any memory is allocated for the message.
+If the other end sends a length that is negative or above the limit, the connection ends before any memory is allocated
+for the message.
 """
 
 from __future__ import annotations

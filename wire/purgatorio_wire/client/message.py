@@ -1,11 +1,11 @@
 """Messages of the Kafka protocol in three forms: bytes, typed values of `kio`, and plain JSON values.
 
 `kio` has a frozen dataclass for each message and version, generated from Kafka's own definitions. This module encodes
-these dataclasses with their headers. The module also converts them to plain values with Kafka's field names in snake
-case (times end in `_ms`), and back. One plain value serves all versions of a message: `entity_of` leaves out fields
-that a version does not have, and uses defaults for missing fields.
+and decodes these dataclasses with their headers, and converts them to and from plain values with Kafka's field names in
+snake case (times end in `_ms`). One plain value serves all versions of a message: `entity_of` leaves out fields that a
+version does not have, and uses defaults for missing fields.
 
-Not promised: that a plain value has record batches as bytes. `plain` has the result of `records.batches` instead.
+Not promised: that a plain value has record batches as bytes. `plain` has a summary of the batches instead.
 """
 
 from __future__ import annotations

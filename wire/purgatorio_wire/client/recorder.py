@@ -1,5 +1,4 @@
-"""The recorder of a wire run: gives each event a number and a time, passes the event to a writer, and stores the event
-for the judgment.
+"""The recorder of a wire run: gives each event a number and a time, passes it to a writer, and stores it for the judge.
 
 A recorder serves one event loop. The clock is a parameter, and the recorder reads no other clock.
 """

@@ -1,1 +1,2 @@
-"""The history of a scene: its requests and responses, and the state of topics, groups and transactions that follows."""
+"""The history of a scene: its requests and responses, and the states of topics, groups and transactions that they
+imply."""

@@ -1,18 +1,18 @@
-"""The bound of a response: the latest time at which the response is in time, and the conditions for judging the
-response.
+"""The bound of a response: the latest time at which it is in time, and the conditions under which it is judged.
 
     strict  = promised + declared lateness
     limit   = strict + 2 x (the worst lateness of our own loop + the worst plain round trip) at the ends of the wait
     slack   = limit - promised
 
-"At the ends" means: in the first half second of the wait, and from half a second before the promised moment on. A
-delay of the machine in the middle of a wait moves no deadline. If several waits follow each other, the whole time
-counts (`through`).
+"At the ends" means: in the first half second of the wait, and from half a second before the promised time on. (A delay
+of the machine in the middle of a wait moves no deadline.) If several waits follow each other, the whole time counts
+(`through`).
 
 The *gap* is the smallest delay of a broken broker's response. A response before `strict` is in time. If the slack is
-more than a quarter of the gap, a later response is undecided. Otherwise a response before `limit` is in time, and a
-response after `limit` is late. If the recording of a request ended before `limit`, the request is undecided. A response
-is early if it comes more than `EARLY_NS` before the promised time. A slow machine cannot cause an early response.
+more than a quarter of the gap, a response after `strict` is undecided. Otherwise a response before `limit` is in time,
+and a response after `limit` is late. If the recording ended before `limit`, a request without a response is undecided.
+A response is early if it comes more than `EARLY_NS` before the promised time. A slow machine cannot cause an early
+response.
 """
 
 from __future__ import annotations

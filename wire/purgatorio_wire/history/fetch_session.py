@@ -1,4 +1,4 @@
-"""Fetch sessions (KIP-227), as the fetches of a scene show them: the partitions and the state of each session."""
+"""Fetch sessions (KIP-227): the partitions and the state of each session, computed from the fetches of a scene."""
 
 from dataclasses import replace
 from typing import Final

@@ -1,9 +1,8 @@
-"""A consumer group of the classic protocol, as the requests and responses of a scene show the group.
+"""The state of a classic consumer group, computed from the requests and responses of a scene.
 
-Only the responses show the state of the coordinator. A generation is the set of joins whose responses have the number
-of this generation. If a member of the previous generation is not in the set, the member had left, was late, or sent no
-heartbeats. This module says which requests may have changed the group, and which members must still be in the group.
-The clauses are in `rebalance` and `membership`.
+A generation is the set of joins whose responses have its number. A member of the previous generation that is not in the
+set had left, was late, or sent no heartbeats. This module computes which requests may have changed the group, and which
+members must still be in the group. The clauses are in `clause.rebalance` and `clause.membership`.
 """
 
 from collections import defaultdict

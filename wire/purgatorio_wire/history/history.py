@@ -1,7 +1,7 @@
 """The requests and responses of one scene of a trace: exchanges, connections, and typed views of message bodies.
 
-Bodies are untrusted. A field that is missing or has a wrong type reads as zero. If a body cannot be understood, no
-clause has an occasion.
+Bodies are untrusted. A field that is missing or has a wrong type reads as zero. A body that cannot be decoded gives no
+clause an occasion.
 """
 
 from __future__ import annotations

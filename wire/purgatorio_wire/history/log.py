@@ -1,11 +1,9 @@
-"""Topics and partitions as clients see them: the records that must be in a partition, and the records that may be
-there.
+"""The records that must be, and that may be, in each partition, computed from the requests and responses of a scene.
 
 An append takes effect between its request and its acknowledgement. So at any time there is a minimum (the acknowledged
 appends) and a maximum (the appends that were sent). Clauses require the minimum and allow the maximum. The end of a
-transaction, which writes a marker to each of its partitions, has such bounds too. The last stable offset has bounds
-too: it is not above the first record of a transaction that must be open, and not below the first record of a
-transaction that may be open.
+transaction, which writes a marker to each of its partitions, has the same bounds. The last stable offset is not above
+the first record of a transaction that must be open, and not below the first record of a transaction that may be open.
 """
 
 from __future__ import annotations

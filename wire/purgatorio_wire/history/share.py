@@ -1,4 +1,5 @@
-"""A share group as clients see it (KIP-932): its sessions, and the member that has acquired a record at each time.
+"""The sessions of a share group, and the acquired records, computed from the requests and responses of a scene
+(KIP-932).
 
 session      begins with a ShareFetch of epoch 0, and has all partitions that its fetches named. It ends with the
              epoch -1, or with the connection that began it

@@ -1,4 +1,5 @@
-"""Transactions as clients see them: when each may have ended, when it has certainly ended, and how (KIP-98).
+"""The times at which each transaction may have ended and has certainly ended, and how it ended, computed from a scene
+(KIP-98).
 
     open       from the response without an error to the first `add_partitions_to_txn` or `add_offsets_to_txn`
     may end    from the request that ends it (`end_txn`, or an `init_producer_id` with its id, which aborts it), or from
@@ -8,8 +9,8 @@
                ends the transaction: some time after its time-out, because coordinators look for such transactions
                periodically
 
-Clients of KIP-890's second part add no partitions. Their transaction begins with its first append, and the response to
-its end has the producer's next epoch.
+With the second part of KIP-890, clients add no partitions: a transaction begins with its first append, and the response
+to its end has the producer's next epoch.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The kinds of violations of the wire's clauses. A row is an occasion of one kind, and a scene declares the kinds that
-the scene tests.
+"""The kinds of violations of the wire's clauses. Each occasion is of one kind. A scene declares the kinds that it
+tests.
 
 The kinds are public interface: they are the causes in results, and appear in traces (`{"what": "asks"}`). The type
 checker and the plan refuse a kind that no judge knows.

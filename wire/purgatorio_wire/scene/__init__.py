@@ -1,2 +1,1 @@
-"""Scenes: sequences of requests to a broker. Each clause has a scene with an occasion: a case that could break the
-clause."""
+"""Scenes: sequences of requests to a broker. Each clause has a scene with an occasion (a case that could break it)."""

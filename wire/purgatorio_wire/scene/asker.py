@@ -1,4 +1,4 @@
-"""The connections of a scene, its waits, and requests in versions that client and broker support."""
+"""`Asker`: opens the connections of a scene, waits, and sends requests in versions that client and broker support."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Asker:
 
     @property
     def session_ms(self) -> int:
-        """The session timeout of the members: the shortest one that the broker accepts and that a slow machine can
-        judge."""
+        """The session timeout of the members: the shortest that the broker accepts and that can be judged on a slow
+        machine."""
         most_ms = self.broker.declared.session_most_ms
         wanted_ms = max(self.broker.session_ms, self.wait_ms(SESSION_MS))
         return wanted_ms if most_ms is None else min(wanted_ms, most_ms)
@@ -60,7 +60,7 @@ class Asker:
         await asyncio.sleep(milliseconds / 1000)
 
     async def tries(self, pause_ms: float, times: int = 0, *, within_ms: float = 0) -> AsyncIterator[None]:
-        """Yields so many times, or as long as `within_ms` has not passed, with a pause after each."""
+        """Yields this many times, or until `within_ms` has passed, with a pause after each."""
         ends_t = self.recorder.now() + within_ms * 1e6
         while times > 0 or self.recorder.now() < ends_t:
             times -= 1
@@ -119,7 +119,8 @@ class Asker:
         return self._controllers[there]
 
     async def controller_address(self) -> Address:
-        """With ZooKeeper, another broker may be the controller, and this changes if that broker is stopped."""
+        """The address of the controller. (With ZooKeeper, another broker may be the controller, and a stop of that
+        broker changes this.)"""
         if not self.broker.controllers:
             return self.broker.address
         asked = {"topics": [], "allow_auto_topic_creation": False}
@@ -171,7 +172,7 @@ class Asker:
 
     @staticmethod
     async def ask_all(*sent: Sent) -> None:
-        """Waits for the answers of requests that were sent. Raises NoAnswer if an answer is missing."""
+        """Waits for the responses to sent requests. Raises NoAnswer if a response is missing."""
         await asyncio.gather(*sent)
 
     def question(self, conn: Connection) -> Sent:
@@ -189,19 +190,19 @@ class Asker:
 
 
 async def settle(*sent: Sent, seconds: float | None = None) -> bool:
-    """Waits for answers, at most this long. Returns whether all came."""
+    """Waits for responses for at most this time. Returns whether all came."""
     waits = (one.within(one.patience_s if seconds is None else seconds) for one in sent)
     results = await asyncio.gather(*waits, return_exceptions=True)
     return not any(isinstance(one, BaseException) for one in results)
 
 
 def codes(body: Body | None) -> int:
-    """The error code of an answer or a part of it."""
+    """The error code of a response, or of a part of it."""
     return integer(body, "error_code")
 
 
 def first_of(body: Body | None, name: str) -> Body | None:
-    """The first element of a list in an answer, or None."""
+    """The first element of a list in a response, or None."""
     return next(items(body, name), None)
 
 

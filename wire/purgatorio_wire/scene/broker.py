@@ -1,5 +1,4 @@
-"""The broker of a run: the APIs that the broker supports, its declared settings, and the topics and groups that the
-run created."""
+"""The broker of a run: its APIs, its declared settings, and the topics and groups that the run created."""
 
 from __future__ import annotations
 
@@ -72,9 +71,9 @@ class Made:
 
 @dataclass(slots=True)
 class Coordination:
-    """Whether the cluster has a coordinator of one kind. `lack`: why the broker's settings prevent a coordinator
-    (its topic needs more replicas than there are brokers, or the feature is off). `missing`: why a wait for a
-    coordinator was in vain; there is no second wait."""
+    """Whether the cluster has a coordinator of one kind. `lack`: why the broker's settings prevent a coordinator (its
+    topic needs more replicas than there are brokers, or the feature is off). `missing`: why a wait for a coordinator
+    failed; there is no second wait."""
 
     says: str
     lack: str = ""
@@ -86,8 +85,8 @@ class Coordination:
         return LACKING_SECONDS if self.lack else COORDINATES_SECONDS
 
     def tries(self) -> Iterator[None]:
-        """Yields once for each attempt. If a coordinator may be missing, the number of attempts depends on the time.
-        Otherwise it is fixed: the number that fits into this time on an idle machine."""
+        """Yields once for each attempt. If a coordinator may be missing, the time limits the number of attempts.
+        Otherwise the number is fixed: as many as fit into this time on an idle machine."""
         now = asyncio.get_running_loop().time
         ends, left = now() + self.seconds, 0 if self.lack else int(self.seconds / POLL_SECONDS)
         while now() < ends or left > 0:
@@ -100,7 +99,7 @@ class Coordination:
         return (SceneSkipped if self.lack else SceneLost)(f"{self.says}: {self.missing}")
 
     def need(self) -> None:
-        """Ends the scene if an earlier wait for a coordinator was in vain."""
+        """Ends the scene if an earlier wait for a coordinator failed."""
         if self.missing:
             raise self.none(self.missing)
 

@@ -1,4 +1,4 @@
-"""The first requests to a broker: its API versions, its node id, and its settings."""
+"""The first requests of a run, for the broker's API versions, node id and settings."""
 
 from __future__ import annotations
 

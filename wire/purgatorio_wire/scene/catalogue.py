@@ -33,8 +33,8 @@ PATIENT: Final = SceneSpec("patient", DRAWN, ("F3 not-woken",), rounds.ROUNDS["p
 
 
 def chosen(only: Collection[str]) -> list[SceneSpec]:
-    """The scenes that these areas, names of scenes or ids of clauses mean; all where none is given.
-    KeyError names one that means nothing."""
+    """The scenes of these areas, scene names or clause ids; all scenes if none is given. Raises KeyError with an
+    unknown name."""
     if not only:
         return [*SCENES.values()]
     found: dict[str, SceneSpec] = {}

@@ -1,8 +1,8 @@
 """Scenes of the consumer groups of KIP-848 and of the members of share groups, for the clauses G14 and G15.
 
-The broker assigns the partitions. A member gets its assignment in the responses to its heartbeats. When the partitions
-of a member change, its next heartbeat reports them. The members of these scenes send more heartbeats than the broker
-requests, one after another.
+The broker assigns the partitions. A member gets its assignment in the response to a heartbeat, and reports changed
+partitions in its next heartbeat. The members of these scenes send more heartbeats than the broker requests, one after
+another.
 """
 
 from __future__ import annotations

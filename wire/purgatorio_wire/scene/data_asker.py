@@ -1,7 +1,7 @@
-"""Methods with which a scene sends requests about topics and their records.
+"""Methods of a scene that send requests about topics and their records.
 
-Every topic and group of a scene has a unique name, and is deleted at the end. A scene never writes to a topic that the
-scene did not create.
+Every topic and group of a scene has a unique name, and is deleted at the end. A scene writes only to topics that it
+created.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class FetchSession:
     forgets: Sequence[tuple[str, int]] = ()
 
     def named(self, topics: list[dict[str, object]], ids: Mapping[str, str]) -> dict[str, object]:
-        """The fields of a Fetch of the session that wants these topics, or adds them."""
+        """The fields of a Fetch of the session that requests these topics, or adds them to the session."""
         gone = by_topic(((topic, number) for topic, number in self.forgets), "topic")
         for topic in (*topics, *gone):
             topic["topic_id"] = ids.get(str(topic["topic"]))
@@ -63,7 +63,7 @@ class FetchSession:
         }
 
     def took(self, got: Got) -> int:
-        """Stores the epoch of the answer; returns its error."""
+        """Stores the session epoch of the response, and returns the error."""
         self.id, self.forgets = integer(got.body, "session_id") or self.id, ()
         self.epoch += not codes(got.body)
         return codes(got.body)
@@ -273,8 +273,8 @@ class DataAsker(Asker):
         )
 
     async def until_told(self, name: str, error: int, partitions: int = 0, *, creates: bool = False) -> None:
-        """Sends Metadata until it shows this state of the topic, for longer than the clause waits. Raises SceneLost
-        if it never does. `creates`: whether the broker may create the topic."""
+        """Sends Metadata until it shows this state of the topic, for longer than the clause allows. Raises SceneLost if
+        it never shows this state. `creates`: whether the broker may create the topic."""
         async for _ in self.tries(100, within_ms=self.broker.declared.late_topics_ms * TOPIC_TIMES):
             told = first_of((await self.metadata(name, creates=creates)).body, "topics")
             enough = sum(1 for _ in items(told, "partitions")) >= partitions

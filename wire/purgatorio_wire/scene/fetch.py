@@ -1,6 +1,6 @@
 """Scenes of fetches and produces, for the clauses F1 to F8 and M1 to M3.
 
-A scene only makes occasions (cases that could break a clause). The clauses judge the recorded responses.
+A scene only sends requests. The clauses judge the recorded responses.
 """
 
 from __future__ import annotations

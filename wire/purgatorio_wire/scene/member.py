@@ -65,7 +65,7 @@ class Member:
             self.common = self.common[:: self.play.rng.choice((1, -1))]
 
     async def enter(self) -> None:
-        """Get a member id, if the JoinGroup version issues one without a join."""
+        """Get a member id, if this JoinGroup version returns an id before the join."""
         if self.play.offers("join_group", "G0", least=4) and not self.id:
             # If the broker issues no id at once, this JoinGroup counts as the join.
             async for _ in self.play.tries(100, int(LOADS_SECONDS * 10)):
@@ -115,7 +115,8 @@ class Member:
         )
 
     async def leave(self, *others: Member) -> None:
-        """Leave, or name other members that leave, if the version supports several; otherwise the first of them."""
+        """Send a LeaveGroup for this member or for other members; only for the first, if the version supports no
+        others."""
         await self.play.leave(self.conn, self.group, *(one.id for one in others or (self,)))
 
     async def reconnect(self) -> None:
@@ -147,12 +148,12 @@ async def members(
 
 
 async def gang(play: Play, count: int, rebalance_ms: int = REBALANCE_MS, sessions: int = 1) -> list[Member]:
-    """Such members of a new group."""
+    """Members of a new group, as from `members`."""
     return await members(play, await play.group(), count, rebalance_ms, sessions)
 
 
 async def newcomer(beside: Member, rebalance_ms: int | None = None) -> Member:
-    """Another member of the same group, with the same timeouts by default."""
+    """Another member of the group, by default with the same timeouts."""
     conn = await beside.play.open("m0-")
     one = Member(beside.play, conn, beside.group, rebalance_ms or beside.rebalance_ms, beside.session_ms)
     await one.enter()
@@ -227,7 +228,8 @@ async def synced(joined: Sequence[Member]) -> None:
 
 
 async def without(lag: Sequence[Member], joined: Sequence[Member], pause_ms: int = 200) -> None:
-    """These members join one after the other. The members in `lag` send heartbeats until the others are answered."""
+    """These members join one after the other. The members in `lag` send heartbeats until the others have their
+    responses."""
     sent = []
     for at, one in enumerate(joined, 1):
         sent.append(one.ask_join())
@@ -245,8 +247,7 @@ async def beating(those: Sequence[Member], wait: Awaitable[object]) -> None:
 
 
 async def is_told(one: Member, silent: Member | None = None) -> bool:
-    """Whether a heartbeat reports a rebalance soon, or by the time when the session of a silent member must have
-    expired."""
+    """Whether a heartbeat reports a rebalance soon, or when the session of a silent member must have expired."""
     within_ms = 1500 * one.play.pace
     if silent is not None:
         within_ms = (silent.session_ms or one.play.session_ms) * 1.4 + 3000 * one.play.pace
@@ -258,15 +259,15 @@ async def is_told(one: Member, silent: Member | None = None) -> bool:
 
 def takes_other_times(play: Play) -> bool:
     """Whether a member that joins again may change its session and rebalance timeouts. Kafka up to 3.3 keeps the first
-    timeouts (KAFKA-14009); such a broker lists no newer Fetch version."""
+    timeouts (KAFKA-14009). Such a broker is recognized by its Fetch versions."""
     return play.broker.offered.get("fetch", (0, 0))[1] >= TAKES_OTHER_TIMES
 
 
 def knows_static(play: Play) -> bool:
-    """Whether the broker is as new as static members (KIP-345)."""
+    """Whether the broker supports static members (KIP-345)."""
     return play.offers("join_group", least=5) and play.offers("heartbeat", least=3)
 
 
 async def to_commit(play: Play, *clauses: str) -> list[str]:
-    """A topic for committed offsets; empty if the broker accepts no commits, so that these clauses cannot be tested."""
+    """A topic for committed offsets. Empty if the broker accepts no commits: then these clauses cannot be tested."""
     return [await play.topic(partitions=2)] if play.offers("offset_commit", *clauses) else []

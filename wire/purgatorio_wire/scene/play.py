@@ -1,4 +1,4 @@
-"""Methods with which a scene sends requests about groups. (For requests about topics, see `data_asker`.)"""
+"""Methods of a scene that send requests about groups. (For requests about topics, see `data_asker`.)"""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PROTOCOL: Final = "range"
 @dataclass(slots=True)
 class Play(DataAsker):
     async def group(self) -> str:
-        """A name of a group whose coordinator is this broker, and is loaded."""
+        """A name of a group whose coordinator is this broker, and has loaded the group."""
         self.need("find_coordinator", "join_group", "sync_group", "heartbeat", "leave_group")
         conn = await self.admin()
         name = self.unique("g")
@@ -147,9 +147,9 @@ class Play(DataAsker):
     async def ask_offsets(
         self, conn: Connection, group: str, topics: Iterable[str] | None, *, stable: bool = False
     ) -> list[tuple[Part, Body]]:
-        """The committed offsets of a group for partition 0 of these topics, or, by None, of all; None if the broker
-        does not offer the request. If one request can name several groups, it also names an unknown group. `stable`:
-        require_stable."""
+        """The committed offsets of a group for partition 0 of these topics (None: of all topics). Returns None if the
+        broker does not offer the request. If one request can name several groups, it also names an unknown group.
+        `stable`: require_stable."""
         if not self.offers("offset_fetch", "G12"):
             return []
         if topics is None and not self.offers("offset_fetch", least=2):

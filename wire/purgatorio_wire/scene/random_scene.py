@@ -1,8 +1,9 @@
 """Random scenes: a few connections that append, fetch, delete and list a few partitions of their own topics.
 
-A program is generated from a seed, written as one line of text, run, and judged by the clauses like any scene. The
-decision table of waiting fetches says how many bytes a partition adds to a waiting fetch. To minimize a program that
-fails, this module runs parts of the program. Connections are separated by `;`, requests by spaces:
+A program is generated from a seed, written as one line of text, run, and judged by the clauses like any scene. To
+minimize a program that fails, this module runs parts of it.
+
+In the text, connections are separated by `;`, requests by spaces:
 
     a0+1*2x100/-1        append to partitions 0 and 1: 2 records of 100 bytes each, acks -1
     r0e+1s/1000/300/400  read partition 0 at its end and 1 at its start: max_wait ms, min_bytes, partition_max_bytes;
@@ -105,7 +106,7 @@ class RandomScene:
         return max(map(int, named), default=0) + 1
 
     def without(self, lane: int, first: int, last: int) -> RandomScene:
-        """The program without these requests of a connection; an empty connection is left out."""
+        """The program without these requests of a connection. A connection without requests is left out."""
         kept = (*self.lanes[lane][:first], *self.lanes[lane][last:])
         return RandomScene((*self.lanes[:lane], *((kept,) if kept else ()), *self.lanes[lane + 1 :]))
 
@@ -457,7 +458,7 @@ async def play_program(play: Play, program: RandomScene) -> None:
 
 async def play_rounds(play: Play, rounds: Sequence[RandomScene]) -> None:
     """Runs programs of appends, fetches and deletions one after the other, on one new topic. Raises SceneLost if a
-    request is not answered."""
+    response is missing."""
     playing = _Playing(play, await _topics(play, max(one.partitions for one in rounds)), "")
     for one in rounds:
         must(await playing.all(one), "an append or a fetch was not answered")
@@ -478,7 +479,8 @@ def _bytes(text: str) -> int:
 async def made_small(
     program: RandomScene, fails: Callable[[RandomScene], Awaitable[bool]], tries: int, at_a_time: int
 ) -> RandomScene:
-    """The smallest program found that still fails: connections are left out, then halves of them, then requests."""
+    """The smallest program found that still fails. Connections are removed, then halves of them, then single
+    requests."""
     left = tries
     while left > 0:
         candidates = [one for one in _smaller(program) if one.lanes]

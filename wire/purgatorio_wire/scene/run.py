@@ -1,4 +1,4 @@
-"""From the address of a broker to a recorded trace: one run of `purgatorio wire`, from start to end."""
+"""One run of `purgatorio wire`: connects to a broker, runs the scenes, and records a trace."""
 
 from __future__ import annotations
 

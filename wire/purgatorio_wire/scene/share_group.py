@@ -1,9 +1,8 @@
 """Scenes of share groups (KIP-932), for the clauses S1 to S9.
 
-A member is a client with its own id and its own connection. The share session belongs to the connection. A group
-starts after the existing records (`share.auto.offset.reset` is `latest`), and a broker reads a partition for the first
-time when a member first requests the partition. So each scene first opens its sessions, and continues when a first
-record has come.
+A member is a client with its own id and connection, to which its share session belongs. A group starts after the
+existing records (`share.auto.offset.reset` is `latest`), when a member first requests the partition. So each scene
+first opens its sessions, and continues when a first record has come.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The description of a scene, written above its function: `@scene("fetch", "F1, F2 late")`."""
+"""The description of a scene, in a decorator of its function: `@scene("fetch", "F1, F2 late")`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ FOUND: Final[list[SceneSpec]] = []
 def scene(
     area: str, asks: str, *, seconds: float = 40.0, alone: bool = False, takes: float = 10.0, name: str = ""
 ) -> Callable[[Plays], Plays]:
-    """Make a function a scene of the plan, by its own name unless it has another: see `SceneSpec`."""
+    """A decorator that makes a function a scene of the plan (see `SceneSpec`). By default, the scene has the function's
+    name."""
 
     def found(play: Plays) -> Plays:
         called = name or play.__name__.replace("_", "-")

@@ -1,8 +1,8 @@
 """Scenes of transactions, for the clauses R1 to R7.
 
-Most clients use the protocol before the second part of KIP-890, in which one epoch lasts for several transactions. A
-transaction has ended when the next transaction of its producer can begin. A broker writes the markers after its
-response to EndTxn. Before the markers are written, the broker refuses a new transaction (CONCURRENT_TRANSACTIONS).
+Most scenes use the protocol before the second part of KIP-890, in which one epoch lasts for several transactions. A
+broker writes the markers after its response to EndTxn. Until then, it refuses a new transaction
+(CONCURRENT_TRANSACTIONS). So a transaction has ended when the next transaction of its producer can begin.
 """
 
 from __future__ import annotations

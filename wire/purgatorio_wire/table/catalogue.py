@@ -1,4 +1,4 @@
-"""Every decision table, and the sentences of their clauses."""
+"""All decision tables, and the sentences of their clauses."""
 
 from collections.abc import Mapping
 from typing import Final, Protocol

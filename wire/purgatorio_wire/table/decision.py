@@ -1,11 +1,8 @@
-"""`DecisionTable`: a finite domain of situations, and cases that decide these situations. Each case has a clause id.
+"""`DecisionTable`: a finite domain of situations, and an ordered list of cases, each with a clause id.
 
-The first case whose condition is true decides, so the order of the cases is part of the table. A table is sound if
-every situation is decided, and every case decides some situation. `check` tests all situations, because the domains
-are small.
-
-A table does not use an implementation. A test puts an implementation into each situation, and compares the result with
-the table.
+The first case whose condition is true decides. A table is sound if every situation is decided, and every case decides
+some situation. `check` tests this for all situations, because the domains are small. A test puts an implementation into
+each situation, and compares the result with the table.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """`FETCH`: one partition of a waiting Fetch (Kafka's DelayedFetch, cases A to H). Clauses B201 to B214.
 
-The answer is the number of bytes that the partition adds. If the partition completes the request at once, the answer
-is None. B214, the sum over all partitions, is `request_is_complete`.
+The result of a case is the number of bytes that the partition adds to the sum, or None if it completes the request at
+once. B214, the sum over all partitions, is `request_is_complete`.
 """
 
 from collections.abc import Iterable

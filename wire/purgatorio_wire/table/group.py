@@ -1,7 +1,7 @@
 """The waiting operations of a consumer group (Kafka's DelayedJoin, DelayedSync, DelayedHeartbeat). Clauses B401 to
 B608.
 
-The answer of JOIN is the effect on the rebalance. The answer of SYNC and HEARTBEAT is whether the operation completes.
+The result of JOIN is the effect on the rebalance. The result of SYNC and HEARTBEAT is whether the operation completes.
 """
 
 from dataclasses import dataclass

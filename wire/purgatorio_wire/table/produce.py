@@ -1,9 +1,8 @@
-"""The requests that wait for replicas. `PRODUCE` is one partition of a Produce with acks=-1 (Kafka's DelayedProduce,
-clauses B101 to B109). `DELETE_RECORDS` is one partition of a DeleteRecords (Kafka's DelayedDeleteRecords, clauses B301
-to B307).
+"""The requests that wait for replicas: Produce with acks=-1, and DeleteRecords.
 
-The answer is the error with which the partition ends. If the partition waits, the answer is None. B307 is
-`request_is_complete`: the request completes when no partition waits.
+`PRODUCE` is one partition of a Produce (Kafka's DelayedProduce, clauses B101 to B109). `DELETE_RECORDS` is one
+partition of a DeleteRecords (Kafka's DelayedDeleteRecords, clauses B301 to B307). The result of a case is the error of
+the partition, or None if it waits. B307 is `request_is_complete`: the request completes when no partition waits.
 """
 
 from collections.abc import Iterable

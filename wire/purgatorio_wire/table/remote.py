@@ -1,4 +1,5 @@
-"""Waiting for a remote tier (Kafka's DelayedRemoteFetch and DelayedRemoteListOffsets). Clauses B901 to B917."""
+"""The requests that wait for a remote tier (Kafka's DelayedRemoteFetch and DelayedRemoteListOffsets). Clauses B901 to
+B917."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """The Fetch of a share group (Kafka's DelayedShareFetch). Clauses B921 to B949, and B951 to B955 about the acquired
 records.
 
-SHARE_FETCH is a first check with two partitions. SHARE_READ is a read of the local log that has not ended.
-SHARE_REMOTE is a read of the remote tier that has not ended.
+SHARE_FETCH is the first check of a ShareFetch of two partitions. SHARE_READ is a check after the start of a read of the
+local log, SHARE_REMOTE after the start of reads of the remote tier.
 """
 
 from dataclasses import dataclass

@@ -1,9 +1,8 @@
 """The operations that wait for the metadata (Kafka's DelayedCreateTopics, -DeleteTopics, -ElectLeader). Clauses B701
 to B723.
 
-The answer is the error with which the topic or partition ends. If the topic or partition waits, the answer is None. A
-request completes when no topic or partition of the request waits
-(`purgatorio_wire.table.produce.request_is_complete`).
+The result of a case is the error of the topic or partition, or None if it waits. A request completes when none of its
+topics or partitions waits (`purgatorio_wire.table.produce.request_is_complete`).
 """
 
 from dataclasses import dataclass

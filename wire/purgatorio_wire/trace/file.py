@@ -1,5 +1,4 @@
-"""Wire traces as files: JSON lines (plain, gzip, zstd) or Parquet. Traces are written while they are recorded, and can
-be read back.
+"""Writes wire traces while they are recorded, and reads them: JSON lines (plain, gzip, zstd) or Parquet.
 
 A trace is untrusted input. Lines and sizes are limited as in `purgatorio-trace/1`. An invalid record becomes a broken
 line with the reason, and the other records are judged.
