@@ -1,1 +1,1 @@
-"""The data pipeline: reads, judges, aggregates and reports recorded runs, on Spark or in one process."""
+"""The command line `purgatorio`: reads, judges and reports recorded runs, in one process or on Spark."""

@@ -1,11 +1,8 @@
-"""Compares two checks, before and after a change: newly broken clauses, mended clauses, and clauses that are no longer
-judged.
+"""Compares two checks, before and after a change: newly broken clauses, mended clauses, and clauses no longer judged.
 
 Runs with one name are a pair. If each side has a single run, the two runs are a pair, regardless of their names. Runs
-on one side only are listed.
-
-A clause is `mended` only if it passes with occasions (cases that could break it). Two runs in
-real time are two samples. So a race may still exist although the second run does not show it.
+on one side only are listed. A clause is `mended` only if it passes with occasions (cases that could break it). Not
+promised: that a mended race is gone, because a run in real time is only a sample.
 """
 
 from __future__ import annotations

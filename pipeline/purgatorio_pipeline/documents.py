@@ -1,7 +1,7 @@
-"""Writes and reads the JSON documents of the lake and of the commands. Dataclasses define the documents.
+"""Writes and reads the JSON documents of result folders (`lake`) and commands, which dataclasses define.
 
-A value has the same types after reading as before writing. A value of a wrong type is refused, with its place in the
-document. Traces and protocol messages have their own parsers, because users read the error messages of these parsers.
+A value of a wrong type is refused, with its place in the document. Traces and protocol messages have their own parsers,
+because users need better error messages there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The result of another command, as a row next to the runs. `report` shows this result, and does not judge it."""
+"""The result of another command, as a row that `report` shows next to the runs and does not judge."""
 
 from __future__ import annotations
 

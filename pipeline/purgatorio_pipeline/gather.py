@@ -1,6 +1,6 @@
-"""Collects the results that the user names: traces, lakes, campaigns and files of results.
+"""Collects the results that the user names: traces, folders of `--out`, campaigns and files of results.
 
-Traces are judged here, in this process. All other results were judged by the command that wrote them.
+Traces are judged in this process. All other results were judged by the command that wrote them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The gold tables for people and programs: verdicts, violations, runs, lateness, broken lines, each in Parquet."""
+"""Writes the result tables of a check as Parquet ("gold" tables): verdicts, violations, runs, lateness, broken
+lines."""
 
 from __future__ import annotations
 

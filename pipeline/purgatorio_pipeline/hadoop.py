@@ -1,7 +1,7 @@
 """Files on Hadoop's file systems (`hdfs://`, `s3a://`, `file:///`), through the JVM that Spark runs.
 
-The module has only the functions that a lake needs, with the names of `pathlib`. Bytes go through the gateway between
-Python and the JVM. So this module is for manifests and small tables. Spark reads and writes traces and large tables.
+The module has the functions of `pathlib` that result folders (`lake`) need. Bytes go through the gateway between Python
+and the JVM, so it is only for manifests and small tables. Spark itself reads and writes traces and large tables.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Runs one `purgatorio check`, from the trace files to the results. This module chooses the engine (`process` or
-`spark`), and contains the engine `process`."""
+"""Judges trace files for `purgatorio check`: chooses the engine (`process` or `spark`), and has the engine
+`process`."""
 
 from __future__ import annotations
 

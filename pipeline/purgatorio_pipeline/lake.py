@@ -1,13 +1,12 @@
-"""State on disk for checks, watches and campaigns: files whose names are never reused, and a manifest that lists the
-valid files.
+"""A *lake*: a folder with the results of checks, watches or campaigns, and a manifest that lists its valid files.
 
-A manifest has a number. The manifest with the highest number is the state, and writing it is the commit. A killed
-writer leaves the previous state. It may leave files that no manifest names; the next writer removes them. No folder is
-renamed, and no file that a manifest names is changed. So an object store, which writes single objects atomically,
-works as well as a disk.
+Manifests are numbered. The manifest with the highest number is the state, and its atomic write is the commit. A killed
+writer leaves the previous state, and perhaps files that no manifest names, which the next writer removes. No folder is
+renamed, no file name is used twice, and no file that a manifest names is changed. So an object store, which writes
+single objects atomically, works as well as a disk.
 
-A file in the folder says which command keeps its state there. A folder that has other files but not this one is not
-touched. A folder that another process uses is not touched either.
+A marker file says which command keeps its state in the folder. A folder with other files and no marker file, or a
+folder that another process uses, is refused.
 """
 
 from __future__ import annotations

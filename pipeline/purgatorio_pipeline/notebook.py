@@ -1,14 +1,13 @@
-"""Checks and histories in a notebook: values that display as tables and drawings.
+"""Shows checks and histories in a notebook, as tables and drawings.
 
     from purgatorio_pipeline.notebook import check, history
     checked = check("runs/*.parquet")      # a table of verdicts and the counterexamples
     checked.counterexamples[0]             # one of them
     history("runs/a.jsonl", "op-7")        # one operation, event by event, broken or not
 
-The output of a value looks like the page of `purgatorio check --report`. The rules of its style sheet are nested under
-one class, so other output of the notebook does not change. The output has no script, because a notebook would not run
-the script. The fields of an event are tooltips. The page's own function escapes text from traces. `print` gives plain
-text.
+The output looks like the page of `purgatorio check --report`, and does not change the style of other output. It has no
+script, because a notebook would not run it. The fields of an event are tooltips. Text from traces is escaped as in the
+page. `print` gives plain text.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""The data of pictures, computed from the columns of the fast check: the lateness of tasks, and the gauges over a run
-with the pending operations. Pictures do not decide verdicts (P1, P2 and T5 do).
+"""Computes the data of a report's charts: the lateness of tasks, and the gauges over a run with the pending operations.
 
     pending   operations whose registration began before the reading, and whose winning `force_complete` did not return
               before the reading
     entries   the watch entries of the pending operations, one for each key, duplicates included
     garbage   max(0, watched - entries): entries that only completed operations can have left
 
-Pending is an upper bound, so garbage is a lower bound. If a reading is recorded as a single event during other calls,
-it is the value of the gauge, and may be inexact.
+Pending is an upper bound, so garbage is a lower bound. A reading that is recorded as a single event during other calls
+may be inexact. Charts decide no verdicts.
 """
 
 from __future__ import annotations

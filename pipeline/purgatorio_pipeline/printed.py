@@ -1,7 +1,7 @@
-"""The JSON records that `check`, `verify`, `watch` and `report` print, by their `kind`, and the readers of the
-records of `purgatorio_stress.printed`.
+"""The JSON records that `check`, `verify`, `watch` and `report` print, by their `kind`.
 
-A document of another kind, a missing field, and a field of a wrong type are refused, with the place in the document.
+It also reads the records of `purgatorio_stress.printed`. A document of another kind, a missing field, and a field of a
+wrong type are refused, with the place in the document.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Packs the project's own code for the executors of a cluster: one zip, and the script for spark-submit.
+"""Packs Purgatorio for the executors of a Spark cluster: one zip, and the script for spark-submit.
 
     python -m purgatorio_pipeline.shipping FOLDER
 

@@ -1,4 +1,4 @@
-"""Finds the trace files for the names that the user gives."""
+"""Finds the trace files for the file names, folders and patterns that the user gives."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Ends a process in every state: within a time limit after Ctrl-C, and together with the process that started it.
+"""Ends this process within a time limit after Ctrl-C, and when the process that started it ends.
 
-Python raises KeyboardInterrupt between two bytecodes of the main thread, which may be inside a library for minutes,
-or waiting for workers. So a second thread also receives the signal, and ends the process if it has not ended by
-itself. At every end of the process, its running child processes are killed.
+Python raises KeyboardInterrupt between two bytecodes of the main thread, which may be inside a library for minutes, or
+wait for workers. So a second thread also receives the signal, and ends the process if it has not ended in time.
+Whenever the process ends, its child processes are killed.
 """
 
 from __future__ import annotations

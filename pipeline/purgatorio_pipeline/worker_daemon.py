@@ -1,6 +1,5 @@
-"""The daemon that forks Spark's Python workers. The daemon imports all modules of a task before it forks, so that no
-worker must import them again. If this project is installed on the executors, Spark starts this daemon instead of
-`pyspark.daemon`."""
+"""The daemon that forks Spark's Python workers. It imports all modules of a task before it forks, so that no worker
+must import them. If Purgatorio is installed on the executors, Spark starts this daemon instead of `pyspark.daemon`."""
 
 import os
 

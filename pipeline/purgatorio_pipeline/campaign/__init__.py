@@ -1,1 +1,1 @@
-"""Campaigns: many explorer and stress jobs. Each job has its own process, and a campaign can be resumed."""
+"""Campaigns: many explorer and stress jobs, each in its own process. An interrupted campaign can be resumed."""

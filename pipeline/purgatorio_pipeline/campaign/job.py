@@ -1,4 +1,4 @@
-"""The jobs of a campaign, as values that name themselves."""
+"""The jobs of a campaign. The name of a job follows from its settings."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The outcome of a job: one row for each job, even if the process of the job crashed.
+"""The outcome of a job of a campaign, as one row of a table.
 
-If a process crashes, hangs or prints invalid output, its row has a `failure` and the verdict UNKNOWN, and the campaign
-continues.
+If the job's process crashes, hangs or prints invalid output, its row has a `failure` and the verdict UNKNOWN, and the
+campaign continues.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Runs a campaign: several processes at a time, until all jobs are done, a limit is reached, or a violation is found.
 
 A job is done when its result is a file in `verdicts/`. The campaign writes this file atomically, after the traces of
-the job. So after a kill, each job is either done or not done. The manifest lists the remaining jobs.
+the job. So each job is done or not done, even after a kill. The manifest lists the remaining jobs.
 """
 
 from __future__ import annotations

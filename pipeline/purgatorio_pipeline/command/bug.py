@@ -1,4 +1,4 @@
-"""The option `--mutant FILE[:NAME]`, which puts a bug into the code under test."""
+"""The option `--mutant FILE[:NAME]`, which puts a known bug into the code under test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Functions for `verify`: subjects made from commands, verdicts on programs that misbehave, and minimized sessions."""
+"""Functions of the command `verify`: make subjects from programs, judge programs that misbehave, and minimize
+violations."""
 
 from __future__ import annotations
 

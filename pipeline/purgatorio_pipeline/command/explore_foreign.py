@@ -1,4 +1,6 @@
-"""`purgatorio explore --package ... --adapter ...`: the interleavings of other people's Python."""
+"""The command `purgatorio explore --package ... --adapter ...`: searches the interleavings of other people's Python
+code.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exit status and the message of an unexpected error."""
+"""The exit status and the message of an unexpected error of a command."""
 
 from collections.abc import Sequence
 from typing import Final

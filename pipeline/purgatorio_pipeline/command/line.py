@@ -1,5 +1,5 @@
-"""Prints one line of a list or of an error. On a terminal, the line is wrapped and indented. For a pipe, the line is
-not wrapped, so that other programs can search it."""
+"""Prints one line of a list or of an error: wrapped and indented on a terminal, and unwrapped into a pipe, for
+`grep`."""
 
 import shutil
 import sys

@@ -1,4 +1,4 @@
-"""`purgatorio model`: search the models completely."""
+"""The command `purgatorio model`: searches the models completely."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes options of commands. One text has all names of an option, such as `--limit limit_s`. A last name without dashes
+"""Makes options of commands from a text with the option's names, such as `--limit limit_s`. A last name without dashes
 is the name of the Python parameter."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The options that `check`, `verify`, `wire` and `report` share, and the output of a check."""
+"""The output of a check, and the output options of `check`, `verify`, `wire` and `report`."""
 
 from __future__ import annotations
 

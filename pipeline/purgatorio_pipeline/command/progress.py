@@ -2,9 +2,9 @@
 time.
 
 In a terminal, the progress is a bar that disappears at the end. In a log, the progress is a line at the start, and a
-line every `LOG_SECONDS`. The estimate comes from the completed share, so parts of unequal length make it rough. If
-parts run concurrently, the estimate is that of the slowest part, and a log names this part. While a part has just
-begun, there is no estimate.
+line every `LOG_SECONDS`. The estimate comes from the completed share, so it is rough if parts differ in length. If
+parts run concurrently, the estimate is that of the slowest part, and a log names this part. There is no estimate at the
+beginning of a part.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`purgatorio prove`: the lemmas (z3) and the contracts (CrossHair)."""
+"""The command `purgatorio prove`: proves the lemmas (z3), and checks the contracts (CrossHair)."""
 
 from __future__ import annotations
 

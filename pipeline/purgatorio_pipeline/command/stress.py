@@ -1,5 +1,5 @@
-"""The command `purgatorio stress`: races real threads over the reference and prints a table of outcomes per
-scenario."""
+"""The command `purgatorio stress`: runs scenarios of the reference on real threads, and prints a table of outcomes for
+each."""
 
 from __future__ import annotations
 

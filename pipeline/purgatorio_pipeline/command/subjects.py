@@ -1,4 +1,4 @@
-"""`purgatorio subjects`: judges timers of other projects."""
+"""The command `purgatorio subjects`: judges timers of other projects."""
 
 from __future__ import annotations
 

@@ -1,2 +1,1 @@
-"""Checks a folder again. Only new or changed files are read. The other results come from the tables of earlier
-checks."""
+"""Incremental checks: only new or changed files of a folder are judged. The other results come from earlier checks."""

@@ -1,5 +1,4 @@
-"""A batch of files on Spark: reads and judges the files, and writes the stored results. Also the gold tables of many
-batches."""
+"""Judges a batch of files on Spark and stores the results, and makes the result tables of many batches."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""The stored result of a judged file: all data that a report shows about the file, so that the file need not be read
-again.
+"""The stored result of a judged file, with all data that a report shows, so that the file need not be read again.
 
-A check is assembled from stored results. A result that was stored earlier and a result of this check are treated
-alike, so the two cannot differ. Limits for a whole check (examples, gauges) are applied here, in the order of the
-files.
+A check is assembled from stored results, in the same way from earlier and from new results. Limits for a whole check
+(examples, gauges) are applied here, in the order of the files.
 """
 
 from __future__ import annotations

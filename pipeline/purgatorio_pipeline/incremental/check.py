@@ -1,13 +1,14 @@
-"""A check over a lake, in five atomic steps. A check that is killed continues after the last complete step:
+"""A check with a result folder (`lake`), in five atomic steps. A check that was killed continues after the last
+complete step:
 
-1. compare the files named with those of the lake's manifest;
-2. read and judge the others into a batch, a folder of its own, with the stored result of each file;
-3. commit: a manifest with the files and where each is kept;
-4. write the gold tables of all files named into a folder of their own, and commit a manifest that names it;
-5. remove what the manifest does not name.
+1. compare the named files with those of the folder's manifest;
+2. judge new and changed files, and store the result of each in a new folder, the batch;
+3. commit a manifest that lists each file and the batch with its result;
+4. write the result tables of all named files to a new folder, and commit a manifest that names it;
+5. remove files that the manifest does not name.
 
-A file that is no longer named is removed from the lake. `check` treats each file as a whole run, so no verdict
-depends on another file.
+The result of a file that is no longer named is removed. Each file is a whole run, so no verdict depends on another
+file.
 """
 
 from __future__ import annotations

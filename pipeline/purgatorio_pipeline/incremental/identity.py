@@ -1,10 +1,10 @@
 """Decides whether a file is unchanged, and whether a stored verdict is still valid.
 
-A file is unchanged if it has the same name, path (after links), size and modification time. The bytes are not
-compared. So a change of equal length is not noticed if the time was set back, or did not change within one tick of the
-file system's clock.
+A file is unchanged if it has the same name, path (after links), size and modification time. Its bytes are not compared.
+So a change of equal length goes unnoticed if the modification time is the same: it was set back, or the change came
+within one tick of the file system's clock.
 
-The checker is unchanged if all its own code is unchanged, byte by byte, and the options that affect the tables too.
+A stored verdict is valid if the bytes of Purgatorio's code, and the options that affect the tables, are unchanged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A check on Spark, with a lake of earlier results or without a lake."""
+"""A check on Spark, with or without a folder of earlier results (`lake`)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""The fast check on Spark. A task judges one file, or one run whose events are in a table, as this process would.
+"""The fast check on Spark: a Spark task judges files, or one run whose events are in a table, like the engine
+`process`.
 
-A task gets names of files, reads the traces, and returns the stored result of each file. Neither the JVM nor SQL sees
-an event. So Spark is started without SQL if no tables are requested. Nothing is shuffled. Spark passes a file of a
-Hadoop file system to its task as one value, and the task writes the value to a temporary file. A file above 2 GiB is
+A task gets names of files, reads the traces, and returns the stored result of each file. Events go neither through the
+JVM nor through SQL. So Spark is started without SQL if no tables are requested. Nothing is shuffled. Spark passes a
+file of a Hadoop file system to its task as one value, which the task writes to a temporary file. A file above 2 GiB is
 refused.
 """
 

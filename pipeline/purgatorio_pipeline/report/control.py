@@ -1,7 +1,7 @@
-"""Reads the lateness of the control thread of a run from `params` in the header. (A control thread only sleeps.)
+"""Reads the lateness of a run's control thread (which only sleeps) from `params` in the header.
 
-Any producer may write any `params`. So this module accepts only the form that Purgatorio's subjects write
-(`control_oversleep`, see docs/recording.md). Any other form is ignored.
+Any producer may write any `params`, so forms other than that of Purgatorio's subjects (`control_oversleep`, see
+docs/recording.md) are ignored.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A lateness histogram as SVG, always 360 units wide: the histogram fits a phone, and a wide screen shows several in a
-row.
+"""A lateness histogram as SVG, 360 units wide: one fits a phone, and a wide screen shows several in a row.
 
-Lines show the declared bounds of the header. An outline over the bars shows the lateness of a control thread, on the
-same scale: the share of tasks, or of sleeps, in a bin.
+Lines show the declared bounds of the header. Bars show the share of tasks in a bin. An outline over the bars shows the
+share of a control thread's sleeps, on the same scale.
 """
 
 from __future__ import annotations

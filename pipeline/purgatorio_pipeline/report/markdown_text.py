@@ -1,7 +1,7 @@
 """Escapes text from traces for Markdown, so that the text cannot become markup, a link or a mention.
 
-In a paragraph, the text is in `<code>`, and every special character is a number. In a listing, the fence is longer
-than any fence in the text.
+In a paragraph, the text is in `<code>`, and every special character is a numeric entity. In a code block, the fence is
+longer than any fence in the text.
 """
 
 from __future__ import annotations

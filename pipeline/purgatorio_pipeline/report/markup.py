@@ -1,7 +1,7 @@
-"""HTML and SVG builders that prevent injection: the builders escape every text and attribute.
+"""Builds HTML and SVG without injection: every text and attribute is escaped.
 
-`tag` is the only way to make markup from text. A plain `str` counts as text of a trace. Its unprintable characters
-become visible, and then `& < > " '` are escaped, in content and in attributes.
+`tag` is the only way to make markup. A plain `str` counts as text of a trace: its unprintable characters become
+visible, and then `& < > " '` are escaped, in content and in attributes.
 """
 
 from __future__ import annotations

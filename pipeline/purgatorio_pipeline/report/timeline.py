@@ -1,9 +1,9 @@
 """A counterexample as SVG: time runs down, with a column per thread; calls are bars and points are dots.
 
-The rows have equal distances, because a true scale would hide microseconds among seconds. A line, a ring and words show
-the event that breaks the promise, not only a color. A tooltip of each row has the fields of the event. `timeline.js`
-also shows these fields below the diagram, for mouse, touch and keyboard. The attribute `data-call` of a row is the
-number of the row at which the bar of its call begins.
+The rows have equal distances, because a true scale would hide microseconds among seconds. A line, a ring and words mark
+the event that breaks the promise, not only a color. The tooltip of a row has the fields of the event. `timeline.js`
+also shows these fields below the diagram. The attribute `data-call` of a row is the number of the row at which the bar
+of its call begins.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""One batch of a watch: reads the new segments, judges the runs that end, and checks those that continue.
+"""One batch of a watch: reads the new segments, and judges the events of each run so far.
 
-Each run in the batch is a task that continues its fold from the last batch (`follow`). A closed run has the verdict
-of `check`. In an open run the clauses judge new and continued operations: violations are final, and no clause passes
-yet.
+For each run of the batch, a Spark task continues the run's fast check from its last batch (`follow`). A closed run has
+the verdict of `check`. In an open run, a violation is final, and no clause passes yet.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""The task that processes one run in a batch: loads its fold, feeds it the new events, and returns the result.
+"""The Spark task for one run in a batch: loads the state of the run's fast check, adds the new events, and returns the
+result.
 
-The state of a fold is one file for each run and batch. The file is written under another name, and then renamed. The
-events of an open run are in the tables of its batches, and are read again for the candidates. If a batch has events
-that belong before events of earlier batches, the run is folded again over all its tables, in memory, with this batch
-and every later batch.
+The state is one file for each run and batch, written under another name and then renamed. The events of an open run are
+in the tables of its batches, and are read again for the candidates (operations that may break a clause). If a batch has
+events that belong before events of earlier batches, this batch and every later batch check the whole run again, in
+memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The Kafka source of Spark. It needs Spark's connector, which PySpark does not contain."""
+"""Reads Kafka topics with Spark. This needs Spark's Kafka connector, which PySpark does not contain."""
 
 from __future__ import annotations
 

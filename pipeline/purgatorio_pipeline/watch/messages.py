@@ -1,9 +1,9 @@
-"""Turns Kafka messages into segments. A segment is the events of one run that one batch read from one partition.
+"""Turns Kafka messages into segments. A segment: the events of one run, in one batch, from one partition.
 
 The key of a message is the name of the run. Its value is one or several lines of a trace. In each partition, the first
 line of a run is the header. Any later message may repeat the header unchanged. Within a partition the event numbers `i`
-increase. With each batch, the reader gets the header and the last `i` of every open run. So each batch continues at the
-end of the previous batch.
+increase. Each batch starts with the header and the last `i` of every open run, and so continues at the end of the
+previous batch.
 
 Topic, partition and offset identify a message. A message counts once, even if it is read again.
 """

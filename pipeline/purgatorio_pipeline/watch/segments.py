@@ -1,10 +1,8 @@
-"""Segments: the files in which a run arrives part by part, and the table that they are read into.
-
-The module `messages` does the same for messages of Kafka.
+"""Reads segments, the files in which a run arrives part by part. (`messages` does the same for messages of Kafka.)
 
 A segment is a trace file: the header of the run, then some events of the run. The last segment ends with the end
-record, which counts the events of the whole run. A run in one file is a run of one segment. A file must appear complete
-(written in another folder and renamed), because the stream reads each file once. Segments may come in any order.
+record, which counts the events of the whole run. A file must appear complete (written in another folder and renamed),
+because the stream reads each file once. Segments may come in any order.
 """
 
 from __future__ import annotations

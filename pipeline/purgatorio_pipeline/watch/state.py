@@ -1,7 +1,7 @@
 """The state of a watch after a batch: the open runs, their violations so far, and the verdicts of closed runs.
 
-The state is the manifest of the watch's folder, with one manifest for each batch. If a batch is killed, the previous
-manifest is still valid. If the batch is repeated, the batch writes an equal manifest.
+Each batch writes the state as a manifest of the watch's folder. If a batch is killed, the previous manifest is still
+valid. A repeated batch writes an equal manifest.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The stream of new files or messages in micro-batches; each batch goes to the watcher."""
+"""Runs the stream of new files or messages, and passes each micro-batch to the watch."""
 
 from __future__ import annotations
 
