@@ -74,7 +74,7 @@ class HadoopPath:
 
     def write_bytes(self, data: bytes, *, anew: bool = True) -> None:
         """Write a small file, atomically if the file system writes objects atomically. If `anew` is false, the file
-        must not exist."""
+        must not exist yet."""
         stream = self._do("create", self._path(), anew)
         with self._told():
             stream.write(data)

@@ -15,7 +15,8 @@ COMPILED: Final = not __file__.endswith(".py")
 
 
 class Lock(Protocol):
-    """A mutual exclusion lock, also a context manager. `threading.Lock` and `threading.RLock` are such."""
+    """The interface of a mutual exclusion lock, also a context manager, such as `threading.Lock` and
+    `threading.RLock`."""
 
     def acquire(self, blocking: bool = True) -> bool:
         """Acquire the lock. Without `blocking`, return False at once if another thread holds it."""

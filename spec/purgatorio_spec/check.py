@@ -75,7 +75,7 @@ def fold_reader(
 
 
 def _row_by_row(reader: TraceReader, failure: Failure, tally: RunTally | None, only: str | None) -> Folded:
-    """The run of a fold that failed, read once more: the clauses need no rules."""
+    """The run of a fast check that failed, read again: the clauses need no rules."""
     fresh = TraceReader(reader.path, reader.name, segment=reader.segment)
     table = pa.Table.from_batches(fresh.batches(), EVENT_SCHEMA)
     facts, found = facts_of(fresh), RunTally(told=None if tally is None else tally.told)

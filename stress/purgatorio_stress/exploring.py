@@ -128,7 +128,7 @@ def explore(
 
 
 def _explore_with_end(program: ScenarioProgram, limits: Limits, strategy: str, seed: int) -> Exploration:
-    """Code that turns for ever without a step, as a mutant may, is a livelock and no hang."""
+    """Code that loops forever without a step, as a mutant may, counts as a livelock, and does not hang the explorer."""
     try:
         with bounded_cpu(limits.seconds + _NO_END_S):
             return _explore(program, limits, strategy, seed)

@@ -90,7 +90,7 @@ class RecordedOperation(DelayedOperation):
         self._ready = sync.atomic_flag(False, "operation.ready")
 
     def become_ready(self, now_ns: int) -> None:
-        """Make the condition true for ever; `now_ns` is the time just before, in the trace's clock."""
+        """Make the condition true forever; `now_ns` is the time just before, in the trace's clock."""
         self._ready.set(True)
         self._recording.at("ready", self.id, t_call=now_ns)
 

@@ -55,7 +55,7 @@ class FetchSource(Protocol):
         """The replica here; BrokerError in the cases B, C and D."""
 
     def is_throttled(self, partition: TopicPartition, params: FetchParams) -> bool:
-        """Whether this fetcher's bytes are held back now."""
+        """Whether this fetcher is throttled now."""
 
 
 class DelayedFetch(DelayedOperation):

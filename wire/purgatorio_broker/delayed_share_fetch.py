@@ -8,7 +8,7 @@ operation waits. If the log position of each fetch offset is known, `try_complet
 a read. Otherwise the records are read, perhaps on another thread. During the read the operation holds the locks. The
 end of the read is an event. If there are enough bytes, or after an error, the operation completes. Otherwise it
 releases the locks, so that other members can fetch, and waits. If an event came during the read, the operation is
-evaluated once more before it waits. While records are read in the remote tier, their partitions stay locked.
+evaluated again before it waits. While records are read in the remote tier, their partitions stay locked.
 
 At the completion, the remaining partitions are read, the records are acquired, and the locks are released. If reads of
 the remote tier are not done at the request's time-out, the operation is completed but **not answered yet**. The thread

@@ -214,7 +214,7 @@ class ReplicaManager:
         self._throttled.set(partitions)
 
     def is_throttled(self, partition: TopicPartition, params: FetchParams) -> bool:
-        """Whether these bytes are held back from this fetcher now."""
+        """Whether the replication of this partition to this fetcher is throttled now."""
         if not params.is_from_follower() or partition not in self._throttled.get():
             return False
         replica = self.replicas.get(partition)

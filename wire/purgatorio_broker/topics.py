@@ -104,7 +104,7 @@ class DelayedElectLeader(DelayedParts[TopicPartition, Error]):
         return Error.REQUEST_TIMED_OUT if result is Error.NONE else None  # [B723]
 
     def on_complete(self) -> None:
-        """Look once more, and answer."""
+        """Read the metadata again, and answer."""
         self.decide()
         super().on_complete()
 
@@ -126,7 +126,7 @@ class Topics:
 
     def create_partitions(self, timeout_ms: int, totals: Mapping[str, int], callback: TopicsCallback) -> None:
         """Increase topics to this total number of partitions; wait as for new topics. UNKNOWN_TOPIC_OR_PARTITION;
-        INVALID_PARTITIONS if they have as many or more already: partitions are never removed."""
+        INVALID_PARTITIONS if they have this number or more already: partitions are never removed."""
         results = {topic: self._may_grow(topic, total) for topic, total in totals.items()}
         self._wait(timeout_ms, results, partial(self._have_leaders, totals), callback)
 

@@ -313,7 +313,7 @@ class GatedExecutions:
         return self._hear(_GIVES_UP_S) is not None
 
     def _count_what_is_said(self) -> None:
-        """Count messages: an endless call may send them for ever, and so is never silent. If possible, the run ends
+        """Count messages: an endless call may send them forever, and so is never silent. If possible, the run ends
         while no thread is paused. Then the call does not wait for a paused thread. Raises SubjectFailed above the
         limit."""
         self._said += 1
@@ -538,7 +538,7 @@ class GatedExecution:
 
     def acts(self) -> Mapping[str, NextAction]:
         """The possible next actions, by names that are the same in each execution of the program. Empty when the
-        execution has ended, or when all remaining calls wait for ever."""
+        execution has ended, or when all remaining calls wait forever."""
         conversation = self.plays.session.conversation
         standing = [hold for hold in conversation.standing() if not self.early(hold)]
         calls = {f"lane {lane}": self._call(lane) for lane in range(len(self.lanes)) if self.can_call(lane)}

@@ -59,8 +59,8 @@ _LOOK_S: Final = 0.005
 
 
 def drive_hand_over(drive: Drive, clock: VirtualClock | None) -> str:
-    """Run the programs until one leaves an operation waiting beside a unit. Returns which programs were run. Raises
-    SubjectFailed."""
+    """Run the programs until one leaves an operation waiting although a unit is free. Returns which programs were run.
+    Raises SubjectFailed."""
     session, description = drive.session, drive.description
     start = Start(drive.part, "real") if clock is None else Start(drive.part, "virtual", clock.now_ns)
     session.call(start)
@@ -173,7 +173,8 @@ class _Program:
             self._ends = self._session.conversation.owes(waiting, self._key)
 
     def rest(self) -> bool:
-        """Come to rest. Returns whether no operation waits beside a unit, and each unit was handed over once."""
+        """Come to rest. Returns whether no operation waits although a unit is free, and each unit went to one
+        operation."""
         self._settle()
         if self.free() < 0:
             return False
@@ -285,7 +286,8 @@ class _RealProgram(_Program):
         return kept and self.end()
 
     def _settle(self) -> None:
-        """Wait until nothing is due and no operation waits beside a unit, or until all threads of the subject sleep."""
+        """Wait until nothing is due and no operation waits although a unit is free, or until all threads of the subject
+        sleep."""
         until_s = time.monotonic() + _REST_S
         while self._unsettled() and (time.monotonic() < until_s or not self._session.threads.wait()):
             self._session.listen(time.monotonic() + _LOOK_S)

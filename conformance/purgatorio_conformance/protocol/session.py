@@ -27,7 +27,7 @@ _FLUSH_EVERY: Final = 5_000
 
 
 class Peer(Protocol):
-    """The other end of a session: a child process, or an adapter in this one."""
+    """The other end of a session: a child process, or an adapter in this process."""
 
     def say(self, line: bytes) -> None: ...
 

@@ -395,7 +395,7 @@ def _started_later(script: Script) -> Script:
 
 
 def _earlier(script: Script, tick_ns: int) -> Script:
-    """The same script, in which the first call other than an advance comes as many whole ticks earlier as possible."""
+    """The same script, with the first call other than an advance as many whole ticks earlier as possible."""
     first = next((n for n, call in enumerate(script.calls) if not isinstance(call, Advance)), 0)
     by_ns = script.moments()[first] // tick_ns * tick_ns
     calls = tuple(

@@ -71,7 +71,7 @@ SubjectFactory = Callable[[Promise], RealSubject]
 
 
 def real_time_subject(promise: Promise, factory: SubjectFactory, folder: Path, timers: int) -> SubjectRuns:
-    """A timer with its own clock, a built-in subject. It executes random plans of so many `timers` in real time, on
+    """A timer with its own clock, a built-in subject. It executes random plans of `timers` timers in real time, on
     several threads, in the way of `purgatorio verify`, and records the calls; its traces go to `folder`. A run takes a
     few seconds, and mostly sleeps. Raises BadPromise if it declares another profile."""
 

@@ -241,8 +241,8 @@ class InProcess:
         return said
 
     def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
-        """The failure, with the last exception of the subject. An exception that ends the run is told by itself: the
-        name of the driver's call would say nothing to the author of an adapter."""
+        """The failure, with the last exception of the subject. If an exception ends the run, the text has only the
+        exception, because the author of an adapter does not know the driver's calls."""
         said = self._error
         if MEANT in said:
             said += '. If an exception of a callback may leave the call, declare it: lacks={"raising": "..."}'

@@ -60,8 +60,8 @@ def plan(
     preemptions: int = 2,
 ) -> list[Job]:
     """Every scenario (`NAME/DIALECT`) with every strategy, and for sampled strategies with every seed. If
-    `stress_rounds` > 0, also a stress job of so many rounds. Jobs are sorted by seed, so an early end covers every
-    scenario.
+    `stress_rounds` > 0, also a stress job with this number of rounds. Jobs are sorted by seed, so an early end covers
+    every scenario.
 
     Raises `NoJob` for an empty plan.
     """

@@ -17,8 +17,8 @@ OURS: Final = "purgatorio: this is an internal error. Please report it with the 
 def told_status(verdict: Verdict, failures: Sequence[Failure]) -> int:
     """Prints the failures on standard error and returns the exit status.
 
-    A violation or an invalid trace keeps its status whatever else failed. Otherwise an internal error is 70, and an
-    error of the operating system is 2.
+    A violation or an invalid trace keeps its status, even if something else failed. Otherwise an internal error is 70,
+    and an error of the operating system is 2.
     """
     for failure in failures:
         if not failure.refused:

@@ -2,12 +2,12 @@
 
 An evaluation is a call of `try_complete`. The thread of an event tries to take the lock of the operation. If it gets
 the lock, it evaluates the operation. Otherwise it sets a flag, and the thread that holds the lock evaluates the
-operation once more. Kafka 2.7 to 4.0 has other code with the same promises.
+operation again. Kafka 2.7 to 4.0 has other code with the same promises.
 
 Promises.
-* Each call of `safe_try_complete` is followed by an evaluation, on its own thread or on the thread that holds the lock.
-  On the thread that holds the lock, the evaluation may begin after the call has returned. So no event is lost, and a
-  ready operation does not wait for its time-out (KAFKA-6653).
+* After a call of `safe_try_complete` has begun, an evaluation begins, on its own thread or on the thread that holds the
+  lock. On the thread that holds the lock, the evaluation may begin after the call has returned. So no event is lost,
+  and a ready operation does not wait for its time-out (KAFKA-6653).
 * If an evaluation raises an exception, the caller gets it. But if an event came during this evaluation, another
   evaluation follows, and the fault policy gets the exception.
 * Completion is one compare-and-set, and `on_complete` runs outside every lock.

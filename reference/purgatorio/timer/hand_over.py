@@ -13,7 +13,7 @@ _log = logging.getLogger("purgatorio")
 
 
 class _Run:
-    """`task.run` as an executor's action that hands exceptions to `faults`."""
+    """`task.run` as an executor's action. `faults` gets its exceptions."""
 
     __slots__ = ("_faults", "_task", "started")
 

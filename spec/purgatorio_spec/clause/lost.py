@@ -245,8 +245,8 @@ def _held_the_lock(history: OperationHistory, attempt: Call, check: KeyCheck, mo
 
 
 def _may_evaluate_yet(run: Run, history: OperationHistory, check: KeyCheck) -> bool:
-    """Whether a check of one of the keys that began before this one returned is still open. Its thread may have held
-    the lock, and may evaluate after the end of the run."""
+    """Whether a check of one of the keys, which began before this check returned, is still open. Its thread may have
+    held the lock, and may evaluate after the end of the run."""
     return any(run.facts.unreturned.get(key, NEVER) < check.ret_i for key in history.keys)
 
 

@@ -28,7 +28,7 @@ Hashes = npt.NDArray[np.uint64]
 
 
 class Names:
-    """A number for each different name, from 1 on; 0 stands for none."""
+    """A number for each different name, from 1 on; 0 means no name."""
 
     def __init__(self) -> None:
         self._bits = paged.PAGE_BITS

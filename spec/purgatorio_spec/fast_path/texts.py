@@ -11,7 +11,7 @@ from purgatorio_spec.trace.coded import Codes
 
 
 class Texts:
-    """A number for each distinct text, from 1. 0 stands for no text."""
+    """A number for each distinct text, from 1. 0 means no text."""
 
     def __init__(self) -> None:
         self._known: dict[str, int] = {}

@@ -37,7 +37,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A path from an initial state; `loop` is the part that repeats for ever (empty for a finite path)."""
+    """A path from an initial state; `loop` is the part that repeats forever (empty for a finite path)."""
 
     steps: tuple[Move, ...]
     loop: tuple[Move, ...] = ()

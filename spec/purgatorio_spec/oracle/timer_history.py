@@ -124,7 +124,7 @@ def _followed(task: str, calls: tuple[TimerCall, ...], rules: TimerRules) -> tup
 
 
 class _Follower:
-    """All states that one task can be in, from moment to moment."""
+    """All possible states of one task at each moment."""
 
     def __init__(self, task: str, calls: tuple[TimerCall, ...], rules: TimerRules) -> None:
         self.states: set[_State] = {_START}

@@ -63,7 +63,7 @@ class Lanes:
             first = before
 
     def indent(self, thread: str, inset: int, room: int) -> str:
-        """The text before what stands in a thread's column, if `room` characters follow."""
+        """The text before the text of a thread's column, if `room` characters follow."""
         return " " * min(self._offset(thread) + inset, self.room - room)
 
     def _width(self, thread: str) -> int:

@@ -283,8 +283,8 @@ class Execution:
     def leave(self) -> None:
         """End the calling task, if the run has ended and the task would otherwise wait or loop.
 
-        Code that catches even GreenletExit (a bare `except:` in a loop) would call this for ever. After `_IN_VAIN`
-        calls it stays suspended.
+        Code that catches even GreenletExit (a bare `except:` in a loop) would call this method forever. After
+        `_IN_VAIN` calls it stays suspended.
         """
         if not self._leaving:
             return

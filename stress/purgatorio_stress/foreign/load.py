@@ -567,7 +567,7 @@ _HARMLESS: Final = ("uuid.", "secrets.", "ctypes.", "fcntl.", "mmap.")
 
 
 def _meet(name: str, world: World) -> None:
-    """Record the use of uncontrolled code. End the run, because the code may wait in the operating system for ever."""
+    """Record the use of uncontrolled code. End the run, because the code may wait in the operating system forever."""
     world.uncontrolled.add(name)
     if not name.startswith(_HARMLESS):
         world.run.finish(ExecutionEnd("cut"))

@@ -40,7 +40,8 @@ SCENARIOS: Final[dict[str, Scenario]] = {
 def dialects_named(
     text: str, named: Callable[[str], Scenario] = SCENARIOS.__getitem__
 ) -> list[tuple[str, str]]:
-    """`NAME`, in each of its dialects, or `NAME/DIALECT`. KeyError, with the reason, where there is none such."""
+    """`NAME`, in each of its dialects, or `NAME/DIALECT`. Raises KeyError, with the reason, if there is no such
+    scenario."""
     name, _, dialect = text.partition("/")
     try:
         known = named(name).dialects

@@ -207,7 +207,7 @@ def about_all(_: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 
 def _not_there(one: Exchange, told: list[tuple[Part, Body]], topics: Topics) -> Rows:
-    """A topic or partition that was never created gets an error, whatever else the request names."""
+    """A topic or partition that was never created gets an error, even if the request also names others."""
     if one.api not in _OF_TOPICS or (one.api == "produce" and integer(one.body, "acks") not in (-1, 1)):
         return
     if one.api == "offset_commit" and all(integer(said, "error_code") for _, said in told):

@@ -129,7 +129,7 @@ def _said_otherwise(current: Generation, said: Body) -> str:
 
 
 def _rejoins(group: Group, current: Generation, member: str, until: int) -> bool:
-    """Whether a member has asked to join once more."""
+    """Whether a member has sent another JoinGroup."""
     return any(
         join.member == member and join not in current.joins and current.first_t < join.t <= until
         for join in group.joins

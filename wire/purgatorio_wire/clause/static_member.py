@@ -277,7 +277,7 @@ def _afterwards(
 
 
 def _fenced(one: Exchange, held: list[Exchange]) -> Rows:
-    """A former id of an instance is fenced, whatever it asks, while its newest one is a member."""
+    """A former id of an instance is fenced in every request, while its newest id is a member."""
     for asked in (one.body, *items(one.body, "members")):
         instance, member = text(asked, "group_instance_id"), text(asked, "member_id")
         joins = [
@@ -332,8 +332,8 @@ def _named(one: Exchange) -> list[str]:
 
 
 def _replaced(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) -> Rows:
-    """A member returns while its former id waits in a JoinGroup or SyncGroup: the former request is fenced at once,
-    and waits no longer."""
+    """A member returns while its former id waits in a JoinGroup or SyncGroup: the former request is fenced at once, and
+    does not wait."""
     mine = [x for x in held if x is not one and x.instance == instance and x.t < one.t]
     ids = {x.given for x in mine if x.api == "join_group" and not x.error}
     for x in mine:

@@ -30,7 +30,7 @@ class SceneSpec:
     """The approximate duration on an idle machine, in seconds."""
 
     def __post_init__(self) -> None:
-        """ValueError if it asks what no judge knows: that would stay UNKNOWN for ever."""
+        """ValueError if it asks what no judge knows: that would stay UNKNOWN forever."""
         for ask in self.asks:
             clause, _, way = ask.partition(" ")
             if clause not in WIRE_CLAUSES:
