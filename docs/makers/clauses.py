@@ -1,7 +1,5 @@
 """The pages `docs/clauses.md` and `docs/measured/clause-formulas.md`, made from the registry: `pytest
 tests/tidy/test_docs.py --refresh-golden` writes them.
-
-And the decision tables, as they stand in `docs/measured/broker-tables.md`.
 """
 
 from __future__ import annotations
@@ -13,7 +11,6 @@ from purgatorio_pipeline.report.markdown_text import table
 from purgatorio_spec.clause.declaration import Clause, Rule
 from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES
 from purgatorio_spec.profile import PROFILES
-from purgatorio_wire.table.catalogue import BROKER_CLAUSES, TABLES, Table
 
 _MADE = "<!-- Made from the registry by `pytest tests/tidy/test_docs.py --refresh-golden`. Do not edit by hand. -->\n"
 
@@ -233,46 +230,3 @@ def _profiles() -> str:
         "the trace names the profile. After a barrier, a cancelled task never runs, even if its deadline had "
         f"passed ([T4](#t4)).\n\n{table(('profile', 'barriers', 'the timer or purgatory, and what it promises'), rows)}"
     )
-
-
-def _by_owner(clauses: Iterable[tuple[str, str]]) -> str:
-    return table(
-        ("clause", "of", "promise"), [(clause, whose(clause), promise) for clause, promise in clauses]
-    )
-
-
-_OF = (
-    ("B1", "DelayedProduce"),
-    ("B2", "DelayedFetch"),
-    ("B3", "DelayedDeleteRecords"),
-    ("B4", "consumer groups"),
-    ("B75", "DelayedFuture"),
-    ("B8", "request layer"),
-    ("B95", "SharePartition"),
-    ("B9", "DelayedShareFetch"),
-)
-"""The owners of the clauses beyond the tables, by the beginning of the id. The first that matches counts."""
-
-
-def whose(clause: str) -> str:
-    """The operation, or the part of the broker, that promises the clause. Raises KeyError for an unknown clause."""
-    for one in TABLES:
-        if clause in one.check():
-            return one.operation
-    if clause not in BROKER_CLAUSES:
-        raise KeyError(clause)
-    return next(owner for prefix, owner in _OF if clause.startswith(prefix))
-
-
-def tables() -> str:
-    """The decision tables, and the clauses beyond them, a section each."""
-    sections = [f"### {one.operation}\n\n{_decisions(one)}" for one in TABLES]
-    decided = {clause for one in TABLES for clause in one.check()}
-    beyond = [(clause, promise) for clause, promise in BROKER_CLAUSES.items() if clause not in decided]
-    return "\n".join([*sections, f"### Beyond the tables\n\n{_by_owner(beyond)}"])
-
-
-def _decisions(of: Table) -> str:
-    """Clause, promise and the number of situations."""
-    rows = [(clause, BROKER_CLAUSES[clause], str(count)) for clause, count in of.check().items()]
-    return table(("clause", "promise", "situations"), rows)

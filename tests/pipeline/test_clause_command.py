@@ -7,8 +7,7 @@ from click.testing import CliRunner
 
 from purgatorio_pipeline.command.clause import BROKER_IDS, ROOT, command
 from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES
-from purgatorio_wire.clause.registry import WIRE_CLAUSES, public_clauses
-from purgatorio_wire.table.catalogue import BROKER_CLAUSES
+from purgatorio_wire.clause.registry import BROKER_CLAUSES, WIRE_CLAUSES, public_clauses
 
 WITHOUT_MUTANT: Final = {"O2", "O7"} | {name for name, one in CLAUSES.items() if one.asked_by}
 """No known bug of the reference breaks them; drawn faults do (`tests/spec/drawn_history.py`, `drawn_periodic.py`)."""

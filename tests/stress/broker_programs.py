@@ -18,9 +18,8 @@ from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.random_program.act import Drawn
 from purgatorio_stress.random_program.player import BEFORE, THREAD, Plain, Player, Verb, Vocabulary
 from purgatorio_stress.scenario.world import World
-from purgatorio_wire.table.share_fetch import Share
 from wire.broker_scene import P0, P1, Answers, Scene
-from wire.share_scene import PARAMS, Fetched, ShareScene
+from wire.share_scene import PARAMS, Fetched, Share, ShareScene
 
 FOREVER_MS = 1 << 40
 _ASKED = ((P0,), (P1,), (P0, P1))

@@ -27,12 +27,11 @@ from purgatorio_broker.request import Gatekeeper, RequestLayer
 from purgatorio_broker.runtime import VirtualRuntime
 from purgatorio_broker.share_partition import Acknowledgement, ShareLimits
 from purgatorio_broker.topics import Topics
-from purgatorio_wire.table.share_fetch import MIN_BYTES
-from purgatorio_wire.table.share_fetch import Share as ShareOf
 from story_lines import Line, paragraphs
 from wire.broker_scene import P0, P1, Answers, Scene
 from wire.group_scene import REBALANCE_MS, SESSION_MS, GroupScene
-from wire.share_scene import CAPACITY, Fetched, ShareScene, offsets
+from wire.share_scene import CAPACITY, MIN_BYTES, Fetched, ShareScene, offsets
+from wire.share_scene import Share as ShareOf
 
 PARTS = P0, P1
 
@@ -557,6 +556,12 @@ class Topic:
 
     def grow(self, name: str, **totals: int) -> None:
         self.topics.create_partitions(30, totals, self.boxes[name])
+
+    def delete(self, name: str, *topics: str) -> None:
+        self.topics.delete(30, topics, self.boxes[name])
+
+    def gone(self, topic: str) -> None:
+        self.topics.metadata.remove(topic)
 
     def elect(self, name: str, *parts: tuple[str, int]) -> None:
         asked = [TopicPartition(*part) for part in parts]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from enum import Enum
 from typing import Generic, TypeVar
 
 from purgatorio.delayed.dialect import Dialect
@@ -17,7 +18,6 @@ from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.partition import Isolation
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.runtime import VirtualRuntime
-from purgatorio_wire.table.replica import Replica
 
 P0 = TopicPartition("t", 0)
 P1 = TopicPartition("t", 1)
@@ -27,6 +27,25 @@ PATIENCE_S = 60.0
 """Only a test that has failed already waits so long."""
 
 A = TypeVar("A")
+
+
+class Replica(Enum):
+    """The place of a partition's replica, as seen from the broker of the waiting request."""
+
+    LEADS = "here, and leads"
+    FOLLOWS = "here, and follows"
+    ELSEWHERE = "not here any more"
+    UNKNOWN = "the broker does not know the partition"
+    OFFLINE = "in a directory that is offline"
+
+
+REFUSALS = {
+    Replica.FOLLOWS: "NOT_LEADER_OR_FOLLOWER",
+    Replica.ELSEWHERE: "NOT_LEADER_OR_FOLLOWER",
+    Replica.UNKNOWN: "UNKNOWN_TOPIC_OR_PARTITION",
+    Replica.OFFLINE: "KAFKA_STORAGE_ERROR",
+}
+"""The error for the client that needs a leader."""
 
 
 class Answers(Generic[A]):

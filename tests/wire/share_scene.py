@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from enum import Enum
 
 from purgatorio.delayed.dialect import Dialect
 from purgatorio.delayed.pending_flag import PENDING_FLAG
@@ -16,13 +17,33 @@ from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.partition import Isolation, ReadRecords
 from purgatorio_broker.share_log import ShareLog, ShareRead, ShareReads
 from purgatorio_broker.share_partition import ShareLimits, SharePartition
-from purgatorio_wire.table.share_fetch import MIN_BYTES, Share
 from wire.broker_scene import P0, P1, Answers, Scene
 
 Fetched = Mapping[TopicPartition, ShareResult]
+MIN_BYTES = 20
 PARAMS = FetchParams(30, MIN_BYTES, 1000)
 CAPACITY = 5
 REMOTE_MS = 50
+
+
+class Read(Enum):
+    """A read of the remote tier."""
+
+    PENDING = "on its way"
+    DONE = "done"
+    FAILED = "failed"
+
+
+class Share(Enum):
+    """A partition, as the group may acquire it."""
+
+    FETCHED_BY_ANOTHER = "another fetch has its fetch lock"
+    FULL = "as many records are in flight as may be"
+    NOTHING = "nothing to read"
+    SOME = "10 bytes to read"
+    ENOUGH = "20 bytes to read"
+    LOST = "led elsewhere"
+    TIERED = "what comes next is in the remote tier only"
 
 
 class WatchedLog(ShareLog):

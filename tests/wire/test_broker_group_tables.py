@@ -1,24 +1,32 @@
-"""DelayedJoin, DelayedSync and DelayedHeartbeat against their decision tables, situation by situation."""
+"""DelayedJoin, DelayedSync and DelayedHeartbeat, situation by situation."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import Enum
+from itertools import product
 
 from purgatorio_broker.group import GroupState, JoinResult, Member, SyncResult
 from purgatorio_broker.group_coordinator import DelayedHeartbeat, DelayedSync
-from purgatorio_wire.table.group import (
-    HEARTBEAT,
-    JOIN,
-    JOIN_TIMEOUT,
-    SYNC,
-    Join,
-    Joining,
-    RebalanceResult,
-    SessionState,
-    Syncing,
-)  # fmt: skip
 from wire.broker_scene import Answers
 from wire.group_scene import REBALANCE_MS, GroupScene
 
 MEMBER = Member("m", 100, 200, ("range",))
+
+
+class Join(Enum):
+    """A member while the rebalance is being prepared."""
+
+    JOINED = "awaits its join"
+    MISSING = "has not rejoined, and is dynamic"
+    STATIC = "has not rejoined, and is static"
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """`members`, the leader first; `pending`: a client got a member id and has not joined."""
+
+    members: tuple[Join, ...]
+    pending: bool
+    dead: bool
 
 
 def preparing(situation: Joining) -> tuple[GroupScene, dict[str, Answers[JoinResult]]]:
@@ -50,33 +58,29 @@ def preparing(situation: Joining) -> tuple[GroupScene, dict[str, Answers[JoinRes
 
 def test_joins() -> None:
     """B401 to B407: whether the event ends the rebalance, and how it ends then or at the time-out."""
-    seen: set[str] = set()
-    for situation in JOIN.situations:
+    every = (members for size in range(4) for members in product(Join, repeat=size))
+    for members, pending, dead in product(every, (False, True), (False, True)):
+        situation = Joining(members, pending, dead)
         scene, boxes = preparing(situation)
-        at_event, ended = JOIN.decide(situation), JOIN_TIMEOUT.decide(situation)
-        seen |= {at_event.clause, ended.clause}
-        if situation.dead or not at_event.answer:
+        if dead or pending or not {*members} <= {Join.JOINED}:  # B401 to B403
             assert (scene.group.generation(), scene.coordinator.waiting()[0]) == (1, 1), situation
             assert not any(boxes.values())
             scene.runtime.advance(REBALANCE_MS)
-        assert_ended(scene, boxes, situation, ended.answer)
-    assert seen == {case.id for case in JOIN.cases} | {case.id for case in JOIN_TIMEOUT.cases}
+        assert_ended(scene, boxes, situation)
 
 
-def assert_ended(
-    scene: GroupScene, boxes: dict[str, Answers[JoinResult]], situation: Joining, outcome: RebalanceResult
-) -> None:
+def assert_ended(scene: GroupScene, boxes: dict[str, Answers[JoinResult]], situation: Joining) -> None:
     group = scene.group
     ids = [member.id for member in group.members()]
     static = [f"m{n}" for n, kind in enumerate(situation.members) if kind is Join.STATIC]
-    if outcome is RebalanceResult.NOTHING:
+    if situation.dead:  # B404
         assert (group.generation(), group.state(), len(ids)) == (1, GroupState.DEAD, len(situation.members))
-    elif outcome is RebalanceResult.AGAIN:
+    elif Join.JOINED not in situation.members and static:  # B406
         assert (group.generation(), group.state(), ids) == (1, GroupState.PREPARING, static)
         assert scene.coordinator.waiting()[0] == 1
-    elif outcome is RebalanceResult.EMPTY:
+    elif Join.JOINED not in situation.members:  # B405
         assert (group.generation(), group.state(), scene.stored) == (2, GroupState.EMPTY, [2])
-    else:
+    else:  # B407
         assert (group.generation(), group.state()) == (2, GroupState.COMPLETING), situation
         assert sorted(ids) == sorted([*boxes, *static])
         leaders = {box.only().leader for box in boxes.values()}
@@ -85,31 +89,58 @@ def assert_ended(
     assert not any(boxes.values())
 
 
-def sync_of(situation: Syncing) -> DelayedSync:
-    """An operation of a group's generation, or of one that has passed since."""
+def sync_of(state: GroupState, missing: int, same_generation: bool) -> DelayedSync:
+    """An operation of a group's generation, or of one that has passed since. So many members have not synced."""
     scene = GroupScene()
     group = scene.group
     for number in range(2):
         group.put(replace(MEMBER, id=f"m{number}"))
     group.next_generation()
     operation = DelayedSync(10, group, scene.coordinator)
-    if not situation.same_generation:
+    if not same_generation:
         group.next_generation()
-    for number in range(2 - situation.missing):
+    for number in range(2 - missing):
         group.has_synced(f"m{number}")
-    group.enter(GroupState(situation.phase.value))
+    group.enter(state)
     return operation
 
 
 def test_syncs() -> None:
     """B501 to B504: whether the operation completes."""
-    for situation in SYNC.situations:
-        assert sync_of(situation).try_complete() is SYNC.decide(situation).answer, situation
+    for state, missing, same in product(GroupState, (0, 1, 2), (True, False)):
+        synced = missing == 0 or state not in (GroupState.COMPLETING, GroupState.STABLE)
+        assert sync_of(state, missing, same).try_complete() is (synced or not same), (state, missing, same)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """`pending`: the operation is of a member that has an id and has not joined."""
+
+    dead: bool
+    pending: bool
+    is_member: bool
+    is_new: bool
+    awaiting_join: bool
+    awaiting_sync: bool
+    satisfied: bool
+
+    def completes(self) -> bool:
+        if self.dead:  # B601
+            return True
+        if self.pending:  # B602, B603
+            return self.is_member
+        if not self.is_member or self.satisfied:  # B604, B605
+            return True
+        return not self.is_new and (self.awaiting_join or self.awaiting_sync)  # B606 to B608
 
 
 def test_heartbeats() -> None:
     """B601 to B608: whether the operation completes."""
-    for situation in HEARTBEAT.situations:
+    for values in product((False, True), repeat=7):
+        # Only a member can be new, wait or be satisfied, and a new one cannot await a sync.
+        if (not values[2] and any(values[3:])) or (values[3] and values[5]):
+            continue
+        situation = SessionState(*values)
         scene = GroupScene()
         group = scene.group
         if situation.is_member:
@@ -117,7 +148,7 @@ def test_heartbeats() -> None:
         if situation.dead:
             group.enter(GroupState.DEAD)
         operation = DelayedHeartbeat(10, group, scene.coordinator, "m", pending=situation.pending)
-        assert operation.try_complete() is HEARTBEAT.decide(situation).answer, situation
+        assert operation.try_complete() is situation.completes(), situation
 
 
 def member_of(situation: SessionState) -> Member:

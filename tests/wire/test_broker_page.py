@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from docs.makers.clauses import tables
-from purgatorio_wire.table.catalogue import BROKER_CLAUSES
+from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES
+from purgatorio_wire.clause.registry import BROKER_CLAUSES, public_clauses
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "broker.md"
 TOLD = [*(ROOT / "tests" / "wire").glob("test_*.py"), *(ROOT / "tests" / "wire" / "days").glob("*.txt")]
-TABLES = ROOT / "docs" / "measured" / "broker-tables.md"
 NAMED = re.compile(r"`(test_broker_\w+\.py)::(test_\w+)`")
 
 
@@ -24,8 +23,11 @@ def test_the_output_on_the_page_is_the_example_s(example: str) -> None:
     assert printed in PAGE.read_text()
 
 
-def test_the_tables_on_the_page_are_the_specification_s() -> None:
-    assert tables() in TABLES.read_text()
+def test_the_clauses_of_the_broker_are_public() -> None:
+    """Beside those of traces and of the code, with one sentence each and no id twice."""
+    everything = public_clauses()
+    assert len(everything) == len(CLAUSES) + len(CODE_CLAUSES) + len(BROKER_CLAUSES)
+    assert everything["B105"].promise == BROKER_CLAUSES["B105"] != ""
 
 
 def test_the_tests_on_the_page_exist() -> None:

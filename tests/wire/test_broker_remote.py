@@ -2,6 +2,8 @@
 time-outs."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
 from itertools import product
 
 import pytest
@@ -14,19 +16,8 @@ from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import Record
 from purgatorio_broker.partition import ReadRecords
 from purgatorio_broker.remote_reads import ListedOffset, OffsetFound, OffsetLookup, RemoteRead, RemoteReads
-from purgatorio_wire.table.produce import request_is_complete
-from purgatorio_wire.table.remote import (
-    REMOTE_ANSWER,
-    REMOTE_FETCH,
-    REMOTE_OFFSETS,
-    Found,
-    Look,
-    Read,
-    Remote,
-    Source,
-    fetch_is_complete,
-)  # fmt: skip
-from wire.broker_scene import P0, P1, Answers, Scene
+from wire.broker_scene import P0, P1, REFUSALS, Answers, Replica, Scene
+from wire.share_scene import Read
 
 Fetched = Mapping[TopicPartition, FetchResult]
 Listed = Mapping[str, Mapping[int, ListedOffset]]
@@ -34,6 +25,62 @@ Listed = Mapping[str, Mapping[int, ListedOffset]]
 NOTHING = ReadRecords((), None, None)
 REMOTE_DATA = ReadRecords((Record(0, 1, 10, 0, 0),), None, None)
 PARAMS = FetchParams(30, 1, 1000)
+
+
+class Source(Enum):
+    """The source of a partition's answer."""
+
+    LOCAL = "the local result"
+    REMOTE = "the remote data"
+    FAILED = "UNKNOWN_SERVER_ERROR"
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """`has_place`: where the read began is known. `local_error`: the local read was refused."""
+
+    has_place: bool
+    replica: Replica
+    read: Read
+    local_error: bool
+
+    def at_once(self) -> bool:
+        """B901: it completes the request, whatever the others say."""
+        return self.has_place and self.replica not in (Replica.LEADS, Replica.FOLLOWS)
+
+    def source(self) -> Source:
+        if self.local_error or self.read is Read.PENDING:  # B904, B905
+            return Source.LOCAL
+        return Source.FAILED if self.read is Read.FAILED else Source.REMOTE  # B906, B907
+
+
+class Found(Enum):
+    NOTHING = "no such offset"
+    FETCHABLE = "an offset that the client may read"
+    TOO_HIGH = "one that it may not read yet"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """`asked`: a remote look-up was needed. `held_back`: the error for the case that no offset can be returned."""
+
+    asked: bool
+    replica: Replica
+    read: Read
+    found: Found
+    held_back: bool
+
+    def decided(self) -> tuple[str, str | None]:
+        """The clause, and the error with which the partition ends, None if it waits."""
+        if not self.asked:
+            return "B911", "NONE"
+        if self.read is Read.FAILED:
+            return "B912", "UNKNOWN_SERVER_ERROR"
+        if self.read is Read.PENDING:
+            return ("B913" if self.replica in REFUSALS else "B914"), REFUSALS.get(self.replica)
+        if self.found is Found.FETCHABLE:
+            return "B917", "NONE"
+        return "B915, B916", "OFFSET_NOT_AVAILABLE" if self.held_back else "NONE"
 
 
 def scene() -> tuple[Scene, RemoteReads]:
@@ -57,10 +104,9 @@ def decide(future: Deferred[ReadRecords], read: Read) -> None:
 
 def test_remote_fetches() -> None:
     """B901 to B907: whether a request of two partitions completes, and what each is answered."""
-    kinds = {
-        (REMOTE_FETCH.decide(s).clause, REMOTE_ANSWER.decide(s).clause): s for s in REMOTE_FETCH.situations
-    }
-    for situations in product(REMOTE_FETCH.situations, kinds.values()):
+    every = [Remote(*values) for values in product((True, False), Replica, Read, (True, False))]
+    kinds = {(s.at_once(), s.read, s.source()): s for s in every}
+    for situations in product(every, kinds.values()):
         made, remote = scene()
         pairs: list[tuple[TopicPartition, Remote]] = list(zip((P0, P1), situations, strict=True))
         futures: dict[TopicPartition, Deferred[ReadRecords]] = {p: Deferred(THREADS) for p, _ in pairs}
@@ -74,11 +120,12 @@ def test_remote_fetches() -> None:
             decide(futures[partition], situation.read)
         answers: Answers[Fetched] = Answers()
         remote.fetch(PARAMS, reads, local, answers)
-        complete = fetch_is_complete(REMOTE_FETCH.decide(s).answer for s in situations)
+        pending = any(s.read is Read.PENDING for s in situations)  # B902, B903
+        complete = not pending or any(s.at_once() for s in situations)
         assert bool(answers) is complete, situations
         made.runtime.advance(50)
         got = [answer_of(answers.only()[p]) for p, _ in pairs]
-        assert got == [REMOTE_ANSWER.decide(s).answer for s in situations]
+        assert got == [s.source() for s in situations]
         assert [answers.only()[p].error is Error.OFFSET_OUT_OF_RANGE for p, _ in pairs] == [
             s.local_error for s in situations
         ]
@@ -161,23 +208,25 @@ def lookup(partition: TopicPartition, look: Look) -> OffsetLookup:
 
 def test_list_offsets_of_each_kind() -> None:
     """B911 to B917, every situation together with one of each kind: the time of each answer, and its contents."""
-    kinds = {REMOTE_OFFSETS.decide(look).clause: look for look in REMOTE_OFFSETS.situations}
-    for situations in product(REMOTE_OFFSETS.situations, kinds.values()):
+    drawn = (Look(*values) for values in product((True, False), Replica, Read, Found, (True, False)))
+    every = [look for look in drawn if look.read is Read.DONE or look.found is Found.NOTHING]
+    kinds = {look.decided()[0]: look for look in every}
+    for situations in product(every, kinds.values()):
         made, remote = scene()
         for partition, look in zip((P0, P1), situations, strict=True):
             made.moves(partition, look.replica)
         lookups = tuple(lookup(p, look) for p, look in zip((P0, P1), situations, strict=True))
         answers: Answers[Listed] = Answers()
         remote.list_offsets(30, lookups, answers)
-        decided = [REMOTE_OFFSETS.decide(look) for look in situations]
-        assert bool(answers) is request_is_complete(d.answer for d in decided), situations
+        decided = [look.decided() for look in situations]
+        assert bool(answers) is all(error is not None for _, error in decided), situations
         made.runtime.advance(30)
         got = answers.only()["t"]
-        assert [got[n].error.value for n in (0, 1)] == [d.answer or "REQUEST_TIMED_OUT" for d in decided]
+        assert [got[n].error.value for n in (0, 1)] == [error or "REQUEST_TIMED_OUT" for _, error in decided]
         shown = [got[n].offset for n in (0, 1)]
-        assert shown == [{"B911": 2, "B917": 5}.get(d.clause, -1) for d in decided]
-        for made_lookup, decision in zip(lookups, decided, strict=True):
-            if decision.clause == "B913":
+        assert shown == [{"B911": 2, "B917": 5}.get(clause, -1) for clause, _ in decided]
+        for made_lookup, (clause, _) in zip(lookups, decided, strict=True):
+            if clause == "B913":
                 assert made_lookup.future is not None
                 assert made_lookup.future.is_done()
 

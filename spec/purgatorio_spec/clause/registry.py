@@ -1,8 +1,8 @@
 """The registry of clauses, with their public ids.
 
 `CLAUSES` are judged from a trace. Each is declared next to the functions that judge it. `CODE_CLAUSES` cannot be judged
-from a trace: the explorer and the models judge them. The clauses of the broker (ids such as B101) are the rows of
-the decision tables in `purgatorio_wire.table`.
+from a trace: the explorer and the models judge them. The clauses of the broker (ids such as B101) are in
+`purgatorio_broker/clauses.txt`.
 """
 
 from typing import Final

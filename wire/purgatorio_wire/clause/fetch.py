@@ -2,8 +2,7 @@
 
 A Fetch is judged only if its partitions belong to topics of the run and have worked before, a batch begins at each
 fetch offset, and there is no fetch session. An append takes effect between its request and its acknowledgement. So only
-an interval is known in which a Fetch becomes ready. The decision table of waiting fetches (`table.fetch`) says whether
-a Fetch is ready with a given number of bytes.
+an interval is known in which a Fetch becomes ready.
 """
 
 from __future__ import annotations
@@ -41,8 +40,6 @@ from purgatorio_wire.history.log import (
     unknown_topic,
 )
 from purgatorio_wire.history.violation_kind import Way
-from purgatorio_wire.table.fetch import FETCH, Distance, Divergence, Epoch, Fetched, request_is_complete
-from purgatorio_wire.table.replica import Replica
 from purgatorio_wire.trace.record import Body, WireEvent
 
 OUT_OF_RANGE, UNKNOWN_EPOCH = 1, 75
@@ -101,18 +98,12 @@ class _Asked:
     def room(self) -> int:
         return integer(self.what, "partition_max_bytes", 1 << 31)
 
-    def adds(self, t: int, surely: bool) -> int | None:
-        """The bytes that the partition certainly adds to the fetch at `t`, or can add, by the decision table of
-        fetches."""
+    def adds(self, t: int, surely: bool) -> int:
+        """The bytes that the partition certainly adds to the fetch at `t`, or can add."""
         here = self.log.least(t, self.offset) if surely else self.log.most(t, self.offset)
         # A first batch that is larger than max_bytes of the partition is returned whole.
         room = self.room if surely else max(self.room, self.log.largest(self.offset))
-        distance = Distance.SAME_SEGMENT if here else Distance.AT_END
-        epoch = Epoch.NOT_SAID if self.epoch < 0 else Epoch.CURRENT
-        situation = Fetched(
-            True, Replica.LEADS, False, epoch, distance, False, Divergence.NOT_ASKED, here, room
-        )
-        return FETCH.decide(situation).answer
+        return min(here, room)
 
     @property
     def whole(self) -> Log:
@@ -470,11 +461,11 @@ class Fetching:
         return self._reached(True, [t for a in self.asked for t in a.log.moments(True)])
 
     def _reached(self, surely: bool, moments: list[int]) -> int:
-        """The first of these moments at which the tables complete it, the request's own among them."""
+        """The first of these moments at which it has enough bytes, the request's own among them."""
         least = min(integer(self.one.body, "min_bytes"), integer(self.one.body, "max_bytes", 1 << 31))
         last_t = max(self.deadline, self.until)
         for t in sorted({self.one.t, *(t for t in moments if self.one.t < t <= last_t)}):
-            if request_is_complete((a.adds(t, surely) for a in self.asked), least):
+            if sum(a.adds(t, surely) for a in self.asked) >= least:
                 return t
         return END_OF_TIME
 

@@ -31,7 +31,6 @@ from purgatorio_wire.history.group import (
 )
 from purgatorio_wire.history.history import Exchange, integer, items, text
 from purgatorio_wire.history.violation_kind import Way
-from purgatorio_wire.table.group import JOIN, Join, Joining
 
 _OF_ALL: Final[tuple[str, Way]] = "G4", "waits-though-complete"
 _OF_THE_SILENT: Final[tuple[str, Way]] = "G7", "waits-for-silent-member"
@@ -345,8 +344,7 @@ def _all_there(group: Group, before: Generation, one: Generation, longest_ms: in
     if group.unheard(one):
         return
     over = [group.session_over(member, one.first_t) for member in expired]
-    there = tuple(Join.JOINED for _ in one.members)
-    if not JOIN.decide(Joining(there, bool(group.pending(one, last_t)), dead=False)).answer:
+    if group.pending(one, last_t):
         # A member that has its id and has not joined is waited for, until its session has expired.
         over += [join.id_over_t(latest=True) for join in group.pending(one, one.first_t)]
     last_t = max([last_t, *over])

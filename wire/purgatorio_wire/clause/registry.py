@@ -7,7 +7,6 @@ from typing import Final
 from purgatorio_spec.clause.declaration import Wording
 from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES, WORDINGS_BY_PROFILE
 from purgatorio_wire.sentence import sentences
-from purgatorio_wire.table.catalogue import BROKER_CLAUSES
 from purgatorio_wire.trace.record import PROFILE
 
 
@@ -27,6 +26,9 @@ class WireClause:
 
 WIRE_CLAUSES: Final = {cells[0]: WireClause(*cells) for cells in sentences("purgatorio_wire.clause")}
 """Every clause that is judged from a wire trace, by id."""
+
+BROKER_CLAUSES: Final = {cells[0]: cells[1] for cells in sentences("purgatorio_broker")}
+"""The clauses B... of our own broker's delayed operations, which tests compare with its code, by id."""
 
 WORDINGS_BY_PROFILE[PROFILE] = {one.id: Wording(one.title, one.promise) for one in WIRE_CLAUSES.values()}
 
