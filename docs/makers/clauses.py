@@ -38,16 +38,17 @@ of the clauses](measured/clause-formulas.md) has the same text for all clauses.
 - `cancel_for_key(key)` removes the operations that wait under the key, stops their time-outs, and returns them.
 - An operation is *live* if it is registered and not completed. An *entry* is one operation under one key. A *purge*
   removes the entries of completed operations.
-- In a pool, a semaphore or a queue (profile hand-over), each check brings one *unit* for one waiting operation.
-- A task *fires* when the timer runs it. The bounds `early_ns` and `late_ns` are in the header of the trace.
-- A *barrier* is a cancel that returned true, and after which the task never runs. The [profile](#profiles) says if its
-  cancels are barriers. If one thread makes all calls, each cancel that returned true is a barrier. A reset can be a
-  barrier in the same way.
+- In a pool, a semaphore or a queue (profile hand-over), each check brings one *unit* (a connection, a permit, an item)
+  for one waiting operation.
+- A task is *pending* from its add to its run or its cancel. It *fires* when the timer runs it. A *reset* gives a
+  pending task a new deadline. The bounds `early_ns` and `late_ns` are in the header of the trace.
+- With some [profiles](#profiles), a cancel is a *barrier*: when it has returned true, the task must not run any more.
+  If one thread makes all calls, each cancel that returned true is a barrier. Resets are barriers where cancels are.
 - The program is *at rest* when no work is in progress. It reports three sizes: `watched` is its count of entries,
   `delayed` is its count of tasks in the timer, and `keys` is its count of keys that have a list.
-- A periodic task has a *fixed delay* between the end of a run and the start of the next run, or a *fixed rate*. The
-  header's `catch_up` says what a task with a fixed rate does after it has missed runs. With *restart*, the next period
-  begins at the start of the late run.
+- There are three kinds of periodic tasks. *Fixed delay*: one period is between the end of a run and the start of the
+  next run. *Fixed rate*: the runs have planned times, which are one period apart. *Restart*: one period is between the
+  starts of two runs.
 - A task may add another task without a delay. The header's `turn` says when the new task runs: in the same call of
   `advance_clock`, or in the next call.
 

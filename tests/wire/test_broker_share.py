@@ -168,8 +168,8 @@ def test_every_situation_of_remote_reads(dialect: Dialect) -> None:
     """B941 to B944: requests that wait, that are answered, and that are answered later. No lock outlives the answer."""
     shown = {Read.DONE: Error.NONE, Read.FAILED: Error.UNKNOWN_SERVER_ERROR}
     flags = (False, True)
-    for reads, gone, timed_out, patient in product(product(Read, repeat=2), flags, flags, flags):
-        situation = reads, gone, timed_out, patient
+    for first, second, gone, timed_out, patient in product(Read, Read, flags, flags, flags):
+        reads, situation = (first, second), (first, second, gone, timed_out, patient)
         made = ShareScene(dialect=dialect, remote_wait_ms=REMOTE_MS if patient else 20)
         answered, answers = play_remote(made, reads, gone, timed_out)
         if Read.PENDING not in reads:  # B941

@@ -12,8 +12,7 @@ REBALANCE_IN_PROGRESS. (Kafka does not answer the first request.)
 The callback `persist` stores a group. It may append to a log, and so make operations ready. They must be completed from
 the action queue, not under the group's lock. So the caller of each method runs the action queue afterwards.
 
-The waiting operations (Kafka's DelayedJoin, DelayedSync and DelayedHeartbeat; the clauses are rows of
-`purgatorio_wire.table.group`):
+The waiting operations (Kafka's DelayedJoin, DelayedSync and DelayedHeartbeat) keep clauses of `clauses.txt`:
 
 * A rebalance waits for the joins of the members. A member that has not rejoined at the rebalance time-out is removed,
   and the rebalance ends with the other members. The first rebalance of an empty group waits for the initial delay, and
