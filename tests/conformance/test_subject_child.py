@@ -5,12 +5,14 @@ import select
 import socket
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from purgatorio_conformance.java_home import JavaNotFound, find_java
+from purgatorio_conformance.subject.at_work import ProcessThreads
 from purgatorio_conformance.subject.child import ChildLimits, LineChild, lanes_wait
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
 
@@ -232,3 +234,19 @@ def test_a_child_of_one_thread_is_met_on_one_processor(threads: int) -> None:
             assert child.hear(30.0) == " ".join(map(str, sorted(ours))).encode()
             assert len(ours) == (1 if threads == 1 else len(before))
         assert os.sched_getaffinity(0) == before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the states of threads by /proc")
+def test_a_thread_that_has_ended_leaves_no_open_file() -> None:
+    """A subject that starts threads again and again would use up the files that this process may open."""
+    threads = ProcessThreads([os.getpid()], [threading.get_native_id()])
+    open_files = []
+    for _ in range(20):
+        going_on = threading.Event()
+        other = threading.Thread(target=going_on.wait)
+        other.start()
+        threads.wait()
+        open_files.append(len(os.listdir("/proc/self/fd")))
+        going_on.set()
+        other.join()
+    assert max(open_files[1:]) <= open_files[0] + 1

@@ -167,6 +167,9 @@ class Jvm:
     def __init__(self, called: socket.socket) -> None:
         self._socket = called
         called.settimeout(_ANSWER_S)
+        # `select` refuses a socket whose number is above 1,023.
+        self._poll = select.poll()
+        self._poll.register(called, select.POLLIN)
         self._rest = b""
         self._next = 1
         self._events: deque[Stopped] = deque()
@@ -271,7 +274,7 @@ class Jvm:
             for _ in range(_READS_MOST):
                 while (packet := self._packet()) is not None:
                     self._take(packet)
-                if not select.select([self._socket], [], [], within_s)[0]:
+                if not self._poll.poll(within_s * 1_000):
                     break
                 self._receive()
         except (JvmGone, OSError):

@@ -78,10 +78,10 @@ class ProcessThreads:
     """The threads of processes on Linux, without those that compile the code of a JVM, and without `others`."""
 
     def __init__(self, processes: Iterable[int], others: Iterable[int | None] = ()) -> None:
-        self._processes = [Path(f"/proc/{process}") for process in processes]
-        self._files = {f"{process}/task/{thread}": -1 for process in self._processes for thread in others}
+        left_out = [str(thread) for thread in others]
+        self._files = {f"/proc/{process}/task": dict.fromkeys(left_out, -1) for process in processes}
         """By thread, its open `stat` file, which is read many times. Negative for a thread that is left out."""
-        weakref.finalize(self, _close, self._files)
+        weakref.finalize(self, _close, self._files.values())
 
     def wait(self) -> bool:
         """Whether each thread waits: it is not running or runnable. False if the system does not report states."""
@@ -90,31 +90,38 @@ class ProcessThreads:
 
     def used_s(self) -> float:
         """The CPU time of these threads so far, in seconds; 0 if the system does not report it."""
-        tasks = [task for process in self._processes for task in process.glob("task/*")]
-        return used_s(task / "stat" for task in tasks if self._files.get(str(task), 0) >= 0)
+        tasks = [
+            (files.get(task.name, 0), task)
+            for of, files in self._files.items()
+            for task in Path(of).glob("*")
+        ]
+        return used_s(task / "stat" for file, task in tasks if file >= 0)
 
     def _scanned(self, *, reverse: bool) -> bool:
         seen = False
-        for process in self._processes:
+        for tasks, files in self._files.items():
             with suppress(OSError):
-                for thread in sorted(os.listdir(process / "task"), key=int, reverse=reverse):
-                    state = self._state(f"{process}/task/{thread}")
+                threads = os.listdir(tasks)
+                if len(files) > len(threads):
+                    # A subject may start threads without end, and this process has a limit of open files.
+                    _close([{ended: files.pop(ended) for ended in files.keys() - {*threads}}])
+                for thread in sorted(threads, key=int, reverse=reverse):
+                    state = self._state(tasks, thread, files)
                     if state in (b"R", b"D"):
                         return False
                     seen = seen or bool(state)
         return seen
 
-    def _state(self, thread: str) -> bytes:
-        """Its state letter; empty if it has ended, or is left out."""
+    def _state(self, tasks: str, thread: str, files: dict[str, int]) -> bytes:
+        """The state letter of a thread; empty if it has ended, or is left out."""
         try:
-            if thread not in self._files:
-                compiles = Path(thread, "comm").read_bytes().startswith(_COMPILERS)
-                self._files[thread] = -1 if compiles else os.open(f"{thread}/stat", os.O_RDONLY)
-            file = self._files[thread]
+            if thread not in files:
+                compiles = Path(tasks, thread, "comm").read_bytes().startswith(_COMPILERS)
+                files[thread] = -1 if compiles else os.open(f"{tasks}/{thread}/stat", os.O_RDONLY)
+            file = files[thread]
             return b"" if file < 0 else os.pread(file, _STATE_WITHIN, 0).rpartition(b") ")[2][:1]
         except OSError:
-            if (file := self._files.pop(thread, -1)) >= 0:
-                os.close(file)
+            _close([{thread: files.pop(thread, -1)}])
             return b""
 
 
@@ -125,8 +132,8 @@ def stat(place: Path) -> Sequence[str]:
     return ()
 
 
-def _close(files: Mapping[str, int]) -> None:
-    for file in files.values():
+def _close(files: Iterable[Mapping[str, int]]) -> None:
+    for file in (file for of in files for file in of.values()):
         if file >= 0:
             os.close(file)
 
