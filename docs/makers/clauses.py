@@ -43,12 +43,12 @@ of the clauses](measured/clause-formulas.md) has the same text for all clauses.
 - A task is *pending* from its add to its run or its cancel. It *fires* when the timer runs it. A *reset* gives a
   pending task a new deadline. The bounds `early_ns` and `late_ns` are in the header of the trace.
 - With some [profiles](#profiles), a cancel is a *barrier*: when it has returned true, the task must not run any more.
-  If one thread makes all calls, each cancel that returned true is a barrier. Resets are barriers where cancels are.
+  If one thread makes all calls, each cancel that returned true is a barrier.
 - The program is *at rest* when no work is in progress. It reports three sizes: `watched` is its count of entries,
   `delayed` is its count of tasks in the timer, and `keys` is its count of keys that have a list.
 - There are three kinds of periodic tasks. *Fixed delay*: one period is between the end of a run and the start of the
   next run. *Fixed rate*: the runs have planned times, which are one period apart. *Restart*: one period is between the
-  starts of two runs.
+  starts of two runs, so a late run delays all later runs.
 - A task may add another task without a delay. The header's `turn` says when the new task runs: in the same call of
   `advance_clock`, or in the next call.
 
