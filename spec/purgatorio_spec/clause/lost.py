@@ -97,7 +97,7 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
                 "ready-before-registration",
                 (ready.i, registration.call_i, registration.ret_i),
                 "an operation that is ready before its registration starts is completed when the registration returns",
-                f"the registration returned {registration.out}, and no call had claimed the completion",
+                f"the registration returned {registration.out}, and no call had begun the completion",
             ),
         )
     check = _first_to_return(history, raised_i)
@@ -178,8 +178,8 @@ def _claimed_on_return(run: Run, history: OperationHistory, ready_i: int, check:
     broken = Broken(
         "unclaimed-on-return",
         (ready_i, check.call_i, both_i),
-        f"a call claims the completion before the last of these two calls returns: the registration, and "
-        f"check_and_complete({check.key}), which started after the operation was ready",
+        f"the completion begins before check_and_complete({check.key}) returns (or before the registration returns, "
+        "if that is later), because this check began after the operation was ready",
         _how_it_ended(history),
     )
     return _unless_open(run, history, both_i, broken)
@@ -255,12 +255,12 @@ def _how_it_ended(history: OperationHistory) -> str:
     if claim is None:
         keys = ", ".join(key for point in history.cancelled for key in point.keys)
         return (
-            f"the completion was never claimed, and only cancel_for_key({keys}) returned the operation"
+            f"no call completed the operation, and only cancel_for_key({keys}) returned it"
             if keys
-            else "the completion was never claimed"
+            else "no call completed the operation"
         )
     cause = "the expiry" if history.fire_of(claim) else f"a later force_complete on {claim.th}"
-    return f"only {cause} claimed the completion, in the event with i = {claim.call_i}"
+    return f"only {cause} completed the operation"
 
 
 O5 = Clause("O5")
