@@ -32,7 +32,7 @@ class _Refused(click.ClickException):
 @click.option(
     "--keep-going",
     is_flag=True,
-    help="Leave out broken lines, or bad rows of a log with their requests. The end record counts them as dropped.",
+    help="Leave out broken lines, or each request of a log with a bad row. The end record counts them as dropped.",
 )
 @click.option(
     "--from-log",
@@ -42,7 +42,7 @@ class _Refused(click.ClickException):
     flag_value="-",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
     help="Read TRACE as your own log (JSON lines, CSV, Parquet). MAPPING.toml explains the columns of the log. If "
-    "--map sets all entries, leave out MAPPING.toml.",
+    "--map sets all entries, leave out this option.",
 )
 @click.option(
     "--map",

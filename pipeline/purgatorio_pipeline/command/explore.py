@@ -65,8 +65,8 @@ from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
     "--early",
     type=click.IntRange(0, 9),
     default=0,
-    help="For --package: number of sleeps and timed waits of each thread that may end while other threads can still "
-    "run. Default: time passes only when no thread can run.",
+    help="For --package: how many sleeps and timed waits of each thread may end while other threads can still run. "
+    "Default: none.",
 )
 @flag("--races", "Count data races of plain variables as violations.")
 @click.option(

@@ -109,7 +109,8 @@ class _Unreachable(click.ClickException):
 @click.option(
     "--second",
     metavar="HOST:PORT",
-    help="Second broker of the cluster. The clauses M4, M5, M6 and F9 need two brokers.",
+    help="Second broker of the cluster. The clauses M4, M5, M6 and F9 need two brokers, and so do "
+    "some scenes of E1, F3 and F8.",
 )
 @number(
     "--second-pid",
