@@ -6,10 +6,10 @@ read-modify-write is one call into C, or takes a *stripe*, one of a fixed set of
 the object. (A lock in every atomic would triple the memory of a waiting operation.) No other code is called under a
 stripe.
 
-Without the GIL, reads and writes of atomics take the stripe too. Two protocols write one atomic and then read
-*another*, and at least one of two threads must see the write of the other: the pending flag with the operation's lock,
-and a cancel with a move of an entry. Locks guarantee this; CPython's documentation does not guarantee it for
-attributes.
+Without the GIL, reads and writes of atomics take the stripe too. In two protocols, each of two threads writes one
+atomic and then reads *another*, and at least one thread must see the write of the other: the pending flag with the
+operation's lock, and a cancel with a move of an entry. Locks guarantee this; CPython's documentation does not guarantee
+it for attributes.
 
 Threads are daemons. So a purgatory that was not closed does not keep the interpreter alive. (Kafka's threads are not
 daemons.)

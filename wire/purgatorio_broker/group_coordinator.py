@@ -12,7 +12,7 @@ REBALANCE_IN_PROGRESS. (Kafka does not answer the first request.)
 The callback `persist` stores a group. It may append to a log, and so make operations ready. They must be completed from
 the action queue, not under the group's lock. So the caller of each method runs the action queue afterwards.
 
-The waiting operations (Kafka's DelayedJoin, DelayedSync and DelayedHeartbeat) keep clauses of `clauses.txt`:
+The waiting operations (Kafka's DelayedJoin, DelayedSync and DelayedHeartbeat) keep the clauses in `clauses.txt`:
 
 * A rebalance waits for the joins of the members. A member that has not rejoined at the rebalance time-out is removed,
   and the rebalance ends with the other members. The first rebalance of an empty group waits for the initial delay, and
@@ -25,7 +25,7 @@ The waiting operations (Kafka's DelayedJoin, DelayedSync and DelayedHeartbeat) k
   resets `satisfied`, and registers the next operation. Without the reset, the next operation would complete at once,
   and no operation would watch the session (KAFKA-9752). Clauses B601 to B608.
 
-Other code holds the group's lock, which these operations use, too. So they need a purgatory of the dialect `locked`.
+These operations use the group's lock, which other code holds too. So they need a purgatory of the dialect `locked`.
 With `pending-flag`, an event would be lost while other code holds the lock (KAFKA-8334).
 
 Not implemented: the retention of offsets, sizes and limits of groups.

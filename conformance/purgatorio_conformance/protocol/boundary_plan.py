@@ -99,20 +99,22 @@ _KEYS: Final = 3
 
 
 class ReachingRun(Protocol):
-    """The interface of a run for `BoundaryPlan`, in either time. Times are in nanoseconds. All raise SubjectFailed."""
+    """The interface of a run for `BoundaryPlan`, in virtual or real time. Times are in nanoseconds. All methods raise
+    SubjectFailed."""
 
     @property
     def now_ns(self) -> int:
         """The time of the driver's clock. In virtual time, only the methods below move it."""
 
     def call(self, call: Call, through: tuple[int, ...] = ()) -> None:
-        """Make the call. `through`: level widths; time stops at their boundaries before the call's deadline."""
+        """Make the call. `through`: bucket widths of levels; time stops at their boundaries before the call's
+        deadline."""
 
     def advance_through(self, until_ns: int) -> None:
         """Let time pass until this moment, with a stop at every moment of interest."""
 
     def leap(self, by_ns: int) -> None:
-        """Let this much time pass at once."""
+        """Let this time pass in one step."""
 
     def settle(self) -> None:
         """Let time pass beyond every pending deadline."""
@@ -120,7 +122,7 @@ class ReachingRun(Protocol):
 
 def levels_of(description: Description, room_ns: int) -> list[int]:
     """Return the bucket width of each level of the declared wheel, the finest first: at least four levels, up to days,
-    as far as a dozen buckets fit into `room_ns`. Without a declared wheel, a level has 20 buckets."""
+    if a dozen buckets fit into `room_ns`. Without a declared wheel, a level has 20 buckets."""
     tick_ns, size = description.grain_ns, max(2, description.buckets)
     found = [tick_ns]
     while (len(found) < _LEVELS_LEAST or found[-1] < _DAYS_NS) and found[-1] * size * _BUCKETS <= room_ns:
@@ -463,9 +465,10 @@ class BoundaryPlan:
 
     def garbage(self, readings: int) -> None:
         """Leave completed operations under keys that no thread checks: several times the purge interval. In each phase,
-        read the sizes at rest about `readings` times. At first no operation is live, and nothing has raised an estimate
-        that a purge may lower too far. Later, one operation in four is live: a purge that mistakes live for completed
-        ones is too late. At last, as many live operations as two purges take come at once, and then complete."""
+        read the sizes at rest about `readings` times. At first no operation is live, and no call has raised an estimate
+        that a purge may lower too far. Later, one operation in four is live, so a purge that counts live operations as
+        completed comes too late. At last, as many operations as two purges remove are registered together, and then
+        complete."""
         interval = self._description.purge_interval
         if interval is None or interval * _PURGES > _GARBAGE_MOST:
             self.left_out = self.left_out or f"purges: the interval is {interval}"

@@ -153,8 +153,8 @@ class KnownIds:
 
 
 class Conversation:
-    """See the module. `reports`: the functions that the subject declared to report. `virtual`: whether the driver moves
-    time. `first`: the number of the first call, if the subject had an earlier conversation."""
+    """The state of one run with a subject. `reports`: the functions that the subject declared to report. `virtual`:
+    whether the driver moves time. `first`: the number of the first call, if the subject had an earlier conversation."""
 
     def __init__(
         self, recorder: Recorder, reports: Sequence[str] = (), *, virtual: bool = False, first: int = 0
@@ -194,7 +194,7 @@ class Conversation:
         """The tasks and operations whose callbacks were made to fail."""
 
     def errors(self) -> str:
-        """Describe the calls that ended with an unrequested error; empty if none did."""
+        """Describe the calls that ended with an error that the driver did not request. Empty if there are none."""
         if not self._errors:
             return ""
         return f"{self._errors:,} of {self._next:,} calls ended with an error, the first of them {self._first_error}"
@@ -248,10 +248,10 @@ class Conversation:
         return entered.f in self._gates and (task or entered.f in ("on_complete", "on_expiration"))
 
     def overdue(self, by_ns: int = 0, *, before_now: bool = False) -> list[str]:
-        """The pending tasks and operations whose deadline passed at least `by_ns` ago: a subject that hangs may have
-        lost them. The delay counts from when each was begun, as in T2 and O5. Left out are those that an open add,
-        cancel or force names, that an open `cancel_for_key` may return, and in whose functions a thread is.
-        `before_now`: only those begun before the clock came to its present time."""
+        """The pending tasks and operations whose deadline passed at least `by_ns` ago, because a subject that hangs may
+        have lost them. The delay counts from the begin of the add or registration, as in T2 and O5. Left out: a task or
+        operation that an open add, cancel or force names, that an open `cancel_for_key` may return, or in whose
+        functions a thread is. `before_now`: only those begun before the clock came to its current time."""
         now_t = self._recorder.clock_ns() - by_ns
         calls = [one.call for one in self._open.values()]
         unsettled = {call.id for call in calls if isinstance(call, Add | Cancel | Force)}
@@ -289,8 +289,8 @@ class Conversation:
 
     @property
     def owed(self) -> bool:
-        """Whether a call must be answered. While a thread is paused, none must be: a call may wait for a lock of that
-        thread. A paused thread that makes a call does not count as paused."""
+        """Whether a call must be answered. While a thread is paused, no call must be answered, because it may wait for
+        a lock of this thread. A paused thread that makes a call does not count as paused."""
         return bool(self._open) and not self.standing()
 
     def is_open(self, number: int) -> bool:
@@ -313,14 +313,14 @@ class Conversation:
         return frozenset(thread for thread in busy if not self._stands(thread))
 
     def standing(self) -> list[Hold]:
-        """The paused threads that can be resumed: those that make no call there."""
+        """The paused threads that make no call, and so can be resumed."""
         return [hold for hold in self._holds.values() if hold.making is None]
 
     def under_add(self, task: str) -> bool:
         return any(isinstance(one.call, Add) and one.call.id == task for one in self._open.values())
 
     def makes_sense(self, call: Call) -> bool:
-        """Whether a cancel, force, reset or go names a known task, operation or pause. True of any other call."""
+        """Whether a cancel, force, reset or go names a known task, operation or pause. True for any other call."""
         if isinstance(call, Go):
             return all(hold in self._holds and self._holds[hold].making is None for hold in call.holds)
         return not isinstance(call, (Cancel, Force, Reset)) or call.id in self.settled.known

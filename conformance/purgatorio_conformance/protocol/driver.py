@@ -147,11 +147,11 @@ def command_subjects(
     listener: Listener | None = None,
     lines: str | None = ANY_CLASS,
 ) -> Sequence[CommandSubject]:
-    """One subject for every way in which the program at `command` (arguments, no shell) can be driven.
+    """Return one subject for each mode of the program `command` (arguments, no shell).
 
     Starts the program once, for its description. `time` selects virtual or real time. `label` replaces the program's
     own name in the names of runs. `lines`: the classes of a JVM for pauses at lines, by the debugger's patterns, or
-    None. Raises SubjectFailed, also if the program can be driven in no way.
+    None. Raises SubjectFailed, also if the program has no mode that can be driven.
     """
     description, lines, lost = _described(command, limits, lines)
     slug = _UNFIT.sub("-", (label or description.name).lower()).strip("-")[:40] or "subject"
@@ -206,9 +206,9 @@ def _leaves_none_out(program: SmallProgram) -> bool:
 @dataclass(frozen=True)
 class CommandSubject:
     """One part of a program, driven in one mode; made by `command_subjects`. See `Subject`. `lines`: the classes at
-    whose lines threads are paused, if a JVM with a debugger's agent runs the program. `effort`, `ways`: how much runs,
-    and how; by default, the number of operations and the mode determine both. `leaves_out`: selects small programs to
-    leave out."""
+    whose lines threads are paused, if a JVM with a debugger's agent runs the program. `effort`, `ways`: the number and
+    the kinds of executions; by default, the number of operations and the mode determine both. `leaves_out`: selects
+    small programs to leave out."""
 
     command: tuple[str, ...]
     description: Description
@@ -240,7 +240,7 @@ class CommandSubject:
 
     @property
     def threads(self) -> int:
-        """The number of callers; in virtual time there is one."""
+        """The number of callers. In virtual time there is one."""
         return 1 if self.virtual else self.description.lanes
 
     @property
@@ -387,7 +387,7 @@ class CommandSubject:
         return again.account, None
 
     def play_again(self, path: Path, order: PlayedOrder, listener: Listener) -> SubjectFailed | None:
-        """Run one order of a small program in a program started again, recorded at `path`. Return its failure."""
+        """Start the program again, run one order of a small program, and record it at `path`. Return the failure."""
         return self._recorded_again(self.shape.make(1, 1, 1, self.tick_ns), path, order, listener)[1]
 
     @contextmanager

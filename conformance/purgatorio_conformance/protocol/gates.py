@@ -64,9 +64,9 @@ _DRAWN_BEFORE_REST: Final = 100
 
 
 def takes_steps(description: Description, *, virtual: bool) -> bool:
-    """Whether calls are paused at their steps. In virtual time, this needs other gates: only there can several calls be
-    open. In real time, each expiry takes time, so this is only for subjects without virtual time or without other
-    gates."""
+    """Whether calls are paused at their steps. In virtual time, this needs other gates too, because without them only
+    one call can be open. In real time, each expiry takes time, so steps are only for subjects without virtual time or
+    without other gates."""
     own = description.gates != (STEP,)
     here = own if virtual else not own or "virtual-time" not in description.capabilities
     return here and STEP in description.gates
@@ -82,9 +82,9 @@ class _Choice:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """Limits for the parts of a run that have no end. `drawn`: random programs. `scope`: programs of the scope with one
-    caller. `crossed`: those with two callers, in all their orders. `stepped`: those whose calls are paused at each of
-    their steps. `ends`: whether a broken promise ends the run."""
+    """Limits for the parts of a run without an end. `drawn`: random programs. `scope`: programs of the scope with one
+    caller. `crossed`: programs with two callers, in all orders. `stepped`: programs whose calls are paused at each
+    step. `ends`: whether a broken promise ends the run."""
 
     drawn: int = 0
     scope: int = 0

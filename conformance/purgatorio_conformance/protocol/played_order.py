@@ -38,8 +38,8 @@ RACED: Final = "the same order of threads fails again in a new process; made one
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """The result of one program: the number of executions (`plays`), and why these were not all orders (`cut`), or why
-    there were none (`skipped`)."""
+    """The result of one program: the number of executions (`plays`), and the reason why not all orders (`cut`) or none
+    (`skipped`) were executed."""
 
     program: SmallProgram
     plays: int = 0
@@ -49,10 +49,10 @@ class Orders:
 
 @dataclass(frozen=True, slots=True)
 class PausePoint:
-    """A call, by its lane and its place there, and the steps at which it is paused. Without `steps`, the call is
-    watched: its own steps, or those of the subject's own threads (`workers`). `points`: the lines of the steps, in a
-    JVM. `beside`: the first lane is paused at this gate until then, and is resumed first. `ahead`: it is paused in the
-    same way, at these of its own steps; `led` has their lines."""
+    """A call, by its lane and its position in the lane, and the steps at which it is paused. Without `steps`, the call
+    is watched: its own steps, or those of the subject's own threads (`workers`). `points`: the lines of the steps, in a
+    JVM. `beside`: the gate at which the first lane is paused before; it is resumed first. `ahead`: the steps at which
+    the first lane is paused in the same way; `led` has their lines."""
 
     lane: int
     place: int
@@ -95,13 +95,13 @@ def comes_of_order(
     alone: Callable[[PlayedOrder], Sequence[str] | None],
     tries: int = _AGAIN_MOST,
 ) -> bool:
-    """Whether an order of threads causes `seen`, and so breaks P3: an error, or calls (by name) that never returned
+    """Whether the order of threads causes `seen`, and so breaks P3: an error, or calls (by name) that never returned
     although no thread was paused.
 
-    `alone` executes one order with a new subject. It returns the calls seen there, or None if something else happens.
-    The same order must give the same result again. The calls, made one after another and without errors in callbacks,
-    must give an empty one. Then each call returns by itself, so only their order is the cause, or the state after an
-    error. Resumed threads run freely, so an order without a result is executed again, up to `tries` times.
+    `alone` executes one order with a new subject. It returns such an error or such calls, or None if something else
+    happens. The same order must give the same result again. The same calls, made one after another and without errors
+    in callbacks, must give an empty result. Then each call alone returns, so the cause is their order, or the state
+    after an error. Resumed threads run freely, so an order without a result is executed again, up to `tries` times.
     """
     one_by_one = replace(
         order, acts=(), stop=order.stop and PausePoint(0, 0, (STEPS_MOST * 1_000,)), errors=False

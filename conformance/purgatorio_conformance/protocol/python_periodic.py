@@ -3,9 +3,9 @@
     python -m purgatorio_conformance.protocol.python_periodic apscheduler
 
 `apscheduler` is the AsyncIOScheduler of APScheduler, with interval jobs. `tornado` is Tornado's PeriodicCallback. With
-`--version`, the program prints the version of the package. If the package is not installed, the exit status is 4.
-Tasks run on the thread of the event loop. The driver can pause a task at the gate `timer_fire`. So a task may cancel
-itself, or last longer than its period.
+`--version`, the program prints the version of the package. If the package is not installed, the exit status is 4. Tasks
+run on the thread of the event loop. At the gate (pause point) `timer_fire`, the driver can let a task cancel itself, or
+last longer than its period.
 """
 
 from __future__ import annotations

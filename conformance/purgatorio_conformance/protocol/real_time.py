@@ -18,12 +18,11 @@ _GAUGE_EVERY = 50
 
 
 def drive_real(drive: Drive, dues: Sequence[TimedCall], give_up_ns: int, lost_ns: int | None) -> None:
-    """Make the calls of the plan, and those of the boundary plan. Then wait until no task or operation is pending, for
-    at most `give_up_ns`. Do not wait for one that is overdue by `lost_ns`: it breaks a promise in any case. Otherwise a
-    timer that loses one task after each start would cost this wait each time.
+    """Make the calls of the plan and of the boundary plan. Then wait until no task or operation is pending, for at most
+    `give_up_ns`. Do not wait for a task that is overdue by `lost_ns`, because it breaks a promise in any case.
 
-    If some are pending at the end, the run is complete only if the subject declared a late bound: they count as lost.
-    Raises SubjectFailed.
+    If tasks or operations are pending at the end, they count as lost if the subject declared a late bound. Otherwise
+    the run is incomplete. Raises SubjectFailed.
     """
     session, description, part = drive.session, drive.description, drive.part
     settled, reaches = session.conversation.settled, drive.operations >= REACHES_FROM

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An integer within these bounds, both included. A JSON true is no number."""
+    """An integer within these bounds, both included. A JSON `true` is no integer."""
 
     least: int = MIN_INT
     most: int = MAX_INT
@@ -107,7 +107,7 @@ def _read_rules(record: type[object]) -> tuple[FieldRule, ...]:
 def decoded(record: type[T], fields: Mapping[str, object]) -> T:
     """Decode a message of class `record` from JSON fields. Raises Refusal. Null is the same as absent.
 
-    Fields named `x_...` belong to the subject and are ignored, and so is `m`, which named the class.
+    Fields named `x_...` belong to the subject and are ignored. `m`, which names the class, is ignored too.
     """
     takers, needed = _shape(record)
     values: dict[str, object] = {}

@@ -64,7 +64,7 @@ class VirtualClock:
         return self.now_ns
 
     def to(self, now_ns: int) -> Callable[[], None]:
-        """Returns a function that moves the clock there."""
+        """Returns a function that moves the clock to this time."""
 
         def move() -> None:
             self.now_ns = now_ns

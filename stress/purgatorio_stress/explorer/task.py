@@ -1,5 +1,5 @@
-"""Tasks, the threads of an explored program: the state of each task, its next step, and the event that the task waits
-for."""
+"""Tasks, the threads of an explored program: the state of each task, its next step, and the event for which it
+waits."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

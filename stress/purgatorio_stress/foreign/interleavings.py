@@ -3,8 +3,9 @@
     def test_loads_once(purgatorio_interleavings):
         purgatorio_interleavings("racy_cache", "cache_adapter:LoadsOnce")
 
-Modules next to the test are found first. A violation fails the test with the counterexample and its token. For
-UNKNOWN, the option `--purgatorio-unknown` decides. Until the fixture is used, this module imports only pytest.
+Modules next to the test are found first. A violation fails the test with the counterexample and its token. With
+UNKNOWN, the test is skipped, or fails with `--purgatorio-unknown=fail`. Until the fixture is used, this module imports
+only pytest.
 """
 
 from __future__ import annotations

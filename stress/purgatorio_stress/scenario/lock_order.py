@@ -1,10 +1,9 @@
 """The order in which the reference takes its locks, as ranks. A thread that holds a lock never takes a lock of a lower
 rank.
 
-The order is: an operation's lock (a registration and a completion hold this lock while they take other locks), the
-lock of a watcher list, the timer's reader-writer lock, the lock of a level, the lock of a bucket, the lock of an
-entry, the lock of the delay queue. (Locks of one kind have one rank. A coarser bucket comes before a finer bucket.)
-The locks of a scenario have no rank.
+From first to last: an operation's lock, the lock of a watcher list, the timer's reader-writer lock, then the locks of a
+level, a bucket, an entry and the delay queue. Locks of one kind have one rank. (Of two buckets, the coarser bucket is
+locked first.) The locks of a scenario have no rank.
 """
 
 from collections.abc import Mapping

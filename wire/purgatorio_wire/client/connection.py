@@ -1,8 +1,8 @@
 """A raw connection to a broker: sends requests without waiting, and records every response.
 
-The connection does not retry and hides no error, because the clauses judge behavior that a client library would hide.
-A broker may send anything. An invalid frame, a hundred unrequested responses, or more bytes than the limit end the
-connection, and the record has the reason.
+It does not retry and hides no error, because the clauses judge behavior that a client library would hide. The broker is
+not trusted. An invalid frame, a hundred unrequested responses, or more bytes than the limit end the connection, and the
+record has the reason.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
     answer    `t` is the time at which the whole response was read. `c` is the `i` of its request, absent without one.
               `err`: why the response cannot be decoded. `left`: the number of bytes after the body
     close     `by` this client or the peer
-    stimulus  an action outside of the connections, in `body`: a replica was stopped, or open files were counted. Or a
-              declaration that the scene tests a clause, or a kind of violation: `{"what": "asks", "text": "G6 late"}`
+    stimulus  an action outside of the connections, in `body`: a replica was stopped, or open files were counted.
+              `{"what": "asks", "text": "G6 late"}` is no action: it notes a clause (and a cause) that the scene tests
     control   the lateness of this client (`late_ns`), and a plain round trip (`rtt_ns`): the worst of `t_from`..`t`
 
 The events of one scene have its name and the number of its repetition, such as `idle-fetch#2`. Times are in
