@@ -22,8 +22,6 @@ from purgatorio_spec.show.selection import CauseKey
 from purgatorio_spec.trace.lines import may_name
 from purgatorio_spec.trace.reader import TraceReader, is_parquet
 from purgatorio_spec.verdict import Verdict, worst
-from purgatorio_wire.counterexample import counterexamples
-from purgatorio_wire.judge import judge_trace
 from purgatorio_wire.trace.file import WireTrace, is_wire_trace, read_trace
 from purgatorio_wire.trace.record import PROFILE
 
@@ -257,6 +255,10 @@ def _stderr_of(trace: Path, run: str) -> tuple[str, ...]:
 
 
 def _judged_wire(trace: WireTrace) -> Judged:
+    # The clauses of the wire are a third of the imports of `check`, and few traces are of the wire.
+    from purgatorio_wire.counterexample import counterexamples
+    from purgatorio_wire.judge import judge_trace
+
     run = judge_trace(trace)
     failures: list[Failure] = []
     examples: dict[CauseKey, Counterexample] = {}
@@ -268,6 +270,8 @@ def _judged_wire(trace: WireTrace) -> Judged:
 
 def with_wire_examples(judged: Judged) -> Judged:
     """The check, with the events of the first violations in wire traces. These traces are read again."""
+    from purgatorio_wire.counterexample import counterexamples
+
     found = dict(judged.examples)
     for run in judged.result.runs:
         if run.profile == PROFILE and run.verdict is Verdict.VIOLATED and Path(run.file).exists():
