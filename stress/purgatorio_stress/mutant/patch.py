@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
+import ast
+import linecache
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from textwrap import dedent
 from types import FunctionType
 from typing import Any, Final
@@ -68,13 +70,14 @@ def edited(owner: object, attribute: str, *words: str) -> Patch:
     function = getattr(owner, attribute)
     if not isinstance(function, FunctionType):
         raise TypeError(f"{attribute} of {owner} is not a function")
-    source = dedent(inspect.getsource(function))
+    code = function.__code__
+    lines = linecache.getlines(code.co_filename)
+    source = dedent("".join(lines[code.co_firstlineno - 1 : _ends(code.co_filename)[code.co_firstlineno]]))
     for old, new in zip(words[::2], words[1::2], strict=True):
         if source.count(old) != 1:
             raise ValueError(f"{attribute} has {old!r} {source.count(old)} times")
         source = source.replace(old, new)
     made: dict[str, object] = {}
-    code = function.__code__
     # Compiled under this module's `annotations`, too: what a function names there need not be at hand.
     exec(
         compile("\n" * (code.co_firstlineno - 1) + source, code.co_filename, "exec"),
@@ -82,6 +85,21 @@ def edited(owner: object, attribute: str, *words: str) -> Patch:
         made,
     )
     return Patch(owner, attribute, made[function.__name__], source)
+
+
+@cache
+def _ends(file: str) -> dict[int, int]:
+    """The last line of each function and method in a file, by the first. (`inspect.getsource` reads all tokens of each
+    function, which takes 3 ms.)"""
+    blocks: list[list[ast.stmt]] = [ast.parse("".join(linecache.getlines(file))).body]
+    ends: dict[int, int] = {}
+    for block in blocks:
+        for one in block:
+            if isinstance(one, ast.ClassDef):
+                blocks.append(one.body)
+            elif isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef):
+                ends[min(line.lineno for line in (one, *one.decorator_list))] = one.end_lineno or 0
+    return ends
 
 
 def wrapped(owner: object, attribute: str, around: Callable[..., object]) -> Patch:
