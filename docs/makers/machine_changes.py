@@ -339,10 +339,14 @@ def sampled(count: int, seed: int, *, tokens: bool = False) -> list[Change]:
     return [change for _, _, change in sorted(ranked, key=lambda one: one[:2])[:count]]
 
 
-@cache
 def changes(module: str, *, tokens: bool = False) -> list[Change]:
     """All changes of one module that compile to something else, or those of one token."""
-    return list(_changes(module, lambda function, what, token: token or not tokens))
+    return [one for one in _every_change(module) if one.token or not tokens]
+
+
+@cache
+def _every_change(module: str) -> list[Change]:
+    return list(_changes(module, lambda function, what: True))
 
 
 def change_named(module: str, name: str) -> Change:
@@ -350,12 +354,12 @@ def change_named(module: str, name: str) -> Change:
     words = name.removeprefix(f"{module}.")
     return next(
         one
-        for one in _changes(module, lambda function, what, token: words.startswith(f"{function}: {what}"))
+        for one in _changes(module, lambda function, what: words.startswith(f"{function}: {what}"))
         if one.name == name
     )
 
 
-def _changes(module: str, wanted: Callable[[str, str, bool], bool]) -> Iterator[Change]:
+def _changes(module: str, wanted: Callable[[str, str], bool]) -> Iterator[Change]:
     path = importlib.import_module(module).__file__
     assert path is not None, "the reference is in files"
     with open(path, encoding="utf-8") as file:
@@ -365,7 +369,7 @@ def _changes(module: str, wanted: Callable[[str, str, bool], bool]) -> Iterator[
         if function.name in _NOT_CODE_UNDER_TEST:
             continue
         for what, line, change, token in _edits(function):
-            if not wanted(qualified, what, token):
+            if not wanted(qualified, what):
                 continue
             changed = _compiled(tree, function, change, path, qualified)
             before = _function(module, qualified).__code__

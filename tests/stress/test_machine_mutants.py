@@ -19,6 +19,8 @@ from docs.makers.machine_changes import (
 from docs.makers.machine_mutants import machine_page, summary, survivors, survivors_of
 from purgatorio.timer.bucket import TimerTaskList
 
+pytestmark = pytest.mark.xdist_group("machine-mutants")  # all changes are made once
+
 BUCKET = "purgatorio.timer.bucket"
 
 
