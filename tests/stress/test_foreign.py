@@ -12,8 +12,10 @@ from click.testing import CliRunner
 from purgatorio_pipeline.cli import purgatorio
 from purgatorio_pipeline.command.explore import command
 from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.explorer import run
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.exploring import explore
+from purgatorio_stress.foreign import explored as exploring
 from purgatorio_stress.foreign.explored import AdapterResult, explore_foreign, lines_of, replay_foreign, table
 from purgatorio_stress.foreign.load import CannotLoad
 from purgatorio_stress.foreign.shown_containers import Reach
@@ -85,6 +87,14 @@ def test_sound_code_passes(adapter: str, package: str, outcomes: set[str] | None
     assert {race.location for race in explored.races} <= {"SleepsBetween.ready"}
 
 
+@pytest.fixture
+def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run is too long after 2,000 steps; a user's is after 50,000."""
+    monkeypatch.setattr(run, "MAX_STEPS", 2_000)
+    monkeypatch.setattr(exploring, "MAX_STEPS", 2_000)
+
+
+@pytest.mark.usefixtures("few_steps")
 @pytest.mark.parametrize(
     ("name", "package", "seen"),
     [
@@ -102,6 +112,7 @@ def test_broken_code_is_found(name: str, package: str, seen: str) -> None:
     assert seen in found.broken[-1].seen
 
 
+@pytest.mark.usefixtures("few_steps")
 @pytest.mark.parametrize(
     ("name", "package", "named"),
     [
@@ -112,7 +123,7 @@ def test_broken_code_is_found(name: str, package: str, seen: str) -> None:
         ("EndsItBelow", "ending", "os._exit"),
         ("Kills", "ending", "os.kill"),
         ("SwallowsTheEnd", "ending", "os._exit"),
-        ("TakesLong", "ending", "more than 50,000 steps; its threads were then: "),
+        ("TakesLong", "ending", "more than 2,000 steps; its threads were then: "),
     ],
 )
 def test_what_cannot_be_followed_is_unknown_and_named(name: str, package: str, named: str) -> None:
@@ -162,6 +173,7 @@ def test_an_error_of_ours_is_not_the_codes(monkeypatch: pytest.MonkeyPatch) -> N
     assert "ValueError: of ours" in done.stderr
 
 
+@pytest.mark.usefixtures("few_steps")
 def test_a_loop_of_timed_waits_without_an_end_is_named() -> None:
     limits = Limits(1, clock=itertools.count(0, 1.0).__next__)
     explored = explore_foreign(["ending"], "ending:KeepsCleanForEver", limits, path=[str(HERE)])
