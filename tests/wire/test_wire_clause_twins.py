@@ -20,6 +20,8 @@ from purgatorio_wire.trace.record import Declared, WireEvent
 from wire.stories import Told, judged, of_clause, stories
 from wire.story import Story
 
+pytestmark = pytest.mark.xdist_group("wire-twins")  # each story is judged once
+
 TOLD = [(told, variant) for told in stories().values() for variant in range(told.variants)]
 CASES = [(told, variant) for told, variant in TOLD if told.clause or told.expected]
 
