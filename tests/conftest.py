@@ -85,8 +85,8 @@ def golden(request: pytest.FixtureRequest) -> Golden:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Two more than there are cores: many tests wait, for a timer, a JVM or a child."""
-    return (os.cpu_count() or 1) + 2
+    """One more than there are cores: some tests wait, for a timer, a JVM or a child. Each worker collects all tests."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.fixture(autouse=True)
