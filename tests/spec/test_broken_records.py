@@ -81,18 +81,19 @@ def _both_ways(drawn: Drawn) -> tuple[RunResult, RunResult]:
     return conclude(facts, run, judge_run(run, table)), folded
 
 
-def _legal(seed: int) -> Drawn:
-    """A whole legal history, with room for an `i` between two."""
+def _legal(seed: int) -> Drawn | None:
+    """A whole legal history, with room for an `i` between two; None if it lost records."""
     drawn = draw(seed)
-    drawn.whole, drawn.dropped = True, 0
+    if drawn.dropped:
+        return None
+    drawn.whole = True
     drawn.events = [one._replace(i=2 * one.i, c=None if one.c is None else 2 * one.c) for one in drawn.events]
     return drawn
 
 
 def _clean(seeds: range) -> list[Drawn]:
     """The clauses without those that dropped records may excuse."""
-    some = [_legal(seed) for seed in seeds if not draw(seed).dropped]
-    return [one for one in some if len(one.events) > 4]
+    return [one for one in map(_legal, seeds) if one is not None and len(one.events) > 4]
 
 
 def _spoilt(drawn: Drawn, random: Random, places: int) -> list[tuple[str, str, bool, RunResult, RunResult]]:
