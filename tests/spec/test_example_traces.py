@@ -77,7 +77,7 @@ def test_the_table_and_the_folder_list_the_same_runs() -> None:
         assert f"| `{run}` | {EVENTS[run]:,} | {cell} |" in text
 
 
-SMALL = {"kafka-clean-1k", "kafka-clean-racewatch-4k", "kafka-buggy-no-recheck"}
+SMALL = {"kafka-clean-1k", "kafka-buggy-no-recheck"}
 
 
 @pytest.mark.parametrize(
