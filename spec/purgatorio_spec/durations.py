@@ -42,7 +42,7 @@ def exact(duration_ns: int) -> str:
 def local_time(t_ns: int, zone: str) -> str:
     """Nanoseconds since 1970 in that zone, or in UTC where the zone is not known: `2026-10-20 09:15:01.000+02:00`."""
     try:
-        there = UTC if zone == "UTC" else ZoneInfo(zone)
+        there = datetime.strptime(zone, "%z").tzinfo if zone[:1] in ("+", "-") else ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         there = UTC
     seconds, beside_ns = divmod(t_ns, 1_000_000_000)

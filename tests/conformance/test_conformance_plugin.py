@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import warnings
 import xml.etree.ElementTree as ET
 from importlib.metadata import entry_points
 from itertools import count
@@ -19,7 +20,7 @@ from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.subject.child import ChildLimits, Quiet
 from purgatorio_conformance.suite import gated
 from purgatorio_conformance.suite.in_process import InProcess
-from purgatorio_conformance.suite.stage import Call, Fields
+from purgatorio_conformance.suite.stage import Call, Fields, Stage
 from purgatorio_spec.check import check_files
 
 pytest_plugins = ["pytester"]
@@ -498,13 +499,15 @@ def test_a_glance_at_a_silent_subject_ends() -> None:
 
 
 class _Run:
-    """A subject that notes its calls, and fails to close."""
+    """A subject that notes its calls, pauses in each add, and fails to close."""
 
-    def __init__(self, number: int, told: list[str]) -> None:
-        self.under, self.number, self.told = self, number, told
+    def __init__(self, stage: Stage, number: int, told: list[str]) -> None:
+        self.under, self.stage, self.number, self.told = self, stage, number, told
 
     def made(self, call: Call) -> Fields:
         self.told.append(f"{call['m']} {self.number}")
+        if call["m"] == "add":
+            self.stage.stop("timer_fire")
         return {}
 
     def close(self) -> None:
@@ -512,13 +515,18 @@ class _Run:
         raise RuntimeError("the loop is running")
 
 
-def test_an_adapter_is_closed_before_the_next_run_and_at_the_end() -> None:
-    """Whatever its `close` raises: the run is over."""
+@pytest.mark.parametrize("last", ["quiesce", "add"])
+def test_an_adapter_is_closed_before_the_next_run_and_at_the_end(last: str) -> None:
+    """Whatever its `close` raises: the run is over. The user hears of it, except if a callback was cut off."""
     told: list[str] = []
     numbers = count(1)
-    peer = InProcess(_SILENT, lambda stage, now_ns: _Run(next(numbers), told))
-    for name in ("start", "quiesce", "start", "quiesce"):
-        peer.say(orjson.dumps({"m": name, "n": len(told), "now_ns": 0}))
+    peer = InProcess(_SILENT, lambda stage, now_ns: _Run(stage, next(numbers), told))
+    for name in ("start", last, "start", last):
+        peer.say(orjson.dumps({"m": name, "n": len(told), "now_ns": 0, "gates": ["timer_fire"]}))
         assert isinstance(peer.hear(10.0), bytes)
-    peer.close()
-    assert told == ["quiesce 1", "close 1", "quiesce 2", "close 2"]
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        peer.close()
+    said = [str(one.message).partition(" at ")[0] for one in heard]
+    assert said == ["your adapter's close() raised RuntimeError: the loop is running"] * (last == "quiesce")
+    assert told == [f"{last} 1", "close 1", f"{last} 2", "close 2"]

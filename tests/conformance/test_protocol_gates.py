@@ -102,6 +102,7 @@ def test_a_task_is_held_in_javascript_while_others_are_called(tmp_path: Path) ->
     run = gated((NODE or "node", str(EXAMPLES / "toy_wheel.js")), tmp_path)
     assert run.verdict is Verdict.PASS
     assert run.clauses["T3"].occasions > 20
+    assert run.clauses["T2"].reason == "the driver paused threads, and a paused thread may delay a task"
 
 
 SLIP = """

@@ -6,6 +6,7 @@ All in virtual time, so nothing here waits; real time is shown on one small run.
 import heapq
 import random
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -125,6 +126,18 @@ def test_one_wrong_character_is_found_with_the_fewest_calls(
     assert judged.verdict is Verdict.PASS, "the correct twin is told the same, and keeps the promise"
 
 
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_the_example_in_c_is_a_subject(tmp_path: Path) -> None:
+    command = (str(tmp_path / "wheel"),)
+    compiled = ("cc", "-Wall", "-Wextra", "-Werror", "-o", *command, str(EXAMPLES / "toy_wheel.c"))
+    subprocess.run(compiled, check=True, timeout=60)
+    for more, verdict in (((), Verdict.PASS), (("--bug",), Verdict.VIOLATED)):
+        (run,) = record([*command, *more], tmp_path, 60, slice(1))[1]
+        assert {name: run.clauses[name].verdict for name in ("T1", "T2", "T3", "T4", "T5")} == {
+            "T1": verdict, "T2": Verdict.PASS, "T3": Verdict.PASS, "T4": Verdict.PASS, "T5": Verdict.PASS,
+        }  # fmt: skip
+
+
 @pytest.mark.parametrize("mode", [0, pytest.param(1, marks=pytest.mark.slow)], ids=["steps", "jumps"])
 def test_a_violation_amid_a_long_run_is_found_with_the_fewest_calls(mode: int, tmp_path: Path) -> None:
     """A task of seconds that comes half a second after its add, which no small plan has."""
@@ -135,6 +148,20 @@ def test_a_violation_amid_a_long_run_is_found_with_the_fewest_calls(mode: int, t
     found = shortest_of_run(subject, Path(run.file), "T1", 1, 600, tmp_path)
     assert found is not None
     assert len(found.script.calls) == 2, found.session
+
+
+def test_a_late_task_is_shown_without_a_jump(tmp_path: Path) -> None:
+    """The clock stops when the task must have run, and round numbers may be larger ones."""
+    path = changed(
+        Path(WHEEL[-1]),
+        {"if due_tick <= self.tick]": "if due_tick + 64 * (due_tick == 128) <= self.tick]"},
+        tmp_path,
+    )
+    script = Script("timer", 0, (Add("t", 127_901_234), Advance(180 * MS), Advance(200 * MS)))
+    found = shortest(lambda: ScriptPlayer([*WHEEL[:-1], path]), script, "T2", "t")
+    assert found is not None
+    assert found.script.calls == (Add("t", 128 * MS), Advance(129 * MS), Advance(200 * MS))
+    assert "late_slack_ns" not in found.recording.header.params
 
 
 def test_a_script_is_read_back_from_its_trace(tmp_path: Path) -> None:

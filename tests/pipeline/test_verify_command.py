@@ -74,7 +74,9 @@ def test_where_threads_are_held_their_order_is_shown(
     broken = {"O4": ClauseResult("O4", Verdict.VIOLATED)}
     run = RunResult(f"{one.name}-seed1", "", "one", "locked", Verdict.VIOLATED, 1, broken)
     monkeypatch.setattr(drive, "order_of_run", lambda *_: ('> {"m":"start"}',))
-    shown = shortest_sessions(to_show(CheckResult((run,)), [one], 1), 1, 40, tmp_path, lambda *_: None, [])
+    shown = shortest_sessions(
+        to_show(CheckResult((run,)), [one], 1), 1, 40, tmp_path, lambda *_: None, [], []
+    )
     assert [(each.run, each.clause, each.calls) for each in shown] == [(run.run, "O4", 1)]
 
 
@@ -101,14 +103,16 @@ def test_a_shorter_program_found_for_another_clause_is_taken(
         return ('> {"m":"start"}',) * (1 if clause == "T1" else 2)
 
     monkeypatch.setattr(drive, "order_of_run", order)
-    shown = shortest_sessions(to_show(CheckResult((run,)), [one], 1), 1, 40, tmp_path, lambda *_: None, [])
+    shown = shortest_sessions(
+        to_show(CheckResult((run,)), [one], 1), 1, 40, tmp_path, lambda *_: None, [], []
+    )
     assert {each.clause: (each.calls, each.path.name[-8:]) for each in shown} == {
         "T1": (1, "T1.jsonl"),
         "T3": (1, "T1.jsonl"),
         "T4": (2, "T4.jsonl"),
     }
     assert len(list(tmp_path.glob("*-shortest-*"))) == 2
-    drive.print_shortest(shown)
+    drive.print_shortest(shown, [])
     said = [line for line in capsys.readouterr().out.splitlines() if " in " in line]
     assert [line.split(":")[0] for line in said] == ["T1, T3 in 1 call", "T4 in 2 calls"]
 
@@ -128,10 +132,10 @@ def test_a_run_that_a_task_ends_is_minimized(
         one.run_seeded(1, 40, trace, silent)
     run = broken_off(check_files([trace]).runs[0], caught.value.kind, caught.value.why)
     wanted = to_show(CheckResult((run,)), [one], 1)
-    (shown,) = shortest_sessions(wanted, 1, 40, tmp_path, lambda *_: None, [])
+    (shown,) = shortest_sessions(wanted, 1, 40, tmp_path, lambda *_: None, [], [])
     calls = [json.loads(line[2:])["m"] for line in shown.session if line.startswith(">")]
     assert (shown.clause, calls) == (clause, ["start", "add", "add", "cancel", "advance"])
-    drive.print_shortest([shown])
+    drive.print_shortest([shown], [])
     assert ("62 more times these two lines" in capsys.readouterr().out) == (clause == "T3")
     if clause == "T3":
         example = judge_file(shown.path, shown.run).example("T3", str(shown.path), whole=True)
@@ -161,7 +165,39 @@ def test_a_short_trace_that_does_not_show_it_is_not_left(
     monkeypatch.setattr(drive, "order_of_run", order)
     shown = drive.ToShow(one, run, "T1").shown(1, 40, tmp_path)
     left = list(tmp_path.glob("*-shortest-T1.jsonl"))
-    assert (shown is not None, bool(left)) == (broken and found, broken and found)
+    assert (isinstance(shown, Minimal), bool(left)) == (broken and found, broken and found)
+
+
+@pytest.mark.parametrize(
+    ("mode", "shown", "why"),
+    [
+        ("virtual-gates", (), "a new process of the program does not show it again with the same calls"),
+        ("real", (), "a program in real time does not repeat its calls"),
+        ("virtual-gates", ('> {"m":"start"}',), ""),
+    ],
+)
+def test_it_says_why_a_violation_was_not_minimized(
+    mode: Mode,
+    shown: tuple[str, ...],
+    why: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    description = Description(0, "purgatorio-subject/1.1", "one", ("timer",), ())
+    one = CommandSubject(("one",), description, "timer", mode, "one")
+    run = RunResult(
+        f"{one.name}-seed1", "", "", "", Verdict.VIOLATED, 1, {"T3": ClauseResult("T3", Verdict.VIOLATED)}
+    )
+    monkeypatch.setattr(drive, "order_of_run", lambda *_: shown)
+    notes: list[str] = []
+    found = shortest_sessions(
+        to_show(CheckResult((run,)), [one], 1), 1, 40, tmp_path, lambda *_: None, [], notes
+    )
+    assert (len(found), len(notes)) == (bool(shown), not shown)
+    drive.print_shortest(found, notes)
+    said = f"T3 of {run.run} was not minimized: {why}"
+    assert (said in " ".join(capsys.readouterr().out.split())) == (not shown)
 
 
 @pytest.mark.parametrize("recorded", [True, False])

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from purgatorio_pipeline.command.check import command as check
 from purgatorio_pipeline.command.convert import command
+from purgatorio_pipeline.judging import judge_in_process
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult, without_silent_pass
 from purgatorio_spec.show.counterexample import counterexample
@@ -590,6 +591,31 @@ def test_a_word_that_no_row_has_is_told(tmp_path: Path) -> None:
         made.notes[0]
         == "no row has the word 'lates', which [words] gives for timed_out: did you mean 'late'?"
     )
+
+
+@pytest.mark.parametrize(
+    ("offsets", "shown"),
+    [(("+01:00", "+0100"), "13:00:00.000+01:00"), (("Z", "+01:00"), "13:00:00.000+00:00")],
+)
+def test_times_are_shown_at_the_offset_of_the_log(offsets: Sequence[str], shown: str, tmp_path: Path) -> None:
+    rows = [
+        {"r": "a", "in": f"2026-11-01T13:00:00{offsets[0]}", "late": f"2026-11-01T13:00:00.4{offsets[1]}"}
+    ]
+    assigned = (
+        "id=r",
+        "enqueued=in",
+        "timed_out=late",
+        "timeout=9000",
+        "timeout_unit=s",
+        "promises.early_ms=1",
+    )
+    convert_log(
+        written(tmp_path / "log.jsonl", rows),
+        tmp_path / "t.jsonl",
+        read_mapping(None, [*assigned, "promises.skew_ms=3600000"]),
+    )
+    (example,) = judge_in_process([tmp_path / "t.jsonl"]).examples.values()
+    assert example.start == f"2026-11-01 {shown}"
 
 
 def test_all_requests_of_a_cause_are_listed(tmp_path: Path) -> None:

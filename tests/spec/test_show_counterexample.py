@@ -211,6 +211,21 @@ def test_a_late_task_is_shown_with_the_jumps_of_time_and_both_parts_of_its_bound
     assert {row.i for row in example.rows if row.f == "advance_clock"} == beside
 
 
+@pytest.mark.parametrize(
+    ("by_ms", "lasts_ns", "shown"), [(4, 0, "60.000 to 64.000"), (0, 0, "64.000"), (4, 1, "60.000")]
+)
+def test_the_deadline_of_an_add_inside_an_advance_has_two_bounds(
+    by_ms: int, lasts_ns: int, shown: str
+) -> None:
+    """The clock of the timer shows the time before the `advance`, or after it. In real time, the deadline is exact."""
+    made = Trace("timer")
+    made.add("a", delay_ns=64 * MS)
+    call, ret = made.events
+    made.events[1] = ret._replace(t=call.t + lasts_ns, deadline_t=call.t + (64 - by_ms) * MS)
+    made.fire("a")
+    assert f"}} timer_add, deadline {shown}\n" in render(made.example("T1"))
+
+
 def _shown(made: Trace, clause: str, path: Path) -> Counterexample:
     """The same from the whole table and from a fold of the file."""
     (example,) = (

@@ -536,14 +536,20 @@ class CommandSubject:
             "real-units": self.late_slack_ns,
         }.get(self.mode, 0)
         # A paused thread keeps others from their deadlines, so a run with pauses has no late bound.
-        described = replace(self.description, late_ns=None) if self.held else self.description
+        paused = self.held and self.description.late_ns is not None
+        described = replace(self.description, late_ns=None) if paused else self.description
         return header_of(
             described,
             self.part,
             run=run,
             virtual=self.virtual,
             late_slack_ns=slack_ns,
-            params={"seed": plan.seed, "timers": plan.timers, "mode": self.mode},
+            params={
+                "seed": plan.seed,
+                "timers": plan.timers,
+                "mode": self.mode,
+                **({"paused": True} if paused else {}),
+            },
             periodic=self.mode.endswith("-periodic"),
         )
 

@@ -338,27 +338,30 @@ class ScriptSearch:
             if self._over():
                 # Further candidates of a long script would take minutes, and none is executed any more.
                 break
-            for rounder in self._rounder(call):
+            for rounder in self._rounder(script, call):
                 changed = replace(script, calls=(*script.calls[:place], rounder, *script.calls[place + 1 :]))
                 if _in_order(changed) and self._broken(changed):
                     script = changed
                     break
         return script
 
-    def _rounder(self, call: ScriptStep) -> Iterator[ScriptStep]:
-        """The call with smaller numbers that the subject accepts, then with longer delays, the roundest first."""
-        value = _number(call)
-        description = self._description
-        least_ns = 0 if isinstance(call, Advance) else max(0, description.least_delay_ns)
-        for unit_ns in _ROUND_NS if value is not None else ():
-            rounded = (value or 0) // unit_ns * unit_ns
-            rounded -= rounded % description.unit_ns
-            if least_ns <= rounded < (value or 0):
-                yield _with_number(call, rounded)
-        for unit_ns in _ROUND_NS if value is not None and not isinstance(call, Advance) else ():
-            longer_ns = description.fit((value or 0) + unit_ns - (value or 0) % unit_ns)
-            if unit_ns < (value or 0) < longer_ns and (value or 0) % unit_ns:
-                yield _with_number(call, longer_ns)
+    def _rounder(self, script: Script, call: ScriptStep) -> Iterator[ScriptStep]:
+        """The call with other numbers that the subject accepts, the roundest first: smaller numbers, or a longer delay.
+        An advance goes to a deadline first: the bound of a late task then needs no part for a jump."""
+        value, description = _number(call), self._description
+        if value is None:
+            return
+        moves = isinstance(call, Advance)
+        least_ns = 0 if moves else max(0, description.least_delay_ns)
+        rounded = sorted(_last_dues(script, description)) if moves else []
+        for unit_ns in _ROUND_NS:
+            rounded.append(value // unit_ns * unit_ns)
+            if not moves and unit_ns < value and value % unit_ns:
+                rounded.append(description.fit(value + unit_ns - value % unit_ns))
+        for number in rounded:
+            number -= number % description.unit_ns
+            if least_ns <= number < value or (not moves and number > value):
+                yield _with_number(call, number)
 
 
 def _shape(script: Script) -> Callable[[Script], Script]:
@@ -385,6 +388,17 @@ def _with_number(call: ScriptStep, value: int) -> ScriptStep:
 
 def _in_order(script: Script) -> bool:
     return all(before <= after for before, after in pairwise(script.moments()))
+
+
+def _last_dues(script: Script, description: Description) -> set[int]:
+    """The times by which the tasks and operations must run."""
+    now_ns, dues = script.start_ns, set[int]()
+    for call in script.calls:
+        if isinstance(call, Advance):
+            now_ns = call.now_ns
+        elif isinstance(call, Add | Register) and call.delay_ns is not None:
+            dues.add(now_ns + call.delay_ns + (description.late_ns or 0))
+    return dues
 
 
 def _started_later(script: Script) -> Script:

@@ -18,6 +18,7 @@ import sysconfig
 import threading
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
@@ -133,7 +134,7 @@ class InProcess:
         self._run: Driven | None = None
         self._lanes: dict[int, queue.SimpleQueue[Call | None]] = {}
         self._threads: list[threading.Thread] = []
-        self._error = ""
+        self._error = self._unclosed = ""
         # Those of the subject, and all that begin after it.
         self._running = ProcessThreads([os.getpid()], [thread.native_id for thread in threading.enumerate()])
         self._at_work = AtWork(self._running.used_s, self._looks)
@@ -200,9 +201,13 @@ class InProcess:
     def _end_run(self) -> None:
         run, self._run = self._run, None
         if run is not None and isinstance(run.under, Closes):
-            # Callbacks of the run may have ended in the middle, so this may fail.
-            with suppress(Exception, RunEnded):
+            try:
                 run.under.close()
+            except RunEnded:
+                pass
+            except Exception as error:
+                # If callbacks of the run ended in the middle, this is no fault of the adapter.
+                self._unclosed = self._unclosed or ("" if self._stage.cut else _in_words("close", error))
 
     def _answer(self, call: Call) -> None:
         run, stage = self._run, self._stage
@@ -216,8 +221,7 @@ class InProcess:
             except (
                 BaseException
             ) as error:  # a thread that ended by SystemExit would leave its call unanswered
-                said = "".join(traceback.format_exception_only(error)).strip() + _raised_at(error)
-                self._error = f"{raised_by(self._method(call))} {said}"
+                self._error = _in_words(self._method(call), error)
                 result = {"err": type(error).__name__}
             stage.say("answer", n=call["n"], **result)
 
@@ -313,12 +317,21 @@ class InProcess:
         for thread in alive:
             # A thread that waits in C gets the exception only when it returns, if ever.
             _end(thread.ident)
+        self._stage.cut |= bool(alive)
         if alive:
             taking_note = threading.Thread(target=_take_note)
             taking_note.start()
             taking_note.join()
         self._threads = []
         self._end_run()
+        if self._unclosed:
+            # The verdicts hold, because the run is over. pytest prints warnings at its end.
+            warnings.warn(self._unclosed, stacklevel=2)
+
+
+def _in_words(method: str, error: BaseException) -> str:
+    said = "".join(traceback.format_exception_only(error)).strip()
+    return f"{raised_by(method)} {said}{_raised_at(error)}"
 
 
 def raised_by(method: str) -> str:

@@ -42,6 +42,8 @@ class Stage:
         self._held: dict[int, queue.SimpleQueue[Call]] = {}
         self._here = threading.local()
         self._closed = False
+        self.cut: bool = before is not None and before.cut
+        """Whether a paused thread was ended in the middle of a callback, in this run or the one before."""
 
     def say(self, m: str, **fields: object) -> None:
         if not self._closed:
@@ -91,6 +93,7 @@ class Stage:
     def close(self) -> None:
         """End the run; see the class."""
         self._closed = True
+        self.cut = bool(self._held)
         for calls in list(self._held.values()):
             calls.put({"m": "go"})
         self._held.clear()

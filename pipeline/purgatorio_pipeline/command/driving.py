@@ -134,8 +134,9 @@ class Minimal:
         return Shortest(self.run, self.clause, self.calls, self.session[:SESSION_KEPT])
 
 
-def print_shortest(shown: Sequence[Minimal]) -> None:
-    """Prints the sessions, the shortest first and each once, limited in length, with control characters escaped."""
+def print_shortest(shown: Sequence[Minimal], notes: Sequence[str]) -> None:
+    """Prints the sessions, the shortest first and each once, limited in length, with control characters escaped. Then
+    the notes."""
     for path, of_path in groupby(shown, key=lambda one: one.path):
         first, *more = of_path
         clauses = ", ".join(one.clause for one in (first, *more))
@@ -147,7 +148,9 @@ def print_shortest(shown: Sequence[Minimal]) -> None:
             click.echo(visible(line, TEXT_LIMIT))
         if len(session) > SESSION_SHOWN:
             click.echo(f"... {len(session) - SESSION_SHOWN:,} more lines")
-    if shown:
+    for note in notes:
+        click.echo(textwrap.fill(visible(note, 4 * TEXT_LIMIT), 80, subsequent_indent="  "))
+    if shown or notes:
         click.echo()
 
 
@@ -174,17 +177,25 @@ class ToShow:
     clause: str
     fails: FailureKind | None = None
 
-    def shown(self, seed: int, operations: int, folder: Path) -> Minimal | None:
-        """Returns the minimized session and writes its trace to `folder`; deletes a trace that does not violate the
-        clause."""
+    @property
+    def unfit(self) -> str:
+        """Why the calls of this run are not minimized; empty if they can be."""
+        if self.subject.of_units:
+            return "the programs with units run by size, so the first one that shows it is small"
+        repeats = self.subject.held or self.subject.virtual
+        return "" if repeats else "a program in real time does not repeat its calls"
+
+    def shown(self, seed: int, operations: int, folder: Path) -> Minimal | str:
+        """Returns the minimized session, or why there is none. Writes its trace to `folder`; deletes a trace that does
+        not violate the clause."""
         path = folder / f"{self.run.run}-shortest-{self.clause}.jsonl"
-        found = self._found(path, seed, operations, folder)
-        if path.exists() and (found is None or not (self.fails or _breaks(path, self.clause))):
+        found = self.unfit or self._found(path, seed, operations, folder)
+        if path.exists() and (isinstance(found, str) or not (self.fails or _breaks(path, self.clause))):
             path.unlink()
-            return None
+            return found if isinstance(found, str) else _NOT_AGAIN
         return found
 
-    def _found(self, path: Path, seed: int, operations: int, folder: Path) -> Minimal | None:
+    def _found(self, path: Path, seed: int, operations: int, folder: Path) -> Minimal | str:
         trace = Path(self.run.file)
         order: Minimal | None = None
         if self.fails:
@@ -199,21 +210,28 @@ class ToShow:
             found = shortest_of_trace(self.subject, source, self.clause) if alone else None
         else:
             found = shortest_of_run(self.subject, trace, self.clause, seed, operations, folder)
-        if found is None or len(found.session) > SESSION_KEPT:
+        if found is None:
+            return order or _NOT_AGAIN
+        if (lines := len(found.session)) > SESSION_KEPT:
             # A longer session was not minimized; it adds nothing to the counterexample.
-            return order
+            return (
+                order or f"the fewest calls that show it have {lines:,} messages, which is too long to read"
+            )
         header = replace(found.recording.header, run=path.stem)
         replace(found.recording, header=header).write(path)
         return Minimal(self.run.run, self.clause, path, len(found.script.calls), found.session, found.stopped)
 
 
+_NOT_AGAIN = "a new process of the program does not show it again with the same calls"
+
+
 def to_show(result: CheckResult, driven: Sequence[CommandSubject], seed: int) -> list[ToShow]:
-    """For each driven program, part and violated clause: the first run that can be replayed."""
+    """For each driven program, part and violated clause: the first run that can be replayed, otherwise the first."""
     runs = {run.run: run for run in result.runs}
     chosen: dict[tuple[str, str, str], ToShow] = {}
     for subject in driven:
         run = runs.get(f"{subject.name}-seed{seed}")
-        if run is None or subject.of_units or not (subject.held or subject.virtual):
+        if run is None:
             continue
         broken = [
             ToShow(subject, run, clause)
@@ -224,8 +242,10 @@ def to_show(result: CheckResult, driven: Sequence[CommandSubject], seed: int) ->
         if fails is not None and not subject.held:
             broken.insert(0, ToShow(subject, run, *fails))
         for one in broken:
-            chosen.setdefault((subject.label, subject.part, one.clause), one)
-    return [*chosen.values()][:MINIMIZED_CLAUSES]
+            key = subject.label, subject.part, one.clause
+            if key not in chosen or (chosen[key].unfit and not one.unfit):
+                chosen[key] = one
+    return sorted(chosen.values(), key=lambda one: bool(one.unfit))
 
 
 _FAILS: Mapping[str, tuple[str, FailureKind]] = {
@@ -244,8 +264,10 @@ def shortest_sessions(
     folder: Path,
     tell: Callable[[float, str], None],
     failures: list[Failure],
+    notes: list[str],
 ) -> list[Minimal]:
-    """Minimizes each violation within the time limit, and returns those that succeeded, the shortest first.
+    """Minimizes each violation within the limits, and returns those that succeeded, the shortest first. `notes` gets a
+    sentence for each of the others.
 
     `tell` gets the number of minimized violations and the next one. `failures` collects errors: an error in one
     minimization, such as a full disk, changes neither the others nor the verdicts.
@@ -253,12 +275,17 @@ def shortest_sessions(
     shown: list[tuple[ToShow, Minimal]] = []
     until_s = time.monotonic() + MINIMIZING_LIMIT_S
     for number, one in enumerate(wanted):
-        if time.monotonic() > until_s:
-            break
-        tell(number, f"minimizing the calls that violate {one.clause}")
-        with surviving(f"minimizing {one.clause} of {one.run.run}", failures):
-            found = one.shown(seed, operations, folder)
-            shown += [] if found is None else [(one, found)]
+        found: Minimal | str = "an error of Purgatorio"
+        if number >= MINIMIZED_CLAUSES or time.monotonic() > until_s:
+            found = f"the limit is {MINIMIZED_CLAUSES} clauses in {MINIMIZING_LIMIT_S:g} s"
+        else:
+            tell(number, f"minimizing the calls that violate {one.clause}")
+            with surviving(f"minimizing {one.clause} of {one.run.run}", failures):
+                found = one.shown(seed, operations, folder)
+        if isinstance(found, str):
+            notes.append(f"{one.clause} of {one.run.run} was not minimized: {found}")
+        else:
+            shown.append((one, found))
     shown.sort(key=lambda each: each[1].calls)
     for at, (one, mine) in enumerate(shown):
         # The program found for another clause of the same subject may be shorter, and break this clause too.

@@ -126,14 +126,15 @@ def command(
 
         judged = judge_records(records, judge)
         shown = []
+        notes: list[str] = []
         failures = [record.ours for record in records if record.ours is not None]
         if wanted := to_show(judged.result, driven, seed):
             with progress("minimizing the counterexamples", quiet=output.json) as going:
-                shown = shortest_sessions(wanted, seed, operations, folder, going.tell, failures)
+                shown = shortest_sessions(wanted, seed, operations, folder, going.tell, failures, notes)
                 with surviving("showing the shortest programs", failures):
                     judged = by_shortest(judged, shown)
         judged = replace(judged, failures=[*judged.failures, *failures])
-        status = _show(judged, driven, shown, output)
+        status = _show(judged, driven, shown, notes, output)
         kept = traces is not None or status != EXIT_STATUS[Verdict.PASS]
         if kept and not output.json:
             click.echo(f"traces: {folder}")
@@ -169,7 +170,11 @@ def _told_early(going: Progress, early: dict[Path, Judged], *, full: bool) -> Ca
 
 
 def _show(
-    judged: Judged, driven: Sequence[CommandSubject], shown: Sequence[Minimal], output: CheckOutput
+    judged: Judged,
+    driven: Sequence[CommandSubject],
+    shown: Sequence[Minimal],
+    notes: Sequence[str],
+    output: CheckOutput,
 ) -> int:
     """Shows the check and the minimized sessions; for driven programs also what was not tested and probable adapter
     mistakes. Returns the exit status."""
@@ -182,7 +187,7 @@ def _show(
     judged = replace(judged, failures=failures)
     shortest = [one.printed() for one in shown]
     if not output.json:
-        print_shortest(shown)
+        print_shortest(shown, notes)
     status = show(
         judged,
         Focus(),

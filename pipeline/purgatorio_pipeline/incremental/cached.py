@@ -19,6 +19,7 @@ from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.pictures import GaugeSeries, pictures
 from purgatorio_spec.check import Folded
 from purgatorio_spec.failure import Failure, surviving
+from purgatorio_spec.history.run import zone_of
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.lateness import Lateness
 from purgatorio_spec.show.counterexample import HEAD_ROWS, TAIL_ROWS, Counterexample, counterexample
@@ -96,7 +97,7 @@ def assemble(cached: Sequence[CachedResult]) -> Judged:
     held = {
         (one.run.file, example.clause, example.cause): example for one in cached for example in one.examples
     }
-    profiles = {one.run.file: one.run.profile for one in cached}
+    runs = {one.run.file: one.run for one in cached}
     failures: list[Failure] = []
     examples: dict[CauseKey, Counterexample] = {}
     for key, _, count, violation in islice(causes(result), MAX_CAUSES):
@@ -104,7 +105,8 @@ def assemble(cached: Sequence[CachedResult]) -> Judged:
         if example is not None:
             with surviving(f"showing {key.clause} of {key.file}", failures):
                 shown = counterexample(key.file, key.run, violation, example.events, count, example.unfetched)
-                examples[key] = replace(shown, profile=profiles[key.file])
+                run = runs[key.file]
+                examples[key] = replace(shown, profile=run.profile, zone=zone_of(run.header))
     measured = [one.gauges for one in cached if one.run.clauses][:RUNS_MEASURED]
     return Judged(
         result,

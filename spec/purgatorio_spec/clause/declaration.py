@@ -150,6 +150,8 @@ class Clause:
         if missing:
             return f"the trace does not record {', '.join(missing).replace('|', ' or ')}"
         absent = [name for name in self.constants if getattr(run, name) is None]
+        if absent == ["late_ns"] and run.paused:
+            return "the driver paused threads, and a paused thread may delay a task"
         if absent:
             return f"the header does not give {', '.join(absent)}"
         return None

@@ -111,6 +111,8 @@ class Run:
     """For a trace from a log, the promised time between an event of a key and the answer."""
     time_zone: str | None = None
     """For a trace from a log, the time zone of the log's owner."""
+    paused: bool = False
+    """Whether the driver of the subject left out the declared `late_ns`, because it paused threads."""
     late_slack_ns: int = 0
     """The part of `late_ns` that the driver of the subject added to the bound that the subject declared."""
 
@@ -178,7 +180,8 @@ def run_of(header: Header, facts: RunFacts, *, whole: bool, dropped: bool = Fals
         catch_up=header.timer.catch_up,
         turn=header.timer.turn,
         virtual=header.clock.id == "manual",
-        time_zone=_zone(header) if PROFILES[header.profile].answered_in_time else None,
+        time_zone=zone_of(header) if PROFILES[header.profile].answered_in_time else None,
+        paused=header.params.get("paused") is True,
         late_slack_ns=_number(header, "late_slack_ns"),
         answer_ns=_number(header, "answer_ns"),
     )
@@ -205,8 +208,9 @@ def _number(header: Header, name: str) -> int:
     return found if isinstance(found, int) else 0
 
 
-def _zone(header: Header) -> str:
-    named = header.params.get("time_zone")
+def zone_of(header: Header | None) -> str:
+    """The time zone in which the log of this trace tells times: a name, or an offset such as +0100."""
+    named = None if header is None else header.params.get("time_zone")
     return named if isinstance(named, str) else "UTC"
 
 

@@ -71,6 +71,8 @@ class ShownEvent:
     """The text instead of function and fields, for a request or a response of the wire."""
     log_row: int | None = None
     """For a trace from a log, the row of the log whose first event this is."""
+    latest_t: int | None = None
+    """For the return of an add inside an `advance`: the deadline, if the timer's clock already shows the new time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,8 @@ class Counterexample:
     """For a wrong size, the tasks that were added, and neither cancelled nor fired."""
     stderr: tuple[str, ...] = ()
     """The last lines of the driven program's standard error in this run."""
+    zone: str = "UTC"
+    """For a trace from a log, the time zone of the log."""
 
     @property
     def wording(self) -> Wording:
@@ -103,9 +107,9 @@ class Counterexample:
 
     @property
     def start(self) -> str:
-        """`start_t` in words; for a trace from a log as a date in UTC."""
+        """`start_t` in words; for a trace from a log as a date."""
         of_log = bool(self.rows) and self.rows[0].log_row is not None
-        return local_time(self.start_t, "UTC") if of_log else f"t = {self.start_t} ns"
+        return local_time(self.start_t, self.zone) if of_log else f"t = {self.start_t} ns"
 
     @property
     def breaks_at(self) -> int:
@@ -197,16 +201,22 @@ def _shown(table: pa.Table, witnesses: set[int]) -> list[ShownEvent]:
     columns = [table.column(name).to_pylist() for name in names]
     states, owns = (table.column(name).to_pylist() for name in ("state", "x"))
     rows: list[ShownEvent] = []
+    asked: dict[int, tuple[int, int | None]] = {}
     for (i, line, th, t, ph, f, operation, c, keys, *rest), state, own in zip(
         zip(*columns, strict=True), states, owns, strict=True
     ):
         delay_ns, deadline_t, t_call, out, err = rest
         reading = state or {}
+        asked[i] = t, delay_ns
+        # In real time, an add takes some time, and the deadline that it returns is exact.
+        added_t, asked_ns = asked.get(c, (None, None))
+        latest_t = t + asked_ns if added_t == t and asked_ns is not None else None
         rows.append(
             ShownEvent(
                 i, line or 0, th, t, ph, f, operation, c, tuple(keys or ()), delay_ns, deadline_t, t_call, out,
                 err, reading.get("watched"), reading.get("delayed"), reading.get("keys"), witness=i in witnesses,
                 log_row=_log_row(own),
+                latest_t=latest_t if deadline_t is not None and deadline_t < (latest_t or 0) else None,
             )
         )  # fmt: skip
     return rows

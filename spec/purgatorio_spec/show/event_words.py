@@ -24,7 +24,8 @@ def outcome(event: ShownEvent, start_t: int) -> str:
     if event.err is not None:
         parts.append(f"raised {visible(event.err)}")
     if event.deadline_t is not None:
-        parts.append(f"deadline {milliseconds(event.deadline_t - start_t)}")
+        until = "" if event.latest_t is None else f" to {milliseconds(event.latest_t - start_t)}"
+        parts.append(f"deadline {milliseconds(event.deadline_t - start_t)}{until}")
     return ", ".join([*parts, *readings(event)])
 
 

@@ -27,6 +27,7 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from difflib import get_close_matches
 from functools import partial
 from heapq import heappop, heappush
@@ -118,6 +119,8 @@ class _Read:
     known: set[str] = field(default_factory=set)
     """The words of the mapping that a row has."""
     unknown: dict[str, int] = field(default_factory=dict)
+    offsets: set[timedelta | None] = field(default_factory=set)
+    """The offsets from UTC that the times are written with; None for numbers."""
     absent: list[tuple[str, str]] = field(default_factory=list)
     """Columns of an end that no request had, with that end."""
 
@@ -157,7 +160,7 @@ def convert_log(
             _load(database, source, mapping, read, progress)
             notes = _sound(database, mapping, read)
             ends = _ends(database, mapping)
-            header = _header(source, mapping)
+            header = _header(source, mapping, read.offsets)
             try:
                 events, requests = _write(database, TraceWriter(partial, header), mapping, read.left_out)
                 os.replace(partial, target)
@@ -472,7 +475,7 @@ def _points(fields: Mapping[str, str | None], mapping: LogMapping, read: _Read) 
                 )
             continue
         try:
-            t = time_ns(text, mapping)
+            t = time_ns(text, mapping, read.offsets)
         except BadValue as bad:
             raise CannotConvert(f"row {read.rows:,}, {column!r}: {bad}") from None
         if what == "event":
@@ -680,7 +683,7 @@ def _rows(database: Any, query: str) -> list[tuple[Any, ...]]:
     return found
 
 
-def _header(source: Path, mapping: LogMapping) -> Header:
+def _header(source: Path, mapping: LogMapping, offsets: set[timedelta | None]) -> Header:
     missing = lacking(mapping)
     recorded: list[str] = ["force_complete", "on_complete", "try_complete_else_watch"]
     if "O4" in missing and "O5" in missing:
@@ -700,10 +703,16 @@ def _header(source: Path, mapping: LogMapping) -> Header:
         recorded=tuple(sorted(recorded)),
         params={
             "lacking": missing,
-            "time_zone": mapping.time_zone.key if mapping.time_zone else "UTC",
+            "time_zone": mapping.time_zone.key if mapping.time_zone else _zone(offsets),
             **({} if mapping.answer_ns is None else {"answer_ns": mapping.answer_ns}),
         },
     )
+
+
+def _zone(offsets: set[timedelta | None]) -> str:
+    """The offset of a log whose times all have the same one, otherwise UTC."""
+    offset = next(iter(offsets)) if len(offsets) == 1 else None
+    return f"{datetime.now(timezone(offset)):%z}" if offset else "UTC"
 
 
 def _write(database: Any, writer: TraceWriter, mapping: LogMapping, left_out: int) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 own format."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
@@ -23,26 +23,34 @@ class BadValue(ValueError):
     pass
 
 
-def time_ns(text: str, mapping: LogMapping) -> int:
+def time_ns(text: str, mapping: LogMapping, offsets: set[timedelta | None] | None = None) -> int:
+    """The time in ns since 1970. Adds the offset from UTC that it is written with to `offsets`, None for a number.
+    Raises `BadValue`."""
+    moment, beside_ns = _moment(text, mapping)
+    if offsets is not None:
+        offsets.add(None if moment is None else moment.utcoffset())
+    t = beside_ns if moment is None else _seconds(moment) + beside_ns
+    if abs(t) > MAX_INT // 2:
+        raise BadValue(f"{text!r} is not between the years 1824 and 2116")
+    return t
+
+
+def _moment(text: str, mapping: LogMapping) -> tuple[datetime | None, int]:
+    """A moment in whole seconds, and the nanoseconds after it; of a number, only nanoseconds."""
     if mapping.time_format is not None:
         return _formatted(text, mapping.time_format, mapping)
     found = _ISO.fullmatch(text.strip())
     if found is None:
         wanted = 'a time by ISO 8601, or a number with unit = "ms" (s, ms, us, ns)'
-        return _scaled(text, mapping.unit, wanted + _FORMAT_HINT)
+        return None, _scaled(text, mapping.unit, wanted + _FORMAT_HINT)
     day, clock, fraction, offset = found.groups()
+    zone = "+00:00" if (offset or "").upper() in ("Z", "UTC") else offset or ""
     try:
-        local = datetime.fromisoformat(f"{day}T{clock}")
+        moment = datetime.fromisoformat(f"{day}T{clock}{zone}{':00' if len(zone) == 3 else ''}")
     except ValueError as bad:
         raise BadValue(f"{text!r} is not a time: {bad}") from None
     nanoseconds = int((fraction or "0").ljust(9, "0"))
-    if offset is None:
-        return _in_zone(local, text, mapping) + nanoseconds
-    zone = "+00:00" if offset.upper() in ("Z", "UTC") else offset
-    return (
-        _seconds(datetime.fromisoformat(f"{day}T{clock}{zone if len(zone) > 3 else zone + ':00'}"))
-        + nanoseconds
-    )
+    return _in_zone(moment, text, mapping) if moment.tzinfo is None else moment, nanoseconds
 
 
 def timeout_ns(text: str, mapping: LogMapping) -> int:
@@ -63,22 +71,22 @@ def _scaled(text: str, unit: str | None, wanted: str) -> int:
     if unit is None:
         raise BadValue(f'{text} is a number without a unit: add unit = "ms" (s, ms, us or ns)')
     scaled = number * UNIT_NS[unit]
-    if abs(scaled) > MAX_INT:
-        raise BadValue(f"{text} {unit} are more than 292 years: the unit is probably wrong")
+    if abs(scaled) > MAX_INT // 2:
+        raise BadValue(f"{text} {unit} are more than 146 years: the unit is probably wrong")
     return int(scaled)
 
 
-def _formatted(text: str, form: str, mapping: LogMapping) -> int:
+def _formatted(text: str, form: str, mapping: LogMapping) -> tuple[datetime, int]:
     try:
         moment = datetime.strptime(text.strip(), form)
     except ValueError:
         raise BadValue(f"{text!r} does not match time_format = {form!r}") from None
     nanoseconds = moment.microsecond * UNIT_NS["us"]
     moment = moment.replace(microsecond=0)
-    return (_in_zone(moment, text, mapping) if moment.tzinfo is None else _seconds(moment)) + nanoseconds
+    return _in_zone(moment, text, mapping) if moment.tzinfo is None else moment, nanoseconds
 
 
-def _in_zone(local: datetime, text: str, mapping: LogMapping) -> int:
+def _in_zone(local: datetime, text: str, mapping: LogMapping) -> datetime:
     zone = mapping.time_zone
     if zone is None:
         raise BadValue(f'{text!r} has no zone: add time_zone, such as "UTC" or "Europe/Berlin"')
@@ -89,7 +97,7 @@ def _in_zone(local: datetime, text: str, mapping: LogMapping) -> int:
         raise BadValue(
             f"{text!r} {there} in {zone.key}, where the clocks change: log times in UTC, or with their offset"
         )
-    return _seconds(first)
+    return first
 
 
 def _seconds(moment: datetime) -> int:
