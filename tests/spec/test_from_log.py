@@ -369,7 +369,10 @@ def test_what_is_not_sound_is_refused_in_words(kind: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("log.jsonl", b"", "has no column"),
+        ("log.jsonl", b"", "has no rows"),
+        ("log.csv", b"", "has no rows"),
+        ("log.csv", b"r,in,r\na,1,b\n", "has 2 columns 'r'"),
+        ("log.csv", "r,in\na,1\n".encode("utf-16"), "line 1 cannot be read (it is not UTF-8)"),
         ("log.csv", b"r,in\n", "has no column"),
         ("log.jsonl", b'{"r": \n', "cannot be read: line 1 is not a JSON object"),
         ("log.jsonl", b'{"r": "a", "in": 1}\n\n{"r":\n{"r": "b"}\n', "line 3 is not a JSON object"),
@@ -422,6 +425,9 @@ def test_what_is_put_right_is_told(tmp_path: Path) -> None:
         ([*LONG, "enqueued=in"], "has one of the two layouts"),
         ([*LONG, "words.event=in"], "means both enqueued and event"),
         ([*WIDE, "time_zone=Berlin"], "time_zone = 'Berlin' is unknown"),
+        ([*WIDE, "time_format=%Q"], "'Q' is a bad directive"),
+        ([*WIDE, "time_format=%Y%Y"], "redefinition of group name"),
+        ([*WIDE, "words=in"], "the mapping has no 'words'"),
         ([*WIDE, "unit=minutes"], "one of s, ms, us, ns"),
         ([*WIDE, "promises.late_ms=-1"], "milliseconds, from 0 on"),
         ([*WIDE, "promises.late_ms=nan"], "milliseconds, from 0 on"),
@@ -434,6 +440,22 @@ def test_a_mapping_is_checked_before_the_log_is_read(assigned: Sequence[str], sa
     """In words, with what to write."""
     with pytest.raises(CannotConvert, match=re.escape(said)):
         read_mapping(None, assigned)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("\ufeffid = 5", "id = 5: a name, or a list of names"),
+        (f"id = {'[' * 2_000}{']' * 2_000}", "is not valid TOML: maximum recursion depth"),
+        (f"id = {'9' * 5_000}", "is not valid TOML: Exceeds the limit"),
+        ('id = "r"\nkey = [[]]', "key = [[]]: a name, or a list of names"),
+    ],
+    ids=["a number", "too deep", "too long", "a key of no columns"],
+)
+def test_a_mapping_of_nonsense_is_refused(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "m.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(CannotConvert, match=re.escape(said)):
+        read_mapping(tmp_path / "m.toml", [])
 
 
 def test_times_are_read_as_logs_write_them() -> None:
@@ -463,8 +485,11 @@ def test_times_at_which_clocks_are_changed_are_refused(text: str, said: str) -> 
     for hour in ("01:59:59", "03:00:00"):
         local = datetime.fromisoformat(f"{text[:11]}{hour}").replace(tzinfo=ZoneInfo("Europe/Berlin"))
         assert time_ns(f"{text[:11]}{hour}", berlin) == int(local.timestamp()) * 10**9
-    with pytest.raises(BadValue, match="has no zone"):
-        time_ns(text, read_mapping(None, WIDE))
+    for wrong, why in (("+99:99", "is not a time"), ("", "has no zone")):
+        with pytest.raises(BadValue, match=why):
+            time_ns(f"{text}{wrong}", read_mapping(None, WIDE))
+    with pytest.raises(BadValue, match="is not between the years 1824 and 2116"):
+        time_ns("9999-12-31T23:59:59Z", berlin)
 
 
 def test_parquet_with_its_own_times(tmp_path: Path) -> None:

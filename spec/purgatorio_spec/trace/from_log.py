@@ -266,6 +266,8 @@ def _rows_with(columns: Sequence[str], source: Path, reading: Any, keep_going: b
     rows = rows if keep_going else map(partial(_required, source), rows)
     first = list(islice(rows, _FIRST_ROWS))
     there = header or list(dict.fromkeys(name for row in first if isinstance(row, dict) for name in row))
+    if not there and not first:
+        raise CannotConvert(f"{source} has no rows")
     paths = {column: _path(column, there) for column in columns}
     for column, (root, _) in paths.items():
         if root not in there:
@@ -273,6 +275,10 @@ def _rows_with(columns: Sequence[str], source: Path, reading: Any, keep_going: b
             more = ", ..." if len(named) > _SHOWN_COLUMNS else ""
             names = ", ".join(_printable(name) for name in named[:_SHOWN_COLUMNS])
             raise CannotConvert(f"{source} has no column {column!r}; it has {names}{more}")
+        if header.count(root) > 1:
+            raise CannotConvert(
+                f"{source} has {header.count(root)} columns {root!r}: give each a name of its own"
+            )
     for row in chain(first, rows):
         if isinstance(row, dict):
             yield {name: _inside(row.get(root), fields) for name, (root, fields) in paths.items()}
@@ -422,7 +428,8 @@ def _csv_rows(lines: Iterator[str]) -> Iterator[list[str] | str]:
             "".join(taken).encode()
         except (csv.Error, UnicodeEncodeError) as bad:
             again.extendleft(reversed(taken[1:]))
-            yield f"line {number:,} cannot be read ({_printable(str(bad))})"
+            why = "it is not UTF-8" if isinstance(bad, UnicodeEncodeError) else _printable(str(bad))
+            yield f"line {number:,} cannot be read ({why})"
             continue
         width = width or (len(rows[0]) if rows else 0)
         if len(rows) == 1 and len(rows[0]) == width:

@@ -5,9 +5,11 @@ A mapping comes from a TOML file, from `--map NAME=VALUE` on the command line, o
 examples.
 """
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
@@ -77,7 +79,7 @@ class LogMapping:
 
 _PROMISES: Final = ("early_ms", "late_ms", "answer_ms", "answer_early_ms", "skew_ms")
 _NAMES: Final = (
-    *(field.name for field in fields(LogMapping) if not field.name.endswith("_ns")),
+    *(field.name for field in fields(LogMapping) if not field.name.endswith(("_ns", "words"))),
     *(f"promises.{name}" for name in _PROMISES),
     *(f"words.{what}" for what in WHATS),
 )
@@ -88,8 +90,8 @@ def read_mapping(path: Path | None, assigned: Sequence[str]) -> LogMapping:
     values: dict[str, object] = {}
     if path is not None:
         try:
-            made = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as bad:
+            made = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        except (ValueError, RecursionError) as bad:  # also for a number of 5,000 digits
             raise CannotConvert(f"{path} is not valid TOML: {bad}") from None
         for name, value in made.items():
             inner = value if name in ("promises", "words") and isinstance(value, dict) else {"": value}
@@ -183,6 +185,13 @@ def _require_sound(made: LogMapping) -> None:
         raise CannotConvert(
             "the mapping has neither completed nor timed_out: name the column or word of one, or of both"
         )
+    if (form := made.time_format) is not None:
+        try:
+            datetime.strptime(datetime(2001, 1, 1, tzinfo=UTC).strftime(form), form)
+        except (ValueError, re.error) as bad:
+            raise CannotConvert(
+                f'time_format = {form!r}: {bad}; write a form of Python\'s strptime, such as "%d.%m.%Y %H:%M:%S.%f"'
+            ) from None
     if made.timeout is not None and made.timeout_unit is None:
         raise CannotConvert('timeout has no unit: add timeout_unit = "ms" (s, ms, us or ns)')
     if made.shows("event") and not made.key:
@@ -200,7 +209,7 @@ def _names(values: Mapping[str, object], name: str) -> tuple[str, ...]:
 def _keys(values: Mapping[str, object]) -> tuple[tuple[str, ...], ...]:
     """A list of lists has several keys; anything else has the columns of one key."""
     value = values.get("key", [])
-    if isinstance(value, list) and all(isinstance(each, list) for each in value):
+    if isinstance(value, list) and all(isinstance(each, list) and each for each in value):
         return tuple(_names({"key": key}, "key") for key in value)
     return (_names(values, "key"),)
 
