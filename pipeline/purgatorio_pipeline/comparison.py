@@ -165,16 +165,41 @@ class Comparison:
     @property
     def verdict(self) -> Verdict:
         """The verdict on the change: VIOLATED if a clause is newly broken, INVALID_TRACE if a later trace is invalid,
-        UNKNOWN if a clause is no longer judged, else PASS."""
+        UNKNOWN if a clause is no longer judged or an earlier trace is invalid, else PASS."""
         new = {run.verdict for run in self.only_after}
         if Verdict.VIOLATED in new or next(self.changes(Change.BROKEN), None) is not None:
             return Verdict.VIOLATED
         if Verdict.INVALID_TRACE in new | {pair.after.verdict for pair in self.pairs}:
             return Verdict.INVALID_TRACE
         nothing = not self.pairs and not self.only_after
-        if nothing or self.only_before or Verdict.UNKNOWN in new or any(self.changes(Change.LOST)):
-            return Verdict.UNKNOWN
-        return Verdict.PASS
+        return Verdict.UNKNOWN if nothing or self._not_compared or Verdict.UNKNOWN in new else Verdict.PASS
+
+    @property
+    def _not_compared(self) -> str:
+        """Why a later clause cannot be compared with an earlier one; empty if all can be."""
+        if any(pair.before.verdict is Verdict.INVALID_TRACE for pair in self.pairs):
+            return "a trace of BEFORE is invalid"
+        if self.only_before:
+            return "a run of BEFORE is not in AFTER"
+        return "a clause that was judged before is UNKNOWN now" if any(self.changes(Change.LOST)) else ""
+
+    @property
+    def meaning(self) -> str:
+        """The verdict in words."""
+        return {
+            Verdict.PASS: "nothing got worse",
+            Verdict.VIOLATED: "something is newly broken",
+            Verdict.INVALID_TRACE: "a trace of AFTER is invalid",
+        }.get(self.verdict, self._not_compared or "a run that is only in AFTER is UNKNOWN")
+
+    def invalid(self) -> list[RunResult]:
+        """The invalid traces of both sides."""
+        runs = [
+            *self.only_before,
+            *self.only_after,
+            *(run for one in self.pairs for run in (one.before, one.after)),
+        ]
+        return [run for run in runs if run.verdict is Verdict.INVALID_TRACE]
 
     @property
     def exit_status(self) -> int:

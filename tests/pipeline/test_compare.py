@@ -114,6 +114,14 @@ def test_an_invalid_trace_is_no_mending() -> None:
     assert not list(compared.changes(Change.MENDED))
 
 
+def test_nothing_is_compared_with_an_invalid_trace() -> None:
+    before = RunResult("early-fire", "f", "", "", Verdict.INVALID_TRACE, 0, {}, ("no usable header",))
+    compared = compare(Judged(CheckResult((before,)), {}, []), judged(in_time()))
+    assert verdicts(compared) == (Verdict.UNKNOWN, 3)
+    assert compared.meaning == "a trace of BEFORE is invalid"
+    assert compared.invalid() == [before]
+
+
 def test_the_text_lists_the_changes() -> None:
     """Markdown for the page of a CI job, strangers' text escaped."""
     made = fired_early(run="<b>|x")

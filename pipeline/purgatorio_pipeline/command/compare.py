@@ -19,8 +19,7 @@ from purgatorio_pipeline.report.comparison_markdown import comparison_markdown, 
 from purgatorio_pipeline.report.terminal import print_line
 from purgatorio_pipeline.sources import NoTraces, find_traces
 from purgatorio_spec.durations import duration
-from purgatorio_spec.show.visible import counted, visible
-from purgatorio_spec.verdict import Verdict
+from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
 from purgatorio_spec.whole_file import write_whole
 
 ROWS_SHOWN = 100
@@ -33,13 +32,6 @@ _STYLE = {
 }
 
 _MOVED = ("p50", "p99", "max")
-_MEANING = {
-    Verdict.PASS: "nothing got worse",
-    Verdict.VIOLATED: "something is newly broken",
-    Verdict.INVALID_TRACE: "a trace of after is invalid",
-    Verdict.UNKNOWN: "a clause that was judged before is UNKNOWN now",
-}
-
 EPILOG = """
 BEFORE is a trace, a folder or a glob, and so is AFTER. `compare` pairs runs that have the same name.
 
@@ -49,7 +41,7 @@ BEFORE is a trace, a folder or a glob, and so is AFTER. `compare` pairs runs tha
   purgatorio compare before after
 
 Exit status: 0 no clause got worse (old violations may remain), 1 a clause is newly broken, 2 a trace of AFTER is
-invalid, 3 a clause that was judged before is UNKNOWN now.
+invalid, 3 a clause that was judged before is UNKNOWN now, or a trace of BEFORE is invalid or has no partner.
 """
 
 
@@ -124,5 +116,7 @@ def _tell(console: Console, compared: Comparison) -> None:
             named = ", ".join(visible(run.run) for run in runs[:10])
             more = f" and {len(runs) - 10:,} more" if len(runs) > 10 else ""
             print_line(console, f"{title}: {named}{more}")
+    for run in compared.invalid()[:ROWS_SHOWN]:
+        print_line(console, f"{visible(run.file)}: {visible(run.problems[0], TEXT_LIMIT)}")
     print_line(console, f"clauses by run: {compared.counted()}")
-    print_line(console, f"{compared.verdict}: {_MEANING[compared.verdict]}")
+    print_line(console, f"{compared.verdict}: {compared.meaning}")

@@ -167,6 +167,8 @@ def _report(result: Conversion, trace: Path, out: Path) -> None:
         mend = (
             "correct the trace, or use --keep-going to write only the valid lines"
             if result.run
+            else "the file is damaged: copy it again, or record again"
+            if result.cut is not None
             else "no header: line 1 of a trace is its header; for a log of your own, use --from-log or --map"
         )
         click.echo(f"{_shown(out)} was not written: {mend}", err=True)

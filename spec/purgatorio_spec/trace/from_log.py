@@ -340,7 +340,8 @@ def _parquet(source: Path, columns: Sequence[str], reading: Any) -> tuple[list[s
         chosen = (
             ", ".join(_as_text(root.replace('"', '""'), inner) for root, inner in roots.items()) or "NULL"
         )
-        rows = reading.execute(f"SELECT {chosen} FROM read_parquet(?)", place).to_arrow_reader(_BATCH_ROWS)
+        chosen = f"SELECT {chosen} FROM read_parquet(?)"
+        rows = reading.sql(chosen, params=place).to_arrow_reader(_BATCH_ROWS)
     except _duckdb().Error as bad:
         why = _printable(str(bad).split("\n", 1)[0].rstrip())
         raise CannotConvert(f"{source} cannot be read: {why}: mend the file") from None
