@@ -44,10 +44,10 @@ def find_traces(arguments: Iterable[str]) -> list[Path]:
                 Path(name) for name in glob.glob(argument, recursive=True) if Path(name).is_file()
             )
         if not matches:
-            raise NoTraces(
-                f"no trace at {argument!r}: name files, folders or globs.\n"
-                f"Traces in a folder: Parquet, {', '.join(SUFFIXES[:-1])}"
-            )
+            lacks = f"the folder has no file of these kinds: Parquet, {', '.join(SUFFIXES[:-1])}"
+            absent = "no file has such a name" if glob.has_magic(argument) else "it does not exist"
+            why = lacks if place.is_dir() else f"{absent}: name files, folders or globs"
+            raise NoTraces(f"no trace at {argument!r}: {why}")
         found.update(dict.fromkeys(matches))
     return list(found)
 

@@ -135,6 +135,8 @@ class Session:
         except SubjectFailed as failure:
             if failure.kind == "hang" and isinstance(call, Describe):
                 failure.why += "; the program must flush its output after each line"
+            elif failure.kind == "died" and isinstance(call, Describe):
+                failure.why += "; the program must answer each line until its standard input closes"
             elif failure.kind == "hang":
                 failure.why += f"; no answer before took longer than {self._slowest_s:.2g} s"
             raise

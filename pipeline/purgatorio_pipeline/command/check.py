@@ -14,7 +14,7 @@ from purgatorio_pipeline.command.clause_id import clause_out_of
 from purgatorio_pipeline.command.options import flag
 from purgatorio_pipeline.command.output import CheckOutput, EngineAsked, GroupedCommand, engine_options, show
 from purgatorio_pipeline.hadoop import is_uri
-from purgatorio_pipeline.judging import Engine, Focus
+from purgatorio_pipeline.judging import Engine, Focus, Judged
 from purgatorio_pipeline.sources import NoTraces, find_traces
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.judge.result import without_silent_pass
@@ -101,9 +101,17 @@ def command(
         # A name that is not there must not pass: in CI it would be a check of nothing.
         what = f"run {run!r}" if run is not None else "run"
         raise click.UsageError(
-            f"no {what}" + (f" has {operation!r}" if operation is not None else " in these traces")
+            f"no {what}"
+            + (f" has {operation!r}" if operation is not None else f" in these traces{_runs(judged)}")
         )
     sys.exit(show(judged, focus, output))
+
+
+def _runs(judged: Judged) -> str:
+    names = [run.run for run in judged.result.runs]
+    return (
+        f", which have {', '.join(map(repr, names[:5]))}{', ...' if len(names) > 5 else ''}" if names else ""
+    )
 
 
 def _list(profiles: bool, clauses: bool) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from purgatorio_pipeline.command.line import echo_line
 from purgatorio_pipeline.command.options import as_json
 from purgatorio_pipeline.command.out_file import file
 from purgatorio_pipeline.command.output import CheckOutput, EngineAsked
@@ -117,6 +118,6 @@ def _tell(console: Console, compared: Comparison) -> None:
             more = f" and {len(runs) - 10:,} more" if len(runs) > 10 else ""
             print_line(console, f"{title}: {named}{more}")
     for run in compared.invalid()[:ROWS_SHOWN]:
-        print_line(console, f"{visible(run.file)}: {visible(run.problems[0], TEXT_LIMIT)}")
+        echo_line(visible(f"{run.file}: {run.problems[0]}", TEXT_LIMIT), 2)
     print_line(console, f"clauses by run: {compared.counted()}")
     print_line(console, f"{compared.verdict}: {compared.meaning}")

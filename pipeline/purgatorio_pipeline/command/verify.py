@@ -46,7 +46,11 @@ RECORDERS = 8
 @click.argument("subjects", nargs=-1)
 @number("--seed", "Seed of the random calls.", 1)
 @number("--operations", "Number of tasks or operations in each run.", 2_000, least=1)
-@click.option("--traces", type=click.Path(path_type=Path), help="Keep the recorded traces in this folder.")
+@click.option(
+    "--traces",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep the recorded traces in this folder.",
+)
 @flag("--list listing", "List the subjects.")
 @click.option(
     "--command",
@@ -135,7 +139,7 @@ def command(
                     judged = by_shortest(judged, shown)
         judged = replace(judged, failures=[*judged.failures, *failures])
         status = _show(judged, driven, shown, notes, output)
-        kept = traces is not None or status != EXIT_STATUS[Verdict.PASS]
+        kept = traces is not None or (status != EXIT_STATUS[Verdict.PASS] and any(folder.iterdir()))
         if kept and not output.json:
             click.echo(f"traces: {folder}")
         sys.exit(status)
