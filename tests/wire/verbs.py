@@ -209,9 +209,12 @@ def elected(s: Story, t: float, topic: str, error: int, number: int = 0) -> None
               {"topic": topic, "partition_result": [{"partition_id": number, "error_code": error}]}]})  # fmt: skip
 
 
-def init(s: Story, t: float, epoch: int, error: int = 0, name: str = "x", producer: int = 7) -> None:
+def init(
+    s: Story, t: float, epoch: int, error: int = 0, name: str = "x", producer: int = 7, former: int = -1
+) -> None:
     body = {
-        "transactional_id": name, "transaction_timeout_ms": 30_000, "producer_id": -1, "producer_epoch": -1,
+        "transactional_id": name, "transaction_timeout_ms": 30_000,
+        "producer_id": producer if former >= 0 else -1, "producer_epoch": former,
     }  # fmt: skip
     got = {"error_code": error, "producer_id": -1 if error else producer, "producer_epoch": epoch}
     s.ask(t, "init_producer_id", body, t + 1, got, version=4)
@@ -321,12 +324,12 @@ def offset_held(s: Story, at: int) -> None:
 
 def consumer(
     s: Story, t: float, member: str, epoch: int, now: int, told: str | None = None, owned: str | None = None,
-    error: int = 0, instance: str | None = None, api: str = "consumer_group_heartbeat",
+    error: int = 0, instance: str | None = None, api: str = "consumer_group_heartbeat", whole: bool = False,
 ) -> None:  # fmt: skip
-    """A heartbeat of KIP-848; partitions are digits, and None where they have not changed."""
+    """A heartbeat of KIP-848; partitions are digits, and None where they have not changed. `whole`: with all fields."""
     body = {
         "group_id": "g", "member_id": member, "member_epoch": epoch, "rebalance_timeout_ms": -1 if epoch else 3000,
-        "subscribed_topic_names": None if epoch else ["t"], "topic_partitions": _of_topic(owned),
+        "subscribed_topic_names": ["t"] if whole or not epoch else None, "topic_partitions": _of_topic(owned),
         "instance_id": instance,
     }  # fmt: skip
     given = None if told is None else {"topic_partitions": _of_topic(told)}

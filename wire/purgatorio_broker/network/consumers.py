@@ -33,7 +33,7 @@ Owned = frozenset[TopicPartition]
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """The answer to a heartbeat. `assigned`: None if the assignment has not changed."""
+    """The answer to a heartbeat. `assigned`: None if it has not changed, and the heartbeat has not all fields."""
 
     error: ErrorCode = ErrorCode.none
     epoch: int = 0
@@ -125,7 +125,7 @@ class Consumers:
             member.heard_s = now_s
             before = member.assigned
             self._reconcile(group, member, owned, now_s)
-            news = epoch != member.epoch or before != member.assigned
+            news = subscribed is not None or epoch != member.epoch or before != member.assigned
             return Beat(epoch=member.epoch, assigned=sorted(member.assigned) if news else None)
 
     def subscribed(self, name: str) -> list[str]:

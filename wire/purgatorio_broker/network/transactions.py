@@ -56,6 +56,8 @@ class Producer:
     begun_s: float = 0.0
     renewed: bool = False
     """Whether the end of its last transaction gave it its epoch."""
+    former: tuple[int, int] = (-1, -1)
+    """The id and epoch that it named in the InitProducerId that gave it its epoch."""
     appending: int = 0
 
 
@@ -96,13 +98,14 @@ class Transactions:
             if producer is None:
                 producer = self._producers[transactional_id] = Producer(self._new_id(), -1, timeout_ms)
             elif known[0] >= 0 and known != (producer.id, producer.epoch):
-                return ErrorCode.producer_fenced
+                again = known == producer.former
+                return (producer.id, producer.epoch) if again else ErrorCode.producer_fenced
             if producer.state is Phase.ENDING:
                 return ErrorCode.concurrent_transactions
             if producer.epoch >= _LAST_EPOCH:
                 producer.id, producer.epoch = self._new_id(), -1
             producer.epoch += 1
-            producer.renewed = False
+            producer.renewed, producer.former = False, known
             if producer.state is Phase.ONGOING:
                 self._end(transactional_id, producer, ABORT)
                 return ErrorCode.concurrent_transactions

@@ -292,6 +292,9 @@ class _Group:
 
     def _assigned(self, member: _Member, one: Exchange) -> Rows:
         told = assignment(one.got)
+        if integer(one.body, "member_epoch") > 0 and isinstance(one.body.get("subscribed_topic_names"), list):
+            allowed = "the assignment: the heartbeat has all fields"
+            yield checked("G14", "not-told", one, told is not None, allowed, "no assignment")
         if told is not None:
             new: Owned = frozenset() if self.shares else told - member.held
             for name, other in [*self.members.items()]:

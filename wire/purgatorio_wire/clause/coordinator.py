@@ -16,7 +16,6 @@ from purgatorio_wire.history.transaction import (
     END,
     INIT,
     NOT_THEIRS,
-    ProducerEpoch,
     Transaction,
     begins,
     by_name,
@@ -57,10 +56,12 @@ def _told(one: Exchange, before: Sequence[Exchange]) -> Rows:
     error = error_of(one)
     if error in LOADING or error in EXCUSED:
         return  # a scene asks until a coordinator answers
+    before = [x for x in before if x.api != INIT or error_of(x) not in NOT_THEIRS]  # those change nothing
     inits = [x for x in before if x.api == INIT]
     made = [x for x in before if (x.api == INIT or renews(x)) and went_well(x)]
     if one.api == INIT:
-        yield from _initialized(one, error, [producer_of(x.got) for x in made])
+        if all(x.got is not None for x in inits):
+            yield from _initialized(one, error, made)
         return
     by, now = producer_of(one.body), producer_of(made[-1].got) if made else None
     if not inits:
@@ -92,10 +93,21 @@ def _begun_t(since: Sequence[Exchange], one: Exchange) -> int:
     return min((x.t for x in since[ended[-1] + 1 if ended else 0 :]), default=one.t)
 
 
-def _initialized(one: Exchange, error: int, former: Sequence[ProducerEpoch]) -> Rows:
+def _initialized(one: Exchange, error: int, before: Sequence[Exchange]) -> Rows:
     """R5, for InitProducerId. In Kafka 3.1 to 3.3, a broker may wait for new producer ids from the controller, and time
-    out."""
+    out. `before`: the requests that gave the id its producers."""
     if error in (CONCURRENT, TOO_LONG, *BUSY):
+        return
+    former, by = [producer_of(x.got) for x in before], producer_of(one.body)
+    if former and by.epoch >= 0 and by != former[-1]:
+        if before[-1].api == INIT and by == producer_of(before[-1].body):  # KIP-360
+            again, wanted = producer_of(one.got), f"{named(0)} and epoch {former[-1].epoch}, as before"
+            right, told = not error and again == former[-1], f"{named(error)}, epoch {again.epoch}"
+            yield checked("R5", "sent-again", one, right, wanted, told, *before[-1].events)
+        elif before[-1].api == INIT and by in former:
+            yield _refused(
+                "R5", "not-fenced", one, error, FENCED, ": a newer producer has the transactional id"
+            )
         return
     if error:
         yield broken("R5", "init-refused", one, "a producer id and an epoch", named(error))

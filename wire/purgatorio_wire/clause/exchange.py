@@ -25,12 +25,14 @@ from purgatorio_wire.history.log import (
     produced,
     unknown_topic,
 )
+from purgatorio_wire.history.transaction import ADD
 from purgatorio_wire.trace.record import Body
 
 _OF_TOPICS: Final = frozenset(
     {
         "produce",
         "fetch",
+        "add_partitions_to_txn",
         "list_offsets",
         "delete_records",
         "delete_topics",
@@ -215,7 +217,10 @@ def _not_there(one: Exchange, told: list[tuple[Part, Body]], topics: Topics) -> 
     if one.api == "offset_commit" and one.version < OF_2_0[one.api]:
         return  # Kafka before 2.0 searches for the topic alone
     for part, said in told:
-        topic, error = topics.topics.get(part.topic), integer(said, "error_code")
+        name = "partition_error_code" if one.api == ADD else "error_code"
+        topic, error = topics.topics.get(part.topic), integer(said, name)
+        if one.api == ADD and error not in (0, UNKNOWN_TOPIC):
+            continue  # it was refused as a whole
         partitions = None if topic is None or topic.delete_t is not None else topic.partitions_at(one.t)
         if topic is not None and (partitions is None or part.number < partitions):
             continue

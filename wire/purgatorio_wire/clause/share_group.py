@@ -152,8 +152,23 @@ class _Judged:
             for held in mine:
                 yield from self._counted(held)
                 yield self._with_records(held)
+                yield from self._committed(held)
             yield from self._held(asked, part, mine)
             yield from self._done(asked, part, mine)
+
+    def _committed(self, held: Acquired) -> Rows:
+        """S1, in a group with read_committed: no record of an open or aborted transaction was there."""
+        since_t = self.group.committed_t + self.bounds.declared.late_topics_ms * MS
+        for append in self.group.appends(held.part) if held.by.t > since_t else ():
+            within, end = append.within, append.base + append.count
+            if within is None or append.base < 0 or held.last < append.base:
+                continue
+            isopen, shown = within.may_end_t > held.answer_t, held.first < end
+            if isopen or (within.commits is False and within.ended_t <= held.by.t):
+                cause: Way = "open-transaction-shown" if isopen else "aborted-shown"
+                allowed = f"no record of the {'open' if isopen else 'aborted'} transaction of {within.name}"
+                seen = f"records {held.first} to {held.last}"
+                yield checked("S1", cause, held.by, not shown, allowed, seen, *append.exchange.events)
 
     def _held(self, asked: ShareRequest, part: Part, mine: list[Acquired]) -> Rows:
         group, one, occasion = self.group, asked.one, False

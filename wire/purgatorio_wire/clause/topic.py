@@ -460,6 +460,10 @@ def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
     """The occasions are ListOffsets requests for the ends of partitions with one replica and a known history, and for
     written timestamps."""
     told: dict[Part, dict[int, int]] = defaultdict(dict)
+    newest = {
+        Part(text(x.body, "topic"), integer(x.body, "partition")): x
+        for x in scene.stimuli if text(x.body, "what") == "newest"
+    }  # fmt: skip
     for one in scene.of("list_offsets"):
         if one.answer_t is None or one.unread:
             continue
@@ -478,6 +482,11 @@ def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
                 continue
             if which in ENDS:
                 yield _listed(one, which, log, said)
+                if which == LARGEST_TIME and (note := newest.get(part)) is not None and note.t < one.t:
+                    alone, time_ms = integer(note.body, "offset"), integer(note.body, "time_ms")
+                    if alone >= 0 and integer(said, "timestamp", -1) == time_ms:
+                        allowed = f"offset {alone}, of the only record with timestamp {time_ms}"
+                        yield checked("L1", "by-time", one, offset == alone, allowed, f"offset {offset}")
             elif which in told[part] and not log.deletes_t and not error:
                 last = told[part][which]  # or one before it has that time too
                 allowed = f"a record at offset {last} or before, which was appended with timestamp {which}"

@@ -60,14 +60,17 @@ class BatchFacts:
 
 def batch_of(
     values: Sequence[bytes], timestamp_ms: int = 0, written: Written = BY_NOBODY, attributes: int = 0,
-    key: bytes | None = None,
+    key: bytes | None = None, falls: bool = False,
 ) -> bytes:  # fmt: skip
-    """A batch of records with these values, as a producer sends it. All records have the same key, or none."""
-    at = TZAwareMicros.parse(datetime.datetime.fromtimestamp(timestamp_ms / 1000, datetime.UTC))
+    """A batch of records with these values, as a producer sends it. All records have the same key, or none, and the
+    same timestamp. `falls`: each is 1 s older than the one before."""
     records = tuple(
-        Record(attributes=i8(0), timestamp=at, offset=i64(number), key=key, value=value, headers=())
+        Record(
+            attributes=i8(0), timestamp=_at(timestamp_ms - number * 1000 * falls), offset=i64(number), key=key,
+            value=value, headers=(),
+        )
         for number, value in enumerate(values)
-    )
+    )  # fmt: skip
     batch = NewRecordBatch(
         producer_id=i64(written.producer_id), producer_epoch=i16(written.producer_epoch),
         base_sequence=i32(written.base_sequence), records=records, attributes=i16(attributes),
@@ -77,12 +80,17 @@ def batch_of(
         return out.getvalue()
 
 
+def _at(timestamp_ms: int) -> TZAwareMicros:
+    return TZAwareMicros.parse(datetime.datetime.fromtimestamp(timestamp_ms / 1000, datetime.UTC))
+
+
 @lru_cache(256)
 def filler(
-    size: int, records: int, timestamp_ms: int, written: Written = BY_NOBODY, attributes: int = 0
-) -> bytes:
+    size: int, records: int, timestamp_ms: int, written: Written = BY_NOBODY, attributes: int = 0,
+    falls: bool = False,
+) -> bytes:  # fmt: skip
     """A batch of `records` records of `size` bytes each."""
-    return batch_of([b"." * size] * records, timestamp_ms, written, attributes)
+    return batch_of([b"." * size] * records, timestamp_ms, written, attributes, falls=falls)
 
 
 def compressed(batch: bytes) -> bytes:

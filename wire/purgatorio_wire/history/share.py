@@ -24,6 +24,8 @@ GONE, NOT_THE_NEXT, NOT_HELD = 122, 123, 121
 OPENS, CLOSES = 0, -1
 _ASKED, _TOLD = ((topics, "topic", "partitions", "partition_index") for topics in ("topics", "responses"))
 RELEASE, RENEW = 2, 4
+ISOLATION: Final = ("share.isolation.level", "read_committed")
+"""The setting of a group that hides the records of open and aborted transactions."""
 DONE: Final = frozenset({0, 1, 3})
 """The acknowledgement types gap, accept, reject: the record is not delivered again."""
 ENDED_NS: Final = 100 * MS
@@ -153,6 +155,21 @@ class ShareGroup:
 
     def appends(self, part: Part) -> list[Append]:
         return self.topics.logs[part].appends if part in self.topics.logs else []
+
+    @cached_property
+    def committed_t(self) -> int:
+        """The time at which the broker accepted read_committed for the group."""
+        return min(
+            (
+                one.ended_t
+                for one in self.scene.of("incremental_alter_configs")
+                for asked in items(one.body, "resources")
+                if text(asked, "resource_name") == self.name
+                and ISOLATION in ((text(x, "name"), text(x, "value")) for x in items(asked, "configs"))
+                and not any(integer(said, "error_code") for said in items(one.got, "responses"))
+            ),
+            default=END_OF_TIME,
+        )
 
     @cached_property
     def lost_t(self) -> int:

@@ -66,11 +66,16 @@ class Consumer:
     """The topics of its subscription that do not exist yet."""
 
     async def beat(
-        self, epoch: int | None = None, owns: Owned | None = None, member: str | None = None
+        self,
+        epoch: int | None = None,
+        owns: Owned | None = None,
+        member: str | None = None,
+        whole: bool = False,
     ) -> int:
         """A heartbeat, by which it joins if its epoch is 0; returns the error. `epoch`, `owns`, `member`: others than
-        its own."""
+        its own. `whole`: with all fields, as after a lost response."""
         usual, joins = epoch is None and member is None, epoch is None and self.epoch == 0
+        whole, owns = whole or joins, self.said if whole else owns
         if joins:
             self.said = owns = frozenset()
         elif usual and self.revokes and self.assigned != self.said:
@@ -78,8 +83,8 @@ class Consumer:
         values = {
             "group_id": self.group, "member_id": member or self.id,
             "member_epoch": self.epoch if epoch is None else epoch,
-            "instance_id": self.instance, "rack_id": None, "rebalance_timeout_ms": self.rebalance_ms if joins else -1,
-            "subscribed_topic_names": [self.topic, *self.later] if joins else None, "subscribed_topic_regex": None,
+            "instance_id": self.instance, "rack_id": None, "rebalance_timeout_ms": self.rebalance_ms if whole else -1,
+            "subscribed_topic_names": [self.topic, *self.later] if whole else None, "subscribed_topic_regex": None,
             "server_assignor": None, "topic_partitions": None if owns is None else _named(owns),
         }  # fmt: skip
         got = await self.play.ask(self.conn, self.api, values)
@@ -172,15 +177,15 @@ async def settled(members: Sequence[Consumer], above: int = 0, partitions: int =
 
 @scene(
     "groups",
-    "G14 two-owners, G14 not-assigned-in-time, G14 epoch-goes-back, G15 wrong-argument-accepted, "
+    "G14 two-owners, G14 not-assigned-in-time, G14 epoch-goes-back, G14 not-told, G15 wrong-argument-accepted, "
     "G15 repeated-heartbeat, G15 removed-too-early, G15 unknown-member, "
     "G11 not-refused, G11 not-fenced, G11 other-assignment",
     seconds=110,
 )
 async def reassigned(play: Play) -> None:
     """Members join and leave. A member that must revoke partitions keeps them for a while. Heartbeats and commits name
-    wrong epochs and members, and, as if a response was lost, the former epoch. A static member goes and comes back.
-    In the end, the topic is deleted, and the members lose its partitions."""
+    wrong epochs and members, and, as if a response was lost, the former epoch, or all fields. A static member goes
+    and comes back. In the end, the topic is deleted, and the members lose its partitions."""
     first, second, third = await consumers(play, 3)
     third.instance = play.unique("i")
     now = await settled([first])
@@ -195,6 +200,7 @@ async def reassigned(play: Play) -> None:
     first.revokes = True
     now = await settled([first, second], now)
     for one in (first, second):
+        await one.beat(whole=True)
         await one.beat(one.epoch + 1)
         await one.beat(member=own_id(play))
         others = sorted(number for each in (first, second) if each is not one for _, number in each.assigned)
@@ -318,14 +324,14 @@ async def silent_consumer(play: Play) -> None:
 @scene(
     "shares",
     "G15 not-removed, G15 wrong-argument-accepted, G15 unknown-member, G15 repeated-heartbeat, "
-    "G14 not-assigned-in-time",
+    "G14 not-assigned-in-time, G14 not-told",
     seconds=120,
     takes=50,
 )
 async def share_members(play: Play) -> None:
     """Members of a share group join and leave. Heartbeats name wrong epochs and members, and, as if a response was
-    lost, the former epoch. Then a member stops sending heartbeats, and is removed at its session time-out. In another
-    group, a member that sends only heartbeats without changes stays in the group."""
+    lost, the former epoch, or all fields. Then a member stops sending heartbeats, and is removed at its session
+    time-out. In another group, a member that sends only heartbeats without changes stays in the group."""
     play.broker.shares.need()
     play.need(SHARE_BEAT)
     session_ms = _judged_session(play.broker.declared.share_session_ms)
@@ -337,6 +343,7 @@ async def _sharing(play: Play, session_ms: int) -> None:
     now = await settled([stays])
     now = await settled([stays, leaves], now)
     for one in (stays, leaves):
+        await one.beat(whole=True)
         await one.beat(one.epoch + 1)
         await one.beat(member=own_id(play))
         if one.former:

@@ -129,15 +129,17 @@ class DataAsker(Asker):
     def produce(
         self, conn: Connection, *parts: str | tuple[str, int], acks: int = 1, size: int = 20, records: int = 1,
         timeout_ms: int = 10_000, corrupt: int | None = None, written: Written = BY_NOBODY,
-        transactional_id: str | None = None, packs: bool = False, begins: bool = False,
+        transactional_id: str | None = None, packs: bool = False, begins: bool = False, newest_ms: int = 0,
     ) -> Sent:  # fmt: skip
         """Sends a Produce of `records` records of `size` bytes to each of these partitions (default: partition 0 of
         a topic). The batch for the partition `corrupt` gets a wrong checksum. `written`: the batch is of an
         idempotent producer, and in a transaction if it has a `transactional_id`. `packs`: whether the batch is
-        compressed. `begins`: whether the Produce itself adds its partitions to the transaction."""
+        compressed. `begins`: whether the Produce itself adds its partitions to the transaction. `newest_ms`: the
+        timestamp of the first record; then each is older than the one before."""
         # The timestamp is now, because retention deletes old records half a minute after the start of a broker.
         attributes = 0 if transactional_id is None else TRANSACTIONAL
-        data = filler(size, records, int(time.time()) * 1000, written, attributes)
+        now_ms = newest_ms or int(time.time()) * 1000
+        data = filler(size, records, now_ms, written, attributes, newest_ms > 0)
         data = compressed(data) if packs else data
         into = ((one, 0) if isinstance(one, str) else one for one in parts)
         each = (

@@ -15,11 +15,13 @@ from typing import Final
 
 from purgatorio_wire.client.connection import Connection, Got, Sent
 from purgatorio_wire.history.history import EXCUSED, LOADING, integer, integers, items, text
-from purgatorio_wire.scene.asker import codes, settle
+from purgatorio_wire.history.share import ISOLATION
+from purgatorio_wire.scene.asker import codes, first_of, settle
 from purgatorio_wire.scene.broker import POLL_SECONDS, SceneLost, SceneSkipped, must
 from purgatorio_wire.scene.consumer_group import own_id
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.spec import scene
+from purgatorio_wire.scene.transaction import writer_of
 from purgatorio_wire.trace.record import Body
 
 APIS: Final = ("share_group_heartbeat", "share_fetch", "share_acknowledge")
@@ -170,9 +172,11 @@ def _parts(body: Body | None) -> list[Body]:
     return [part for topic in items(body, "responses") for part in items(topic, "partitions")]
 
 
-async def sharers(play: Play, count: int, partitions: int = 1, lock_ms: int | None = None) -> list[Sharer]:
+async def sharers(
+    play: Play, count: int, partitions: int = 1, setting: tuple[str, str] | None = None
+) -> list[Sharer]:
     """Members of a new share group with a new topic, of which they have acquired and accepted a first record.
-    `lock_ms`: the requested time of acquisition locks, which the broker may ignore."""
+    `setting`: a setting of the group and its value, which the broker may ignore."""
     play.need(*APIS, "find_coordinator")
     shares = play.broker.shares
     shares.need()
@@ -197,8 +201,8 @@ async def sharers(play: Play, count: int, partitions: int = 1, lock_ms: int | No
         await play.pause(POLL_SECONDS * 1000)
     else:
         raise shares.none(f"no assignment within {shares.seconds:g} s")
-    if lock_ms is not None:
-        await _ask_for_lock(play, admin, name, lock_ms)
+    if setting is not None and await _configure(play, admin, name, *setting) and setting == ISOLATION:
+        raise SceneSkipped("share groups: the broker does not know the setting share.isolation.level")
     await _open_all(play, members)
     await _probe(play, members, partitions)
     return members
@@ -233,12 +237,14 @@ def _switched_off(play: Play, error: int) -> SceneLost | SceneSkipped:
     return play.broker.shares.none("")
 
 
-async def _ask_for_lock(play: Play, conn: Connection, group: str, lock_ms: int) -> None:
+async def _configure(play: Play, conn: Connection, group: str, name: str, value: str) -> bool:
+    """Whether the broker refuses the setting."""
     if play.broker.version("incremental_alter_configs") is None:
-        return
-    config = {"name": "share.record.lock.duration.ms", "config_operation": 0, "value": str(lock_ms)}
+        return True
+    config = {"name": name, "config_operation": 0, "value": value}
     resource = {"resource_type": OF_GROUP, "resource_name": group, "configs": [config]}
-    await play.ask(conn, "incremental_alter_configs", {"resources": [resource], "validate_only": False})
+    got = await play.ask(conn, "incremental_alter_configs", {"resources": [resource], "validate_only": False})
+    return bool(codes(first_of(got.body, "responses")))
 
 
 async def _open_all(play: Play, members: Sequence[Sharer]) -> None:
@@ -409,6 +415,25 @@ async def share_acknowledge(play: Play) -> None:
             await play.ask_all(first.say(RELEASE, *run))
 
 
+@scene("shares", "S1 aborted-shown", seconds=90)
+async def share_committed(play: Play) -> None:
+    """In a group with read_committed, a member fetches while a transaction of two batches is open, and after its end.
+    The transaction is aborted, or committed, and a plain record follows."""
+    (member,) = await sharers(play, 1, setting=ISOLATION)
+    writer = await writer_of(play, member.topic)
+    await play.pause(play.broker.declared.late_topics_ms)
+    for commits in (False, True, False):
+        await writer.begin(0)
+        for _ in range(2):
+            await writer.write(0, records=2)
+        await _append(play, member)
+        await member.take(play.wait_ms(IDLE_MS // 2))
+        await writer.end(commits=commits)
+        await writer.begin_again()
+        while await member.take(play.wait_ms(IDLE_MS)):
+            await member.accept()
+
+
 @scene("shares", "S3 acquired-twice, S3 delivery-count", seconds=90)
 async def share_wandering(play: Play) -> None:
     """Three members append, fetch, and acknowledge ranges of records that they or others hold, in a random order."""
@@ -471,7 +496,9 @@ async def share_lock(play: Play) -> None:
     """One member holds a part of a batch until its acquisition lock ends. A second member acquires a released part
     later, and a record whose lock the first member had renewed. A third member waits during the end of the first lock,
     when another renewed lock goes on."""
-    first, second, third = members = await sharers(play, 3, lock_ms=SHORTEST_LOCK_MS)
+    first, second, third = members = await sharers(
+        play, 3, setting=("share.record.lock.duration.ms", str(SHORTEST_LOCK_MS))
+    )
     async for _ in play.tries(CONFIGURED_MS, CONFIGURES):  # a broker receives it from the controller
         await first.take(0)
         if first.lock_ms <= SHORTEST_LOCK_MS:

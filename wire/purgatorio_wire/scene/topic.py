@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -185,7 +186,8 @@ async def wrong_topics(play: Play) -> None:
 async def partitions(play: Play) -> None:
     """CreatePartitions: with validate_only, with more partitions, with the same number and with fewer (both refused),
     and with more again. Then elections that are not needed, and ListOffsets. The existing partitions keep their records
-    and waiting fetches. An append to a new partition answers the fetch that waits on it."""
+    and waiting fetches. An append to a new partition answers the fetch that waits on it. In the last batch, the first
+    record has the largest timestamp."""
     topic = await play.topic(partitions=1)
     writer = await play.open("writer")
     places = [-1, -2, 0, 1 << 61] if play.offers("list_offsets", "L1") else []
@@ -236,6 +238,12 @@ async def partitions(play: Play) -> None:
     await play.ask_all(
         play.produce(writer, (topic, 3)), play.fetch(await play.open(), [(topic, 3, 0)], max_wait_ms=0)
     )
+    if -3 in places:
+        newest_ms = (int(time.time()) + 3) * 1000
+        got = await play.produce(writer, (topic, 3), records=3, newest_ms=newest_ms)
+        base = integer(first_append(got.body), "base_offset", -1)
+        play.stimulus("newest", topic=topic, partition=3, offset=base, time_ms=newest_ms)
+        await play.ask_all(play.list_offsets(writer, [(topic, 3, -3)]))
 
 
 @scene(

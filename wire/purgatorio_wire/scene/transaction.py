@@ -21,7 +21,7 @@ from purgatorio_wire.history.log import UNKNOWN_TOPIC
 from purgatorio_wire.history.transaction import ABORTED_NS, CONCURRENT, FIRST_RENEWING, added
 from purgatorio_wire.scene.asker import codes, first_append, first_of, settle
 from purgatorio_wire.scene.broker import POLL_SECONDS, SceneSkipped, must
-from purgatorio_wire.scene.data_asker import FetchSession, by_topic
+from purgatorio_wire.scene.data_asker import UNMADE, FetchSession, by_topic
 from purgatorio_wire.scene.fetch import FIRST_SESSIONS
 from purgatorio_wire.scene.member import LONGER, NOT_TOLD, answered, is_told, members, stable, synced
 from purgatorio_wire.scene.play import Play
@@ -32,6 +32,8 @@ WAIT_MS: Final = 3000
 OPEN_MS: Final = 80
 """The time that a transaction stays open with records that no read_committed fetch may return."""
 NOT_COORDINATOR: Final = 16
+NAMES_EPOCHS: Final = 3
+"""The first version of InitProducerId that names the producer's former epoch."""
 NOT_YET: Final = frozenset({TIMED_OUT, CONCURRENT, *LOADING})
 """Errors after which a client retries InitProducerId or the begin of a transaction: the controller gave no id in
 time, the previous transaction has not ended, or the coordinator is not available yet."""
@@ -77,15 +79,15 @@ class Writer:
     renews: bool = False
     """Whether appends begin transactions, and each EndTxn returns a new epoch (KIP-890)."""
 
-    async def begin_again(self, timeout_ms: int | None = None) -> None:
+    async def begin_again(self, timeout_ms: int | None = None, former: int = -1) -> None:
         """Get another epoch, which ends the open transaction; and another transaction timeout, if one is given."""
         self.timeout_ms = timeout_ms or self.timeout_ms
-        self.took(await self._until_over(self.ask_id, codes))
+        self.took(await self._until_over(partial(self.ask_id, former), codes))
 
-    async def ask_id(self) -> Got:
-        """Send one InitProducerId."""
+    async def ask_id(self, former: int = -1) -> Got:
+        """Send one InitProducerId. `former`: the epoch that it names, with the producer id (KIP-360)."""
         values = {
-            "transactional_id": self.name, "producer_id": -1, "producer_epoch": -1,
+            "transactional_id": self.name, "producer_id": self.id if former >= 0 else -1, "producer_epoch": former,
             "transaction_timeout_ms": self.timeout_ms or self.play.broker.transaction_ms,
         }  # fmt: skip
         return await self.play.ask(self.conn, "init_producer_id", values)
@@ -451,12 +453,13 @@ async def deleted_under(play: Play) -> None:
 @scene(
     "transactions",
     "R2 not-woken, R5 not-a-new-epoch, R5 not-fenced, R5 fenced-producer-appends, R3 not-listed, "
-    "R6 without-a-transaction",
+    "R6 without-a-transaction, R5 sent-again, X4",
     seconds=60,
 )
 async def fenced_producer(play: Play) -> None:
     """A transactional id is initialized again while its transaction is open. The transaction is aborted, which wakes
-    waiting fetches; the former producer is refused, the new one continues. Then EndTxn is sent without an open
+    waiting fetches; the former producer is refused, the new one continues, and adds an unknown partition. Then the
+    producer gets a new epoch, and asks again, as if the response was lost. In the end, EndTxn is sent without an open
     transaction."""
     play.need(*ALL_NEEDED)
     topic = await play.topic(partitions=2)
@@ -474,6 +477,8 @@ async def fenced_producer(play: Play) -> None:
         await settle(waits)
         await former.add(0)
         await former.end(commits=True)
+        if play.offers("init_producer_id", least=NAMES_EPOCHS):
+            await former.ask_id(former.epoch)
         await settle(former.append(0))
         await newer.end(commits=True)  # of nothing
         await newer.begin(0)
@@ -482,11 +487,15 @@ async def fenced_producer(play: Play) -> None:
         await _ask_all(play, asker, [(topic, 0, end)])
         await newer.end(commits=True)
         await newer.begin(1)
+        await newer.add(1, UNMADE)
         await newer.end(commits=False)
         end += 4  # two records and two markers
         former = newer
         await former.begin_again()
         await _ask_all(play, asker, [(topic, 0, end - 4), (topic, 0, end - 2)])
+    epoch = former.epoch
+    for _ in range(2 * play.offers("init_producer_id", "R5", least=NAMES_EPOCHS)):
+        await former.begin_again(former=epoch)
     nobody = Writer(play, asker, play.unique("x"), topic, former.id, former.epoch)
     await nobody.add(0)
     await nobody.end(commits=True)
