@@ -103,7 +103,7 @@ def timed(
     if by.held is RowStatus.KEPT:
         return kept(clause, cause)
     seen = f"never {what}" if by.came_t is None else f"{what} after {after(by.came_t, t0)}"
-    allowed = f"{promise} by {after(by.limit_t, t0)} ({by.made_of})"
+    allowed = f"{promise} by {after(by.limit_t, t0)} ({after(by.promised_t, t0)} + {by.made_of})"
     if by.held is RowStatus.UNDECIDED:
         gaps = 0.0 if by.came_t is None else by.gaps
         return undecided(
