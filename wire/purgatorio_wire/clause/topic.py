@@ -27,6 +27,7 @@ from purgatorio_wire.history.finding import (
     checked,
     in_time,
     kept,
+    late_row,
     left_to_its_time_out,
     named,
     undecided,
@@ -297,7 +298,10 @@ def _seen(
         seen = f"{named(error)} {after(last.t, since_t)} after the response; no later request"
         yield undecided(clause, seen, cause)
     else:
-        yield broken(clause, cause, last, what, f"{named(error)} after {after(last.t, since_t)}")
+        # A starved broker applies nothing for a while: this counts if it repeats.
+        yield late_row(
+            clause, cause, last, what, f"{named(error)} after {after(last.t, since_t)}", (since_t, last.t)
+        )
 
 
 def topics_grow(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
