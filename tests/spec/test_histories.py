@@ -5,6 +5,7 @@ The twin is the same history with the smallest change that must get the other ve
 
 import gzip
 import json
+import random
 from pathlib import Path
 from typing import Any, Final
 
@@ -95,8 +96,19 @@ def test_a_broken_parquet_file_is_an_invalid_trace(name: str) -> None:
     result = check_files([HISTORIES / name, HISTORIES / "E8a-lost-small-i.jsonl"])
     broken, other = result.runs
     assert (broken.verdict, EXIT_STATUS[broken.verdict]) == (Verdict.INVALID_TRACE, 2)
+    assert ("hold text that is not UTF-8" in "".join(broken.problems)) == (name == "badutf.parquet")
     assert broken.problems
     assert said(other) == LOST
+
+
+def test_a_damaged_parquet_file_is_not_blamed_on_its_texts(tmp_path: Path) -> None:
+    data = bytearray((HISTORIES.parents[2] / "examples/traces/kafka-clean-1k.parquet").read_bytes())
+    middle, noise = len(data) // 2, random.Random(3)
+    data[middle : middle + 2_000] = bytes(noise.randrange(256) for _ in range(2_000))
+    (tmp_path / "noise.parquet").write_bytes(data)
+    (run,) = check_files([tmp_path / "noise.parquet"]).runs
+    assert run.verdict is Verdict.INVALID_TRACE
+    assert "rows from here on are damaged" in "".join(run.problems)
 
 
 def test_every_history_is_judged() -> None:

@@ -299,8 +299,14 @@ class TraceReader:
         try:
             raw.validate(full=True)
         except pa.ArrowInvalid as bad:
-            why = f"the {raw.num_rows} rows from here on hold text that is not UTF-8 ({bad})"
-            self._refuse_at(number, "$", why, "write texts in UTF-8")
+            text = "UTF8" in str(bad)
+            why = "hold text that is not UTF-8" if text else "are damaged"
+            mend = (
+                "write texts in UTF-8"
+                if text
+                else "copy the file again, or write it again from the JSON lines"
+            )
+            self._refuse_at(number, "$", f"the {raw.num_rows} rows from here on {why} ({bad})", mend)
             return False
         return True
 
