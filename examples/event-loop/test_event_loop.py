@@ -1,41 +1,11 @@
 """A timer of an event loop under the conformance suite: the adapter moves the loop's clock."""
 
-import asyncio
-import heapq
-
 import pytest
 
 from purgatorio_conformance.suite.contract import Promise
+from purgatorio_conformance.suite.event_loop import VirtualLoop
 
 MS = 1_000_000
-
-
-class VirtualLoop(asyncio.SelectorEventLoop):
-    """A loop whose clock the adapter moves."""
-
-    def __init__(self):
-        super().__init__()
-        self.now_ns, self.times_ns = 0, []
-
-    def time(self):
-        return self.now_ns / 1e9
-
-    def call_at(self, when, callback, *args, context=None):
-        heapq.heappush(self.times_ns, round(when * 1e9))
-        return super().call_at(when, callback, *args, context=context)
-
-    def advance(self, by_ns):
-        until_ns = self.now_ns + by_ns
-        while self.times_ns and self.times_ns[0] <= until_ns:
-            self.now_ns = max(self.now_ns, heapq.heappop(self.times_ns))
-            self.turn()
-        self.now_ns = until_ns
-        self.turn()
-
-    def turn(self):
-        for _ in range(3):  # a callback's call_soon runs in the next turn
-            self.call_soon(self.stop)
-            self.run_forever()
 
 
 class Debounce:
@@ -64,6 +34,7 @@ class Adapter:
 
     def advance(self, by_ns):
         self.loop.advance(by_ns)
+        self.loop.settle()
 
 
 PROMISE = Promise(

@@ -22,6 +22,8 @@ BUGS = {
     "earlier-unnoticed": "a reset to an earlier deadline leaves the task where it was",
     "due-now-unnoticed": "a reset to the present time leaves the task where it was",
     "unknown-again": "a reset arms a task that runs where no cancel finds it",
+    "begins-beside-the-former": "a task that was cancelled and is reset also runs at its former deadlines",
+    "begun-inside-and-rearmed": "a task that is reset inside its run is put back behind its run",
     "endless-turn": "a task that is added without a delay runs in the same turn",
 }
 
@@ -39,6 +41,7 @@ class Task:
     def __init__(self, name, kind=None, period_ns=0):
         self.name, self.kind, self.period_ns = name, kind, period_ns
         self.due_ns = None  # while it waits
+        self.former_ns = None  # when it was cancelled while it waited
         self.is_cancelled = False
 
 
@@ -61,6 +64,8 @@ class Timer:
         if BUG == "cancel-inside-finds-nothing" and self.running == name:
             return False
         done = not task.is_cancelled and (task.period_ns > 0 or task.due_ns is not None)
+        if task.due_ns is not None:
+            task.former_ns = task.due_ns
         task.is_cancelled, task.due_ns = True, None
         return done
 
@@ -70,8 +75,14 @@ class Timer:
         if BUG == "unknown-again" and self.running == name:
             self.arm(Task(name), due_ns)
             return True
-        if task.due_ns is None:
+        if task.due_ns is None and not task.period_ns:
             return False
+        if BUG == "begins-beside-the-former" and task.is_cancelled and task.former_ns is not None:
+            self.arm(Task(task.name, task.kind, task.period_ns), task.former_ns)
+        task.is_cancelled = False
+        if task.due_ns is None:  # a periodic task that was cancelled, or runs
+            self.arm(task, due_ns)
+            return True
         if BUG == "earlier-unnoticed" and due_ns < task.due_ns:
             return True
         if BUG == "due-now-unnoticed" and due_ns == self.now_ns:
@@ -114,6 +125,8 @@ class Timer:
         self.running = None
         if not task.period_ns or (task.is_cancelled and BUG != "cancelled-inside-and-rearmed"):
             return
+        if task.due_ns is not None and BUG != "begun-inside-and-rearmed":
+            return
         if BUG == "lost-when-late" and self.now_ns >= due_ns + task.period_ns:
             return
         self.arm(task, self.following(task, due_ns))
@@ -147,6 +160,7 @@ DESCRIPTION = {
         "fixed-rate",
         "fixed-delay",
         "reset",
+        "reset-periodic",
     ],
     "reports": ["timer_fire"],
     "tick_ns": MS,

@@ -37,7 +37,7 @@ type Promises struct {
 
 	// Can names capabilities of the protocol: "timer", "purgatory", "virtual-time", "real-time", "cancel",
 	// "cancel-barrier", "cancel-key", "cancel-key-all", "force", "gauge", "add-again", "add-same", "failing",
-	// "fixed-rate", "fixed-delay", "period-first", "reset".
+	// "fixed-rate", "fixed-delay", "period-first", "reset", "reset-periodic".
 	Can []string
 
 	// Steps says that the code under test calls [Step].

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from conformance.driven import broken, changed, run_of
+from purgatorio_conformance.protocol import hand_over
 from purgatorio_conformance.protocol.conversation import Misbehaved
 from purgatorio_conformance.protocol.coverage import looked_for, not_looked_for
 from purgatorio_conformance.protocol.describe import check_description
@@ -18,6 +20,7 @@ from purgatorio_conformance.protocol.driver import command_subjects
 from purgatorio_conformance.subject.plan import MS
 from purgatorio_conformance.suite import gated
 from purgatorio_conformance.suite.contract import Promise
+from purgatorio_conformance.suite.event_loop import VirtualLoop
 from purgatorio_conformance.suite.gated import UNITS, of_purgatory, play
 from purgatorio_conformance.suite.in_process import describe_purgatory
 from purgatorio_conformance.suite.probe import Probe
@@ -114,6 +117,86 @@ class Line:
 
     def gauges(self) -> tuple[int, int]:
         raise AssertionError("it lacks gauges")
+
+
+class Semaphore:
+    """After anyio#1145. `mended`: a release drops the cancelled waiters that have not cleaned up yet."""
+
+    def __init__(self, *, mended: bool) -> None:
+        self.mended = mended
+        self.value = 0
+        self.waiters: deque[asyncio.Future[None]] = deque()
+
+    async def acquire(self) -> None:
+        if self.value and not self.waiters:
+            self.value -= 1
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.waiters.append(future)
+        try:
+            await future
+        except asyncio.CancelledError:
+            if future in self.waiters:
+                self.waiters.remove(future)
+            elif not future.cancelled():
+                self.release()
+            raise
+
+    def release(self) -> None:
+        for future in [*self.waiters]:
+            if not future.cancelled() or self.mended:
+                self.waiters.remove(future)
+            if not future.cancelled():
+                future.set_result(None)
+                return
+        self.value += 1
+
+
+class OnALoop(Line):
+    """Tasks of an event loop wait for a semaphore of each key."""
+
+    def __init__(self, *, mended: bool) -> None:
+        super().__init__()
+        self.loop = VirtualLoop()
+        self.semaphores: defaultdict[str, Semaphore] = defaultdict(lambda: Semaphore(mended=mended))
+
+    def register(self, probe: Probe) -> bool:
+        self.loop.begin(self._wait(probe))
+        return False
+
+    async def _wait(self, probe: Probe) -> None:
+        waiter = Waiter(probe, 0)
+        try:
+            async with asyncio.timeout(probe.delay_ns / 1e9):
+                await self.semaphores[probe.keys[0]].acquire()
+            waiter.complete()
+        except TimeoutError:
+            waiter.complete()
+            probe.on_expiration()
+
+    def check(self, key: str) -> int:
+        self.semaphores[key].release()
+        return 0
+
+    def advance(self, by_ns: int) -> None:
+        self.loop.advance(by_ns)
+
+    def settle(self) -> None:
+        self.loop.settle()
+
+    def close(self) -> None:
+        self.loop.close()
+
+
+@pytest.mark.parametrize("mended", [False, True])
+def test_calls_come_between_callbacks_of_a_loop(mended: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A waiter that has timed out, and has not cleaned up, strands the next one."""
+    begin = ("wait briefly", "time until due", "unit")
+    chosen = [program for program in hand_over._programs(2) if program[0][:3] == begin]
+    monkeypatch.setattr(hand_over, "_programs", lambda turns: chosen[:40] if turns else [])
+    promise = replace(PROMISE, early_ns=1_000, late_ns=1_000, offers=("turns",))
+    whole = play(UNITS, of_purgatory(promise, lambda _: OnALoop(mended=mended)))
+    assert broken(whole.result) == (set() if mended else {"O4"})
 
 
 def judged(bug: str, promise: Promise = PROMISE) -> tuple[set[str], str]:

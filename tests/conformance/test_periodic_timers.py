@@ -48,6 +48,8 @@ FOUND: Final = {
     "earlier-unnoticed": ("T11", "once"),
     "due-now-unnoticed": ("T11", "once"),
     "unknown-again": ("T4", "once"),
+    "begins-beside-the-former": ("T8", "burst"),
+    "begun-inside-and-rearmed": ("T9", "burst"),
     "endless-turn": ("T12", "once"),
 }
 """By bug the clause that finds it, and the catch-up that is declared."""
@@ -135,7 +137,7 @@ PROMISE: Final = Promise(
     late_ns=MS,
     wheel_size=8,
     lacks={"size": "it does not count", "raising": "it is a toy"},
-    offers=("fixed-rate", "fixed-delay", "reset"),
+    offers=("fixed-rate", "fixed-delay", "reset", "reset-periodic"),
     catch_up="once",
     turn="next",
 )

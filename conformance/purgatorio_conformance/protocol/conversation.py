@@ -520,7 +520,7 @@ class Conversation:
             self.settled.known.add(call.id)
         elif isinstance(call, Reset):
             self._end(ended, out=said.out, deadline_t=_deadline(ended.asked_t, call.delay_ns))
-            if said.out:
+            if said.out and call.id not in self._periodic:
                 self._moved(call, ended.asked_t)
         elif isinstance(call, CancelKey):
             self._given_back(call, said, ended)

@@ -16,12 +16,15 @@ _MUST_REPORT: Final[dict[Part, frozenset[str]]] = {
     "timer": frozenset({"timer_fire"}),
     "purgatory": frozenset({"on_complete", "force_complete"}),
 }
-_SINCE_1_2: Final = frozenset({"fixed-rate", "fixed-delay", "reset", "period-first"})
+_SINCE_1_2: Final = frozenset(
+    {"fixed-rate", "fixed-delay", "reset", "reset-periodic", "period-first", "turns"}
+)
 _SINCE_1_1: Final = frozenset({"add-again", "add-same", "failing"})
 _PERIODIC: Final = {
     "fixed-rate": "timer_fixed_rate",
     "fixed-delay": "timer_fixed_delay",
     "reset": "timer_reset",
+    "reset-periodic": "timer_reset",
 }
 _PLAIN_TIMER: Final = "timer"
 _BARRIER_TIMER: Final = "timer-cancel-barrier"

@@ -8,8 +8,10 @@ around the calls up to the next `quiesce`. So O4 reports an operation that waits
 many operations as there were units have a `ready`. O2 reports a further operation that completes.
 
 In virtual time, the programs are all sequences of a few calls, by size. The subject comes to rest after each call, or
-only at the end. In real time, the driver adds the unit at the moment of a time-out, many times: later if the last unit
-came in time, earlier if it came too late. At the end of a program, a further operation must get each unit that is left.
+only at the end. With `turns`, up to three callbacks of an event loop run when a time-out has passed, and the next calls
+come between them and the others. In real time, the driver adds the unit at the moment of a time-out, many times: later
+if the last unit came in time, earlier if it came too late. At the end of a program, a further operation must get each
+unit that is left.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ _SHORT, _LONG, _UNIT, _DUE, _BEFORE = (
     "time until just before",
 )
 _SIZE_MOST: Final = 6
+_TURNS: Final = 3
 _FAR: Final = 16
 """A long wait is so many times as long as a short one."""
 _REAL_FAR_NS: Final = 20_000 * MS
@@ -73,23 +76,24 @@ def drive_hand_over(drive: Drive, clock: VirtualClock | None) -> str:
                 break
             drive.tell(number * drive.operations // (rounds * len(_REAL)))
         return f"{len(_REAL)} programs with a unit at the moment of a time-out, up to {rounds} times each"
-    programs = list(_programs())
+    programs = list(_programs(_TURNS if "turns" in description.capabilities else 0))
     number = 0
-    for number, (steps, rests) in enumerate(programs[: drive.operations]):
-        if not _VirtualProgram(session, description, number, clock).play(steps, rests=rests):
+    for number, (steps, turns) in enumerate(programs[: drive.operations]):
+        if not _VirtualProgram(session, description, number, clock).play(steps, turns):
             break
         drive.tell(number)
     return f"{number + 1:,} of {len(programs):,} programs of up to {_SIZE_MOST} calls, the smallest first"
 
 
-def _programs() -> Iterator[tuple[tuple[str, ...], bool]]:
-    """Each sequence of calls by size, and whether the subject comes to rest after each call."""
+def _programs(turns_most: int) -> Iterator[tuple[tuple[str, ...], int | None]]:
+    """Each sequence of calls by size, and the number of callbacks that run after time has passed. None: the subject
+    comes to rest after each call."""
     for size in range(1, _SIZE_MOST + 1):
         for steps in itertools.product((_SHORT, _LONG, _UNIT, _DUE, _BEFORE), repeat=size):
             if _makes_sense(steps):
-                yield steps, True
-                if size > 1:
-                    yield steps, False
+                yield steps, None
+                turns = range(1, turns_most + 1) if _DUE in steps[:-1] else ()
+                yield from ((steps, number) for number in (0, *turns) if size > 1)
 
 
 def _makes_sense(steps: Sequence[str]) -> bool:
@@ -168,9 +172,14 @@ class _Program:
             self._session.hear_on()
 
     def _owe(self, waiting: Sequence[str]) -> None:
-        """If there are enough units for all, record that they are owed one."""
-        if waiting and self._ends is None and self.free() >= len(waiting):
-            self._ends = self._session.conversation.owes(waiting, self._key)
+        """If there are enough units for all, record that those are owed one whose time-out has not passed."""
+        owed = [one for one in waiting if not self._expires(one)]
+        if owed and self._ends is None and self.free() >= len(waiting):
+            self._ends = self._session.conversation.owes(owed, self._key)
+
+    def _expires(self, operation: str) -> bool:
+        """Whether its time-out may be about to complete it."""
+        return False
 
     def rest(self) -> bool:
         """Come to rest. Returns whether no operation waits although a unit is free, and each unit went to one
@@ -225,8 +234,11 @@ class _VirtualProgram(_Program):
     def now_ns(self) -> int:
         return self._clock.now_ns
 
-    def play(self, steps: Sequence[str], *, rests: bool) -> bool:
+    def play(self, steps: Sequence[str], turns: int | None) -> bool:
+        between = "turns" in self._description.capabilities
         for step in steps:
+            if between and step in (_DUE, _BEFORE) and not self.rest():
+                return False
             if step in (_SHORT, _LONG):
                 self.wait(self._short_ns if step == _SHORT else self._far_ns)
             elif step == _UNIT:
@@ -234,9 +246,14 @@ class _VirtualProgram(_Program):
                     self.unit()
             else:
                 self._advance(0 if step == _DUE else self._description.unit_ns)
-            if rests and not self.rest():
+                for _ in range(turns or 0):
+                    self._session.call(Advance(self.now_ns), self._clock.to(self.now_ns))
+            if turns is None and not self.rest():
                 return False
         return self.rest() and self.end()
+
+    def _expires(self, operation: str) -> bool:
+        return self._waits[operation] <= self.now_ns
 
     def _advance(self, before_ns: int) -> bool:
         dues = [due_ns for name, due_ns in self._waits.items() if name in self.waiting()]

@@ -46,7 +46,9 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "fixed-rate": "1.2: knows `repeat` at a fixed rate; `catch_up` declares the rule for missed runs",
     "fixed-delay": "1.2: knows `repeat` with a fixed delay from the end of a run to the next run",
     "reset": "1.2: knows `reset`",
+    "reset-periodic": "1.2: knows `reset` of a periodic task: its periods begin anew, also after a `cancel`",
     "period-first": "1.2: the first run of a `repeat` comes one period after it: `delay_ns` is always the period",
+    "turns": "1.2: profile `hand-over`: an `advance` runs no callback of an event loop; to the present time, one",
     "failing": "a callback ends with an error if `go` has `fail`; its thread continues, and `advance` returns no error",
 }
 """The capabilities that a subject may declare, and their meanings."""
@@ -133,7 +135,7 @@ class Repeat:
 class Reset:
     """1.2: move the deadline of the task `id` to `delay_ns` from now."""
 
-    id: Annotated[str, _ID, "a task that was added by `add`"]
+    id: Annotated[str, _ID, "a task that was added by `add`, or by `repeat` with `reset-periodic`"]
     delay_ns: Annotated[int, Number(), "the delay from now to the new deadline"]
 
 

@@ -192,6 +192,20 @@ class _Virtual(_Program):
             self.make(Reset(self.rng.choice(self.shots[-4:]), delay_ns))
         self.dues.append((self.now_ns + delay_ns, 0))
 
+    def _begin_anew(self) -> None:
+        """Reset a periodic task, often after its cancel, in one half of the cases inside its next run."""
+        task = self.rng.choice(self.repeats)
+        delay_ns = self.rng.choice((0, self.tick_ns, task.period_ns, 3 * task.period_ns))
+        reset = Reset(task.id, task.period_ns if self.can("period-first") else self.description.fit(delay_ns))
+        stops: tuple[Call, ...] = (Cancel(task.id),) * (self.can("cancel") and self.rng.random() < 0.6)
+        if self.gated and task.kind == "fixed-rate" and self.rng.random() < 0.5:
+            self.plan(AtGate(GATE, task.id, (*stops, reset)))
+        else:
+            for call in (*stops, reset):
+                self.make(call)
+            self.dues.append((self.now_ns + reset.delay_ns, task.period_ns))
+        self._cancelled.discard(task.id)
+
     def _act(self) -> None:
         draw = self.rng.random()
         if draw < 0.5:
@@ -203,6 +217,8 @@ class _Virtual(_Program):
             self._add()
         elif draw < 0.82 and self.can("reset") and self.shots:
             self._reset()
+        elif draw < 0.82 and self.can("reset-periodic") and self.repeats:
+            self._begin_anew()
         elif draw < 0.85 and self.repeats and self.fails:
             self.plan(AtGate(GATE, self.rng.choice(self.repeats).id, fails=True))
         elif draw < 0.88 and self.repeats:

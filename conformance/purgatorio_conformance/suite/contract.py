@@ -52,9 +52,11 @@ OFFERS: Final[Mapping[str, str]] = {
     "fixed-rate": "timers: `fixed_rate`; the promise says its `catch_up`",
     "fixed-delay": "timers: `fixed_delay`",
     "reset": "timers: `reset`",
+    "reset-periodic": "timers: `reset` of a periodic task: its periods begin anew, also after a cancel",
     "period-first": "timers: the first run of a periodic task comes a period after it was added",
+    "turns": "profile hand-over: `advance` only moves the clock, and by 0 it runs one callback of the event loop",
 }
-"""The features that a timer may offer in addition to tasks that run once. The promise must offer them."""
+"""The features that the promise may offer, in addition to tasks that run once and to units."""
 
 
 class BadPromise(ValueError):

@@ -74,14 +74,13 @@ def describe_purgatory(promise: Promise) -> Description:
 def describe_timer(promise: Promise) -> Description:
     """The promise of a timer, as a description of the protocol."""
     described = _described(promise, "timer", ("cancel", "size", "raising"), ("timer_fire",))
-    capabilities = (*described.capabilities, *promise.offers)
-    return replace(described, capabilities=capabilities, catch_up=promise.catch_up, turn=promise.turn)
+    return replace(described, catch_up=promise.catch_up, turn=promise.turn)
 
 
 def _described(promise: Promise, part: str, lacks: Sequence[str], reports: tuple[str, ...]) -> Description:
     """`lacks`: the subject has the capabilities of these lacks, unless it declares the lack."""
     has = (CAPABILITIES[lack] for lack in lacks if lack not in promise.lacks)
-    capabilities = [part, "virtual-time", *has]
+    capabilities = [part, "virtual-time", *has, *promise.offers]
     if "cancel" in capabilities and PROFILES[promise.profile].cancel_is_barrier:
         capabilities.append("cancel-barrier")
     if "other-keys" in promise.lacks:
@@ -453,6 +452,7 @@ _METHODS: Final[Mapping[str, tuple[type, str]]] = {
     "fixed-rate": (RepeatsAtRate, "fixed_rate(first_ns, period_ns, task)"),
     "fixed-delay": (RepeatsAfterDelay, "fixed_delay(first_ns, period_ns, task)"),
     "reset": (Resets, "reset(handle, delay_ns)"),
+    "reset-periodic": (Resets, "reset(handle, delay_ns)"),
 }
 """The methods of a timer: required without the lack, or with the offer."""
 

@@ -51,7 +51,7 @@ pub struct Promises {
     pub lanes: usize,
     /// Capabilities of the protocol: `virtual-time`, `real-time`, `cancel`, `cancel-barrier`, `cancel-key`,
     /// `cancel-key-all`, `force`, `gauge`, `add-again`, `add-same`, `failing`, `fixed-rate`,
-    /// `fixed-delay`, `period-first`, `reset`.
+    /// `fixed-delay`, `period-first`, `reset`, `reset-periodic`.
     pub can: &'static [&'static str],
     /// The code under test calls [`step`].
     pub steps: bool,

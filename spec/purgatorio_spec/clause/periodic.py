@@ -27,13 +27,18 @@ The timer may compute the first deadline at any time between the add's call and 
 of these times. A run that raises an exception may end the task, as in Java's ScheduledExecutorService: then T9 expects
 no further run, and T5 no longer counts the task. If the task runs again, T8 to T10 judge it as before. A task that was
 added more than once is not judged.
+
+A reset that returned 1 starts the periods of the task anew, also after a cancel. So each reset divides the task into
+two parts, and each part is judged like a task of its own: its first deadline is the deadline of the reset.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 from bisect import bisect_left
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
@@ -153,18 +158,52 @@ def _end_t(fire: Call) -> int:
     return NEVER if fire.ret_t is None else fire.ret_t
 
 
-def _task(run: Run, history: OperationHistory) -> _Task | None:
-    """None if this is no periodic task, or one of which nothing is promised."""
+def _parts(run: Run, history: OperationHistory) -> Iterator[tuple[_Task, OperationHistory, Call | None]]:
+    """The task from its add, and from each reset, up to the next reset. None if this is no periodic task, or one of
+    which nothing is promised. A fire that began during a reset, or could still come after it, may be of either part."""
     adds = [*history.rates, *history.delays]
-    if len(adds) != 1 or history.adds or history.resets:
-        return None
-    (add,) = adds
-    period_ns, first_t = add.delay_ns, add.deadline_t
-    if period_ns is None or period_ns < 1 or first_t is None or add.ret_t is None or add.err is not None:
-        return None
+    resets = [reset for reset in history.resets if reset.out != 0]
+    if len(adds) != 1 or history.adds or (resets and not run.cancel_is_final(1)):
+        return
     rule = run.catch_up if history.rates else "delay"
-    spread_ns = max(0, add.ret_t - add.call_t)
-    return None if rule is None else _Task(run, add, period_ns, first_t, spread_ns, rule)
+    period_ns = adds[0].delay_ns
+    if rule is None or period_ns is None or period_ns < 1:
+        return
+    for start, end in itertools.zip_longest([*adds, *resets], resets):
+        first_t, until_i = start.deadline_t, NEVER if end is None else end.call_i
+        own_run = rule == "delay" and history.fire_of(start) is not None
+        begun_within = any(
+            start.call_i < fire.call_i < start.end_i for fire in history.fires if start in resets
+        )
+        if first_t is None or start.ret_t is None or start.err is not None or own_run or begun_within:
+            return
+        # During an advance, the clock may show any time of it.
+        last_t = start.ret_t if start in adds else (start.latest_due_t or first_t)
+        spread_ns = max(0, last_t - (start.call_t if start in adds else first_t))
+        part = replace(
+            history,
+            fires=[fire for fire in history.fires if start.call_i < fire.call_i < until_i],
+            cancels=[cancel for cancel in history.cancels if start.call_i < cancel.call_i < until_i],
+        )
+        yield _Task(run, start, period_ns, first_t, spread_ns, rule), part, end
+
+
+def _all_parts(
+    judge: Callable[[Run, _Task, OperationHistory, Call | None], Finding],
+) -> Callable[[Run, OperationHistory], Finding]:
+    """The finding about a task: the first part that is not kept, or else an occasion if any part had one."""
+
+    @functools.wraps(judge)
+    def judged(run: Run, history: OperationHistory) -> Finding:
+        found = NO_OCCASION
+        for part in _parts(run, history):
+            finding = judge(run, *part)
+            if isinstance(finding, Broken) or finding.undecided:
+                return finding
+            found = finding if finding.occasions else found
+        return found
+
+    return judged
 
 
 def _played(task: _Task, history: OperationHistory) -> Iterator[tuple[Call, _Due]]:
@@ -178,14 +217,14 @@ T8 = Clause("T8")
 
 
 @T8.of_operation
-def once_a_period(run: Run, history: OperationHistory) -> Finding:
+@_all_parts
+def once_a_period(run: Run, task: _Task, history: OperationHistory, _end: Call | None) -> Finding:
     """Judge whether each run of a periodic task comes early.
 
     Each fire with a fixed rate belongs to one slot. Without `late_ns`, the clause cannot know which runs were late, so
     `once` and `skip` are judged as `burst`.
     """
-    task = _task(run, history)
-    if task is None or not history.fires:
+    if not history.fires:
         return NO_OCCASION
     before: Call | None = None
     for fire, due in _played(task, history):
@@ -212,16 +251,16 @@ T9 = Clause("T9")
 
 
 @T9.of_operation
-def keeps_its_rate(run: Run, history: OperationHistory) -> Finding:
+@_all_parts
+def keeps_its_rate(run: Run, task: _Task, history: OperationHistory, end: Call | None) -> Finding:
     """Judge whether each run of a periodic task comes late.
 
     The duration of the previous run does not count as lateness. So with `restart`, this clause counts from the end of
     the previous run, although T8 counts from its start.
     """
-    task = _task(run, history)
-    if task is None or run.late_ns is None or (run.virtual and not run.facts.advances):
+    if run.late_ns is None or (run.virtual and not run.facts.advances):
         return NO_OCCASION
-    stops = [cancel for cancel in history.cancels if cancel.out != 0]
+    stops = [cancel for cancel in (*history.cancels, end) if cancel is not None and cancel.out != 0]
     stop = min(stops, key=lambda cancel: cancel.call_i, default=None)
     stop_i = NEVER if stop is None else stop.call_i
     before = task.add
@@ -260,15 +299,15 @@ T10 = Clause("T10")
 
 
 @T10.of_operation
-def cancel_ends_it(run: Run, history: OperationHistory) -> Finding:
+@_all_parts
+def cancel_ends_it(run: Run, task: _Task, history: OperationHistory, _end: Call | None) -> Finding:
     """Judge the runs of a periodic task after its first cancel.
 
     If two runs of the task overlap, a cancel inside a run counts like a cancel of another thread.
     """
-    task = _task(run, history)
     ended = [c for c in history.cancels if c.err is None and c.ret_i is not None]
-    cancels = [c for c in ended if task is not None and (c.out != 0 or task.add.end_i < c.call_i)]
-    if task is None or not cancels:
+    cancels = [c for c in ended if c.out != 0 or task.add.end_i < c.call_i]
+    if not cancels:
         return NO_OCCASION
     cancel = cancels[0]
     by_itself = history.fire_of(cancel) is not None and not _overlap(history)

@@ -263,7 +263,7 @@ def operation_history(
             by_function[outer.f].remove(outer)
             history.repeated.append(outer.call_i)
     armed = [reset for reset in history.resets if reset.out != 0]
-    if armed:
+    if armed and not history.is_periodic:
         history.adds = sorted([*history.adds, *armed], key=lambda add: add.call_i)
     for _, i, f, c, keys in context:
         _add_context(history, i, f, c, keys)

@@ -78,7 +78,8 @@ def summary_of(run: Run, history: OperationHistory) -> Summary:
     )
     adds = [add for add in history.adds if add.err is None]
     last = adds[-1] if adds else None
-    periodic = [add for add in (*history.rates, *history.delays) if add.err is None]
+    anew = history.resets if history.is_periodic else ()
+    periodic = [add for add in (*history.rates, *history.delays, *anew) if add.err is None]
     claim_end_i = NEVER if claim is None else claim.end_i
     first_back_i, last_back_i = _given_back(history)
     deadline_t = NEVER if last is None or last.deadline_t is None else last.deadline_t
@@ -191,6 +192,7 @@ def _given_up(run: Run, history: OperationHistory, periodic: list[Call]) -> int:
         or last.ret_t is None
         or run.late_ns is None
         or run.catch_up == "skip"
+        or any(reset.call_i > last.call_i for reset in history.resets)
     ):
         return NEVER
     period_ns = max(add.delay_ns or 0 for add in periodic)

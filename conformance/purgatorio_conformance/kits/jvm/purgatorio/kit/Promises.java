@@ -16,7 +16,8 @@ import java.util.Set;
 @SuppressWarnings("cast") // janino does not infer them
 public final class Promises {
     private static final List<String> SINCE_1_2 =
-            Collections.unmodifiableList(Arrays.asList(new String[] {"fixed-rate", "fixed-delay", "reset", "period-first"}));
+            Collections.unmodifiableList(Arrays.asList(
+                    new String[] {"fixed-rate", "fixed-delay", "reset", "reset-periodic", "period-first"}));
     private static final List<String> FUNCTIONS_SINCE_2 = Collections.unmodifiableList(
             Arrays.asList(new String[] {"timer_fixed_rate", "timer_fixed_delay", "timer_reset"}));
     private static final String EARLY_REAL = "early_real_ns";

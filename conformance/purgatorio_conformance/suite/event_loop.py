@@ -1,0 +1,92 @@
+"""An asyncio event loop whose clock the adapter moves, and whose callbacks it runs one by one. It has no sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+from collections import deque
+from collections.abc import Callable, Coroutine
+from contextvars import Context
+from typing import Any, TypeVarTuple, Unpack
+
+_Ts = TypeVarTuple("_Ts")
+
+
+class VirtualLoop(asyncio.BaseEventLoop):
+    """At time 0 until `advance`. Its callbacks run in `begin`, `turn` and `settle`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._now_ns = 0
+        self._next: deque[asyncio.Handle] = deque()
+        self._timers: list[tuple[int, int, asyncio.TimerHandle]] = []
+        self._numbers = itertools.count()
+
+    def begin(self, coroutine: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
+        """Make a task, and run it up to its first wait, like the code that awaits the coroutine."""
+        task = self.create_task(coroutine)
+        self._run(self._next.pop())
+        return task
+
+    def advance(self, by_ns: int) -> None:
+        """Move the clock forward by `by_ns`, without a callback. By 0: run one callback."""
+        if not by_ns:
+            self.turn()
+        self._now_ns += by_ns
+
+    def turn(self) -> bool:
+        """Run one callback. Returns whether there was one."""
+        while self._timers and self._timers[0][0] <= self._now_ns:
+            self._next.append(heapq.heappop(self._timers)[2])
+        if self._next:
+            self._run(self._next.popleft())
+            return True
+        return False
+
+    def settle(self) -> None:
+        """Run all callbacks that are due, and all that they add."""
+        while self.turn():
+            pass
+
+    def close(self) -> None:
+        """Cancel all tasks."""
+        for task in asyncio.all_tasks(self):
+            task.cancel()
+        self.settle()
+        super().close()
+
+    def _run(self, handle: asyncio.Handle) -> None:
+        if not handle.cancelled():
+            asyncio._set_running_loop(self)
+            try:
+                handle._run()
+            finally:
+                asyncio._set_running_loop(None)
+
+    def time(self) -> float:
+        return self._now_ns / 1e9
+
+    def call_soon(
+        self, callback: Callable[[Unpack[_Ts]], object], *args: *_Ts, context: Context | None = None
+    ) -> asyncio.Handle:
+        self._next.append(asyncio.Handle(callback, args, self, context))
+        return self._next[-1]
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[Unpack[_Ts]], object],
+        *args: *_Ts,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        heapq.heappush(self._timers, (round(when * 1e9), next(self._numbers), handle))
+        return handle
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """Raise the error of a callback where it was run."""
+        raise context.get("exception") or RuntimeError(context["message"])
+
+    def is_running(self) -> bool:
+        return asyncio._get_running_loop() is self
