@@ -53,7 +53,7 @@ def test_progress_says_that_judging_has_begun(tmp_path: Path, monkeypatch: pytes
         seen.append(reading.so_far())
         return judge_trace(trace)
 
-    monkeypatch.setattr(judging, "judge_trace", watched)
+    monkeypatch.setattr("purgatorio_wire.judge.judge_trace", watched)
     judge_in_process([path], reading=reading)
     assert seen == [(path.stat().st_size, path.stat().st_size)]
 
