@@ -1,4 +1,4 @@
-"""The result of another command, as a row that `report` shows next to the runs and does not judge."""
+"""A row with the result of a command such as `explore`. `report` shows the row next to the runs, without judging it."""
 
 from __future__ import annotations
 

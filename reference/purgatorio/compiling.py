@@ -2,7 +2,8 @@
 
 CPython runs the source files directly. For the fast build, mypyc compiles the same files (see CONTRIBUTING.md). A
 compiled class can be subclassed in plain Python only if it and its bases have
-`mypyc_attr(allow_interpreted_subclasses=True)`. mypyc recognizes the decorator by the name of its first module.
+`mypyc_attr(allow_interpreted_subclasses=True)`. mypyc recognizes the decorator by the module that it is first
+imported from, here `mypy_extensions`.
 """
 
 from typing import TYPE_CHECKING

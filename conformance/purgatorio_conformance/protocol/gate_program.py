@@ -1,5 +1,5 @@
-"""Small programs written by hand, in addition to the enumerated programs of `scope`: with many operations, with a new
-start of the subject, or with more calls. The file `gate_programs.txt` has them, and explains the notation."""
+"""Small programs written by hand, with what the enumerated programs of `scope` lack: many operations, a new start of
+the subject, or more calls. The file `gate_programs.txt` has them, and explains the notation."""
 
 from __future__ import annotations
 

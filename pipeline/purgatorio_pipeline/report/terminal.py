@@ -1,4 +1,4 @@
-"""A check in the terminal: one line for each run, one counterexample for each cause, then the problems with traces.
+"""The report in the terminal: one line for each run, one counterexample for each cause, then the problems with traces.
 
 The output fits into 80 columns and into logs without color: every verdict is a word. Text from traces is escaped, and
 `rich` never reads such text as markup.

@@ -13,10 +13,11 @@ Promises.
 Not promised: a low cost while tasks wait. The cost grows with the number of ticks that pass, unlike in the hierarchical
 wheel.
 
-Lock order: first a task's monitor, then the wheel's lock. So `add` first makes the entry under the monitor, and then
-takes the wheel's lock. A cancel between these two steps finds the entry in no slot, and marks it as cancelled. The
-wheel's lock is held while tasks are passed to the executor. So with a `DirectExecutor`, the lock is held while a task
-runs. For this case the lock is re-entrant: such a task may add, cancel and stop. A drain inside a drain has no effect.
+One lock guards the wheel. No other lock is held when a thread takes it: a task's entry is exchanged atomically. So
+`add` has two steps: it gives the task a new entry, and then inserts the entry under the lock. A cancel between these
+steps finds the entry in no slot, and marks it as cancelled. The lock is held while tasks are passed to the executor. So
+with a `DirectExecutor`, the lock is held while a task runs. The lock is re-entrant, so this task may add, cancel and
+stop. A drain inside a drain has no effect.
 """
 
 from collections.abc import Callable, Iterable

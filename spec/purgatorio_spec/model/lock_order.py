@@ -2,7 +2,7 @@
 
 `W` takes a write lock (reentrant for its owner). `R` takes a read lock. A waiting writer blocks new readers, as in
 Java's ReentrantReadWriteLock (without this, KAFKA-7697 would not deadlock). `J` waits for the end of a thread. For each
-bug there are two models: the lock order of the release, and the repaired order. `lock_orders.toml` has the lists.
+bug there are two models: the lock order with the bug, and the repaired order. `lock_orders.toml` has the lists.
 """
 
 import tomllib

@@ -1,11 +1,11 @@
 """A model of the hierarchical timing wheel: levels, buckets, a delay queue, and a clock with few values.
 
 A task is (deadline, level, slot). Equal tasks are interchangeable, so a state has a sorted list of tasks. The clock
-moves by whole ticks only. This is enough because the wheel uses only floor(now / T) and deadlines: now = qT + r with
-delay x behaves like now = qT with delay x + r.
+moves by whole ticks only. This is enough because the wheel uses only the current tick and the deadlines: a delay x,
+given r after the start of a tick, acts like a delay x + r at the start of the tick.
 
-Drains and cancels interleave between any two flushes. Adds and drains exclude each other (the timer's read-write lock).
-The module `race` models races inside a flush.
+Cancels and other drains may come between any two flushes of a drain. Adds and drains exclude each other (the timer's
+read-write lock). The module `race` models races inside a flush.
 """
 
 from dataclasses import dataclass

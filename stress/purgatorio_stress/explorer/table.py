@@ -1,4 +1,4 @@
-"""A run as a table: one column for each task, with file and line of each scheduling point."""
+"""A run as a table: one column for each thread, with file and line of each scheduling point."""
 
 import shutil
 import textwrap

@@ -1,4 +1,4 @@
-"""Executes a random program, and reads `vocabularies.toml`: the code that all kinds of subjects share."""
+"""The code that all kinds of subjects share: it executes a random program, and reads `vocabularies.toml`."""
 
 from __future__ import annotations
 

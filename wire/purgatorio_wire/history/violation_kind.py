@@ -1,7 +1,7 @@
-"""The kinds of violations of the wire's clauses. Each occasion is of one kind. A scene declares the kinds that it
-tests.
+"""The kinds of violations of the wire's clauses. Each occasion (a case that can break a clause) can show one
+kind. A scene (a sequence of requests) declares the kinds that it tests.
 
-The kinds are public interface: they are the causes in results, and appear in traces (`{"what": "asks"}`). The type
+The kinds are public interface: results name them as causes, and a trace names those that its scenes test. The type
 checker and the plan refuse a kind that no judge knows.
 """
 
