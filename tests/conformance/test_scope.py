@@ -51,7 +51,7 @@ PURGATORY = replace(
 @pytest.mark.parametrize(
     ("part", "description", "sizes"),
     [
-        ("timer", TIMER, [178, 1_945]),
+        ("timer", TIMER, [181, 1_945]),
         ("timer", replace(TIMER, gates=()), [89, 939]),
         ("timer", replace(TIMER, capabilities=("timer",), gates=()), [63, 322]),
         ("purgatory", PURGATORY, [385, 4_363]),
@@ -162,6 +162,42 @@ def test_a_cancel_inside_a_task_of_an_adapter(
     assert broken(judged.result) == (set() if misses == "none" else {"T4"})
 
 
+class Behind:
+    """A wheel whose hand follows the clock. After tgstation#38994. `by_hand`: a bucket is chosen from the hand, and not
+    from the clock."""
+
+    def __init__(self, by_hand: bool) -> None:
+        self._by_hand = by_hand
+        self._now = self._hand = 0
+        self._tasks: list[tuple[int, int, Callable[[], None]]] = []
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> None:
+        due = self._now + max(1, delay_ns // MS)
+        in_wheel = due < (self._hand if self._by_hand else self._now) + 16
+        self._tasks.append((due % 16 if in_wheel else -1, due, task))
+
+    def advance(self, by_ns: int) -> None:
+        self._now += by_ns // MS
+        while self._hand < self._now:
+            self._hand += 1
+            last = self._hand + 15
+            tasks = [(due % 16 if due <= last else slot, due, task) for slot, due, task in self._tasks]
+            self._tasks = [one for one in tasks if one[0] != self._hand % 16]
+            for _, _, task in (one for one in tasks if one[0] == self._hand % 16):
+                task()
+
+
+@pytest.mark.parametrize("by_hand", [True, False])
+def test_a_task_is_added_while_the_hand_is_behind(by_hand: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It runs almost a revolution early, if the clock chooses a bucket that the hand has still to empty."""
+    monkeypatch.setattr(gated, "_SCOPE", 60)
+    lacks = dict.fromkeys(("size", "cancel", "between-ticks", "past", "raising"), "it is small")
+    promise = Promise("timer", MS, early_ns=0, late_ns=MS, wheel_size=16, lacks=lacks)
+    judged = play(SCOPE, of_timer(promise, lambda _: Behind(by_hand)))
+    assert not judged.broken_off
+    assert broken(judged.result) == (set() if by_hand else {"T1"})
+
+
 @pytest.fixture(scope="session")
 def delay_queue(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Compiled. Skips where there is no compiler."""
@@ -174,12 +210,13 @@ def delay_queue(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(made)
 
 
+@pytest.mark.parametrize("moves", ["add-again", "reset"])
 @pytest.mark.parametrize("fix", [(), ("fix",)], ids=["bug", "fix"])
 def test_a_task_that_is_overdue_is_moved_and_then_cancelled(
-    fix: tuple[str, ...], delay_queue: str, tmp_path: Path
+    fix: tuple[str, ...], moves: str, delay_queue: str, tmp_path: Path
 ) -> None:
     """It is taken from the list where it was, and not from the one where it is (tokio#3270)."""
-    run, _ = in_scope((delay_queue, *fix), tmp_path, 800)
+    run, _ = in_scope((delay_queue, moves, *fix), tmp_path, 800)
     assert broken(run) == (set() if fix else {"T4"})
 
 

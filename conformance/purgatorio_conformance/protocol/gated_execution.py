@@ -29,6 +29,7 @@ from purgatorio_conformance.protocol.message import (
     Go,
     Quiesce,
     Register,
+    Reset,
     Said,
     Start,
 )
@@ -392,7 +393,7 @@ class GatedExecutions:
     def ask(self, call: Call, lane: int = 0, hold: int | None = None, steps: tuple[int, ...] = ()) -> None:
         """Make a call without waiting for its answer."""
         moves = self.clock.to(call.now_ns) if self.clock is not None and isinstance(call, Advance) else None
-        if self.clock is not None and isinstance(call, Add | Register):
+        if self.clock is not None and isinstance(call, Add | Register | Reset):
             self._asked_ns[call.id] = self.clock.now_ns
         self.session.ask(call, lane, moves, hold=hold, steps=steps)
 
@@ -513,7 +514,7 @@ class GatedExecution:
         calls = [*self.before, *(call for lane in self.lanes for call in lane)]
         self.held_back = {call.id for call in calls if isinstance(call, Expiry)}
         made = [call.call if isinstance(call, Inside) else call for call in calls]
-        self.delays = {call.id: call.delay_ns for call in made if isinstance(call, Register | Add)}
+        self.delays = {call.id: call.delay_ns for call in made if isinstance(call, Register | Add | Reset)}
 
     def stops(self, hold: Hold) -> bool:
         """Whether the thread stays paused: at the program's places, and before an expiry that must come later."""

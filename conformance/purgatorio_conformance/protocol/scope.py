@@ -30,6 +30,7 @@ from purgatorio_conformance.protocol.message import (
     Gauge,
     Ready,
     Register,
+    Reset,
 )
 from purgatorio_conformance.protocol.small_program import (
     ANY,
@@ -130,7 +131,7 @@ class _Start:
         return frozenset(ids), frozenset(keys)
 
 
-_OF_ONE: Final = Add | Cancel | Register | Ready | Force | Expiry | Until
+_OF_ONE: Final = Add | Cancel | Reset | Register | Ready | Force | Expiry | Until
 
 
 @dataclass(frozen=True, slots=True)
@@ -556,6 +557,11 @@ class _OfTimer(_Words):
             if "add-again" in self._again or (self._again and delay_ns == before.get("t")):
                 yield _Step(f"add t again {name}", (Add("t", delay_ns),), frozenset({"t"}))
 
+    def _resets(self) -> Iterator[_Step]:
+        for name, delay_ns in self._ns.items():
+            if "reset" in self.knows:
+                yield _Step(f"reset t {name}", (Reset("t", delay_ns),), frozenset({"t"}))
+
     def _cancels(self) -> Iterator[_Step]:
         if "cancel" in self.knows:
             for task in ("t", "u", "w"):
@@ -565,6 +571,7 @@ class _OfTimer(_Words):
         return (
             *self._cancels(),
             *self._again_steps(start),
+            *self._resets(),
             *self._adds("w"),
             _Step("add w in a tick", (Add("w", max(self._tick_ns, self.delays.least_ns)),), adds="w"),
             *self._a_revolution_later(),
@@ -572,7 +579,8 @@ class _OfTimer(_Words):
         )
 
     def beside(self, start: _Start) -> Sequence[_Step]:
-        some = [step for step in self.steps(start) if not step.rank]
+        resets = {step.name for step in self._resets()}
+        some = [step for step in self.steps(start) if not step.rank and step.name not in resets]
         # A timer need not support two concurrent adds of the same task.
         once = [replace(step, adds="again") if "again" in step.name else step for step in some]
         sizes = [_Step("gauge", self.gauge())] if self.gauge() else []
@@ -589,17 +597,21 @@ class _OfTimer(_Words):
 
     def far_ones(self, start: _Start) -> Iterator[_Recipe]:
         """A task adds another, with a delay on or beside whole revolutions of a level, at the tick of the task itself.
-        If the bucket that is being emptied counts as the first of the next revolution, the new task falls into it."""
+        If the bucket that is being emptied counts as the first of the next revolution, the new task falls into it. Or
+        time has advanced by most of a revolution: if the bucket is chosen by the clock, it is still to be emptied."""
         if FIRE not in self.gates or start.inside != ((FIRE, "t"),):
             return
         turn_ns, tick_ns = self.turn_ns, self._tick_ns
         by_ticks = _Step("time by ticks", tuple(Until("t", -ticks * tick_ns) for ticks in range(2)))
-        for name, delay_ns in (
-            ("a tick before a revolution", turn_ns - tick_ns),
-            ("a revolution later", turn_ns),
-            ("a tick after a revolution", turn_ns + tick_ns),
-            ("two revolutions later", 2 * turn_ns),
-            ("a revolution of the next level later", turn_ns * self._buckets),
+        most_ns = turn_ns * 3 // 4 // tick_ns * tick_ns
+        by_most = _Step("time by most of a revolution", (Until("t", tick_ns), Until("t", -most_ns)))
+        for time, name, delay_ns in (
+            (by_most, "a tick before a revolution", turn_ns - tick_ns),
+            (by_ticks, "a tick before a revolution", turn_ns - tick_ns),
+            (by_ticks, "a revolution later", turn_ns),
+            (by_ticks, "a tick after a revolution", turn_ns + tick_ns),
+            (by_ticks, "two revolutions later", 2 * turn_ns),
+            (by_ticks, "a revolution of the next level later", turn_ns * self._buckets),
         ):
             if self.delays.least_ns <= delay_ns <= min(self._most_ns, _TICKS_MOST * tick_ns):
                 rests = (*range(delay_ns - turn_ns, 0, -turn_ns), tick_ns, -self.late_ns)
@@ -607,9 +619,7 @@ class _OfTimer(_Words):
                     Add("x", delay_ns),
                     *(Until("x", rest_ns) for rest_ns in rests),
                 )
-                yield _Recipe(
-                    start, ((by_ticks,),), _Inside(FIRE, "t", _Step(f"add x {name}", calls, adds="x"))
-                )
+                yield _Recipe(start, ((time,),), _Inside(FIRE, "t", _Step(f"add x {name}", calls, adds="x")))
 
     def comes_to(self, place: str, whose: str, start: _Start, steps: Sequence[_Step]) -> bool:
         return True

@@ -24,6 +24,7 @@ from purgatorio_conformance.protocol.message import (
     Gauge,
     Ready,
     Register,
+    Reset,
 )
 from purgatorio_conformance.subject.plan import MS
 
@@ -323,6 +324,7 @@ _NEEDED: Final[dict[type[LaneCall], str]] = {
     CancelKey: "cancel-key",
     Force: "force",
     Gauge: "gauge",
+    Reset: "reset",
     Cancel: "cancel",
 }
 
@@ -391,6 +393,6 @@ def _named(call: LaneCall, mark: str) -> LaneCall:
         return replace(call, id=mark + call.id, keys=tuple(mark + key for key in call.keys))
     if isinstance(call, Check | CancelKey):
         return replace(call, key=mark + call.key)
-    if isinstance(call, Expiry | Until | Ready | Force | Add | Cancel):
+    if isinstance(call, Expiry | Until | Ready | Force | Add | Cancel | Reset):
         return replace(call, id=mark + call.id)
     return call

@@ -369,6 +369,7 @@ def scenarios_of(part: Part, promise: Promise) -> tuple[SuiteScenario, ...]:
     """All long runs of a part, in the order in which they are made."""
     planned, needs = (_CLAUSES[part], ()) if part == "timer" else ((*_CLAUSES[part], "P4"), ("expiry",))
     raced = tuple(clause for clause in _CLAUSES[part] if clause != "T2")
+    resets = ("T11",) * ("reset" in promise.offers)
     runs = {name: {name: f"the whole run {name!r} of {__name__}"} for name in _MODES}
     if PROFILES[promise.profile].hands_over:
         promised = tuple(one for one in _CLAUSES[part] if one in PROFILES[promise.profile].clauses)
@@ -376,7 +377,7 @@ def scenarios_of(part: Part, promise: Promise) -> tuple[SuiteScenario, ...]:
     return (
         SuiteScenario(PLAN, planned, runs[PLAN], needs),
         SuiteScenario(JUMPS, planned, runs[JUMPS], needs),
-        SuiteScenario(SCOPE, _CLAUSES[part], runs[SCOPE], also=partial(_none_in_scope, part)),
+        SuiteScenario(SCOPE, (*_CLAUSES[part], *resets), runs[SCOPE], also=partial(_none_in_scope, part)),
         SuiteScenario(PERIODIC, _periodic_clauses(promise), runs[PERIODIC]),
         *(SuiteScenario(name, raced, runs[name], threads=True) for name in ("gates", "steps")),
     )
