@@ -12,7 +12,7 @@ import pytest
 from conformance.driven import broken, changed
 from purgatorio_conformance.protocol import gated_execution
 from purgatorio_conformance.protocol.coverage import looked_for
-from purgatorio_conformance.protocol.describe import Part
+from purgatorio_conformance.protocol.describe import Part, header_of
 from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects
 from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.protocol.scope import scope, scope_delays
@@ -65,6 +65,14 @@ def test_the_scope_is_enumerated(part: Part, description: Description, sizes: li
     assert [len(some) for some in programs] == sizes
     names = [one.name for some in programs for one in some]
     assert len({*names}) == len(names)
+
+
+@pytest.mark.parametrize(("virtual", "late_ns"), [(True, MS), (False, 1_000)])
+def test_the_late_bound_has_whole_units_where_the_clock_does(virtual: bool, late_ns: int) -> None:
+    """A timer of floats is late by a nanosecond, and the next stop of the clock is a unit later."""
+    floats = replace(TIMER, unit_ns=MS, late_ns=1_000)
+    header = header_of(floats, "timer", run="r", virtual=virtual, late_slack_ns=0, params={})
+    assert header.timer.late_ns == late_ns
 
 
 def test_the_result_says_how_far_the_scope_was_played(tmp_path: Path) -> None:

@@ -117,9 +117,11 @@ def header_of(
     params: dict[str, object],
     periodic: bool = False,
 ) -> Header:
-    """The header of a run's trace. `late_slack_ns` is added only to a late bound that the description declares.
+    """The header of a run's trace. `late_slack_ns` is added only to a late bound that the description declares. In
+    virtual time the clock stops only at whole units, so the late bound has whole units.
     `periodic`: whether the run has periodic tasks, resets and turns."""
     late_ns = None if description.late_ns is None else description.late_ns + late_slack_ns
+    late_ns = description.rounded(late_ns) if late_ns and virtual else late_ns
     real_ns = None if virtual else description.early_real_ns
     return Header(
         run=run,
