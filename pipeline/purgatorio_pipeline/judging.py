@@ -15,7 +15,6 @@ from typing import Final
 from purgatorio_pipeline.pictures import GaugeSeries, pictures
 from purgatorio_spec.check import Folded, fold_reader
 from purgatorio_spec.failure import Failure, surviving
-from purgatorio_spec.history.run import zone_of
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.lateness import Lateness
 from purgatorio_spec.show.counterexample import Counterexample, counterexample
@@ -224,12 +223,8 @@ def _shown(folded: Folded, result: CheckResult) -> Judged:
         for key, count, violation, events in folded.examples():
             with surviving(f"showing {key.clause} of {key.file}", failures):
                 example = counterexample(key.file, key.run, violation, events, count)
-                examples[key] = replace(
-                    example,
-                    stderr=_stderr_of(Path(key.file), key.run),
-                    profile=folded.result.profile,
-                    zone=zone_of(folded.result.header),
-                )
+                stderr = _stderr_of(Path(key.file), key.run)
+                examples[key] = replace(example.of_run(folded.result), stderr=stderr)
     with surviving(f"measuring {folded.result.file}", failures):
         late, read = pictures(folded)
     return Judged(

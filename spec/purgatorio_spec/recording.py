@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 
 from purgatorio_spec.check import facts_of, judge_table
-from purgatorio_spec.history.run import zone_of
 from purgatorio_spec.judge.result import RunResult, TraceFacts
 from purgatorio_spec.show.counterexample import Counterexample, counterexample
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
@@ -62,7 +61,7 @@ class JudgedRun:
         causes = self.result.clauses[clause].causes
         cause = min(causes.values(), key=lambda one: one.examples[0].events[-1])
         shown = counterexample(file, self.result.run, cause.examples[0], self.table, cause.count, whole=whole)
-        return replace(shown, profile=self.result.profile, zone=zone_of(self.result.header))
+        return shown.of_run(self.result)
 
 
 def judge(recording: Recording) -> JudgedRun:

@@ -558,8 +558,8 @@ class _OfTimer(_Words):
                 yield _Step(f"add t again {name}", (Add("t", delay_ns),), frozenset({"t"}))
 
     def _resets(self) -> Iterator[_Step]:
-        for name, delay_ns in self._ns.items():
-            if "reset" in self.knows:
+        if "reset" in self.knows:
+            for name, delay_ns in self._ns.items():
                 yield _Step(f"reset t {name}", (Reset("t", delay_ns),), frozenset({"t"}))
 
     def _cancels(self) -> Iterator[_Step]:
@@ -579,8 +579,7 @@ class _OfTimer(_Words):
         )
 
     def beside(self, start: _Start) -> Sequence[_Step]:
-        resets = {step.name for step in self._resets()}
-        some = [step for step in self.steps(start) if not step.rank and step.name not in resets]
+        some = [step for step in self.steps(start) if not step.rank and not isinstance(step.calls[0], Reset)]
         # A timer need not support two concurrent adds of the same task.
         once = [replace(step, adds="again") if "again" in step.name else step for step in some]
         sizes = [_Step("gauge", self.gauge())] if self.gauge() else []

@@ -19,7 +19,6 @@ from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.pictures import GaugeSeries, pictures
 from purgatorio_spec.check import Folded
 from purgatorio_spec.failure import Failure, surviving
-from purgatorio_spec.history.run import zone_of
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.lateness import Lateness
 from purgatorio_spec.show.counterexample import HEAD_ROWS, TAIL_ROWS, Counterexample, counterexample
@@ -105,8 +104,7 @@ def assemble(cached: Sequence[CachedResult]) -> Judged:
         if example is not None:
             with surviving(f"showing {key.clause} of {key.file}", failures):
                 shown = counterexample(key.file, key.run, violation, example.events, count, example.unfetched)
-                run = runs[key.file]
-                examples[key] = replace(shown, profile=run.profile, zone=zone_of(run.header))
+                examples[key] = shown.of_run(runs[key.file])
     measured = [one.gauges for one in cached if one.run.clauses][:RUNS_MEASURED]
     return Judged(
         result,

@@ -16,6 +16,8 @@ import pyarrow.compute as pc
 
 from purgatorio_spec.clause.declaration import Wording
 from purgatorio_spec.durations import exact, local_time
+from purgatorio_spec.history.run import zone_of
+from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.show.company import company_of
 from purgatorio_spec.show.selection import kind_of, select, selection, tasks_of, wording_of
 from purgatorio_spec.show.visible import shell_word
@@ -95,6 +97,10 @@ class Counterexample:
     """The last lines of the driven program's standard error in this run."""
     zone: str = "UTC"
     """For a trace from a log, the time zone of the log."""
+
+    def of_run(self, result: RunResult) -> "Counterexample":
+        """It with the profile and the time zone of its run."""
+        return replace(self, profile=result.profile, zone=zone_of(result.header))
 
     @property
     def wording(self) -> Wording:
