@@ -4,6 +4,7 @@ import gc
 import logging
 import os
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -49,12 +50,26 @@ gc.disable()
 os.environ["COLUMNS"] = "80"
 
 
+SLOW_CASES = Path(__file__).with_name("slow_cases.txt")
+"""The ids of slow tests, mostly cases of a parametrized test that has quicker cases too."""
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skips tests that are marked slow, unless --slow is given. The reason names the option."""
-    if config.getoption("--slow"):
-        return
+    """Marks the tests of `slow_cases.txt`, and skips slow tests unless --slow is given.
+
+    Raises: `UsageError`, if whole files were collected and an id of `slow_cases.txt` is no test of them.
+    """
+    cases = {line for line in SLOW_CASES.read_text().splitlines() if not line.startswith("#")}
+    if not any("::" in argument for argument in config.args):
+        files = {item.nodeid.split("::")[0] for item in items}
+        lost = {one for one in cases if one.split("::")[0] in files} - {item.nodeid for item in items}
+        if lost:
+            raise pytest.UsageError(f"tests/slow_cases.txt: no such test: {', '.join(sorted(lost))}")
     for item in items:
-        if item.get_closest_marker("slow"):
+        if item.nodeid in cases:
+            item.add_marker(pytest.mark.slow)
+        if item.get_closest_marker("slow") and not config.getoption("--slow"):
             item.add_marker(pytest.mark.skip(reason="slow: run with --slow"))
 
 
