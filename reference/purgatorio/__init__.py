@@ -1,11 +1,10 @@
-"""The reference implementation: Kafka's delayed operations and timing wheels in Python, without dependencies.
+"""The reference: Kafka's delayed operations and timing wheels in Python, without dependencies.
 
-Start reading at `purgatorio.delayed.operation`, then `purgatorio.delayed.purgatory`. For the timer, start at
-`purgatorio.timer.interface`, then `purgatorio.timer.wheel` and `purgatorio.timer.bucket`. `arithmetic` has the
-formulas. `sync` has the locks and shared values of all other modules.
+For the purgatory, read `purgatorio.delayed.operation` first, then `purgatorio.delayed.purgatory`. For the timers, read
+`purgatorio.timer.interface` first, then `purgatorio.timer.wheel` and `purgatorio.timer.bucket`. The module `arithmetic`
+has the formulas of the wheels. The module `sync` has the locks and shared values that all other modules use.
 
-The names that you can import from `purgatorio` itself are public. `tests/tidy/public_surface.txt` lists these names.
-Names in its submodules may change.
+Public are the names in `tests/tidy/public_surface.txt`. Other names may change in any release.
 """
 
 from purgatorio.clock import Clock, ManualClock, MonotonicClock

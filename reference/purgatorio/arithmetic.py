@@ -42,7 +42,8 @@ def virtual_id(deadline: int, tick: int) -> int:
 
 
 def bucket_index(deadline: int, tick: int, size: int) -> int:
-    """Which of a level's buckets `deadline` belongs to: two live ticks of one level never share one.
+    """The index of the bucket of `deadline` in a level. Two ticks that the level can hold at one time have different
+    buckets.
 
     pre: tick >= 1 and size >= 1
     post: 0 <= __return__ < size
@@ -52,7 +53,7 @@ def bucket_index(deadline: int, tick: int, size: int) -> int:
 
 
 def bucket_expiration(deadline: int, tick: int) -> int:
-    """When the bucket of `deadline` is due: the start of its tick, so up to tick - 1 before the deadline.
+    """The time when the bucket of `deadline` is due: the start of the tick, up to tick - 1 before the deadline.
 
     pre: tick >= 1
     post: __return__ <= deadline < __return__ + tick
@@ -61,7 +62,8 @@ def bucket_expiration(deadline: int, tick: int) -> int:
 
 
 def is_expired(deadline: int, clock: int, tick: int) -> bool:
-    """Whether `deadline` is in the current tick of a level's `clock`, or before it: fire, do not store.
+    """Whether `deadline` is in the current tick of a level, or before this tick. If so, the task fires and is not
+    stored.
 
     pre: tick >= 1 and clock % tick == 0
     post: __return__ == (deadline - deadline % tick <= clock)
@@ -70,8 +72,8 @@ def is_expired(deadline: int, clock: int, tick: int) -> bool:
 
 
 def is_within_level(deadline: int, clock: int, interval: int) -> bool:
-    """Whether a level reaches as far as `deadline`; strictly, for the tick at `clock + interval` shares a bucket
-    with the tick at `clock`.
+    """Whether a level can hold `deadline`. The level cannot hold `clock + interval`, which has the same bucket as
+    `clock`.
 
     pre: interval >= 1
     post: __return__ == (deadline - clock < interval)
@@ -80,12 +82,11 @@ def is_within_level(deadline: int, clock: int, interval: int) -> bool:
 
 
 def level_of(deadline: int, clock: int, tick: int, size: int) -> tuple[int, int]:
-    """The level that a new task goes to when the lowest level's clock reads `clock`, and that level's tick.
+    """The number and the tick of the level that gets a new task, if the clock of the lowest level is `clock`.
 
     (-1, tick) if the task fires at once. The clock of a level is the clock of the lowest level, rounded down to the
-    tick of the level.
-    The number of levels grows with the logarithm of the delay. `size` must be above 1: a wheel of one bucket has
-    an interval of one tick, so no further level would ever reach further.
+    tick of the level. The number of levels grows with the logarithm of the delay. `size` must be above 1: with one
+    bucket, the interval of each level is one tick, so a further level would hold no later deadline.
 
     pre: 1 <= tick <= 3 and 2 <= size <= 3 and clock % tick == 0
     pre: 0 <= clock <= 40 and deadline - clock <= 30
@@ -102,10 +103,10 @@ def level_of(deadline: int, clock: int, tick: int, size: int) -> tuple[int, int]
 
 
 def rounds_left(deadline_tick: int, cursor_tick: int, size: int) -> int:
-    """Single hashed wheel: the number of visits of its slot that do not fire the task yet.
+    """For `HashedWheel`: the number of visits of the task's slot before the visit that fires the task.
 
-    `cursor_tick` is the last tick that was visited. Counted from the cursor, not from zero: a task must wait the
-    same number of ticks whenever it is added (netty #1959).
+    `cursor_tick` is the last visited tick. The rounds count from the cursor, not from tick 0. So the wait does not
+    depend on the time of the add (netty #1959).
 
     pre: size >= 1 and deadline_tick > cursor_tick
     post: __return__ >= 0
@@ -123,7 +124,7 @@ def is_due(expiration: int, now: int) -> bool:
 
 
 def wait_time(expiration: int, now: int) -> int:
-    """How long to sleep until `expiration`, in the unit of both; 0 where it is due. Never rounded down to 0.
+    """The time to sleep until `expiration`, in the unit of the arguments. 0 only if `expiration` is due.
 
     post: __return__ >= 0
     post: now + __return__ >= expiration

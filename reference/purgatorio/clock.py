@@ -1,8 +1,8 @@
-"""Clocks for timers: whole milliseconds that never go backwards.
+"""Clocks for timers: a clock counts whole milliseconds and never goes backwards.
 
-A clock returns the time, rounded down to milliseconds (like Kafka's `Time.hiResClockMs`). A deadline `now + delay` of
-rounded times could be up to 1 ms early. So if the clock counts nanoseconds, `deadline_ms` rounds the start of a
-positive delay up. Then no task runs before the true end of its delay.
+A clock returns the time, rounded down to milliseconds (like Kafka's `Time.hiResClockMs`). A deadline of (rounded time
++ delay) would be up to 1 ms early. So if a clock counts nanoseconds, `deadline_ms` rounds the time up before it adds a
+positive delay. Then no task runs before the true end of its delay.
 
 Not promised: that two clocks agree, or that 0 has a meaning. Do not use a wall clock for a timer, because a wall clock
 can be set back (KAFKA-4051).
@@ -24,8 +24,8 @@ class Clock(Protocol):
 
 
 class MonotonicClock:
-    """`time.monotonic_ns()`, or another count of nanoseconds, floored to milliseconds. On Linux the default is the
-    clock of Java's `System.nanoTime`."""
+    """`time.monotonic_ns()`, or another count of nanoseconds, rounded down to milliseconds. On Linux, Java's
+    `System.nanoTime` reads the same clock as the default."""
 
     __slots__ = ("now_ns",)
 
@@ -62,7 +62,7 @@ class ManualClock:
         return self._now_ms
 
     def advance(self, by_ms: int) -> int:
-        """Move the clock on by `by_ms`, and return the new time. Raises ValueError if `by_ms` is negative."""
+        """Move the clock forward by `by_ms`, and return the new time. Raises ValueError if `by_ms` is negative."""
         if by_ms < 0:
             raise ValueError(f"a clock does not go back: advance({by_ms})")
         with self._lock:
@@ -70,7 +70,7 @@ class ManualClock:
             return self._now_ms
 
     def advance_to(self, time_ms: int) -> int:
-        """Move the clock on to `time_ms`, and return its time. A clock that is past `time_ms` does not move."""
+        """Move the clock forward to `time_ms`, and return its time. A clock that is past `time_ms` does not move."""
         with self._lock:
             self._now_ms = max(self._now_ms, time_ms)
             return self._now_ms

@@ -1,9 +1,9 @@
-"""Decorators and types that mypyc reads in the source. The package does not depend on mypyc.
+"""The decorator `mypyc_attr`, which mypyc reads in the source. The package does not depend on mypyc.
 
 CPython runs the source files directly. For the fast build, mypyc compiles the same files (see CONTRIBUTING.md). A
-compiled class can be subclassed in plain Python only if it and its bases have
-`mypyc_attr(allow_interpreted_subclasses=True)`. mypyc recognizes the decorator by the module that it is first
-imported from, here `mypy_extensions`.
+compiled class can have a subclass in plain Python only if the class and its bases are decorated with
+`mypyc_attr(allow_interpreted_subclasses=True)`. mypyc accepts the decorator only from `mypy_extensions`, so this module
+imports the decorator from there first.
 """
 
 from typing import TYPE_CHECKING
@@ -13,5 +13,5 @@ if TYPE_CHECKING:
 else:
 
     def mypyc_attr(*names, **values):
-        """No mark: the class as it is."""
+        """Without mypy_extensions: returns the class unchanged."""
         return lambda marked: marked

@@ -1,8 +1,8 @@
-"""Executors that have no thread of their own.
+"""Executors without a thread of their own. An executor runs the due tasks of a timer.
 
-`QueuedExecutor` is for virtual time and for tests. Actions wait until `run_all` runs the actions on the calling
-thread, in the order of submission. `LoopExecutor` is for asyncio: actions run on an event loop. `DirectExecutor` runs
-actions at once, on the thread that drains the timer.
+`QueuedExecutor` is for virtual time and tests: `run_all` runs the submitted actions on the calling thread, in the order
+of submission. `LoopExecutor` is for asyncio: actions run on an event loop. `DirectExecutor` runs an action at once, on
+the thread that drains the timer.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,8 @@ class DirectExecutor(Uncopied):
     """`purgatorio.sync.Executor` that runs an action inside `submit`, on the thread that drains the timer. A slow
     action delays this thread.
 
-    An exception of an action leaves the drain, and the reaper's fault policy receives it.
+    An exception of an action ends the drain, and goes to the caller of the drain (a reaper passes it to its fault
+    policy).
     """
 
     __slots__ = ()
@@ -28,7 +29,7 @@ class DirectExecutor(Uncopied):
         action()
 
     def shutdown(self) -> None:
-        """There is nothing to refuse."""
+        """No effect: a later `submit` still runs its action."""
 
     def shutdown_now(self) -> int:
         return 0
@@ -41,7 +42,8 @@ class DirectExecutor(Uncopied):
 
 
 class QueuedExecutor(Uncopied):
-    """`purgatorio.sync.Executor` whose worker is the caller that calls `run_all`."""
+    """`purgatorio.sync.Executor` whose actions run in `run_all`, on the calling thread. An exception of an action goes
+    to the fault policy."""
 
     __slots__ = ("_actions", "_closed", "_faults", "_sync")
 
@@ -79,8 +81,8 @@ class QueuedExecutor(Uncopied):
         return dropped
 
     def await_termination(self, timeout_ms: int) -> bool:
-        """Run the remaining actions on the calling thread. Returns True. If an action raised, its exception is raised
-        after the last action."""
+        """Run the remaining actions on the calling thread. Returns True. An exit of an action, or an exception of the
+        fault policy, is raised after the last action."""
         first: BaseException | None = None
         while not self._actions.is_empty():
             try:
@@ -146,9 +148,9 @@ class LoopExecutor(Uncopied):
         return 0
 
     def await_termination(self, timeout_ms: int) -> bool:
-        """Whether all submitted actions have run. Does not wait: the loop may need the calling thread."""
+        """Whether all submitted actions have run. Does not wait, because the loop may need the calling thread."""
         return self._pending.get() == 0
 
     def is_current(self) -> bool:
-        """Always True: no thread may wait for a loop that may be its own."""
+        """Always True, so no thread waits: the thread may be the thread of the loop."""
         return True

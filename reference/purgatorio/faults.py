@@ -27,7 +27,7 @@ class FaultPolicy(Protocol):
     """Decides, inside an `except` block, whether to continue or to raise the exception."""
 
     def caught(self, error: Exception, where: str, subject: object) -> None:
-        """Return to continue as if the callback had returned None, or raise the exception."""
+        """Return, to continue as if the callback had returned None; or raise the exception."""
 
 
 class ContainFaults:
@@ -62,7 +62,7 @@ def first_exit(first: BaseException | None, error: BaseException, subject: objec
 
 
 class Exits:
-    """The exits that reached the top of one thread of this package, kept for its owner: see the module."""
+    """The exits of one thread of this package. `close` raises the first exit (see the module)."""
 
     __slots__ = ("_first", "_sync")
 
@@ -71,7 +71,8 @@ class Exits:
         self._first: Cell[BaseException | None] = sync.cell(None, "exits.first")
 
     def caught(self, error: BaseException, thread: str) -> None:
-        """On the thread, in an `except` block: log it and continue. What ends a run of a scheduler is raised again."""
+        """Called on this thread, in an `except` block: log the exit and continue. Raises the exception with which the
+        explorer ends a run."""
         if not self._sync.outlives(error):
             raise error
         _log.error(
@@ -81,7 +82,7 @@ class Exits:
             self._first.set(error)
 
     def raise_first(self) -> None:
-        """On the owner's thread, after the other has ended."""
+        """Called on another thread, after the thread of the exits has ended."""
         first = self._first.get()
         self._first.set(None)
         if first is not None:

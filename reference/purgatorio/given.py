@@ -30,7 +30,7 @@ CO_COROUTINE: Final = 0x80
 
 
 def given(what: str, part: Given) -> Given:
-    """`part`. TypeError for what lacks a method of `what`, and for a class in place of its object."""
+    """Returns `part`. Raises TypeError if `part` lacks a method of `what`, or is a class instead of an object."""
     missing = [name for name in _METHODS[what] if not callable(getattr(part, name, None))]
     if missing or isinstance(part, type):
         raise TypeError(f"{what} is needed, not {part!r}" + (f": it has no {missing[0]}" if missing else ""))
@@ -57,7 +57,7 @@ def is_async(function: object) -> bool:
 
 
 def require_plain_methods(of: type, names: tuple[str, ...]) -> None:
-    """TypeError for a class whose callbacks are coroutine functions."""
+    """Raises TypeError if one of these methods is a coroutine function."""
     for name in names:
         if is_async(getattr(of, name, None)):
             raise TypeError(
@@ -66,7 +66,7 @@ def require_plain_methods(of: type, names: tuple[str, ...]) -> None:
 
 
 def whole_ms(delay: object) -> int:
-    """A delay as an integer. TypeError for a float, a text, None."""
+    """The delay as an integer. Raises TypeError for any other type, such as a float."""
     try:
         return operator.index(delay)  # type: ignore[arg-type]  # what it refuses is the question
     except TypeError:

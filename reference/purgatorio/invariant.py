@@ -6,7 +6,7 @@ proportional to the size. `check()` changes nothing, and raises `InvariantBroken
 
 
 class InvariantBroken(AssertionError):
-    """A structure is not what its module promises; the text has the values."""
+    """A structure breaks an invariant of its module. The text has the values."""
 
 
 def require(holds: bool, text: str) -> None:

@@ -66,6 +66,5 @@ class Mutex:
 
 
 def mutex_over(lock: Lock) -> Mutex:
-    """`lock` as a `Mutex`. In the interpreted build this is the lock itself: it has all methods, and its class does
-    not matter."""
+    """`lock` as a `Mutex`. In the interpreted build, the lock itself, which has all methods of a `Mutex`."""
     return Mutex(lock) if COMPILED else cast(Mutex, lock)

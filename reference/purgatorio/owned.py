@@ -1,4 +1,5 @@
-"""`Owned`, the base class of objects with threads and locks, which cannot be copied, pickled, or used after a fork.
+"""`Owned`: the base class of objects with threads and locks. Such objects cannot be copied, pickled, or used after a
+fork.
 
 A copy would share the locks and lists of the original, and a pickle would have no threads. So `copy` and `pickle` raise
 a TypeError. A child of `os.fork` inherits the objects without their threads, and perhaps with a lock that a thread of
@@ -43,7 +44,7 @@ class Owned(Uncopied):
         """Close the object. No effect if it is closed, or in a forked child."""
 
     def _made_here(self) -> bool:
-        """Whether this process made it, and not one that this is a fork of."""
+        """Whether this process created the object. False in a forked child."""
         return self._forks == PROCESS.forks
 
     def _require_made_here(self) -> None:
@@ -60,7 +61,7 @@ class Owned(Uncopied):
         return self
 
     def __aexit__(self, *_: object) -> Awaitable[object]:
-        """`close` on a thread of the loop's, for it waits for what runs."""
+        """`close` on a thread of the loop's executor, because `close` waits for running tasks."""
         from purgatorio.threads import off_the_loop
 
         return off_the_loop(self.close)

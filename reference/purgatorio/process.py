@@ -12,8 +12,8 @@ class MadeBeforeFork(RuntimeError):
 
 
 class Process:
-    """Counts the forks between the first process that imported this and the present one. It changes in a child only,
-    before any other thread is there, so it is no shared state in the sense of `purgatorio.sync`."""
+    """Counts the forks from the process that imported this module to the current process. The count changes only in a
+    child that has one thread, so it needs no value of `purgatorio.sync`."""
 
     __slots__ = ("forks",)
 

@@ -52,7 +52,7 @@ class Reaper:
         self._worker = sync.spawn(name, self._run)
 
     def initiate_shutdown(self) -> None:
-        """Ask the reaper to end after the current turn."""
+        """Tell the reaper to end after the current turn."""
         self._running.set(False)
         with self._lock:
             self._stopped.notify_all()
@@ -91,8 +91,8 @@ class Reaper:
 
 
 def wake(timer: Timer, sync: Sync) -> None:
-    """End the wait of the caller that drains `timer`, by a task that is due now and does nothing. No thread waits in
-    one that has been closed."""
+    """End the wait of the thread that drains `timer`: add a task that is due now and does nothing. No effect on a
+    closed timer, in which no thread waits."""
     with suppress(TimerClosed, ExecutorClosed):
         timer.add(ActionTask(0, _nothing, sync=sync))
 

@@ -23,7 +23,7 @@ timed wait ends before another thread runs.
 from collections.abc import Callable, Hashable, Iterator
 from typing import Protocol, TypeVar
 
-from purgatorio.lock import Lock as Lock  # users of the seam import it from here
+from purgatorio.lock import Lock as Lock  # other modules import it from here
 from purgatorio.lock import Mutex
 
 T = TypeVar("T")
@@ -35,11 +35,11 @@ class ExecutorClosed(RuntimeError):
 
 
 class ReadWriteLock(Protocol):
-    """A lock for many readers or one writer. Both sides are re-entrant, and the writer may read
-    (`ReentrantReadWriteLock`).
+    """A lock for many readers or one writer (`ReentrantReadWriteLock`). Both sides are re-entrant, and the writer may
+    read.
 
-    While a writer waits, *new* readers wait too, but a thread that already reads may read again. A reader that asks to
-    write would wait for itself forever, so it gets a RuntimeError.
+    While a writer waits, *new* readers wait too, but a thread that already reads may read again. A reader must not
+    acquire the write side: it would wait for itself forever, so it gets a RuntimeError.
     """
 
     @property
@@ -55,7 +55,7 @@ class Condition(Protocol):
     def wait(self, timeout_ms: int | None = None) -> bool:
         """Release the lock, sleep until notified, and acquire the lock again. False if the time-out ended the sleep.
 
-        Spurious wake-ups are allowed: re-test in a loop.
+        Spurious wake-ups are allowed, so test the condition in a loop.
         """
 
     def notify_all(self) -> None: ...
@@ -84,7 +84,7 @@ class AtomicRef(Protocol[T]):
 
 
 class AtomicFlag(AtomicRef[bool], Protocol):
-    """A boolean for several threads (`AtomicBoolean`, or a volatile boolean where only get and set are used)."""
+    """A boolean for several threads (`AtomicBoolean`)."""
 
     def compare_and_set(self, expected: bool, value: bool, /) -> bool:
         """Set `value` and return True iff the flag was `expected`."""
@@ -112,9 +112,9 @@ class QueueNode(Protocol[T_co]):
 class SharedQueue(Protocol[T]):
     """An unbounded FIFO that needs no lock around it (`ConcurrentLinkedQueue`).
 
-    Every method is atomic; `nodes` is atomic for each node. An iteration is *weakly consistent*. It shows every item
-    that was present at its start and was not removed before the iteration came to it. It may or may not show items that
-    are appended meanwhile. It never shows an item twice, and never fails."""
+    Every method is atomic; `nodes` is atomic for each node. An iteration is *weakly consistent*: it shows every item
+    that is in the queue from the start of the iteration until the iteration comes to the item. It may miss items that
+    are appended or removed meanwhile. It shows no entry twice, and never fails."""
 
     def append(self, item: T, /) -> None:
         """Add at the tail; the same item may be in the queue several times."""
@@ -123,7 +123,7 @@ class SharedQueue(Protocol[T]):
         """Remove and return the head, or None if the queue is empty."""
 
     def nodes(self) -> Iterator[QueueNode[T]]:
-        """Iterate from the head, weakly consistent as the class says."""
+        """Iterate from the head (weakly consistent, see the class)."""
 
     def remove(self, node: QueueNode[T], /) -> bool:
         """Unlink a node that `nodes` showed. True for exactly one caller, and False if the node was unlinked before."""
@@ -153,12 +153,12 @@ class Executor(Protocol):
         """
 
     def is_current(self) -> bool:
-        """Whether the caller itself runs on this executor (then waiting for it would never end)."""
+        """Whether the calling thread is a thread of this executor. If so, a wait for the executor would never end."""
 
 
 class Worker(Protocol):
     def join(self, timeout_ms: int | None = None) -> bool:
-        """Wait for its end; False if the time ended first."""
+        """Wait for the end of the thread. False if the time ended first."""
 
     def is_current(self) -> bool:
         """Whether the caller is this thread."""
@@ -200,9 +200,9 @@ class Sync(Protocol):
         """Start a thread called `name` that runs `body`."""
 
     def loop_head(self, loop: Hashable = None) -> None:
-        """Mark the start of one turn of a loop that ends only with the help of another thread. Does nothing by default.
-        A scheduler uses the mark to give other threads a turn, or to limit the turns."""
+        """Called at the start of each iteration of a loop that waits for another thread. No effect by default. The
+        explorer lets other threads run here, and limits the number of iterations."""
 
     def outlives(self, error: BaseException) -> bool:
-        """Whether a thread continues after `error`, which is no `Exception`. False only for the exception with which a
-        scheduler ends a run."""
+        """Whether a thread continues after `error`, which is no `Exception`. False only for the exception with which
+        the explorer ends a run."""

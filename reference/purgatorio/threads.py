@@ -78,7 +78,7 @@ _STRIPES: Final = [_thread_mutex() for _ in range(64)]
 
 
 def _new_stripes() -> None:
-    """In a child: a thread of the parent may have held one when the process was forked."""
+    """After a fork, in the child: new locks, because a thread of the parent may hold an old one."""
     _STRIPES[:] = [_thread_mutex() for _ in _STRIPES]
 
 
@@ -87,7 +87,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _stripe(holder: object) -> Mutex:
-    """The lock for this object. Written out, without the call, in what every operation does."""
+    """The lock for this object. Hot methods contain this expression instead of the call."""
     return _STRIPES[id(holder) >> 6 & 63]
 
 
@@ -138,7 +138,7 @@ class _Int:
 
 
 class _Box(Generic[T]):
-    """An atomic reference, and a cell: on threads the two differ in what their users promise, not in code."""
+    """An atomic reference, and also a cell. The code of both is the same, but a cell is only for uses under a lock."""
 
     __slots__ = ("_value",)
 
@@ -185,8 +185,8 @@ class _HeapOfOne(list[T]):
 
 @mypyc_attr(acyclic=True)
 class _FencedFlag(_Flag):
-    """For builds without the GIL: a flag whose reads and writes are ordered with all other reads and writes around
-    them."""
+    """For builds without the GIL: a flag whose reads and writes are not reordered with other reads and writes of the
+    thread."""
 
     __slots__ = ()
 
@@ -247,7 +247,7 @@ class _Condition:
 
 
 def _seconds(timeout_ms: int | None) -> float | None:
-    """Seconds for `threading`, which refuses more than TIMEOUT_MAX (292 years): a longer wait is cut to that."""
+    """A time-out in seconds, at most TIMEOUT_MAX (292 years), because `threading` refuses a longer one."""
     if timeout_ms is None:
         return None
     return min(max(timeout_ms, 0), int(threading.TIMEOUT_MAX * 1000)) / 1000
@@ -268,10 +268,10 @@ class _Worker:
 
 
 class _Executor:
-    """A deque of actions under one condition, and a thread that is started by the first action. `tell` gets the text
-    about a failed action, with its exception as the current one.
+    """A deque of actions under one condition, and a thread that the first action starts. If an action fails, `tell`
+    gets the text, inside the `except` block.
 
-    It is made of a `Sync`, so random programs run it under the explorer."""
+    All its parts are from a `Sync`, so random programs can run it under the explorer."""
 
     def __init__(self, name: str, sync: Sync, tell: Callable[..., object] = _log.exception) -> None:
         self._name = name
@@ -352,7 +352,7 @@ class _Executor:
 
 
 def off_the_loop(act: Callable[[], object]) -> Awaitable[object]:
-    """`act` on a thread of asyncio's running loop, to be awaited."""
+    """An awaitable that runs `act` on a thread of the executor of asyncio's running loop."""
     import asyncio
 
     return asyncio.to_thread(act)
@@ -360,7 +360,7 @@ def off_the_loop(act: Callable[[], object]) -> Awaitable[object]:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ThreadingSync:
-    """The binding to `threading`; it has no state, so one object (`THREADS`) is enough."""
+    """The `Sync` of `threading`. It has no state, so one object (`THREADS`) is enough."""
 
     __slots__ = ()
 
@@ -395,7 +395,7 @@ class ThreadingSync:
         return _Box(value)
 
     def queue(self, name: str = "") -> SharedQueue[T]:
-        # Without `[T]` on the right, which would be looked up at run time: one queue is made for every key.
+        # Without `[T]`, which costs a look-up at run time, because one queue is created for every key.
         made: LinkedQueue[T] = LinkedQueue(_thread_mutex())
         return made
 

@@ -32,7 +32,7 @@ class _Node(Generic[T]):
 
 
 class LinkedQueue(Generic[T]):
-    """See `purgatorio.sync.SharedQueue`; every write is under `lock`, every walk without it."""
+    """See `purgatorio.sync.SharedQueue`. Every write holds `lock`; an iteration holds no lock."""
 
     __slots__ = ("_head", "_lock", "_size", "_tail")
 
@@ -94,7 +94,7 @@ class LinkedQueue(Generic[T]):
             self._tail = before
         else:
             after.previous = before
-        # `next` stays, for walkers; `previous` would keep a chain of dead nodes alive.
+        # `next` stays, for iterations. `previous` would keep a chain of unlinked nodes in memory.
         node.previous = None
         node.linked = False
         self._size -= 1

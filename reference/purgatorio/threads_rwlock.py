@@ -1,8 +1,8 @@
-"""`ReadWriteLock` for threads: readers are counted by thread, writers are preferred, both sides are re-entrant.
+"""`ReadWriteLock` for threads: it counts readers by thread, and prefers writers. Both sides are re-entrant.
 
-It behaves like Java's non-fair `ReentrantReadWriteLock`, which Kafka's timer uses. If a writer waits, a new reader
-waits until the writer is done. But a thread that holds the read side already does not wait, because the writer waits
-for this thread.
+It behaves like Java's non-fair `ReentrantReadWriteLock`, which Kafka's timer uses. While a writer waits, new readers
+wait too. A thread that already holds the read side gets it again without waiting, because the writer waits for this
+thread.
 """
 
 import threading

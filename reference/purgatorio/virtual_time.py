@@ -16,8 +16,8 @@ from purgatorio.timer.system_timer import SystemTimer
 
 
 class VirtualTime:
-    """Creates the clock, timer and executor, and moves the time. If `clock` is given, it moves this clock. `timer` is
-    for `Purgatory(name, timer, reaper=False)`."""
+    """Creates the clock (unless `clock` is given), the timer and the executor, and moves the time. Pass `timer` to
+    `Purgatory(name, timer, reaper=False)`."""
 
     __slots__ = ("clock", "executor", "timer")
 

@@ -1,12 +1,12 @@
 """`ActionQueue`: actions that wait until the thread holds no lock (Kafka's DelayedActionQueue).
 
-Code that makes a condition true often holds locks, and must not check keys under these locks (see `delayed.locked`). So
-it adds the check to the queue. The thread that handles a request runs the queue at the end of the request. The thread
+Code that makes a condition true often holds locks. It must not check keys under these locks (see `delayed.locked`), so
+it adds the check to the queue. A thread that handles a request runs the queue at the end of the request. The thread
 that runs time-outs runs the queue too.
 
-The queue also prevents deep recursion. Suppose that a callback checks a key directly. The check completes an
-operation, the callback of this operation checks another key, and so on. Then the stack grows with the length of the
-chain. With the queue, the chain is a loop.
+The queue also prevents deep recursion. Without the queue, a callback checks a key, the check completes an operation,
+and the callback of this operation checks the next key. So a chain of operations needs a deep stack. With the queue, the
+chain is a loop.
 
 Promise: each action runs once, in some later `run_all`, even if an earlier action raises an exception.
 

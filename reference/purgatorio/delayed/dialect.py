@@ -1,7 +1,7 @@
 """A *dialect*: the rules by which several threads evaluate, complete and register one operation at the same time.
 
-There are two dialects. `purgatorio.delayed.pending_flag` (the default) is that of Kafka 1.1 to 2.6.
-`purgatorio.delayed.locked` is that of Kafka 4.1 and later. Kafka 2.7 to 4.0 has other code, with the promises of
+There are two dialects: `purgatorio.delayed.pending_flag` (the default) of Kafka 1.1 to 2.6, and
+`purgatorio.delayed.locked` of Kafka 4.1 and later. The code of Kafka 2.7 to 4.0 is different, but makes the promises of
 `pending_flag`. Watcher lists, timer and purge do not depend on the dialect.
 
 Every dialect promises [O1]: `on_complete` runs at most once, and `force_complete` returns True only from the call that
@@ -43,8 +43,8 @@ class Completable(TimerTask):
         """Called once, on the thread that completes the operation."""
 
     def call_try_complete(self) -> bool:
-        """For dialects: call `try_complete`. [O2] Raises RuntimeError if it returns True although the operation is not
-        completed: no key would watch this operation, and it would stay incomplete."""
+        """For dialects: call `try_complete`. [O2] Raises RuntimeError if `try_complete` returns True although the
+        operation is not completed. (No list of a key would get this operation, so no event would complete it.)"""
         done = self.try_complete()
         if done and not self.completed.get():
             raise RuntimeError(
@@ -85,8 +85,8 @@ class Dialect(Protocol):
     def register(
         self, operation: Op, keys: Sequence[Hashable], watch: Callable[[Hashable, Op], None], count: Count
     ) -> bool:
-        """Evaluate the operation. If it is not completed, `watch` it under every key, and evaluate it again. True iff
-        this call completed it.
+        """Evaluate the operation. If it is not completed, call `watch` with every key, and evaluate it again. True iff
+        this call completed the operation.
 
         [O4] Without the second evaluation (before KAFKA-1952): (1) Thread A evaluates, and the condition is false. (2)
         Thread B makes the condition true, and checks the key before the operation is watched. (3) A watches the
@@ -99,7 +99,7 @@ class Dialect(Protocol):
 
 
 def try_again(operation: Op, attempt: Callable[[Op], bool]) -> bool:
-    """The second evaluation of a registration. The operation's fault policy gets its exceptions (see
+    """The second evaluation of a registration. An exception goes to the operation's fault policy (see
     `Dialect.register`)."""
     try:
         return attempt(operation)

@@ -1,10 +1,11 @@
 """The two gauges of a purgatory, as numbers and as OpenMetrics text.
 
-`PurgatorySize` is the number of watch entries: an operation with three keys has three entries. The entries of a
-completed operation count until a check or a purge removes the entries. `NumDelayedOperations` is the number of tasks in
-the timer, as in Kafka. If several purgatories share the timer, it counts the tasks of all. Both gauges are read without
-a lock, and are exact only while no call is active. If `PurgatorySize` is much larger than `NumDelayedOperations`, most
-entries belong to completed operations.
+`PurgatorySize` counts the entries in the lists of the keys. An operation with three keys has three entries. A completed
+operation counts until a check or a purge removes its entries. `NumDelayedOperations` counts the tasks in the timer, as
+in Kafka. If several purgatories share a timer, the gauge of each counts the tasks of all.
+
+The gauges are read without a lock, and are exact only while no call is active. If `PurgatorySize` is much larger than
+`NumDelayedOperations`, most entries belong to completed operations.
 """
 
 from collections.abc import Iterable
@@ -18,7 +19,7 @@ from purgatorio.threads import THREADS
 
 @dataclass(frozen=True, slots=True)
 class PurgatoryGauges:
-    """One reading. Both are counts."""
+    """One reading of both gauges."""
 
     purgatory_size: int
     num_delayed_operations: int
@@ -44,8 +45,8 @@ class GaugeRegistry(Uncopied):
         self._members: Cell[dict[str, Gauged]] = sync.cell({}, "gauges.members")
 
     def add(self, member: Gauged) -> None:
-        """Export the gauges of a purgatory. Raises ValueError if another purgatory has its name: a scraper refuses
-        equal series."""
+        """Export the gauges of a purgatory. Raises ValueError if another purgatory has the same name, because a scraper
+        refuses two series of one name."""
         with self._lock:
             if self._members.mutate().setdefault(member.name, member) is not member:
                 raise ValueError(f"the registry has another purgatory {member.name!r}: choose another name")

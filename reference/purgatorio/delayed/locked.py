@@ -12,8 +12,8 @@ Promises.
 Cost: a slow callback delays every event of the operation. A time-out that waits for the lock also blocks the timer's
 executor.
 
-Rule: do not check keys while you hold an exclusive lock; add the check to an `ActionQueue`. Otherwise there may be a
-deadlock: (1) Thread A holds the lock G and checks a key. (2) Thread B, in `try_complete` of an operation of this key,
+Rule: do not check keys while you hold an exclusive lock; add the check to an `ActionQueue`. Otherwise, a deadlock is
+possible: (1) Thread A holds the lock G and checks a key. (2) Thread B, in `try_complete` of an operation of this key,
 holds the operation's lock and waits for G. (3) Thread A waits for the operation's lock.
 
 The lock of an operation is re-entrant, because `try_complete` calls `force_complete` under this lock.
@@ -58,8 +58,8 @@ class Locked:
     def register(
         self, operation: Op, keys: Sequence[Hashable], watch: Callable[[Hashable, Op], None], count: Count
     ) -> bool:
-        """Evaluate the operation, add it to the list of each key until a thread completes it, and evaluate it again,
-        all under the lock."""
+        """Evaluate the operation, add it to the list of each key, and evaluate it again, all under the lock. Stops as
+        soon as the operation is completed."""
 
         def watch_all() -> None:
             for key in keys:
@@ -70,8 +70,8 @@ class Locked:
         return self.safe_try_complete_or_else(operation, watch_all)
 
     def safe_try_complete_or_else(self, operation: Completable, action: Callable[[], None]) -> bool:
-        """Evaluate the operation. If the result is False, run `action` and evaluate again, also if the operation was
-        completed before.
+        """Evaluate the operation. If the result is False, run `action` and evaluate again. Does so also for a completed
+        operation.
         """
         with operation.lock:
             if operation.call_try_complete():

@@ -19,8 +19,8 @@ Promises (clause ids in brackets).
 An event may come while another thread evaluates the operation. The *dialect* decides what the thread of the event does
 then. The modules of the two dialects, `pending_flag` and `locked`, add promises.
 
-For subclasses: `try_complete` must not block for long, and several threads may call it at once. It must return the
-result of `force_complete`, or False. If it returns True although the operation is not completed, it counts as a
+For subclasses: `try_complete` must not block for long, and several threads may call `try_complete` at once. It must
+return the result of `force_complete`, or False. To return True for an operation that is not completed counts as a
 RuntimeError in `try_complete` (clause O2). A registration raises this error to its caller.
 """
 
@@ -75,11 +75,10 @@ class DelayedOperation(Completable):
         return self.dialect.force_complete(self)
 
     def safe_try_complete(self) -> bool:
-        """Evaluate the operation as an event on one of its keys does. True iff this call completed the operation.
+        """Evaluate the operation, as after an event on one of its keys. True iff this call completed the operation.
 
-        For operations that wait in a purgatory. In the dialect `pending-flag`, the first evaluation of a registration
-        takes no lock, because no other thread can find the operation yet. So a call that overlaps the registration may
-        overlap this evaluation."""
+        Only for an operation that waits in a purgatory. In the dialect `pending-flag`, a call during the registration
+        may overlap the first evaluation of the registration, which takes no lock."""
         return self.dialect.safe_try_complete(self)
 
     def run(self) -> None:
@@ -87,9 +86,9 @@ class DelayedOperation(Completable):
         try:
             expired = self.force_complete()
         except Exception:
-            raise  # what a policy raises ends all of it, as in Kafka
+            raise  # if the policy raises, `on_expiration` is skipped, as in Kafka
         except BaseException:
-            # Only the winner's `on_complete` can have raised it.
+            # Only the call that completed the operation runs `on_complete`, so only this call can raise.
             self.on_expiration()
             raise
         if expired:

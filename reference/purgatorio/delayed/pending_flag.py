@@ -5,11 +5,11 @@ the lock, it evaluates the operation. Otherwise it sets a flag, and the thread t
 operation again. Kafka 2.7 to 4.0 has other code with the same promises.
 
 Promises.
-* After a call of `safe_try_complete` has begun, an evaluation begins, on its own thread or on the thread that holds the
-  lock. On the thread that holds the lock, the evaluation may begin after the call has returned. So no event is lost,
-  and a ready operation does not wait for its time-out (KAFKA-6653).
-* If an evaluation raises an exception, the caller gets it. But if an event came during this evaluation, another
-  evaluation follows, and the fault policy gets the exception.
+* After each start of `safe_try_complete`, an evaluation begins: on the calling thread, or on the thread that holds the
+  lock (perhaps after the call has returned). So no event is lost, and a ready operation does not wait for its time-out
+  (KAFKA-6653).
+* If an evaluation raises an exception, the caller gets the exception. But if an event came during this evaluation, the
+  fault policy gets the exception, and another evaluation follows.
 * Completion is one compare-and-set, and `on_complete` runs outside every lock.
 * Two evaluations of one operation never overlap, because of the lock. The first evaluation of a registration takes no
   lock, because no other thread can find the operation yet.
@@ -17,17 +17,17 @@ Promises.
 Not promised: that a ready operation is completed when `check_and_complete` returns; that `try_complete` and
 `on_complete` of one operation never overlap. A time-out may complete an operation while an event evaluates it.
 
-Only `safe_try_complete` may take the lock of the operation. Other code that holds the lock does not read the flag, so
-an event may be lost (KAFKA-8334).
+Only `safe_try_complete` may take the lock of the operation. If other code holds the lock, an event sets the flag, which
+this code does not read. So the event is lost (KAFKA-8334).
 
 A thread clears the flag *before* the evaluation, and reads it afterwards: (1) Thread A clears the flag, and its
 evaluation returns False. (2) Thread B makes the condition true, fails to take the lock, and sets the flag. (3) A reads
 the flag and evaluates again. If A cleared the flag after the evaluation, the event of B would be lost.
 
-A thread B that changed the flag from clear to set tries the lock again. Otherwise: (1) Thread A reads the clear flag
-and is about to release the lock. (2) B fails to take the lock and sets the flag. (3) A releases the lock and returns
-without an evaluation for B. If B finds the flag set, B returns: the thread that holds the lock has not read the flag
-yet, and will evaluate again.
+The thread that sets the flag tries the lock once more. Otherwise: (1) Thread A reads the clear flag and is about to
+release the lock. (2) B fails to take the lock and sets the flag. (3) A releases the lock and returns without an
+evaluation for B. If the flag is set already, B returns: the thread that holds the lock will still read the flag, and
+evaluate again.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -54,10 +54,10 @@ class PendingFlag:
         return True
 
     def safe_try_complete(self, operation: Completable) -> bool:
-        """Evaluate the operation, or make the thread that evaluates now evaluate again. Kafka 1.1 to 2.6:
-        `maybe_try_complete`.
+        """Evaluate the operation. If another thread evaluates now, let this thread evaluate again. (Kafka 1.1 to 2.6:
+        `maybeTryComplete`.)
 
-        [O6] It evaluates under the lock, so no two evaluations overlap.
+        [O6] Each evaluation is under the lock, so no two evaluations overlap.
         """
         failed: Exception | None = None
         while True:
@@ -72,8 +72,9 @@ class PendingFlag:
                     operation.lock.release()
                 again = operation.try_complete_pending.get()
                 if failed is not None:
-                    # [O4] An exception must not lose an event: (1) A evaluates, which raises; (2) B makes the condition
-                    # true, fails to lock, sets the flag; (3) A leaves. (Kafka loses B's event.)
+                    # [O4] An exception must not lose an event: (1) The evaluation of A raises. (2) B makes the
+                    # condition true, fails to take the lock, and sets the flag. (3) A releases the lock. (Kafka loses
+                    # B's event.)
                     if not again:
                         raise failed
                     operation.faults.caught(failed, "try_complete", operation)
@@ -87,8 +88,8 @@ class PendingFlag:
     def register(
         self, operation: Op, keys: Sequence[Hashable], watch: Callable[[Hashable, Op], None], count: Count
     ) -> bool:
-        """Evaluate without the lock, add the operation to the list of each key until a thread completes it, and
-        evaluate again as an event does."""
+        """Evaluate without the lock, add the operation to the list of each key, and evaluate again as after an event.
+        Stops as soon as the operation is completed."""
         if operation.call_try_complete():
             return True
         for position, key in enumerate(keys):

@@ -2,22 +2,22 @@
 
 Promises (clause ids in brackets). The dialects `pending_flag` and `locked` add promises (see their modules).
 * [O4] If an event comes during a registration, the completion is not lost.
-* [O5] Every operation with a time-out is completed at some time, unless `cancel_for_key` returned the operation. With
-  `complete_at_shutdown`, the default, `close` completes the remaining operations.
+* [O5] Every operation is completed, at the latest by its time-out, unless `cancel_for_key` returned the operation. With
+  `complete_at_shutdown`, the default, `close` completes the waiting operations.
 * [O7] `try_complete_else_watch` returns True if and only if the call completed the operation. `check_and_complete`
   returns the number of operations that the call completed.
 * [O8] An exception in a callback of one operation loses no other operation and stops no thread.
-* [P1] The number of completed operations in the lists is bounded. The purgatory estimates how many operations are in
-  its lists. If the estimate exceeds the number of timer tasks plus `purge_interval`, a purge removes all completed
-  operations. The reaper tests this at least every 200 ms. Without a reaper, `pass_time` tests it.
-* [P3] No callback runs under a lock of the purgatory, except the lock of its operation.
+* [P1] The number of completed operations in the lists is bounded. The purgatory estimates the number of operations in
+  its lists. If the estimate exceeds (number of timer tasks + `purge_interval`), a purge removes all completed
+  operations. The reaper tests this condition at least every 200 ms. Without a reaper, `pass_time` tests it.
+* [P3] While a callback runs, the purgatory holds no lock, except the lock of the callback's operation.
 
 Not promised: that the gauges are exact under load; that a completed operation leaves the lists of its other keys
 before a purge; any order of the operations of one key; that `check_and_complete` is atomic.
 
-Kafka differs in four ways: its shutdown leaves operations pending; after the shutdown, a new operation never expires;
-the shutdown closes the timer, even a shared timer; the caller gets an exception of a callback. To get Kafka's behavior,
-choose `complete_at_shutdown=False` and `purgatorio.faults.PROPAGATE`, and close the timer.
+Kafka differs in four ways. Its shutdown leaves operations pending. After the shutdown, a new operation never expires.
+The shutdown closes the timer, even a shared timer. An exception of a callback goes to the caller. To get Kafka's
+behavior, choose `complete_at_shutdown=False` and `purgatorio.faults.PROPAGATE`, and close the timer.
 """
 
 from collections.abc import Hashable, Sequence, Set
@@ -54,10 +54,11 @@ class Purgatory(Owned, Generic[Op]):
     """Operations wait here under keys until an event, a time-out or a shutdown completes them. Each operation is
     completed once.
 
-    `timer`: an `IntrusiveTimer` of 1 ms by default. `reaper`: a thread named `ExpirationReaper-<name>` drives the
-    timer, and `close` closes the timer. With `reaper=False`, several purgatories may share a `timer`, and its creator
-    closes it. `timer_enabled=False`: operations never expire. `registry`: exports the gauges. Raises ValueError for
-    fewer than 1 shard, a negative purge interval, or a `ReaperTimer` together with `reaper`."""
+    `timer`: by default an `IntrusiveTimer` with a tick of 1 ms. `reaper=True`: a thread named `ExpirationReaper-<name>`
+    drives the timer, and `close` closes the timer. `reaper=False`: several purgatories may share a `timer`, and the
+    creator of the timer closes the timer. `timer_enabled=False`: operations never expire. `registry`: exports the
+    gauges. Raises ValueError for fewer than 1 shard, a negative purge interval, or a `ReaperTimer` together with
+    `reaper`."""
 
     __slots__ = ("_closed", "_complete_at_shutdown", "_estimated_operations", "_owns_timer", "_purge_interval",
                  "_reaper", "_registry", "_sync", "_timer", "_timer_enabled", "_watcher_lists", "name")  # fmt: skip
@@ -106,7 +107,7 @@ class Purgatory(Owned, Generic[Op]):
             registry.add(self)
         if reaper:
             expect_a_driver(self._timer)
-        # Last: the thread uses all of the above.
+        # The last line, because the thread uses all the attributes.
         self._reaper = (
             Reaper(f"ExpirationReaper-{name}", self._reap, faults=faults, sync=sync) if reaper else None
         )
@@ -114,10 +115,10 @@ class Purgatory(Owned, Generic[Op]):
     def try_complete_else_watch(self, operation: Op, keys: Sequence[Hashable]) -> bool:
         """Complete `operation` if its condition holds. Otherwise let it wait for an event of `keys` or its time-out.
 
-        True iff this call completed the operation. Another thread may have completed it if False. Raises ValueError
+        True iff this call completed the operation. (If False, another thread may have completed it.) Raises ValueError
         without a key. Raises TypeError if `operation` is no operation, a key has no hash, or `keys` is a string or an
-        iterator. Raises TimerClosed if other code than `close` closed the timer. Then nothing is registered, but a
-        concurrent event may still complete the operation.
+        iterator. Raises TimerClosed if the timer was closed, but not by `close` of this purgatory. Then nothing is
+        registered, but a concurrent event may still complete the operation.
         """
         if self._forks != PROCESS.forks:
             made_before_fork(self)
@@ -137,16 +138,17 @@ class Purgatory(Owned, Generic[Op]):
         except Exception:
             raise
         except BaseException:
-            # [O5] An exit of `try_complete` or of a callback. If the operation is watched by now, it gets its
+            # [O5] An exit of `try_complete` or of a callback. If the operation is in a list already, it gets its
             # time-out.
             if any(waiting is operation for key in keys for waiting in self._waiting_under(key)):
                 with suppress(ExecutorClosed, TimerClosed):
                     self._arm(operation, keys)
             raise
         self._arm(operation, keys)
-        # [O5] What registers while the purgatory shuts down must not be left behind. Shutdown sets the flag, then
-        # completes all watched operations. (1) A checks the flag: open; (2) B sets it and sweeps; (3) A watches. So A
-        # checks the flag *after* the watch: either B's sweep finds the operation, or A sees the flag.
+        # [O5] A registration during a shutdown must not leave its operation pending. A shutdown sets the flag, then
+        # completes all operations in the lists. Suppose that A tested the flag first: (1) A finds the flag clear. (2) B
+        # sets the flag and completes the lists. (3) A adds its operation to a list. So A tests the flag *after* step 3:
+        # either B finds the operation, or A sees the flag.
         return self._complete_at_shutdown and self._closed.get() and operation.force_complete()
 
     def check_and_complete(self, key: Hashable) -> int:
@@ -169,8 +171,8 @@ class Purgatory(Owned, Generic[Op]):
         return self._watcher_list(key).cancel(key)
 
     def pass_time(self, timeout_ms: int = 0) -> bool:
-        """One turn of the reaper: drain the timer, then purge if necessary. For owners without a reaper. Returns the
-        result of the timer's `advance_clock`."""
+        """One turn of the reaper, for a purgatory without a reaper: drain the timer, then purge if necessary. Waits up
+        to `timeout_ms` for a due task. Returns the result of the timer's `advance_clock`."""
         advanced = self._timer.advance_clock(timeout_ms)
         self.purge_if_needed()
         return advanced
@@ -179,10 +181,10 @@ class Purgatory(Owned, Generic[Op]):
         """Unlink all completed operations if there may be more than `purge_interval`. Returns the number of unlinked
         entries.
 
-        *Before* the lists are cleaned, the estimate is reset to the number of operations in the timer. So operations
-        that complete during the purge are counted although the purge removes them. An operation that the timer has
-        submitted and that has not run yet is not counted. Its entry may stay until a check of its key, or until the
-        list of its key ends."""
+        *Before* the purge cleans the lists, it sets the estimate to the number of tasks in the timer. So the estimate
+        counts operations that are completed and removed during the purge. It does not count an operation whose time-out
+        is submitted and has not run. The entry of this operation may stay until a check of its key, or until the list
+        of its key is dropped."""
         delayed = self.num_delayed()
         if self._estimated_operations.get() - delayed <= self._purge_interval:
             return 0
@@ -218,7 +220,7 @@ class Purgatory(Owned, Generic[Op]):
             self._end_timer()
 
     async def __aexit__(self, *_: object) -> None:
-        """As `close`, without holding up the loop; what waits is completed on the loop's own thread."""
+        """As `close`, without blocking the event loop. The waiting operations are completed on the loop's thread."""
         if not self._made_here() or self._closed.get_and_set(True):
             return
         await off_the_loop(self._stop_reaper)
@@ -253,10 +255,10 @@ class Purgatory(Owned, Generic[Op]):
         return [watchers for keys in self._watcher_lists for watchers in keys.all_watchers()]
 
     def _arm(self, operation: DelayedOperation, keys: Sequence[Hashable]) -> None:
-        """Start the time-out, outside the operation's lock; take it back if the operation is completed by then.
+        """Start the time-out, outside the operation's lock. Cancel the time-out if the operation is completed by then.
 
-        Why: (1) A finds it not completed; (2) B completes it, and cancels a timer task that is not there yet;
-        (3) A adds it. Without the recheck it would sit in the timer for its whole time-out. (KAFKA-2226.)
+        Without this recheck (KAFKA-2226): (1) A finds the operation incomplete. (2) B completes the operation, and
+        cancels a time-out that is not in the timer yet. (3) A adds the time-out, which stays in the timer to its end.
         """
         if operation.is_completed():
             return
@@ -264,9 +266,10 @@ class Purgatory(Owned, Generic[Op]):
             try:
                 self._timer.add(operation)
             except (ExecutorClosed, TimerClosed):
-                # [O5] Without its time-out, the operation might wait for ever. Its owner closed the timer earlier, or:
-                # (1) A watches; (2) B closes the timer; (3) A adds. So A takes the operation out of the lists again.
-                # If `close` of this purgatory closed the timer, the caller completes the operation.
+                # [O5] Without a time-out, the operation might wait forever, so A removes it from the lists. The timer
+                # was closed before the registration, or: (1) A adds the operation to the lists. (2) B closes the timer.
+                # (3) A adds the time-out. If `close` of this purgatory closed the timer, the caller completes the
+                # operation.
                 if not (self._complete_at_shutdown and self._closed.get()):
                     for key in keys:
                         watchers = self._watcher_list(key).watchers(key)
@@ -294,8 +297,8 @@ class Purgatory(Owned, Generic[Op]):
                 self._reaper.raise_exit()
 
     def _complete_waiting(self) -> int:
-        """All of them, if this is wished, whatever a callback raises; of several exceptions the first is raised at the
-        end."""
+        """With `complete_at_shutdown`, completes every waiting operation. If callbacks raise, the first exception is
+        raised at the end."""
         if not self._complete_at_shutdown:
             return 0
         completed = 0

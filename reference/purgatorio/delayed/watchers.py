@@ -49,7 +49,7 @@ class Watchers:
                     self._operations.remove(node)
                     completed += 1
             except Exception:
-                raise  # the policy's wish
+                raise  # the fault policy raised it
             except BaseException as error:
                 first = first_exit(first, error, operation)
         self._drop_if_empty()
@@ -100,7 +100,7 @@ class Watchers:
         require(walked == self.size(), f"key {self.key!r}: size {self.size()}, a walk finds {walked}")
 
     def _try(self, operation: DelayedOperation) -> bool:
-        """One operation's exception must not keep the event from those after it (clause O8)."""
+        """Evaluates one operation. [O8] After an exception, the event still reaches the next operations."""
         try:
             return operation.safe_try_complete()
         except Exception as error:
@@ -117,12 +117,11 @@ class WatcherList:
 
     [O4] After `watch(key, operation)`, every check of `key` finds the operation until it is removed.
 
-    Lock rule: the list of a key is found *and* appended to under the lock. A list is dropped only under the same lock,
-    if it is still the list of its key and still empty. Otherwise (KAFKA-2160, KAFKA-2253): (1) Thread A finds the list
-    of k, which is empty. (2) Thread B, whose call left the list empty, drops it. (3) A appends to a list that no check
-    finds, and the operation is lost to every event. If B did not test that the list is still empty, B would drop the
-    list to which A has just appended. If B did not test that it is still the list of its key, B would drop a newer list
-    of the key.
+    Lock rule: `watch` finds the list of a key *and* appends to the list under the lock. A list is dropped only under
+    the same lock, and only if it is still empty and still the list of its key. Otherwise (KAFKA-2160, KAFKA-2253): (1)
+    Thread A finds the list of k, which is empty. (2) Thread B, whose call left the list empty, drops the list. (3) A
+    appends to a list that no check finds, so no event reaches the operation. Without the first test, B would drop a
+    list to which A has just appended. Without the second test, B would drop a newer list of the key.
 
     Lock order: first an operation's lock (the dialect `locked` registers under it), then the lock of the shard, then a
     timer's locks (`cancel_for_key`). No operation's lock is taken under the lock of the shard.
@@ -134,7 +133,7 @@ class WatcherList:
         self._faults = faults
         self._sync = sync
         self._lock = sync.mutex("watcher-list")
-        # Made once: one for each list would be one object more for every key, which the collector walks.
+        # Bound once, because one bound method for each list would be one more object for the garbage collector.
         self._on_empty: Callable[[Watchers], None] = self.remove_key_if_empty
         self._lists: Cell[dict[Hashable, Watchers]] = sync.cell({}, "watcher-list.lists")
 

@@ -1,9 +1,8 @@
-"""Timers: five implementations of one interface. The module `interface` has the promises. Use `IntrusiveTimer` in
-production.
+"""Timers: five implementations of one interface. The module `interface` has the promises.
 
-`SystemTimer` is Kafka's hierarchical wheel. `HashedWheel` has the design of netty's timer. `HeapTimer` is the simplest
-timer, with which tests compare the others. `MockTimer` is for tests of code that uses timers. `compiled` is True if
-mypyc has compiled the source files of `IntrusiveTimer`, and False if they run as plain Python (see CONTRIBUTING.md).
+`IntrusiveTimer` is for production use. `SystemTimer` is Kafka's hierarchical wheel. `HashedWheel` has the design of
+netty's timer. `HeapTimer` is the simplest timer: tests compare the other timers with it. `MockTimer` is for tests of
+code that uses timers. `compiled` is True in the build that mypyc has compiled (see CONTRIBUTING.md).
 """
 
 from typing import Final

@@ -9,14 +9,14 @@ Promises.
 
 Not promised: any order of the entries.
 
-Lock order: a bucket's lock before an entry's lock. A flush holds the lock of a coarser bucket while it takes the lock
-of a finer bucket, never the other way round. The bucket's lock is re-entrant, because a flush may insert an entry into
-the same bucket again (Go timingwheel #25).
+Lock order: a bucket's lock, then an entry's lock. A flush holds the bucket's lock while it takes the lock of a bucket
+of a lower level, never of a higher level. The bucket's lock is re-entrant, because a flush may insert an entry into the
+same bucket again (Go timingwheel #25).
 
 Lock rule 1: `remove` tests, under both locks, whether the entry is in *this* bucket. Without this test (KAFKA-2226):
   (1) Thread B cancels, and reads entry.bucket = X. (2) Thread A flushes X: A unlinks the entry and links the entry into
-  Y. (3) B removes the entry from X, but the lock of X does not guard the links of Y. Or B runs after A has unlinked the
-  entry and before A links it. Then B removes an entry that is in no bucket, and the counter is decreased twice.
+    Y. (3) B removes the entry under the lock of X, which does not guard the links of Y. Another interleaving: B runs
+    between A's unlink and A's link. Then the entry is in no bucket, and B decreases the counter a second time.
 
 Lock rule 2: `add` unlinks the entry from its old bucket *before* it takes the lock of the new bucket. Under the new
 lock, `add` tests again whether the entry is in no bucket. If `add` held both locks, two threads could take the same two
@@ -40,7 +40,7 @@ NOT_QUEUED_MS = -(1 << 62)
 
 
 class _Link:
-    """A place in a ring. The links are guarded by the lock of the bucket that the place is in."""
+    """A member of a ring. The lock of its bucket guards the links."""
 
     __slots__ = ("next", "previous")
 
@@ -67,12 +67,12 @@ class TimerTaskEntry(_Link):
         task.set_entry(self)
 
     def cancelled(self) -> bool:
-        """Whether the task points elsewhere by now: cancelled, or added again."""
+        """Whether this is no longer the entry of the task: the task was cancelled, or added again."""
         return self.task.entry() is not self
 
     def remove(self) -> None:
-        """Remove the entry from its bucket, also if another thread moves it meanwhile. Between two buckets, the call
-        has no effect, because the moving thread sees that the entry is cancelled.
+        """Remove the entry from its bucket, also if another thread moves it meanwhile. If the entry is in no bucket at
+        the moment, the call has no effect: the moving thread then finds the entry cancelled, and drops it.
         """
         bucket = self.bucket.get()
         while bucket is not None:
@@ -129,8 +129,8 @@ class TimerTaskList:
 
     def flush(self, reinsert: Callable[[TimerTaskEntry], object]) -> None:
         """Empty the bucket: unlink each entry, pass it to `reinsert`, and at the end reset the expiration. The lock is
-        held all the time, so no thread can add an entry meanwhile. `reinsert` must drop cancelled entries, because a
-        cancel between the unlinking and the reinsertion finds no entry to unlink."""
+        held all the time, so no other thread can add an entry meanwhile. `reinsert` must drop cancelled entries,
+        because a cancel after the unlink finds the entry in no bucket."""
         with self._lock:
             head = self._head()
             while head is not None:
@@ -153,7 +153,8 @@ class TimerTaskList:
             return found
 
     def check(self, tick_ms: int) -> None:
-        """Invariants: the ring closes both ways, every entry knows its bucket, all have the bucket's tick."""
+        """Invariants: the ring closes in both directions. Every entry refers to its bucket, and has the tick of the
+        bucket."""
         expiration_ms = self._expiration_ms.get()
         before: _Link = self._root
         for entry in self.entries():

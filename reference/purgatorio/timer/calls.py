@@ -1,9 +1,9 @@
 """`call_later` and `call_every` for any timer that has `add(task)`, and `Repeated`, the task of `call_every`.
 
 Promises. [T8] [T9] `Repeated` runs its function one period after the previous run has ended, so two runs never overlap.
-[T10] After `cancel` no new run begins, even if `cancel` is called during a run. If the function raises an exception,
-the timer's fault policy gets it, and the function runs again after the next period. After the timer is closed, the
-function does not run.
+[T10] After `cancel` no new run begins (except one that was passed to the executor before), even if the function itself
+calls `cancel`. If the function raises an exception, the timer's fault policy gets it, and the function runs again after
+the next period. After the timer is closed, the function does not run.
 
 Not promised: a fixed rate, because each period begins when the previous run ends. If the period is shorter than the
 timer's tick, the function may run again and again within a tick.
@@ -59,20 +59,20 @@ class Repeated(TimerTask):
             if not self._over.get():
                 with suppress(TimerClosed, ExecutorClosed):
                     self._timer.add(self)
-                # (1) A looks: not over; (2) B cancels: sets the flag, and finds nothing in the timer; (3) A adds. So A
-                # looks again: either it sees the flag, or B's second step comes after the add, and takes it out.
+                # (1) A finds the flag clear. (2) B cancels: sets the flag, and finds no entry in the timer. (3) A adds
+                # the task. So A tests the flag again after the add. If A finds the flag clear, B will find the entry.
                 if self._over.get():
                     super().cancel()
 
     def cancel(self) -> None:
-        """The function does not run again, except for a run that has started or was passed to the executor. A second
-        cancel does nothing."""
+        """After this call no new run begins, except one that was passed to the executor before. A second cancel has no
+        effect."""
         self._over.set(True)
         super().cancel()
 
 
 class Calls(Owned):
-    """A base class of timers that take tasks: adds functions instead of tasks. The timer has `add`, `close` and
+    """A base class that gives a timer the methods `call_later` and `call_every`. The timer has `add`, `close` and
     `_sync`."""
 
     __slots__ = ()

@@ -1,8 +1,7 @@
 """A queue whose items can be taken only when they are due (`java.util.concurrent.DelayQueue`).
 
 Promises. `poll` never returns an item that is not due. If several items are due, `poll` returns an item with the least
-expiration. `await_due` wakes up within one clock unit of the time when the first item becomes due, even if this item
-arrives while `await_due` sleeps [T2].
+expiration. [T2] `await_due` sleeps at most one clock unit too long, even if a new first item arrives during the sleep.
 
 The expiration of an item must not change while the item is in the queue. The wheel obeys this rule: it sets the
 expiration of a bucket before the offer, and resets the expiration after the poll.
@@ -25,10 +24,10 @@ from purgatorio.sync import Cell, Sync
 
 
 class Delayed(Protocol):
-    """An item with a time; `<` compares the times."""
+    """An item with an expiration; `<` compares the expirations."""
 
     def expiration_ms(self) -> int:
-        """The time at which it is due, by the clock of the queue."""
+        """The time at which the item is due, by the clock of the queue."""
 
     def __lt__(self, other: Any, /) -> bool: ...
 
@@ -65,7 +64,8 @@ class DelayQueue(Generic[D]):
                     return due
                 wait_ms = self._wait_ms(now_ms, end_ms)
                 if not self._available.wait(wait_ms) and now_ms + wait_ms == end_ms:
-                    # Slept through to the end. The clock need not agree (a manual one stands still).
+                    # The sleep lasted `timeout_ms`. The clock may show an earlier time: a `ManualClock` does not move
+                    # by itself.
                     return self._has_due(self._clock.now_ms())
 
     def poll(self) -> D | None:
@@ -108,8 +108,8 @@ class DelayQueue(Generic[D]):
         return bool(heap) and is_due(heap[0].expiration_ms(), now_ms)
 
     def _wait_ms(self, now_ms: int, end_ms: int) -> int:
-        """The time to sleep: until the head is due, but not beyond `end_ms`. Never 0, because that would be a busy
-        loop."""
+        """The time to sleep: until the head is due, but not beyond `end_ms`. Never 0, because a sleep of 0 would be a
+        busy loop."""
         heap = self._heap.get()
         next_ms = min(heap[0].expiration_ms(), end_ms) if heap else end_ms
         return wait_time(next_ms, now_ms)

@@ -13,7 +13,7 @@ _log = logging.getLogger("purgatorio")
 
 
 class _Run:
-    """`task.run` as an executor's action. `faults` gets its exceptions."""
+    """`task.run` as an action for an executor. An exception of the task goes to `faults`."""
 
     __slots__ = ("_faults", "_task", "started")
 
@@ -31,13 +31,14 @@ class _Run:
 
 
 def hand_over(task: TimerTask, executor: Executor, faults: FaultPolicy, sync: Sync) -> BaseException | None:
-    """Let `executor` run `task`. Returns None, or the exception with which the executor refused the task: then the
-    caller keeps the task [T3]. If the executor runs actions at once, an exception of the task itself is raised here."""
+    """Submit `task` to `executor`. Returns None, or the exception with which the executor refused the task. [T3] The
+    caller must keep a refused task. If the executor runs actions at once, an exit of the task, or an exception of the
+    fault policy, is raised here."""
     action = _Run(task, faults, sync)
     try:
         executor.submit(action.run)
     except BaseException as error:
-        # Looked at here only: the action has run on this thread, or nowhere.
+        # Read only here: if `submit` raised, the action ran on this thread or did not run.
         if action.started.get():
             raise
         return error

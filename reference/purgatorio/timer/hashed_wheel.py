@@ -61,7 +61,7 @@ class HashedEntry:
         return self.task.entry() is not self
 
     def remove(self) -> None:
-        """Leave the wheel."""
+        """Remove the entry from the wheel."""
         self._unlink(self)
 
 
@@ -114,8 +114,8 @@ class HashedWheel(Calls):
         )
 
     def add(self, task: TimerTask) -> None:
-        """See `Timer.add`. A task whose tick has been visited is submitted at once. If the executor refuses it, the
-        task does not wait in the timer. Raises TimerClosed after a stop."""
+        """See `Timer.add`. If the task's tick has been visited, the task is submitted at once. If the executor then
+        refuses the task, the call raises the exception, and the task does not wait. Raises TimerClosed after a stop."""
         self._admit(task)
         tick = virtual_id(deadline_ms(self._clock, task.delay_ms), self.tick_ms)
         entry = HashedEntry(task, tick, self.unlink, self._sync)
@@ -127,7 +127,7 @@ class HashedWheel(Calls):
             self._changed.notify_all()
 
     def advance_clock(self, timeout_ms: int) -> bool:
-        """Drain, waiting up to `timeout_ms` for a task to be due. True iff a task was submitted. If the executor
+        """Drain, after a wait of up to `timeout_ms` for a due task. True iff a task was submitted. If the executor
         refuses a task, the task waits, and the next drain submits it again."""
         self._require_made_here()
         if self.undriven is not None:
@@ -155,9 +155,9 @@ class HashedWheel(Calls):
         self.stop_now()
 
     def stop_now(self) -> list[TimerTask]:
-        """Stop at once; returns the tasks that were waiting, earliest first. They will not run.
+        """Stop at once. Returns the tasks that were waiting, earliest first. These tasks will not run.
 
-        Submitted tasks still run. If a task makes the call, the call does not wait for the threads.
+        Submitted tasks still run. A call from inside a task does not wait for the end of the threads.
         """
         if not self._made_here():
             return []
@@ -175,8 +175,9 @@ class HashedWheel(Calls):
     def stop_after_pending(self, timeout_ms: int | None = None) -> bool:
         """Accept no new tasks, wait until every waiting task has been submitted to the executor, then stop.
 
-        The worker or another thread must drain meanwhile. Returns False if the time ended first, and at once if a task
-        makes the call (the task would wait for itself). Then the wheel refuses new tasks, and does not stop."""
+        Another thread (such as the worker) must drain meanwhile. Returns False if the time ended first, or at once if a
+        task makes the call (the task would wait for itself). After False, the wheel refuses new tasks, but still
+        runs."""
         self._require_made_here()
         with self._lock:
             self._closed.set(True)
@@ -191,14 +192,15 @@ class HashedWheel(Calls):
         return True
 
     def unlink(self, entry: HashedEntry) -> None:
-        """Unlink `entry`, for its `remove`; no effect if it is not linked."""
+        """Called by `entry.remove`: unlink `entry`. No effect if it is not linked."""
         with self._lock:
             self._take(entry)
             if self._size.get() == 0:
                 self._changed.notify_all()
 
     def check(self) -> None:
-        """Invariants: slot and rounds name each task's tick; size and slots agree; the cursor is after them."""
+        """Invariants: slot and rounds of each task give the task's tick, and `size()` is the number of tasks in the
+        slots."""
         entries = len(self._refused.get())
         cursor = self._cursor.get()
         for slot, cell in enumerate(self._slots):
@@ -220,7 +222,8 @@ class HashedWheel(Calls):
             self._worker.set(self._sync.spawn(f"wheel-{self.name}", self._drain_until_stopped))
 
     def _insert(self, entry: HashedEntry) -> None:
-        """Into its slot, or to the executor where its tick has been visited; nowhere if it was cancelled."""
+        """Insert the entry into its slot. If its tick has been visited, submit the task instead. Drop a cancelled
+        entry."""
         cursor = self._cursor.get()
         if cursor is None or entry.gone.get() or entry.cancelled():
             return
@@ -248,7 +251,7 @@ class HashedWheel(Calls):
         self._size.set(self._size.get() + 1)
 
     def _visit_until(self, now_tick: int) -> int:
-        """Visit every tick up to and with `now_tick`; returns how many tasks were handed over."""
+        """Visit every tick up to `now_tick`, inclusive. Returns the number of submitted tasks."""
         cursor = self._cursor.get()
         fired = self._fire_all(list(self._refused.get()))
         if cursor is None or now_tick <= cursor:
@@ -269,7 +272,7 @@ class HashedWheel(Calls):
         return self._fire_all(_counted_off(self._slots[tick % self.wheel_size].get(), 1))
 
     def _leap(self, revolutions: int) -> int:
-        """Advances by whole revolutions at once: every slot is visited that many times."""
+        """Move the cursor by whole revolutions in one step, which counts as that many visits of every slot."""
         cursor = self._cursor.get()
         if revolutions == 0 or cursor is None:
             return 0
@@ -278,7 +281,8 @@ class HashedWheel(Calls):
         return self._fire_all(sorted(due, key=lambda entry: entry.deadline_tick))
 
     def _fire_all(self, due: list[HashedEntry]) -> int:
-        """Hand over; where the executor refuses one, that and all after it are kept, and its exception is raised."""
+        """Submit the tasks. If the executor refuses one, keep this task and all later tasks, and raise the executor's
+        exception."""
         left = iter(due)
         fired = 0
         self._handing.set(True)
@@ -287,7 +291,8 @@ class HashedWheel(Calls):
                 gone = entry.gone.get()
                 self._take(entry)
                 if gone or entry.cancelled():
-                    # A task before it took it out; or the thread that cancelled it has not come to `remove` yet.
+                    # An earlier task of this drain removed it; or another thread has cancelled the task, but not called
+                    # `remove` yet.
                     continue
                 fired += 1
                 refused = hand_over(entry.task, self._executor, self._faults, self._sync)
@@ -309,7 +314,7 @@ class HashedWheel(Calls):
         return self._slots[entry.deadline_tick % self.wheel_size]
 
     def _wait_ms(self, now_ms: int, end_ms: int) -> int:
-        """Until the next tick begins, where tasks wait; else until something is added."""
+        """The time to sleep: until the next tick begins if tasks wait, otherwise until `end_ms`."""
         if self._size.get() == 0:
             return wait_time(end_ms, now_ms)
         next_tick_ms = (virtual_id(now_ms, self.tick_ms) + 1) * self.tick_ms
@@ -329,7 +334,8 @@ class HashedWheel(Calls):
                     self._changed.wait(_POLL_MS)
 
     def _drain_once(self) -> bool:
-        """A turn of the worker, which continues whatever comes out of it; True if it must not try again at once."""
+        """One turn of the worker. Raises nothing, so the worker continues. True after an exception: the worker pauses
+        before its next turn."""
         try:
             self.advance_clock(_POLL_MS)
         except Exception as error:
@@ -353,7 +359,7 @@ class HashedWheel(Calls):
 
 
 def _counted_off(entries: Iterable[HashedEntry], visits: int) -> list[HashedEntry]:
-    """Counts visits off the rounds of these entries. Returns the entries with too few rounds left."""
+    """Subtracts `visits` from the rounds of the entries. Returns the entries with fewer rounds, which are due."""
     due = []
     for entry in entries:
         rounds = entry.rounds.get()

@@ -1,7 +1,7 @@
 """`HeapTimer`: the simplest timer, a heap of tasks in the order of their ticks. Tests compare the wheel with it.
 
-`HeapTimer` keeps the promises of `purgatorio.timer.interface`. (Kafka used this design before 0.9.) An add costs log n.
-A cancel costs n, because it searches the heap. The wheel avoids these costs.
+`HeapTimer` keeps the promises of `purgatorio.timer.interface`. (Kafka used this design before 0.9.) With n tasks, the
+cost of an add is proportional to log n. The cost of a cancel is proportional to n, because it searches the heap.
 """
 
 from purgatorio.arithmetic import bucket_expiration
@@ -109,5 +109,5 @@ class HeapTimer(Calls):
     def _offer(self, entry: _HeapEntry) -> None:
         self._queue.offer(entry)
         if entry.cancelled():
-            # Cancelled before it was inside, when there was nothing to take out.
+            # Cancelled before the insertion, so the cancel found no entry to remove.
             entry.remove()

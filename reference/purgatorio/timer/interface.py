@@ -1,14 +1,14 @@
-"""`Timer`: the promises of every timer of this package.
+"""`Timer`: the promises of every timer of this package (except `MockTimer`). Times are in milliseconds.
 
-Tasks run only when a thread (a reaper) *drains* the timer, by calls of `advance_clock`. Let `d` be the deadline that
-`add` computed (`purgatorio.clock.deadline_ms`), `T` the tick of the timer, and `now` the time of a drain. Then the
-timer promises:
+Tasks run only if a thread (a reaper) *drains* the timer: it calls `advance_clock` again and again. Let `d` be the
+deadline that `add` computed (`purgatorio.clock.deadline_ms`), `T` the tick of the timer, and `now` the time of a drain.
+Then the timer promises:
 
     not early:  floor(d / T) * T <= now                                                          [T1]
     not late:   the task is passed to the executor in the first drain with now >= floor(d / T) * T   [T2]
 
-So a task may run up to T - 1 ms before its deadline, and with T = 1 never early. If the deadline has passed already,
-`add` may pass the task to the executor at once.
+So a task may run up to T - 1 ms before its deadline. With T = 1, no task runs early. If the deadline has passed
+already, `add` may pass the task to the executor at once.
 
 Within one drain, tasks are passed to the executor in the order of floor(d / T) [T6]. There is no promise about the
 order within a tick, about the thread, or about the time until the task runs. A task runs at most once for each `add`
@@ -16,8 +16,8 @@ of the task [T3]. `size()` counts the tasks that have not been passed to the exe
 
 These promises hold for any number of threads. But the tasks of two concurrent drains have no order.
 
-If the executor refuses a task with an exception, the task is not lost [T3]: it is pending again, and the next drain
-passes it to the executor again. The caller of the drain gets the exception.
+If the executor refuses a task in a drain, the task is not lost [T3]: the task is pending again, and the next drain
+passes the task to the executor. The caller of the drain gets the executor's exception.
 """
 
 from typing import Protocol

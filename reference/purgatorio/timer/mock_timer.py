@@ -27,7 +27,7 @@ class _MockEntry:
         task.set_entry(self)
 
     def remove(self) -> None:
-        """Nothing: it stays inside until it would run."""
+        """No effect: the entry stays in the timer until its deadline."""
 
     def cancelled(self) -> bool:
         return self.task.entry() is not self

@@ -10,8 +10,8 @@ Surprising properties.
   already, and waits for the next drain.
 * `advance_clock` may return True although no task ran, because a bucket of cancelled tasks stays in the queue until it
   is due.
-* There is no largest delay. The timer creates levels when a delay needs them: `2**63 - 1` ms at size 20 takes 15
-  levels.
+* There is no largest delay, because the timer creates levels when a delay needs them. A delay of `2**63 - 1` ms with 20
+  buckets in a level takes 15 levels.
 * [T3] If the executor refuses a task, the task goes to an extra bucket that is due at once. The drain ends after the
   current bucket and raises the exception. The next drain passes the task to the executor again.
 
@@ -20,10 +20,10 @@ holds the write side from its first bucket to its last bucket, so the clock does
 neither side.
 
 Lock rule: a drain polls buckets from the queue only under the write lock [T1]. (Kafka polls before it takes the lock,
-which is safe with one reaper for each timer.) Otherwise: (1) Drain A polls the bucket of 3 ms. (2) Drain B polls the
-bucket of 4 ms, moves the clock, and ends. (3) An add with the deadline 6 goes to the bucket that A has polled, because
-this bucket now belongs to 6 ms, and changes the expiration of the bucket. (4) A takes the lock, and moves the clock to
-the new expiration. The clock shows 6 at the time 4 ms, and tasks of this bucket fire early.
+which is safe with one reaper for each timer.) Otherwise, for example with three buckets of 1 ms: (1) Drain A polls the
+bucket of 3 ms. (2) Drain B polls the bucket of 4 ms, moves the clock to 4 ms, and ends. (3) A new task with the
+deadline 6 ms goes to the bucket that A has polled, and sets the expiration of this bucket to 6 ms. (4) A takes the
+lock, and moves the clock to 6 ms, although the time is 4 ms. So tasks fire early.
 """
 
 from purgatorio.clock import Clock, MonotonicClock, deadline_ms
@@ -88,7 +88,7 @@ class SystemTimer(Calls):
 
     def advance_clock(self, timeout_ms: int) -> bool:
         """See `Timer.advance_clock`. Drains all due buckets under one write lock. Also returns False if a concurrent
-        drain took them."""
+        drain took all due buckets."""
         self._require_made_here()
         if self.undriven is not None:
             self.undriven.driven.set(True)
@@ -138,8 +138,8 @@ class SystemTimer(Calls):
         return self._queue
 
     def check(self) -> None:
-        """Invariants of queue and wheel; the counter is the number of entries; a bucket with entries is in the
-        queue."""
+        """Invariants of queue and wheel. Also: the counter is the number of entries, and a bucket with entries is in
+        the queue."""
         self._queue.check()
         self._wheel.check()
         queued = {id(bucket) for bucket in self._queue.items()}

@@ -1,16 +1,16 @@
 """`TimerTask`: a task that runs after a delay, in any timer of this package (Kafka's TimerTask).
 
-A timer makes an *entry* for each task. The entry is linked into the timer, and has the deadline and a method `remove`.
-A task has at most one entry. If a pending task is added again, to the same or another timer, it moves to the new
-deadline.
+A timer creates an *entry* for each added task. The entry is linked into the timer, and has the deadline and a method
+`remove`. A task has at most one entry. If a pending task is added again, to the same or another timer, it moves to the
+new deadline.
 
 Promises (clause ids in brackets).
 * [T4] `cancel()` removes the entry at once, in constant time (except in a `HeapTimer`). A second call has no effect.
 * [T3] If a cancelled task is added again, the task is pending again, and runs once.
 
 Not promised: that a task does not run after `cancel()` returned. If the timer has passed the task to the executor
-already, the task still runs, as in Kafka. `is_cancelled()` says that the task has no entry: True for a task that was
-never added, and False after the task has run, because it keeps its entry.
+already, the task still runs, as in Kafka. `is_cancelled()` is True if the task has no entry. So it is True for a task
+that was never added. It is False after the task has run, because the task keeps its entry.
 
 Order rule: a cancel first clears the task's pointer to the entry, and then removes the entry from the timer.
 `TimingWheel.add` links the entry, and then reads the pointer again. `IntrusiveTimer.add` links the entry and sets the
@@ -51,7 +51,7 @@ class TimerTask(Uncopied, ABC):
     """A task that runs once, `delay_ms` after its add to a timer.
 
     `delay_ms` is any integer, without a limit. With 0 or less, the task runs at the next drain at the latest. Raises
-    TypeError for a float. `sync` must be the `sync` of the timer.
+    TypeError for a float. `sync` must be the `Sync` of the timer.
     """
 
     __slots__ = ("_entry", "delay_ms")
@@ -61,7 +61,7 @@ class TimerTask(Uncopied, ABC):
         self._entry: AtomicRef[TaskEntry | None] = sync.atomic_ref(None, "task.entry")
 
     def __init_subclass__(cls) -> None:
-        """TypeError if a callback is a coroutine function."""
+        """Raises TypeError if a callback is a coroutine function."""
         super().__init_subclass__()
         require_plain_methods(cls, ("run", "try_complete", "on_complete", "on_expiration"))
 

@@ -12,7 +12,7 @@ from purgatorio.sync import AtomicFlag, Sync
 
 
 class Undriven:
-    """Kept by a timer until its first drain. `waiting`: how many wait in it."""
+    """The state of the warning for one timer. `waiting` returns the number of pending tasks."""
 
     __slots__ = ("_forks", "_name", "_waiting", "driven")
 
@@ -20,7 +20,7 @@ class Undriven:
         self._name = name
         self._forks = PROCESS.forks
         self._waiting = waiting
-        # Two drains set it with no lock between them, so it is no cell.
+        # Two concurrent drains set the flag without a lock, so it is no cell.
         self.driven: AtomicFlag = sync.atomic_flag(False, "undriven.driven")
 
     def tell(self) -> None:
@@ -46,7 +46,7 @@ class Undriven:
 
 
 def expect_a_driver(timer: object) -> None:
-    """For the caller that starts a thread that drains `timer`: it is driven, even where it is closed before the
+    """Suppress the warning: the caller starts a thread that drains `timer`, even if the timer is closed before the
     first drain."""
     guard = getattr(timer, "undriven", None)
     if isinstance(guard, Undriven):

@@ -27,15 +27,15 @@ c+1, a new task with the deadline c+3 goes into level 1.
 [-1, -1, -1, 0, 0, 1, 1, 1, 1, 1, 1]
 
 Promises.
-* No bucket holds deadlines of two ticks: [clock + tick, clock + interval) contains wheel_size - 1 ticks, and the clock
-  moves to polled buckets only, so it never passes a bucket that has not been polled.
+* No bucket holds deadlines of two ticks at one time. The range [clock + tick, clock + interval) contains only
+  wheel_size - 1 ticks. The clock moves only to polled buckets, so it never passes a bucket that has not been polled.
 * A bucket is offered to the delay queue once for each tick that the bucket serves.
 * [T7] A flushed entry of level n has expired, or goes to a level below n. So an entry moves at most once per level.
 * `advance_clock` never moves the clock back. The clock of a level is the clock of the level below, rounded
   down to a multiple of the upper level's tick.
 
 Not promised: that the clock shows the time. The clock is the time of the last polled bucket, so the clock of an idle
-wheel is behind. Then a short delay may go to a higher level than necessary (and moves down at once), and a delay of 0
+wheel lags. Then a short delay may go to a higher level than necessary, and moves down at the next drain. A delay of 0
 goes to a bucket that is due already, not to the caller.
 
 Concurrency: `add` runs under the timer's read lock, and `advance_clock` under the write lock. The wheel's own lock
@@ -92,7 +92,7 @@ class TimingWheel:
         if bucket.set_expiration(bucket_expiration(deadline_ms, self.tick_ms)):
             self._queue.offer(bucket)
         if entry.cancelled():
-            # Cancelled while it was in no bucket: that cancel had nothing to unlink (see `timer.task`).
+            # Cancelled while the entry was in no bucket, so the cancel did not unlink the entry (see `timer.task`).
             entry.remove()
         return True
 
@@ -146,7 +146,8 @@ class TimingWheel:
         require(is_within_level(deadline_ms, clock_ms, self.interval_ms), f"too far: {place}")
 
     def _overflow_wheel(self) -> "TimingWheel":
-        """The level above, made on first need: searched for without the lock, then again under it."""
+        """The level above. Creates the level if there is none, after a test without the lock and a second test under
+        the lock."""
         overflow = self._overflow.get()
         if overflow is not None:
             return overflow

@@ -1,10 +1,10 @@
 """`IntrusiveTimer`: the hierarchical timing wheel for production use, one `Wheel` under one lock.
 
-docs/measured/performance.md has its cost, and the cases in which another timer is better. To read or port Kafka's
+docs/measured/performance.md says what the timer costs, and when another timer is better. To read or port Kafka's
 classes, use `SystemTimer`.
 
 `IntrusiveTimer` keeps the promises of `purgatorio.timer.interface`, and clause T7: the number of steps of every call is
-bounded. Where the promises leave it open, it differs from `SystemTimer`:
+bounded. It differs from `SystemTimer` in four ways, which the promises allow:
 
 * `add` never runs a task. A due task waits in the overdue bucket for the next drain, and can be cancelled until then.
 * A plain function can be added, without a task object. `call_at` and `call_later` return a handle for `cancel`.
@@ -12,8 +12,9 @@ bounded. Where the promises leave it open, it differs from `SystemTimer`:
   refuses the action, all its tasks wait for the next drain, and the caller of the drain gets the exception.
 * `close` drops the waiting tasks, so that tasks and timer can be freed. Every later `add` raises TimerClosed.
 
-Not promised: use in a signal handler, because the lock is not re-entrant; or use after an asynchronous exception (such
-as Ctrl-C) has interrupted a call, because it may come between the acquisition of the lock and the following `try`.
+Not promised: use in a signal handler, because the lock is not re-entrant. Also not promised: use after an asynchronous
+exception (such as Ctrl-C) has interrupted a call. The exception may come between the acquisition of the lock and the
+following `try`, and then no thread releases the lock.
 
 Lock order: a thread holds the lock of at most one timer, and reads the clock before it takes the lock. No callback,
 executor or fault policy is called under the lock.
@@ -48,7 +49,7 @@ class TaskNode(Node):
     __slots__ = ("_task", "_timer")
 
     def __init__(self, tick: int, task: TimerTask, timer: "IntrusiveTimer") -> None:
-        # As in the base class, without a call: these are made by the million.
+        # As in the base class, but without a call, because a program may create millions of nodes.
         self.previous = NOWHERE
         self.next = NOWHERE
         self.tick = tick
@@ -108,7 +109,8 @@ class CallNode(Node):
             was_linked = timer._wheel.unlink(self)
         finally:
             lock.release()
-        # A task that was handed over runs, because the drain has its function. Not under the lock: a finalizer may run.
+        # A task that a drain has taken still runs: the drain has its function. Outside the lock, because a finalizer
+        # may run.
         if was_linked:
             self._callback = None
 
@@ -136,10 +138,10 @@ builds."""
 class IntrusiveTimer(Owned):
     """A timing wheel for production use. Any thread may call any method. The cost of `add` and `cancel` does not depend
     on the number of pending tasks. Raises ValueError if `tick_ms` is below 1, or `wheel_size` is not a power of two of
-    at least 2. `levels` (at least 1) is the number of levels at the start; more are made when needed.
-    `integer_handles`: if True, handles of functions are integers, and functions wait in dictionaries; if False, as
-    linked nodes; if None, in the way that costs less in this build (docs/measured/performance.md). `executor` runs the
-    tasks, by default one thread called `executor-<name>`. `faults` gets the exceptions of tasks.
+    at least 2. `levels` (at least 1) is the number of levels at the start. The timer creates more levels when needed.
+    `integer_handles=True`: handles of functions are integers, and functions wait in dictionaries. False: functions wait
+    as linked nodes. None: the cheaper of both in this build (docs/measured/performance.md). `executor` runs the tasks,
+    by default one thread called `executor-<name>`. `faults` gets the exceptions of tasks.
     """
 
     __slots__ = ("_alarm", "_closed", "_executor", "_lock", "_now_ms", "_now_ns", "_sleepers", "_sync", "_wake_tick",
@@ -202,8 +204,9 @@ class IntrusiveTimer(Owned):
         lock.acquire()
         try:
             self._wheel.link(node)
-            # [T4] Under the lock: (1) A points the task at `node`; (2) B cancels: takes it off the task, finds it
-            # in no ring; (3) A links it: it stays. B takes this lock after its first step, so the node is linked.
+            # [T4] Both steps are under the lock. Otherwise: (1) A sets `node` as the task's entry. (2) B cancels:
+            # clears the entry, and finds `node` in no ring. (3) A links `node`, which stays. B takes the same lock
+            # after it has cleared the entry, so B finds the node in the ring.
             before = entry.get_and_set(node)
             if before is not None and isinstance(before, TaskNode) and before._timer is self:
                 self._wheel.unlink(before)
@@ -269,7 +272,7 @@ class IntrusiveTimer(Owned):
         try:
             wheel = self._wheel
             if self.integer_handles:
-                # This is `Wheel.put`, without the call: the way of every function.
+                # `Wheel.put`, without the call, because every `call_later` comes here.
                 level = wheel._recent
                 if not level.floor <= tick < level.limit:
                     level = wheel._level_of(tick)
@@ -307,7 +310,7 @@ class IntrusiveTimer(Owned):
         if not isinstance(waiting, int):
             node: object = waiting
             if isinstance(node, CallNode):
-                node.cancel()  # apart from tasks, since machine code calls this without a look-up
+                node.cancel()  # a branch of its own, because compiled code calls this method without a look-up
             elif isinstance(node, TimerTask):
                 node.cancel()
             else:
@@ -318,7 +321,7 @@ class IntrusiveTimer(Owned):
         lock = self._lock
         lock.acquire()
         try:
-            # Where most were put, most are.
+            # Most functions wait in the level that got the last one.
             wheel = self._wheel
             level = wheel._recent
             callback = level.buckets[waiting >> level.handle_shift & level.mask].calls.pop(waiting, None)
@@ -326,8 +329,8 @@ class IntrusiveTimer(Owned):
                 callback = wheel.pop(waiting)
         finally:
             lock.release()
-        # It may be the last to hold something with a finalizer that uses the timer, so it is kept until the lock was
-        # let go. Machine code drops a local after its last use: this is one.
+        # The function is kept until the lock is released, because its finalizer may use this timer. (Compiled code
+        # drops a local variable after its last use. This is a use.)
         if callback is None:
             return
 
@@ -367,7 +370,7 @@ class IntrusiveTimer(Owned):
         for _, nodes, _ in dropped:
             for node in nodes:
                 node.drop()
-        # Not under the lock, as in `cancel`.
+        # Outside the lock, as in `cancel`.
         dropped.clear()
         self._alarm.ring()
         close_executor(self._executor, self.name)
@@ -404,14 +407,15 @@ class IntrusiveTimer(Owned):
         try:
             self._executor.submit(batch.run)
         except BaseException as error:
-            # An executor that runs actions at once lets their exceptions through: then nothing was refused.
+            # The executor has run the batch at once, and the exception is from the batch. So the executor refused
+            # nothing.
             if batch.started:
                 raise
             with self._lock:
                 closed = self._closed
                 if not closed:
                     self._wheel.put_back(dues)
-            # Closed between the taking and now: dropped, like everything that waited.
+            # If the timer was closed meanwhile, the tasks are dropped, like all waiting tasks.
             if not (closed and isinstance(error, ExecutorClosed)):
                 raise
 
@@ -423,8 +427,8 @@ class IntrusiveTimer(Owned):
                 wake_ms = end_ms if due_tick is None else min(due_tick * self.tick_ms, end_ms)
                 if self._closed:
                     return False
-                # An add of a task that is due before this tick rings. With several sleepers, the last wake-up time
-                # counts.
+                # An add of a task that is due before `_wake_tick` rings. With several sleepers, it is the latest
+                # wake-up.
                 wake_tick = -(-wake_ms // self.tick_ms)
                 if self._wake_tick is None or self._wake_tick < wake_tick:
                     self._wake_tick = wake_tick
@@ -438,7 +442,8 @@ class IntrusiveTimer(Owned):
                     self._wake_tick = None
             if self._drain():
                 return True
-            # Slept through to the end. The clock need not agree (a manual one stands still).
+            # The sleep lasted `timeout_ms`. The clock may show an earlier time: a `ManualClock` does not move by
+            # itself.
             if wake_ms == end_ms and (not rung or wait_ms <= 0):
                 return False
 
@@ -448,7 +453,7 @@ class DueBatch:
 
     [T3] Each task runs once. An exception of a task goes to the timer's fault policy, and the next tasks run. An
     exception of the policy, and an exit (see `purgatorio.faults`), is raised at the end (the first of several). Not
-    promised: that `Executor.shutdown_now` counts tasks; a batch that has not started counts as one."""
+    promised: that `Executor.shutdown_now` counts tasks, because it counts a batch as one action."""
 
     __slots__ = ("_dues", "_timer", "started")
 
@@ -509,6 +514,6 @@ class Alarm:
             self._rung.notify_all()
 
     def sleep(self, wait_ms: int, ticket: int) -> bool:
-        """Sleep until a ring after `ticket`; False if the time ended first. Spurious ends are possible."""
+        """Sleep until a ring after `ticket`. False if the time ended first. Spurious wake-ups are possible."""
         with self._lock:
             return self._rings.get() != ticket or self._rung.wait(wait_ms)

@@ -255,7 +255,7 @@ class Wheel:
         """Move to `now_tick` (never back), and remove the due tasks, in the order of their ticks. Returns None if no
         bucket was due, and an empty list if all tasks of the due buckets were cancelled or moved to a lower level."""
         if now_tick < self._now_tick:
-            # Another thread has read the clock later, and was here before.
+            # Another thread has read the clock later, but came here earlier.
             now_tick = self._now_tick
         heap = self._heap
         if not heap or heap[0][0] > now_tick:
@@ -267,12 +267,12 @@ class Wheel:
             tick, rank, bucket = heapq.heappop(heap)
             nodes, calls = bucket.emptied()
             self._linked -= len(nodes)
-            # Buckets of one tick come off the heap in order; the others hold many ticks.
+            # The heap returns buckets of one tick in order. Other buckets hold several ticks, so they are sorted below.
             if rank != _FINEST:
                 mixed.append((nodes, calls))
             elif nodes or calls:
                 dues.append((tick, nodes, calls))
-        # Only now, with every due bucket out: the rest stays in its places for the new clock too.
+        # Only now, when every due bucket is out of the heap: no other bucket needs a change for the new clock.
         self._move_clock(now_tick)
         if mixed:
             late = self._cascade(mixed, now_tick)
@@ -283,8 +283,8 @@ class Wheel:
             for node in nodes:
                 node.previous = NOWHERE
                 node.next = NOWHERE
-            # (1) A cancels: takes the node off its task; (2) B adds the task again: it has another node by now; (3) B
-            # drains, and finds the first node still linked, since A has not come to that.
+            # Why the test: (1) A cancels, and clears the task's entry. (2) B adds the task again, with a new node. (3)
+            # B drains, and finds the old node, which A has not unlinked yet.
             nodes[:] = [node for node in nodes if node.is_wanted()]
         return dues
 
@@ -347,7 +347,7 @@ class Wheel:
             self.idle_until = due_tick
 
     def _level_of(self, tick: int) -> Level:
-        """The lowest level that reaches as far as `tick`, made on first need. A wheel that was cleared has none."""
+        """The lowest level that can hold `tick`. Creates the level if necessary. Raises TimerClosed after `clear`."""
         for level in self._levels:
             if tick < level.limit:
                 if level.rank > 0:
@@ -381,9 +381,9 @@ class Wheel:
         return list(late.values())
 
     def _move_clock(self, now_tick: int) -> None:
-        """Move to `now_tick`, and check again after at most a quarter of the finest level.
+        """Set the clock to `now_tick`, and set `idle_until` to at most a quarter of the lowest level after `now_tick`.
 
-        A clock that lags costs time, not correctness: a near deadline goes to a coarser level than necessary.
+        An old clock costs time, but is not wrong: a new item may go to a higher level than necessary.
         """
         self._now_tick = now_tick
         floor = now_tick + 1
@@ -395,8 +395,8 @@ class Wheel:
         self.idle_until = min(idle_until, self._heap[0][0]) if self._heap else idle_until
 
     def _compact(self, now_tick: int) -> None:
-        """Look at the next few dictionaries, and copy those of which most was cancelled: a dictionary keeps the places
-        of what left it. A few at a time, so that no drain is long, and one that finds two timers costs no more."""
+        """Copy dictionaries of which most functions were cancelled, because a dictionary does not shrink by itself.
+        Each call tests only the next few dictionaries, so that no drain takes long."""
         self._compact_tick = now_tick + _COMPACT_TICKS
         for _ in range(min(_COMPACT_BUCKETS, len(self._heap))):
             self._compact_next += 1
