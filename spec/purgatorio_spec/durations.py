@@ -34,9 +34,18 @@ def exact(duration_ns: int) -> str:
     size = abs(duration_ns)
     whole_days = size and size % _DAY[1] == 0
     units = [_DAY] if whole_days else _UNITS
-    unit, length_ns, digits = next((one for one in units if size >= one[1]), ("ns", 1, 0))
-    beside = f".{size % length_ns:0{digits}}".rstrip("0").rstrip(".") if digits else ""
-    return f"{'-' if duration_ns < 0 else ''}{size // length_ns}{beside} {unit}"
+    return _in_unit(duration_ns, *next((one for one in units if size >= one[1]), ("ns", 1, 0)))
+
+
+def _in_unit(duration_ns: int, unit: str, length_ns: int, digits: int) -> str:
+    size = abs(duration_ns)
+    decimals = f".{size % length_ns:0{digits}}".rstrip("0").rstrip(".") if digits else ""
+    return f"{'-' if duration_ns < 0 else ''}{size // length_ns}{decimals} {unit}"
+
+
+def clock_time(t_ns: int, zone: str | None) -> str:
+    """A time of a trace: in ms, not rounded (`14.011 ms`). For a trace from a log, as a date in this time zone."""
+    return _in_unit(t_ns, *_UNITS[1]) if zone is None else local_time(t_ns, zone)
 
 
 def local_time(t_ns: int, zone: str) -> str:

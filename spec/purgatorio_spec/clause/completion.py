@@ -188,8 +188,8 @@ def _could_have_been_ready(run: Run, history: OperationHistory, truths: list[Cal
         return Broken(
             "true-before-ready",
             [first.call_i, first.end_i, ready.i],
-            f"try_complete returns true only if the operation may have been ready (from t = {ready.t_call} on)",
-            f"it returned true at t = {first.ret_t}, {exact(ready.t_call - first.ret_t)} before that",
+            f"try_complete returns true only if the operation may have been ready (from t = {run.at(ready.t_call)} on)",
+            f"it returned true at t = {run.at(first.ret_t)}, {exact(ready.t_call - first.ret_t)} before that",
             stands=True,
         )
     return KEPT

@@ -184,5 +184,4 @@ class Clause:
         if run.dropped and not finding.stands:
             return WANT_OF_RECORDS
         events = tuple(sorted(finding.events))
-        allowed, seen = run.in_local_time(finding.allowed), run.in_local_time(finding.seen)
-        return Judgement(1, Violation(self.id, subject, finding.cause, events, allowed, seen))
+        return Judgement(1, Violation(self.id, subject, finding.cause, events, finding.allowed, finding.seen))

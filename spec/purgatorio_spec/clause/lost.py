@@ -294,7 +294,7 @@ def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
         "never-completed",
         (registration.call_i, registration.end_i),
         "at the end every operation with a time-out is completed, unless cancel_for_key or a shutdown removed it",
-        f"its time-out passed at t = {due_t}, {exact(run.facts.end_t - due_t)} before the end, "
+        f"its time-out passed at t = {run.at(due_t)}, {exact(run.facts.end_t - due_t)} before the end, "
         "and no call completed it",
     )
 
@@ -319,8 +319,8 @@ def _expired_late(run: Run, history: OperationHistory, registration: Call, claim
     return Broken(
         "expired-late",
         (registration.call_i, registration.end_i, began.call_i),
-        f"expires by t = {last_t} (its time-out passed at t = {due_t}, {run.late_bound})",
-        f"it expired at t = {began.call_t}, {exact(began.call_t - last_t)} beyond the bound",
+        f"expires by t = {run.at(last_t)} (its time-out passed at t = {run.at(due_t)}, {run.late_bound})",
+        f"it expired at t = {run.at(began.call_t)}, {exact(began.call_t - last_t)} beyond the bound",
     )
 
 

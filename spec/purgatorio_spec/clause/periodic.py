@@ -232,8 +232,8 @@ def once_a_period(run: Run, task: _Task, history: OperationHistory, _end: Call |
             return Broken(
                 "ran-before-its-period",
                 [task.add.call_i if before is None else before.call_i, fire.call_i],
-                f"{_kind(task)}: runs at t >= {due.earliest_t}",
-                f"ran at t = {fire.call_t}, {exact(due.earliest_t - fire.call_t)} early"
+                f"{_kind(task)}: runs at t >= {run.at(due.earliest_t)}",
+                f"ran at t = {run.at(fire.call_t)}, {exact(due.earliest_t - fire.call_t)} early"
                 + (
                     "" if before is None else f", {exact(fire.call_t - before.call_t)} after the previous run"
                 ),
@@ -244,7 +244,7 @@ def once_a_period(run: Run, task: _Task, history: OperationHistory, _end: Call |
 
 def _kind(task: _Task) -> str:
     rule = "fixed delay" if task.rule == "delay" else f"fixed rate, catch_up {task.rule}"
-    return f"{rule}, period {exact(task.period_ns)}, first deadline {task.first_t}"
+    return f"{rule}, period {exact(task.period_ns)}, first deadline {task.run.at(task.first_t)}"
 
 
 T9 = Clause("T9")
@@ -272,8 +272,8 @@ def keeps_its_rate(run: Run, task: _Task, history: OperationHistory, end: Call |
             return Broken(
                 "drifted",
                 [before.call_i, fire.call_i],
-                f"{_kind(task)}: runs by t = {last_t}",
-                f"ran at t = {fire.call_t}, {exact(fire.call_t - last_t)} late",
+                f"{_kind(task)}: runs by t = {run.at(last_t)}",
+                f"ran at t = {run.at(fire.call_t)}, {exact(fire.call_t - last_t)} late",
             )
         before = fire
     occasion = KEPT if history.fires else NO_OCCASION
@@ -290,8 +290,8 @@ def keeps_its_rate(run: Run, task: _Task, history: OperationHistory, end: Call |
     return Broken(
         "stopped-running",
         [before.call_i, before.end_i],
-        f"{_kind(task)}: runs by t = {last_t}, because no call cancels it",
-        f"it did not run again until t = {until_t}",
+        f"{_kind(task)}: runs by t = {run.at(last_t)}, because no call cancels it",
+        f"it did not run again until t = {run.at(until_t)}",
     )
 
 
@@ -322,9 +322,9 @@ def cancel_ends_it(run: Run, task: _Task, history: OperationHistory, _end: Call 
         return Broken(
             "ran-after-cancel",
             [cancel.call_i, cancel.end_i, fire.call_i],
-            f"timer_cancel {'returned 0' if cancel.out == 0 else 'took effect'} by t = {cancel.ret_t}: the task "
-            + ("has ended" if cancel.out == 0 else "does not run again"),
-            f"it ran at t = {fire.call_t}",
+            f"timer_cancel {'returned 0' if cancel.out == 0 else 'took effect'} by t = {run.at(cancel.ret_t or 0)}: "
+            f"the task {'has ended' if cancel.out == 0 else 'does not run again'}",
+            f"it ran at t = {run.at(fire.call_t)}",
         )
     return KEPT
 

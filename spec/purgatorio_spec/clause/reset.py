@@ -57,7 +57,7 @@ def _kept_back(run: Run, history: OperationHistory) -> Broken | None:
                 return Broken(
                     "fired-at-former-deadline",
                     [reset.call_i, reset.end_i, fire.call_i],
-                    f"timer_reset returned 1: the task fires at t = {reset.deadline_t} or later",
-                    f"it fired at t = {fire.call_t}",
+                    f"timer_reset returned 1: the task fires at t = {run.at(reset.deadline_t or 0)} or later",
+                    f"it fired at t = {run.at(fire.call_t)}",
                 )
     return None

@@ -58,8 +58,8 @@ def not_early(run: Run, history: OperationHistory) -> Finding:
         return Broken(
             "early",
             [*(add.call_i for add in adds), fire.call_i],
-            f"fires at t >= {earliest_t} (deadline {min(deadlines)}, early bound {exact(early_ns)})",
-            f"fired at t = {fire.call_t}, {exact(earliest_t - fire.call_t)} early",
+            f"fires at t >= {run.at(earliest_t)} (deadline {run.at(min(deadlines))}, early bound {exact(early_ns)})",
+            f"fired at t = {run.at(fire.call_t)}, {exact(earliest_t - fire.call_t)} early",
         )
     return KEPT if occasions else NO_OCCASION
 
@@ -98,8 +98,8 @@ def not_late(run: Run, history: OperationHistory) -> Finding:
     return Broken(
         "late",
         [add.call_i, fire.call_i],
-        f"fires by t = {last_t} (due {due_t}, {run.late_bound})",
-        f"fired at t = {fire.call_t}, {exact(fire.call_t - last_t)} beyond the bound",
+        f"fires by t = {run.at(last_t)} (due {run.at(due_t)}, {run.late_bound})",
+        f"fired at t = {run.at(fire.call_t)}, {exact(fire.call_t - last_t)} beyond the bound",
     )
 
 
@@ -113,8 +113,8 @@ def _answered_in_time(run: Run, history: OperationHistory, late_ns: int) -> Find
     return Broken(
         "answered-late",
         [history.adds[0].call_i, claim.call_i],
-        f"answered or timed out by t = {due_t + late_ns} (due {due_t}, {run.late_bound})",
-        f"answered at t = {claim.call_t}, {exact(claim.call_t - due_t - late_ns)} beyond the bound",
+        f"answered or timed out by t = {run.at(due_t + late_ns)} (due {run.at(due_t)}, {run.late_bound})",
+        f"answered at t = {run.at(claim.call_t)}, {exact(claim.call_t - due_t - late_ns)} beyond the bound",
     )
 
 
@@ -167,7 +167,7 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
         "never-fired",
         [last.call_i, last.end_i],
         "a task that is not cancelled fires exactly once",
-        f"it was due by t = {due_t}, {exact(run.facts.end_t - due_t)} before the end, and never fired",
+        f"it was due by t = {run.at(due_t)}, {exact(run.facts.end_t - due_t)} before the end, and never fired",
     )
 
 
@@ -259,9 +259,9 @@ def _refused_though_it_waited(run: Run, history: OperationHistory) -> Broken | N
             return Broken(
                 "not-cancelled-though-it-waited",
                 [adds[-1].call_i, cancel.call_i, cancel.end_i, fire.call_i],
-                f"{cancel.f} returns 1 for a task that waits: at t = {cancel.ret_t}, "
+                f"{cancel.f} returns 1 for a task that waits: at t = {run.at(cancel.ret_t)}, "
                 f"{exact(deadline_t - cancel.ret_t)} before the deadline, no other call had cancelled it",
-                f"{cancel.f} returned 0, and the task waited until it fired at t = {fire.call_t}",
+                f"{cancel.f} returned 0, and the task waited until it fired at t = {run.at(fire.call_t)}",
             )
     return None
 
@@ -275,16 +275,18 @@ def _fired_all_the_same(run: Run, stop: _Stop, fire: Call) -> Broken:
             "cancelled-after-it-ran",
             events,
             f"if {stop.f} returns 1, the task has not run and never runs",
-            f"{stop.f} returned 1 at t = {stop.settled_t}, and the task had run at t = {fire.call_t}, "
+            f"{stop.f} returned 1 at t = {run.at(stop.settled_t)}, and the task had run at t = {run.at(fire.call_t)}, "
             f"{exact(stop.settled_t - fire.call_t)} before",
         )
     if not _in_time(run, stop.settled_t, stop.deadline_t):
-        allowed = f"{stop.f} succeeded at t = {stop.settled_t}: the task does not fire at any time"
+        allowed = f"{stop.f} succeeded at t = {run.at(stop.settled_t)}: the task does not fire at any time"
     else:
         before_ns = stop.deadline_t - stop.settled_t
-        allowed = f"{stop.f} took effect by t = {stop.settled_t}, {exact(before_ns)} before the deadline: "
+        allowed = (
+            f"{stop.f} took effect by t = {run.at(stop.settled_t)}, {exact(before_ns)} before the deadline: "
+        )
         allowed += "the task does not fire"
-    return Broken(stop.cause, events, allowed, f"it fired at t = {fire.call_t}")
+    return Broken(stop.cause, events, allowed, f"it fired at t = {run.at(fire.call_t)}")
 
 
 def _earliest_deadline_t(adds: list[Call]) -> int | None:

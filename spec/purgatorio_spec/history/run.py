@@ -1,12 +1,11 @@
 """Facts about a whole run, which clauses need in addition to the part that they judge, such as one operation."""
 
-import re
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from purgatorio_spec.durations import exact, local_time
+from purgatorio_spec.durations import clock_time, exact
 from purgatorio_spec.profile import PROFILES, Profile
 from purgatorio_spec.trace.record import MAX_INT, PERIODIC_ADDS, Header
 
@@ -154,10 +153,9 @@ class Run:
         """Whether the time-outs of operations are recorded. An adapter may declare them, and report none."""
         return self.records("timer_fire") and not {"timer_add", "timer_fire"}.isdisjoint(self.facts.called)
 
-    def in_local_time(self, text: str) -> str:
-        """The text, with the times of the log (`t = 1792480501000000000`) in the time zone of its owner."""
-        zone = self.time_zone
-        return text if zone is None else _TIME.sub(lambda found: local_time(int(found[0]), zone), text)
+    def at(self, t: int) -> str:
+        """A time of the trace, with its unit, for the text of a violation."""
+        return clock_time(t, self.time_zone)
 
     def records(self, *functions: str) -> bool:
         return self.recorded.issuperset(functions)
@@ -197,10 +195,6 @@ _OF_A_LOG: Final = (
     "promises.answer_ms",
     "promises.answer_early_ms",
 )
-
-
-_TIME: Final = re.compile(r"\b\d{17,19}\b")
-"""A time after March 1973, in ns since 1970."""
 
 
 def _number(header: Header, name: str) -> int:

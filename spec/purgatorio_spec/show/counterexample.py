@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from purgatorio_spec.clause.declaration import Wording
-from purgatorio_spec.durations import exact, local_time
+from purgatorio_spec.durations import clock_time, exact, local_time
 from purgatorio_spec.history.run import zone_of
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.show.company import company_of
@@ -113,9 +113,9 @@ class Counterexample:
 
     @property
     def start(self) -> str:
-        """`start_t` in words; for a trace from a log as a date."""
+        """`start_t` in ms; for a trace from a log as a date."""
         of_log = bool(self.rows) and self.rows[0].log_row is not None
-        return local_time(self.start_t, self.zone) if of_log else f"t = {self.start_t} ns"
+        return local_time(self.start_t, self.zone) if of_log else f"t = {clock_time(self.start_t, None)}"
 
     @property
     def breaks_at(self) -> int:
