@@ -1,3 +1,3 @@
-"""Runs implementations under many interleavings, and records their calls: explorer, stress harness, random programs,
-mutants.
+"""Runs timers and purgatories under many interleavings, and records their calls. The package has the explorer, the
+stress harness, random programs and mutants.
 """

@@ -1,5 +1,5 @@
-"""Explores scenarios by name: chooses a strategy for each scenario, minimizes the counterexample, and makes the
-report."""
+"""Explores scenarios by name. The module chooses a strategy for each scenario, minimizes the counterexample, and makes
+the report."""
 
 from dataclasses import dataclass, replace
 
@@ -31,8 +31,8 @@ STRATEGIES = ("dpor", "states", "bounded", "pct", "random")
 
 @dataclass(frozen=True, slots=True)
 class ScenarioResult:
-    """The result of one scenario. `counterexample`: the minimized one, with its token and its run. `outcomes`: of
-    the runs that ended without a violation."""
+    """The result of one scenario. `counterexample`: the minimized counterexample with its token and its run.
+    `outcomes`: the outcomes of the runs without a violation."""
 
     program: ScenarioProgram
     exploration: Exploration
@@ -45,7 +45,8 @@ class ScenarioResult:
 
     @property
     def verdict(self) -> Verdict:
-        """A complete exploration that missed a label shows nothing: UNKNOWN."""
+        """The verdict. UNKNOWN if a complete exploration did not reach one of the labels, because it then shows
+        nothing."""
         if self.exploration.verdict is Verdict.PASS and self.unreached:
             return Verdict.UNKNOWN
         return self.exploration.verdict
@@ -71,7 +72,7 @@ class ScenarioResult:
             outcomes=list(self.outcomes),
         )
         if found is not None:
-            # The search has ended with it, so how often it would show is not known.
+            # The first violation ends the search, so the number of violating runs is unknown.
             token = "" if self.token is None else str(self.token)
             shape.outcomes.insert(0, found.outcome(len(done.found), token, self.bug))
             shape.violations = [found.shown(token)]
@@ -106,13 +107,13 @@ def explore(
         if strategy is None:
             strategy = scenario.strategy
             if races and strategy != "dpor":
-                # Not by states: equal ones may have come about in another order, and a race is about order. It shows
-                # whichever use comes first, so few preemptions do.
+                # Not by states, because runs with one state may have different orders, and a race is about order. Few
+                # preemptions are enough, because a race is found whichever of its two uses comes first.
                 strategy, limits = "bounded", replace(limits, preemptions=min(limits.preemptions, 1))
         done = _explore_with_end(program, limits, strategy, seed)
         done.found += _lock_order(done)
         unreached = tuple(label for label in scenario.labels if not program.labels[label])
-        # Before anything is run again to make it small.
+        # Before the minimization, which makes more runs.
         explored = ScenarioResult(
             program, done, unreached, outcomes=outcomes_of(program.outcomes, serial), bug=bug
         )
@@ -123,12 +124,13 @@ def explore(
         try:
             return replace(explored, counterexample=small, token=token, run=replay(program, small.schedule))
         except BadToken:
-            # A RecursionError comes at a depth that depends on the caller: no step-by-step repetition.
+            # The depth of a RecursionError depends on the caller, so a replay need not reach the error.
             return replace(explored, counterexample=small)
 
 
 def _explore_with_end(program: ScenarioProgram, limits: Limits, strategy: str, seed: int) -> Exploration:
-    """Code that loops forever without a step, as a mutant may, counts as a livelock, and does not hang the explorer."""
+    """Explore. A loop without an end and without a step, as in a mutant, counts as a livelock, and does not hang the
+    explorer."""
     try:
         with bounded_cpu(limits.seconds + _NO_END_S):
             return _explore(program, limits, strategy, seed)
@@ -148,7 +150,7 @@ def _explore(program: ScenarioProgram, limits: Limits, strategy: str, seed: int)
 
 
 def _lock_order(done: Exploration) -> list[BrokenExecution]:
-    """A pair of locks in the wrong order is a deadlock that waits for its moment: it counts even if none was met."""
+    """Two locks in the wrong order may cause a deadlock, so they count as a violation even if no run had a deadlock."""
     if done.found:
         return []
     return [
@@ -158,8 +160,8 @@ def _lock_order(done: Exploration) -> list[BrokenExecution]:
 
 @process_kept()
 def replay_token(token: Token, bug: Bug = SOUND, *, races: bool = False) -> Replay:
-    """Repeats the run of a token. If no clause is broken, it also looks for data races, because a token does not
-    contain this option. Raises BadToken if the token names something unknown, or does not fit."""
+    """Repeats the run of a token. If no clause is broken, also searches for data races, because a token does not
+    contain the option `--races`. Raises BadToken if the token names something unknown, or does not fit the code."""
     try:
         scenario = scenario_named(token.scenario)
     except BadProgram as error:

@@ -1,6 +1,6 @@
-"""The types of the JSON records of `stress`, `explore` and `mutants`, by their `kind`.
+"""The types of the JSON output of `stress`, `explore` and `mutants`.
 
-The module imports neither the reference nor the explorer, because a reader of results needs neither.
+The module imports neither the reference nor the explorer, because a program that reads results needs neither.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Count = Annotated[int, Meta(ge=0)]
 
 
 class Grade(StrEnum):
-    """The grade of an outcome. Acceptable: some sequential order of the tasks gives it. Interesting: only an
+    """The grade of an outcome. Acceptable: the tasks one after another can give this outcome. Interesting: only an
     interleaving gives it, and it breaks no promise. Forbidden: it breaks a clause, the scenario's check, or an
     invariant. Unknown: none of these is known."""
 
@@ -27,8 +27,8 @@ class Grade(StrEnum):
 
 
 class Outcome(Struct, frozen=True, omit_defaults=True):
-    """One line of a table. `overlapped`: the number of these rounds in which two threads overlapped, None without
-    threads. `again`: the command that repeats a forbidden outcome."""
+    """One line of a table of outcomes. `overlapped`: the number of rounds with this outcome in which two threads ran at
+    one time. None without threads. `again`: the command that repeats a forbidden outcome."""
 
     outcome: str
     count: Count
@@ -65,7 +65,7 @@ class HeldLock(Struct, frozen=True):
 
 
 class StuckThread(Struct, frozen=True):
-    """A thread that has not come to its end: `moved` says that it was somewhere else a beat before (a livelock)."""
+    """A thread that has not ended. `moved`: it was at another line one beat before (a livelock)."""
 
     name: str
     moved: bool
@@ -76,7 +76,7 @@ class StuckThread(Struct, frozen=True):
 
 
 class Stuck(Struct, frozen=True):
-    """A round that does not get on. `again`: the command that repeats its batch."""
+    """A round without progress. `again`: the command that repeats its batch."""
 
     scenario: str
     threads: tuple[StuckThread, ...]
@@ -115,7 +115,8 @@ class Stress(Struct, tag_field="kind", tag="stress"):
 
 
 class Shown(Struct):
-    """A violation of an exploration. `token` repeats it; in the list of a whole document `scenario` is there too."""
+    """A violation of an exploration. `token` repeats the run. In the list of the whole document, `scenario` is given
+    too."""
 
     clause: str
     seen: str
@@ -163,7 +164,7 @@ class Race(Struct, frozen=True, order=True):
 
 
 class ExploredAdapter(_Searched, kw_only=True):
-    """An adapter of `explore --package`. `outcomes`: how often each was seen."""
+    """An adapter of `explore --package`. `outcomes`: the number of runs with each outcome."""
 
     program: str
     uncontrolled: list[str]
@@ -220,8 +221,8 @@ class Kill(Struct, frozen=True):
     """The result of one layer for one known bug. `by` is the clause, the claim or the message; `effort`: the
     amount of work, in `unit`.
 
-    `preemptions`: of the counterexample. `hits`: in how many rounds it was found. `reason`: why the layer was not
-    run, which differs from a search without a result.
+    `preemptions`: the number in the counterexample. `hits`: the number of rounds that found the bug. `reason`: the
+    reason why the layer was not run. (A layer that was run and found nothing has no reason.)
     """
 
     killed: bool

@@ -3,8 +3,8 @@
 The code of the reference is not replaced: the operation is a subclass, and the timer and the purgatory are wrappers. So
 real threads and the explorer use the same classes.
 
-The deadline of a `timer_add` is computed from the time that the timer itself read. `RecordingClock` stores this time
-for each thread.
+The recorded deadline of a `timer_add` is computed from the time that the timer itself read. `RecordingClock` stores
+this time for each thread.
 """
 
 import threading
@@ -48,7 +48,8 @@ class ReadingClock(Clock, Protocol):
 
 
 class _Readings(threading.local):
-    """Each thread's last reading; tasks of an explorer share a thread, and with virtual time a reading too."""
+    """The last reading of each thread. The tasks of the explorer share one thread, and so one reading, of virtual
+    time."""
 
     last_ms: int = 0
 
@@ -129,7 +130,7 @@ class RecordedOperation(DelayedOperation):
 
 
 class RecordedTimer:
-    """A timer that records the adding of recorded operations; `clock` is the clock of the inner timer."""
+    """A timer that records each add of a recorded operation. `clock` is the clock of the inner timer."""
 
     def __init__(self, timer: Timer, clock: ReadingClock, recording: Recording) -> None:
         self._timer = timer
@@ -175,7 +176,7 @@ class RecordedPurgatory:
         self._recording = recording
 
     def register(self, operation: RecordedOperation, given: Any = None) -> bool:
-        """`try_complete_else_watch` under the operation's keys; `given`: the collection that has them, if no tuple."""
+        """`try_complete_else_watch` with the operation's keys. `given`: the keys in another collection than a tuple."""
         c = self._recording.call(
             "try_complete_else_watch",
             operation.id,
@@ -195,7 +196,7 @@ class RecordedPurgatory:
         return completed
 
     def cancel_for_key(self, key: str) -> list[RecordedOperation]:
-        """`cancel_for_key`, and the point `cancelled` of each operation that it gave back."""
+        """`cancel_for_key`, and a point `cancelled` for each returned operation."""
         c = self._recording.call("cancel_for_key", keys=(key,))
         given_back: list[RecordedOperation] = []
         for operation in self.inner.cancel_for_key(key):
@@ -206,11 +207,11 @@ class RecordedPurgatory:
         return given_back
 
     def gauge(self, f: str = "gauge") -> None:
-        """Both gauges as a point: `gauge`, or `quiesce` where nothing is happening any more."""
+        """Record both gauges as a point: `quiesce` if the program is at rest, otherwise `gauge`."""
         now = self.inner.gauges()
         self._recording.at(f, state=State(now.purgatory_size, now.num_delayed_operations))
 
 
 def _in_range(time_ns: int) -> int:
-    """The trace format holds 64 bits; a time beyond is later than any run lasts."""
+    """The time, at most the largest of the trace format (64 bits). No run lasts so long."""
     return max(MIN_INT, min(MAX_INT, time_ns))

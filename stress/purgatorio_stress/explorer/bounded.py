@@ -1,19 +1,19 @@
-"""Two searches of the explorer: by the number of preemptions (iterative context bounding), and of all states (state
-caching).
+"""Two searches of the explorer: `explore_bounded` by the number of preemptions (iterative context bounding), and
+`explore_states` over all states (state caching).
 
 A *preemption* is a switch away from a task that could continue. Most bugs need one or two preemptions (Musuvathi and
 Qadeer, "Iterative context bounding", PLDI 2007). The search runs schedules without preemptions first, then schedules
 with one preemption, and so on. So the first counterexample has the smallest number of preemptions.
 
-If no other task uses an object, a preemption before a step on this object is useless, because a preemption before the
-task's next step has the same effect. The same is true before the release of a lock, if no thread uses `try_lock` on
-this lock. Such preemptions are postponed until another task uses the object.
+A preemption before a step on an object is useless if no other task uses the object: a preemption before the next step
+has the same effect. A preemption before the release of a lock is useless if no thread uses `try_lock` on this lock.
+Such preemptions are postponed until another task uses the object.
 
-With state caching, a run ends when it reaches a known state. A state is the data that every task has read so far, its
-next action, the value of every object, and the time. The rest of a run depends only on the state (up to a collision of
-64-bit hashes). But the recorded order of two tasks does not follow from the state, so clauses about this order are
-judged for complete runs only. State caching is never combined with sleep sets, because a search with another sleep set
-may have left a known state unfinished.
+With state caching, a run ends when it reaches a known state. A state consists of the data that each task has read so
+far, the next step of each task, the value of each object, and the time. The rest of a run depends only on the state (up
+to a collision of 64-bit hashes). But runs with one state may have recorded their events in different orders. So clauses
+about this order are judged only for runs that reach the end. State caching is never combined with sleep sets, because a
+sleep set may have left a known state unfinished.
 """
 
 from collections import defaultdict
@@ -113,7 +113,7 @@ class BoundedSearch:
                     enabled |= task.bit
         current = run.current
         index = TIME
-        # The next step of the task that would continue decides whether a preemption here is useful.
+        # Whether a preemption is useful here depends on the next step of the preempted task.
         deciding = current
         if enabled & current.bit:
             index = current.index

@@ -40,7 +40,7 @@ K = TypeVar("K", bound=Shared)
 
 
 class ControlledSync:
-    """One run's `Sync`. Each use of a cell with a name in `stepping` is a scheduling point."""
+    """The `Sync` of one run. Each use of a cell whose name is in `stepping` is a scheduling point."""
 
     __slots__ = ("_run", "_stepping")
 
@@ -57,7 +57,7 @@ class ControlledSync:
         self._stepping = stepping
 
     def _told(self, made: K) -> K:
-        """Return `made`. A subclass adds its own data to each object here."""
+        """Return `made`. A subclass may override this method to add data to each new object."""
         return made
 
     def lock(self, name: str = "lock") -> Lock:

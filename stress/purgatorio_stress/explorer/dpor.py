@@ -1,4 +1,4 @@
-"""DPOR (dynamic partial-order reduction) with sleep sets: an exhaustive search with one run of each class of equivalent
+"""DPOR (dynamic partial-order reduction) with sleep sets: a complete search that runs only one of several equivalent
 interleavings.
 
 Sources: Flanagan and Godefroid, "Dynamic partial-order reduction for model checking software" (POPL 2005), and the
@@ -11,10 +11,10 @@ Sleep sets avoid runs that only swap independent steps.
 Two consecutive runs share a prefix, whose races are known. So in each run the search looks only for races whose later
 step comes after the prefix. For each step, a bit mask has the earlier steps that happen before it.
 
-The search is complete if every run ends. A program must mark each loop that waits for another thread; a run follows it
-for at most `Program.turns` iterations. The search finds all deadlocks, and all violations that are visible at the end
-of a run. Not promised: violations that are visible only in the order of the recorded events, because equivalent runs
-may differ in this order, and only one of them is judged.
+The search is complete if every run ends. If a loop waits for another thread, the program must call `loop_head` in each
+iteration, and a run ends after `Program.turns` iterations. The search finds all deadlocks, and all violations that are
+visible at the end of a run. It may miss a violation that is visible only in the order of the recorded events:
+equivalent runs may differ in this order, and only one of them is judged.
 """
 
 from heapq import heappop, heappush
@@ -37,7 +37,8 @@ _IN_VAIN: Final = 5
 
 
 class Dpor:
-    """The stack of the search; a `Chooser`. A run appends its steps. After the run, the search finds their races."""
+    """The stack of the search; a `Chooser`. A run appends its steps to the stack. After the run, the search finds the
+    races of these steps."""
 
     def __init__(self) -> None:
         self.chosen: list[int] = []

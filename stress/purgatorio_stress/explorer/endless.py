@@ -21,7 +21,8 @@ _ENDING: Final = (
 
 
 class NoEnd(BaseException):
-    """Raised in the running code after its CPU time. No `Exception`, so that `except Exception` does not catch it."""
+    """Raised in the code under test at the limit of CPU time. It is no `Exception`, so `except Exception` does not
+    catch it."""
 
 
 def ends_the_run(error: BaseException) -> bool:
@@ -81,7 +82,7 @@ def bounded_cpu(seconds: float) -> Iterator[None]:
         raise NoEnd(f"no end after {seconds:g} s of work")
 
     before = signal.signal(signal.SIGVTALRM, end)
-    # Repeated every 0.5 s, because code that ignores exceptions (a finalizer) may lose the first NoEnd.
+    # Repeated every 0.5 s, because code that ignores exceptions (a finalizer) may ignore the first NoEnd.
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 0.5)
     try:
         yield

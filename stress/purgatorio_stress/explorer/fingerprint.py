@@ -1,8 +1,8 @@
 """A hash of the state of a run, updated at each step. Every run that reaches a state computes the same hash.
 
-The hash is the exclusive or of a part for each shared object. So only objects that were created, used or set since the
-previous step are read again. Exception: a list or dictionary in a shared variable (cell) is read at every step, because
-the program may change it between two scheduling points.
+The hash is the exclusive or of one hash for each shared object. So at each step, only objects that were created, used
+or set since the previous step are hashed again. Exception: a list or dictionary in a shared variable (cell) is hashed
+at every step, because the program may change it between two scheduling points.
 """
 
 from purgatorio_stress.explorer.naming import name_of

@@ -1,7 +1,7 @@
 """Applies the clauses to the history of an explored run, without a trace file.
 
-The clauses get the same facts about the run as from a trace file. A test compares the two ways on every history of an
-exploration. Many runs have equal histories. Each different history is judged once, and the result is stored.
+The clauses get the same facts about the run as from a trace file. (A test compares the two ways on every history of an
+exploration.) Many runs have equal histories, so each distinct history is judged once, and the result is stored.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,5 @@
-"""The order "happened before" of one run, as vector clocks, and the uses of plain memory that it does not order."""
+"""The order "happened before" of one run, as vector clocks. The module also finds uses of plain memory that this order
+does not order."""
 
 from collections.abc import Hashable
 from typing import Generic, TypeVar
@@ -13,7 +14,8 @@ Clock = dict[int, int]
 
 
 class Order(Generic[P]):
-    """The order "happened before" of one run. `Clock` of a task: the steps ordered before its next step."""
+    """The order "happened before" of one run. The `Clock` of a task has the steps that happened before the task's next
+    step."""
 
     def __init__(self, run: Execution) -> None:
         self.run = run

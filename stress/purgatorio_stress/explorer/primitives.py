@@ -1,9 +1,10 @@
-"""Locks and shared values of the explorer: each method reports a scheduling point, then acts.
+"""The explorer's locks and shared values. Each method first makes a scheduling point, and then acts.
 
 No method waits: if a task cannot take a lock, the scheduler does not choose the task until the lock is free.
 
 If the run compares states, each method also records the data that the calling task has read (`learn`). The future of a
-task depends only on its code and on this data. A `set` reads nothing. A `try_lock` reads whether it succeeded.
+task depends only on its code and on this data. For example, a `set` reads nothing, and a `try_lock` reads whether the
+lock was free.
 """
 
 from bisect import bisect_right
@@ -20,7 +21,7 @@ T = TypeVar("T")
 
 
 def take(run: Execution, lock: Shared) -> None:
-    """Record that the current task now holds `lock`, and the order after each lock that it held before."""
+    """Record that the current task now holds `lock`, and took it after each lock that it held already."""
     held = run.current.held
     for before in held:
         if before.name != lock.name:

@@ -1,4 +1,5 @@
-"""`Program`, the interface of a program to explore. It creates its tasks again for every run, and judges each run."""
+"""`Program`: the interface of a program that the explorer runs. A program creates its tasks again for every run, and
+judges each run."""
 
 import gc
 from collections.abc import Callable, Iterable, Sequence
@@ -33,11 +34,11 @@ class Program(Protocol):
 
     @property
     def turns(self) -> int:
-        """The maximum number of iterations of a marked loop."""
+        """The maximum number of iterations of a loop that calls `loop_head`."""
 
     @property
     def horizon_ms(self) -> int:
-        """The virtual time up to which timed waits of daemons (reapers, executors) end after all other tasks."""
+        """The virtual time in ms up to which daemons (reapers, executors) continue after the end of all other tasks."""
 
     def set_up(self, run: Execution, /) -> None:
         """Create the shared objects and spawn the tasks."""
@@ -48,7 +49,7 @@ class Program(Protocol):
 
 @runtime_checkable
 class Keeping(Protocol):
-    """A program whose set-up can be restored, so that it is not repeated for every run."""
+    """A program whose state after the set-up can be restored, so that the set-up is made only once."""
 
     def roots(self) -> Iterable[object]:
         """The objects that lead to all state of the set-up, except the bodies of the tasks. See `Snapshot`. May raise

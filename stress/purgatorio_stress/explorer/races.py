@@ -1,9 +1,10 @@
-"""Finds data races of cells (plain variables): two uses of a cell, one of them a write, that no lock or atomic orders.
+"""Finds data races of cells (plain variables). A data race is two uses of a cell, one of them a write, that no lock or
+atomic orders.
 
-`RacingSync` is the explorer's `Sync` with vector clocks in its locks and atomics. A release of a lock happens before
-the next acquire. A write of an atomic happens before the later reads. A use of a cell is a race if another task's last
-write does not happen before the use. A write is also a race if some read of another task does not happen before the
-write. `RacingSync` is slow, so the explorer uses it only with `--races`.
+`RacingSync` is the explorer's `Sync` with vector clocks in its locks and atomics. The release of a lock happens before
+the next acquire. The write of an atomic happens before later reads. A use of a cell is a race if another task's last
+write does not happen before the use. A write is also a race if a read of another task does not happen before the write.
+`RacingSync` is slow, so the explorer uses it only with `--races`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Replay tokens, and runs that follow a token.
 
-A token names a program and the whole schedule. In `two-events/locked/0/1x9-2x14-1x3`, the first parts are the scenario,
-the dialect, and the early time-outs of each thread (`explore --package` only). The schedule has 9 scheduling points of
-task 1, then 14 of task 2, then 3 of task 1. `T` means that time passes. A token does not name a mutant: the option
-`--mutant` does. It belongs to the version of the code that printed it. If a token does not fit the code, the replay
-reports this.
+A token names a program and the whole schedule. For example, the token `two-events/locked/0/1x9-2x14-1x3` has four
+parts. The first three are the scenario, the dialect, and how many waits of each thread may time out early (`explore
+--package` only). The schedule has 9 scheduling points of task 1, then 14 of task 2, then 3 of task 1. `T` means that
+time passes. A token does not name the mutant, so the replay needs the option `--mutant` too. A token is valid only for
+the version of the code that printed the token. If it does not fit the code, the replay reports this.
 """
 
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ class Token:
 
 
 def _times(task: int, count: int) -> range:
-    """How often an item of a schedule is written: each `T` separately, consecutive points of a task once."""
+    """The number of entries in the text of a schedule: one for each `T`, one for all consecutive points of a task."""
     return range(count if task == TIME else 1)
 
 

@@ -44,7 +44,7 @@ class BrokenExecution:
         return self.broken[0].clause
 
     def shown(self, token: str) -> Shown:
-        """An item of `violations` of `purgatorio explore --json`. `token` repeats the run ("": no token repeats it)."""
+        """An item of `violations` of `purgatorio explore --json`. `token` repeats the run ("" if no token can)."""
         return Shown(self.clause, self.broken[0].seen, token, self.preemptions, len(self.schedule))
 
     def outcome(self, count: int, token: str, bug: Bug = SOUND) -> Outcome:
@@ -64,8 +64,8 @@ class Exploration:
     """The totals of an exploration.
 
     `complete`: every behavior within `bound` was covered. `schedules` counts the runs. `redundant` counts the runs that
-    a reduction cut. `beyond` counts the runs that ended at the bound of a marked loop or at MAX_STEPS. `states` counts
-    the distinct states (0 if states were not compared).
+    a reduction cut. `beyond` counts the runs that ended at the bound of a loop (`Program.turns`) or at MAX_STEPS.
+    `states` counts the distinct states (0 if states were not compared).
     """
 
     strategy: str
@@ -103,8 +103,8 @@ class Exploration:
         self.beyond += run.stop.kind in ("turns", "steps")
 
     def covered(self, verdict: Verdict) -> str:
-        """The coverage and the limit that ended the search, in words. A search that a violation ended covers nothing.
-        `verdict` is also UNKNOWN if the scheduler did not control some part of the code."""
+        """The coverage, and the limit that ended the search, in words. If a violation ended the search, nothing counts
+        as covered. `verdict` is also UNKNOWN if the scheduler did not control some part of the code."""
         if self.limit == _STOPPED:
             return self.limit
         part = "only a part of " if verdict is Verdict.UNKNOWN and self.bound.startswith("all ") else ""

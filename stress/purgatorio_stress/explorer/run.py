@@ -5,18 +5,18 @@ The explorer has its own version of `Sync` (locks, conditions, atomics, threads)
 `point` *before* it acts. `point` asks the chooser for the next task, switches to it, and returns when the calling task
 is chosen again. The code under test is unmodified. A schedule is the list of the chosen tasks, and determines the run.
 
-Virtual time passes only when no task can continue. Then the clock jumps to the earliest end of a timed wait. (A task
-may also move the clock with `VirtualClock.advance`.) Then all due waits may end, in any order, and other tasks may act
-too.
+Virtual time passes only when no task can continue. The clock then jumps to the earliest end of a timed wait. (A task
+may also move the clock with `VirtualClock.advance`.) After the jump, all due waits may end, in any order, and other
+tasks may act too.
 
 A run ends in one of four ways. (1) All tasks except daemons have ended, and no timed wait of a daemon ends before the
-horizon, a virtual time that the program sets. (2) Deadlock. (3) Livelock: a loop repeats while no other task can run.
-(4) The chooser ends the run.
+*horizon*, a virtual time that the program sets. (2) Deadlock: tasks remain, and none can continue. (3) Livelock: a loop
+repeats while no other task can continue. (4) The chooser ends the run.
 
 While `live` is false (set-up, judging, clean-up), operations act at once and do not call `point`.
 
 For speed, `_until` is the number of the next step that may belong to another task. Before this step, `point` only
-increases a counter, and does not ask the chooser. See also `free`.
+increases a counter, and does not call the chooser. See also `free`.
 """
 
 import sys
@@ -91,16 +91,16 @@ def _no_line(task: Task) -> str:
 
 
 class Execution:
-    """One run. It follows `schedule` first, then `chooser` decides. `turns` bounds marked loops.
+    """One run. It follows `schedule` first, then `chooser` decides. `turns` bounds the loops that call `loop_head`.
 
     `free`: set by a chooser; the chosen task continues without a choice until it is blocked, ends, spawns a task, or is
     about to use the object `wary`. `block_oids` and `block_kinds` then have its steps. A chooser sets `free` only if
     all other tasks are enabled and stay enabled. `in_vain`: the depths of the steps of `try_lock` and timed waits that
     failed. `clock`: the object of a clock that tasks move, or 0. `woken`: the depth of each step that ended a wait (a
     notice, or a move of the clock), with the number of the waiting task. `exits`: callbacks for the end of the program.
-    A last task calls them, if all tasks of the set-up have ended and no other task can continue. `objects`, `named`,
-    `changed`, `volatile`: data for `Fingerprint`, if states are compared. `steps`: the length of the run, at its end.
-    `line_of`: the line at which a task is paused, as ` at FILE:LINE`, or "".
+    A last task calls these callbacks when all tasks of the set-up have ended and no other task can continue. `objects`,
+    `named`, `changed`, `volatile`: data for `Fingerprint`, if states are compared. `steps`: the length of the run, at
+    its end. `line_of`: the line at which a task is paused, as ` at FILE:LINE`, or "".
     """
 
     __slots__ = (
@@ -204,10 +204,11 @@ class Execution:
         return task
 
     def _worker(self) -> "greenlet.greenlet":
-        """A greenlet for a task. A start costs as much as twenty switches, so finished greenlets are reused.
+        """A greenlet for a task. To start a greenlet costs as much as twenty switches, so finished greenlets are
+        reused.
 
-        It takes its depth of calls from where it is started: so each is started at the bottom, and not where the first
-        switch to it happens to be. (Else a timer whose thread starts the next one comes to the limit of recursion.)
+        A greenlet inherits the depth of calls at its start. So each greenlet is started here, near the bottom of the
+        stack, not at the first switch. (Otherwise a chain of threads that start threads reaches the recursion limit.)
         """
         if self._idle:
             return self._idle.pop()
@@ -334,8 +335,8 @@ class Execution:
             self.changed.add(obj)
 
     def loop_head(self) -> None:
-        """Count an iteration of a marked loop in the caller's caller. Above `turns` the run ends, if another task can
-        continue. Otherwise, above SOLO_TURNS, the run ends as a livelock."""
+        """Count an iteration of the loop in the caller's caller. Above `turns`, the run ends if another task can
+        continue. Above SOLO_TURNS, the run ends as a livelock if no other task can continue."""
         if not self.live:
             return
         task = self.current
@@ -405,7 +406,7 @@ class Execution:
         own = any(not task.daemon and (task.born < 0 or task.wake_ms is not None) for task in going)
         if busy and self.exits and not own:
             acts, self.exits = self.exits, []
-            # It comes last: its first step follows the step that advances the time.
+            # The last task: its first step comes after the step that advances the time.
             self.spawn("the end of the program", lambda: [act() for act in acts]).born = self.depth
             return True
         if wakes and (busy or min(wakes) <= self.horizon_ms):

@@ -1,9 +1,10 @@
-"""Random strategies, for programs too large for a complete search: uniform, and PCT. A seed repeats the runs exactly.
+"""Two random strategies, for programs that are too large for a complete search: uniform, and PCT. The same seed gives
+the same runs.
 
 PCT (Burckhardt, Kothari, Musuvathi, Nagarakatte, "A randomized scheduler with probabilistic guarantees of finding
 bugs", ASPLOS 2010): tasks get random priorities, and the runnable task with the highest priority runs. At d - 1 random
-scheduling points, the running task gets the lowest priority. A bug that needs d ordered events is found with a
-probability of at least 1 / (n k^(d-1)) in each run, for n tasks and k scheduling points.
+scheduling points, the running task gets the lowest priority. With n tasks and k scheduling points, each run finds a bug
+that needs d ordered events with a probability of at least 1 / (n k^(d-1)).
 
 A sample without a violation proves nothing, so the verdict is UNKNOWN.
 """

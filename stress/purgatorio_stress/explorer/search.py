@@ -1,4 +1,4 @@
-"""Makes one run after another, until a search has no more choices or reaches a limit."""
+"""Makes one run after another, until the search has tried all choices or reaches a limit."""
 
 import time
 from typing import Protocol

@@ -1,9 +1,10 @@
-"""A snapshot of the state after the set-up of a program. To restore it for each run is cheaper than a new set-up.
+"""A snapshot of the state after the set-up of a program. Each run restores the snapshot, which is cheaper than a new
+set-up.
 
 The snapshot follows attributes, containers and closures from the given roots, and stores the contents of each mutable
-object. (By the rules of `purgatorio.sync`, all state that changes is in shared objects.) If the snapshot finds an
-object that it cannot read (a generator, a counter of `itertools`), the program is set up again for each run. Not
-covered: attributes of classes and modules, unless the class or module is a root.
+object. (By the rules of `purgatorio.sync`, all state that changes is in shared objects.) If an object cannot be read (a
+generator, a counter of `itertools`), there is no snapshot, and each run repeats the set-up. Not covered: attributes of
+classes and modules, unless the class or module is a root.
 """
 
 import threading

@@ -11,7 +11,7 @@ from purgatorio_stress.explorer.replay import Replay
 
 
 def width() -> int:
-    """The number of columns of the terminal, or of the variable COLUMNS. Without both, and at least, 80."""
+    """The number of columns of the terminal, or the value of the variable COLUMNS. At least 80, and 80 without both."""
     return max(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
 
 
@@ -40,5 +40,5 @@ def table(replay: Replay, broken: Sequence[Broken], token: str, options: str = "
 
 
 def wrapped(text: str) -> list[str]:
-    """A sentence in lines of this width, the later ones further in."""
+    """A sentence in lines of this width. All lines after the first are indented."""
     return textwrap.wrap(text, width(), subsequent_indent="    ", break_on_hyphens=False)

@@ -1,4 +1,4 @@
-"""Tasks, the threads of an explored program: the state of each task, its next step, and the event for which it
+"""Tasks: the threads of an explored program. A task has a state, a next step, and perhaps an event for which it
 waits."""
 
 from collections.abc import Callable

@@ -19,9 +19,9 @@ from purgatorio_stress.explorer.task import END_OF_TASK, ExecutionEnd, Task
 
 
 class ControlledReadWriteLock(Shared):
-    """`read_write_lock()`: a writer registers at a scheduling point of its own, and from then on blocks new readers.
+    """`read_write_lock()`. A writer registers at a scheduling point of its own, and from then on blocks new readers.
 
-    Acquiring and releasing the read side are of the kind READ: readers are not ordered among themselves.
+    The acquire and the release of the read side are steps of the kind READ, so they do not order readers.
     """
 
     __slots__ = ("_readers", "_waiting", "_writer", "_writes", "read", "write")
@@ -268,7 +268,7 @@ class ControlledExecutor(Shared):
     def _work(self) -> None:
         run = self.run
         while run.live:
-            # A WRITE, not ACQUIRE: if an action already waits, a later submit and this step may be swapped.
+            # A WRITE, not ACQUIRE: if an action waits already, a later submit and this step may be swapped.
             run.point(self.oid, WRITE, self)
             if not learn(run, len(self._actions)):
                 return

@@ -1,4 +1,4 @@
-"""The pytest fixture `purgatorio_interleavings`: a test explores the interleavings of a package.
+"""The pytest fixture `purgatorio_interleavings`, with which a test explores the interleavings of a package.
 
     def test_loads_once(purgatorio_interleavings):
         purgatorio_interleavings("racy_cache", "cache_adapter:LoadsOnce")

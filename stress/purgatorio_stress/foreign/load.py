@@ -1,10 +1,10 @@
-"""Imports, for the explorer, fresh copies of a program's modules, its adapter's modules, and some modules of the
-standard library.
+"""Imports new copies of modules for the explorer: the modules of the explored program and of its adapter, and some
+modules of the standard library.
 
-`sys.modules` is unchanged, except during the import. Each loaded module gets its own `__import__`. So both `from
-threading import Lock` and `import threading` get the explorer's `threading`. Its threads and locks are those of the
-module `threads`. Its other classes, such as `Condition`, come from the source of the standard `threading`. `queue`,
-`sched` and `concurrent.futures` are loaded from their unchanged source.
+`sys.modules` is unchanged, except during the import. Each loaded module gets its own `__import__`. So `from threading
+import Lock` and `import threading` give the explorer's `threading`. Threads and locks of this `threading` are in the
+module `threads`. Its other classes, such as `Condition`, come from the source of the standard `threading`. The modules
+`queue`, `sched` and `concurrent.futures` are loaded from their unchanged source.
 """
 
 import ast

@@ -3,7 +3,8 @@
 Only bodies of functions are changed, because only one thread imports a module. The line numbers do not change, so
 tracebacks and tables show the user's own lines.
 
-Not covered: targets of a comprehension that unpack. A `match` reads its subject before each case, in one step.
+Not covered: the unpacking of a target of a comprehension. Before each case, a `match` reads all of its value in one
+step.
 """
 
 import ast

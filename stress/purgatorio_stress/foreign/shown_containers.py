@@ -1,5 +1,5 @@
-"""Finds the containers that a value gives access to: itself, or the container behind a view, an iterator, a bound
-method, a `partial`.
+"""Finds the containers that a value gives access to: the value itself, or the container that a view, an iterator, a
+bound method or a `partial` uses.
 
 The module asks the garbage collector which objects an object of C code refers to. So it needs no list of the kinds of
 views and iterators. It also follows generators of code that is not rewritten, and objects of the classes of
@@ -27,7 +27,7 @@ from typing import Final
 
 CONTAINERS: Final = (list, dict, set, deque, bytearray)
 UNBOUND: Final = (MethodDescriptorType, WrapperDescriptorType)
-"""Unbound methods of C code, which have no container behind them."""
+"""Unbound methods of C code, which use no container of their own."""
 
 _PLAIN, _KNOWN, _CONTAINER, _THROUGH, _GENERATOR, _INSTANCE, _OPAQUE = range(7)
 
@@ -123,7 +123,7 @@ class Reach:
         return self.is_lazy(type(thing)) and any(map(is_python, self._behind(thing)))
 
     def containers(self, thing: object) -> tuple[object, ...]:
-        """The containers that `thing` gives access to, each once: itself, or those behind it."""
+        """The containers that `thing` gives access to, each once (see the module)."""
         if type(thing) is tuple:
             for one in thing:
                 if type(one) not in self.nothing:

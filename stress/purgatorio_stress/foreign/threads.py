@@ -1,8 +1,8 @@
-"""The explorer's `Lock`, `RLock`, `Thread` and clocks for code of others. The rest of `threading` is the standard code
-on top of these.
+"""The explorer's `Lock`, `RLock`, `Thread` and clocks for third-party code. The rest of `threading` is the standard
+code, which uses these classes.
 
 A time-out or a sleep ends when virtual time reaches its end. Virtual time moves only when no task can continue. With
-`early`, each thread may end a number of waits by time-out while other threads can continue, as on a very slow machine.
+`early` = n, each thread may also end n waits by time-out while other threads can continue, as on a very slow machine.
 """
 
 import itertools

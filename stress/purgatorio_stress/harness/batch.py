@@ -1,5 +1,5 @@
-"""A batch: rounds of one scenario with one set of settings. Crews (groups of threads) run the rounds, which are judged
-afterwards."""
+"""A batch: rounds of one scenario with the same settings. Crews (groups of threads) run the rounds. Afterwards the
+rounds are judged."""
 
 import gc
 import random
@@ -61,7 +61,7 @@ class Batch:
         A KeyboardInterrupt ends the batch. The rounds that have ended are counted and written first.
         """
         collecting = gc.isenabled()
-        # A collection during a race would stop the race, and would visit all rounds without finding garbage.
+        # A garbage collection during a race would stop the race, and would visit all rounds without finding garbage.
         gc.disable()
         try:
             return self._run(table, histories, trace)
@@ -142,7 +142,7 @@ class Batch:
                 self._keep(one, table, trace)
             table.give_up(len(crew.rounds) - ended)
             if ended < len(crew.rounds):
-                # The events so far of the round that did not end.
+                # The round did not end, so it has only the events so far.
                 self._keep(crew.rounds[max(ended, 0)], table, trace)
         if trace is not None:
             trace.flush()

@@ -1,9 +1,9 @@
 """A crew: one thread for each task of a scenario. All threads start each round together.
 
 The barrier before a round uses only atomic reads and writes, so that no lock wakes a thread late. Each thread sets its
-flag, and checks the flags of the other threads until all are set. A failed check releases the GIL. Then each thread
-spins for a random time, so that their relative starts vary. (To read or write an item of a list is atomic, also without
-the GIL.)
+flag, and then reads the flags of the other threads until all are set. Between two reads it releases the GIL. Then each
+thread runs an empty loop for a random time, so that the relative starts vary. (To read or write an item of a list is
+atomic, also without the GIL.)
 """
 
 import random

@@ -1,11 +1,12 @@
 """Short sleeps (yields) before random calls of a `Sync`. A seed determines the random choices.
 
-Before a round, each thread chooses at random a few calls before which it will yield, anywhere in its longest round so
-far (the idea of PCT: a few preemptions at random depths). A yield is a sleep of a random time of `NAPS_S`, in which
-other threads continue. A sleep of zero only releases the GIL. A sleep may be longer than a round.
+Before a round, each thread chooses a few calls at random, and will yield before these calls. The calls may be anywhere
+in the thread's longest round so far. (PCT has the same idea: a few preemptions at random depths.) A yield is a sleep,
+in which other threads continue. Its time is a random element of `NAPS_S`. A sleep of zero only releases the GIL. A
+sleep may be longer than a round.
 
-The seed repeats the random choices, but not the scheduling: the system chooses the thread that runs while another
-sleeps.
+The same seed gives the same random choices, but not the same scheduling: the system chooses the thread that runs while
+another thread sleeps.
 """
 
 import random

@@ -1,7 +1,7 @@
 """Outcome tables like those of jcstress: each outcome with its count and its grade (see `purgatorio_stress.printed`).
 
-An outcome gets the grade *unknown* if the explorer ran all interleavings without this outcome, or if the round was
-aborted.
+An outcome has the grade *unknown* in two cases: the explorer ran all interleavings without this outcome, or the round
+was aborted.
 """
 
 import tomllib

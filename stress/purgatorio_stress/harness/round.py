@@ -1,5 +1,5 @@
-"""One round of a scenario on real threads: new objects, one run by a crew, and the judgement after its threads have
-ended."""
+"""One round of a scenario on real threads. A round has new objects. A crew runs it once, and it is judged after its
+threads have ended."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -75,7 +75,7 @@ class Round:
 
 
 def _by_cause(one: Broken) -> Broken:
-    """The violation with only its cause, because a table has one line for each cause. The rest names single events."""
+    """The violation without the names of its events, because a table has one line for each cause."""
     return Broken(one.clause, one.subject, one.seen.partition(": ")[0])
 
 

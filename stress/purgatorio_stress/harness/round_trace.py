@@ -1,8 +1,8 @@
 """Joins recorded rounds into the trace of one run.
 
-A trace never uses a name twice, but every round has an operation `op` under a key `k`. So each name gets the number of
-its round, and each round gets its own second of time. Rounds of concurrent crews come one after another, because rounds
-share no data.
+Every round has, for example, an operation `op` and a key `k`, but the names in one trace must differ. So the number of
+the round is added to each name, and each round gets its own second of time. In the trace, rounds of concurrent crews
+come one after another. (Rounds share no data.)
 """
 
 from dataclasses import replace
@@ -65,8 +65,8 @@ class RoundTrace:
         self._writer.flush()
 
     def close(self, whole: bool) -> None:
-        """Finish the trace; without an end record if the run was interrupted, so that it is not mistaken for a
-        complete one."""
+        """Finish the trace. If the run was interrupted, without an end record, so that the trace does not look
+        complete."""
         if whole:
             self._writer.dropped = self.dropped
             self._writer.close()

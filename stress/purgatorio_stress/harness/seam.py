@@ -1,11 +1,11 @@
 """`RoundSync` and `NoisySync`: implementations of `Sync` for one round on real threads.
 
-`RoundSync` stores the locks that it creates, for the report on a stuck round, and can end endless loops. Its locks are
-the interpreter's own locks.
+`RoundSync` stores its locks, for the report on a stuck round, and can end endless loops. Its locks are the
+interpreter's own locks.
 
-`NoisySync` also yields before chosen calls (`Noise`), so that another thread runs between two calls of this thread. In
+`NoisySync` also yields before some calls (`Noise`), so that another thread runs between two calls of this thread. In
 CPython, threads switch at intervals of microseconds or more, and most race windows are shorter. A yield inside a window
-makes it longer. The locks of `NoisySync` know which thread holds them.
+makes the window longer. The locks of `NoisySync` store which thread holds them.
 """
 
 import re
@@ -40,7 +40,8 @@ class RoundStopped(BaseException):
 
 
 class OwnThread(RuntimeError):
-    """A round starts its own thread. The thread would wait by a clock that does not move, and outlive the round."""
+    """The code under test starts a thread in a round. This thread would wait by a clock that does not move, and would
+    outlive the round."""
 
 
 @dataclass(slots=True)

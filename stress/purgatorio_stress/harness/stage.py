@@ -1,7 +1,7 @@
 """The stage of one round: runs a scenario's `World` on real threads instead of under the explorer.
 
-Time is virtual, and moves only before the threads start and after they have ended. So no time-out can pass during a
-race, and a lost completion is visible at the end.
+Time is virtual, and moves only before the start and after the end of the threads. So no time-out passes during a race,
+and a lost completion is visible at the end.
 """
 
 import threading

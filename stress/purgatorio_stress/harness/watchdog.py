@@ -1,9 +1,9 @@
-"""The watchdog, which finds a run without progress.
+"""The watchdog: finds a run of threads that makes no progress.
 
-It counts beats: waits of the coordinating thread that ended without progress. While the machine sleeps, there are no
-beats, so a sleep of the machine causes no verdict. The verdict (clause P3) names the line of each thread, whether the
-thread moved between the last two beats, and the locks that are held. If the locks know their holders, the verdict names
-the holders too.
+The watchdog counts *beats*. A beat is one wait of the coordinating thread during which the run made no progress. While
+the machine sleeps, there are no beats, so a sleep of the machine causes no verdict. The verdict (clause P3) names the
+line of each thread, says whether the thread moved between the last two beats, and names the held locks. If the locks
+store their holders, the verdict names the holders too.
 """
 
 import sys
@@ -29,7 +29,7 @@ class Watchdog:
 
     def __init__(self, progress: Callable[[], int], patience: int = 10) -> None:
         if patience < 2:
-            raise ValueError(f"two beats at least tell standing still from moving, not {patience}")
+            raise ValueError(f"two beats at least, to see whether a thread moves, not {patience}")
         self._progress = progress
         self._patience = patience
         self._last = progress()

@@ -1,1 +1,1 @@
-"""Known bugs for tests: patches that change the code in memory, and files of patches for `--mutant`."""
+"""Mutants (known bugs) for tests: patches that change the code in memory, and files of patches for `--mutant`."""

@@ -27,11 +27,12 @@ from purgatorio_stress.mutant.patch import SOUND, Bug, Patch
 
 
 class BadPatches(ValueError):
-    """A file that is not there, or gives no patches."""
+    """The file does not exist, or has no patches."""
 
 
 def bug_of(text: str | None) -> Bug:
-    """The bug of a FILE, or of one entry of its table, FILE:NAME; none for None. Raises BadPatches."""
+    """The bug of `FILE`, or of one entry of its table: `FILE:NAME`. A bug without patches for None. Raises
+    BadPatches."""
     if not text:
         return SOUND
     path, name = _split(text)
@@ -53,7 +54,7 @@ def bug_of(text: str | None) -> Bug:
 
 
 def _split(text: str) -> tuple[Path, str]:
-    """A file or the folder of a package, and the name after it."""
+    """The file (or the folder of a package) in `text`, and the name after the colon."""
     if Path(text).exists():
         return Path(text), ""
     path, _, name = text.rpartition(":")

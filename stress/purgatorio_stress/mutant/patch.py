@@ -1,4 +1,4 @@
-"""Puts a bug into code: patches of functions or classes, applied in memory, during a `with` block."""
+"""Patches that put a bug into functions or classes, in memory, during a `with` block."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from typing import Any, Final
 
 @dataclass(frozen=True)
 class Patch:
-    """`owner.attribute` becomes `replacement`; the owner is a class or a module. `source`: of what `edited` made."""
+    """Replaces `owner.attribute` by `replacement`. The owner is a class or a module. `source`: the source text, if
+    `edited` made the patch."""
 
     owner: object
     attribute: str
@@ -37,8 +38,8 @@ Memory = dict[int, Any] | list[Any]
 class Bug:
     """The patches that are applied to the code under test; by default none.
 
-    `name`: FILE[:NAME], as commands take it. `memory`: where patched functions keep data, empty at first.
-    `scenario`: NAME/DIALECT, in which the explorer searches for the bug, if it is given.
+    `name`: FILE[:NAME], as in commands. `memory`: containers in which patched functions keep data. They are empty at
+    first. `scenario`: NAME/DIALECT, in which the explorer searches for the bug.
     """
 
     name: str = ""
@@ -53,7 +54,7 @@ class Bug:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """The code under test has it inside."""
+        """Apply the patches in the body."""
         with patched(self.patches):
             for container in self.memory:
                 container.clear()
@@ -65,8 +66,8 @@ SOUND: Final = Bug()
 
 
 def edited(owner: object, attribute: str, *words: str) -> Patch:
-    """The function as it is written, but for words that it has once, each followed by what stands there instead. Its
-    lines have the numbers that they have in the file."""
+    """A patch of the function by text. `words`: pairs of an old text, which the source must have once, and a new text.
+    Line numbers are those of the file."""
     function = getattr(owner, attribute)
     if not isinstance(function, FunctionType):
         raise TypeError(f"{attribute} of {owner} is not a function")
@@ -78,7 +79,7 @@ def edited(owner: object, attribute: str, *words: str) -> Patch:
             raise ValueError(f"{attribute} has {old!r} {source.count(old)} times")
         source = source.replace(old, new)
     made: dict[str, object] = {}
-    # Compiled under this module's `annotations`, too: what a function names there need not be at hand.
+    # Compiled with `from __future__ import annotations`, because names in annotations may be undefined here.
     exec(
         compile("\n" * (code.co_firstlineno - 1) + source, code.co_filename, "exec"),
         function.__globals__,
@@ -114,7 +115,7 @@ def wrapped(owner: object, attribute: str, around: Callable[..., object]) -> Pat
 
 @contextmanager
 def patched(patches: Sequence[Patch]) -> Iterator[None]:
-    """All of them are in, for as long as the `with` lasts."""
+    """Apply all patches in the body."""
     kept = [(patch, _own(patch.owner, patch.attribute)) for patch in patches]
     try:
         for patch in patches:

@@ -1,9 +1,10 @@
 """A random program as a value, and as a text. The text is also the name of the program.
 
-In `drawn:system:1.2.0.0:3,5:add.0,pass.2:drain.0+cancel.0:run.1=size`, the class under test is `system`, with the
-settings 1.2.0.0. There are two tasks (or operations), with the numbers 3 and 5. `add.0,pass.2` are the calls before
-the threads. `drain.0` and `cancel.0` are the calls of two threads. `run.1=size` means that task 1 calls `size` when it
-runs. A scenario may have such a name, so a replay token contains the whole program.
+For example, `drawn:system:1.2.0.0:3,5:add.0,pass.2:drain.0+cancel.0:run.1=size` tests the class `system` with the
+settings 1.2.0.0. It has two tasks (in a purgatory: operations). 3 and 5 describe these tasks (`Vocabulary.thing`).
+`add.0,pass.2` are the calls before the threads. `drain.0` and `cancel.0` are the calls of two threads. `run.1=size`
+means that task 1 calls `size` when it runs. Such a text is also the name of a scenario, so a replay token contains the
+whole program.
 """
 
 from __future__ import annotations

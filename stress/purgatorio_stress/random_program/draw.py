@@ -1,9 +1,10 @@
-"""Makes test programs from a vocabulary: a list of possible calls with small arguments (*acts*).
+"""Makes test programs from a vocabulary. A vocabulary is a list of possible calls with small arguments (*acts*).
 
-Small programs are enumerated, larger programs are random. The enumeration begins with programs of the most common acts,
-in which a thread uses each act at most once. Then come all programs of one act, of two acts, and so on, without
+Small programs are enumerated, and larger programs are random. The enumeration begins with programs of the most common
+acts, in which a thread uses each act at most once. Then come all programs of one act, of two acts, and so on, without
 callbacks and with the simplest settings. Of several symmetric programs, only one is made. A random program has one to
-three threads. Of several random programs, the one with the most untried pairs of concurrent acts is run.
+three threads. It is chosen from several random candidates: the candidate with the most untried pairs of concurrent
+acts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Random programs for single parts of a timer: two buckets, and the delay queue.
 
-In a whole timer, a reader-writer lock separates adds and drains, and so hides most races of these parts.
+In a whole timer, a reader-writer lock separates adds and drains. This hides most races of the parts, so the parts are
+also tested alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The code that all kinds of subjects share: it executes a random program, and reads `vocabularies.toml`."""
+"""Executes a random program, and reads `vocabularies.toml`. This code is shared by all kinds of subjects."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class Player:
         raise PlannedExit
 
     def uncontained(self) -> Iterator[Broken]:
-        """Contained exceptions that the program did not plan, which the reference raised itself; and planned ones that
+        """Violations by exceptions: a contained exception that the program did not plan, or a planned exception that
         neither the fault policy nor a caller got."""
         contained = self.world.contained.caught_errors
         for error in contained:

@@ -1,11 +1,12 @@
 """Random programs for a purgatory: registrations, events, expiry, shutdown, locks of callers, and callbacks that use
 these calls.
 
-The programs keep the rules for callers. In the dialect `locked`, an operation's lock is held while its callbacks run.
-So a callback takes the lock of a group only if no operation uses this lock, checks keys only through the action queue,
-and registers or completes only operations with a higher number (the order of the locks). A thread that holds the lock
-of a group checks no key. In the dialect `pending-flag`, each operation needs its own lock, and no thread may evaluate
-an operation before the registration has added it to a list, because the first evaluation takes no lock.
+The programs obey the rules for callers. In the dialect `locked`, an operation's lock is held while its callbacks run.
+So a callback obeys three rules. It takes the lock of a group only if no operation uses this lock. It checks keys only
+through the action queue. It registers or completes only operations with a higher number (the order of the locks). A
+thread that holds the lock of a group calls no `check_and_complete`. In the dialect `pending-flag`, each operation needs
+its own lock. No thread may evaluate an operation before the registration has added it to a list, because the first
+evaluation takes no lock.
 """
 
 from __future__ import annotations
@@ -412,7 +413,7 @@ def _legal(drawn: Drawn, dialect: str) -> bool:
         # The reaper drives its own `SystemTimer`, and virtual time passes only by waits.
         return False
     if not drawn.settings[2] and any(act.do == "shutdown" for act in drawn.acts()) and drawn.settings[0]:
-        # No promise and no clause is about the operations that such a shutdown leaves.
+        # No clause judges the operations that such a shutdown leaves.
         return False
     calls_back = {one.thing for one in drawn.callbacks if one.act.do not in ("raise", "exit")}
     for act in drawn.acts():

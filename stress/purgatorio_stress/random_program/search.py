@@ -1,9 +1,10 @@
 """Searches for a bug with random programs, within a time limit: chooses programs, and explores each.
 
-Half of the time goes to small programs, one size after another, and half to larger random programs. DPOR
+Half of the time is for small programs, one size after another, and half is for larger random programs. DPOR
 (`explorer.dpor`) searches each program, for at most `SCHEDULES` schedules (for some small programs, four times as
-many). If DPOR reaches this limit, PCT (`explorer.sampling`) runs `SCHEDULES` / 2 more schedules, and the program counts
-as sampled, not as completely searched. Time is CPU time of this process, so a busy machine does not change the result.
+many). If DPOR reaches this limit, PCT (`explorer.sampling`) runs `SCHEDULES` / 2 more schedules. Then the program
+counts as sampled, not as completely searched. Time is CPU time of this process, so the result does not depend on other
+processes.
 
 To minimize a violation, calls, threads, objects, callbacks and settings are removed or simplified, as long as the same
 clause is violated and neither program nor run becomes longer. Then the schedule is minimized.
@@ -299,7 +300,7 @@ def explore_program(
         with bounded_cpu(_NO_END_S):
             done = explore_dpor(program, _limits(schedules))
             if done.beyond == done.schedules > 0 and not done.found:
-                # Every run was cut in a loop that waits for another task. A random schedule lets the other task run.
+                # A loop that waits for another task ended every run. A random schedule lets the other task run.
                 fair = ScenarioProgram(
                     replace(program.scenario, turns=_FAIR_TURNS), dialect, memory=memory, races=races
                 )

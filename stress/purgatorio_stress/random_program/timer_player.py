@@ -1,5 +1,5 @@
-"""Executes a random program on a timer, and judges the history of each task with
-`purgatorio_spec.oracle.timer_history`. A task that is added only once is also recorded, and judged by the clauses.
+"""Executes a random program on a timer. `purgatorio_spec.oracle.timer_history` judges the history of each task. The
+clauses also judge each task that is added only once.
 """
 
 from __future__ import annotations
@@ -268,8 +268,8 @@ class TimerTimeline:
         self.rows.append((at, TimerCall("fired", at, at, now_ms, now_ms, task)))
 
     def calls(self, *, lags: bool) -> tuple[TimerCall, ...]:
-        """The calls that have ended. `lags`: the first of two adds to a bucket offers the bucket. Until then, a drain
-        does not find the task of the second. So a drain concurrent with an `add` may leave tasks."""
+        """The calls that have ended. `lags`: a drain concurrent with an `add` may leave due tasks. (The first of two
+        adds to a bucket offers the bucket. Before the offer, a drain does not find the task of the second add.)"""
         calls = tuple(call for at, call in self.rows if at >= 0)
         if not lags:
             return calls
@@ -522,7 +522,7 @@ class TimerPlayer(Player):
                 self.must_refuse(make, ValueError, "a tick or slots")
 
     def _refused(self, call: Callable[[], object], error: type[Exception] = TypeError) -> None:
-        """Also by a timer that is closed, which may say this first."""
+        """Check that the call raises the error. A closed timer may raise TimerClosed instead."""
         with suppress(TimerClosed):
             self.must_refuse(call, error, "timer")
 
@@ -751,7 +751,7 @@ class TimerPlayer(Player):
         )
 
     def _guarded(self) -> Iterator[Broken]:
-        """Check the guards: a drain marks the timer as driven, and a close tests this mark."""
+        """Check the guards against the warning `Undriven`: a drain sets `driven`, and a close reads it."""
         for number, guard in self.guards.items():
             done = {call.do for call in self._calls() if call.timer == number}
             if "drain" in done and not guard.driven.get():

@@ -1,7 +1,8 @@
 """Random programs for the threads of the reference: its executors, and the reaper without a timer.
 
-The promises of the executor (`purgatorio.threads`, on the explorer's `Sync`): an accepted action runs once, or
-`shutdown_now` drops it. Actions run in the order of submission. After a shutdown, no action is accepted.
+The programs test these promises of the executor (`purgatorio.threads`, on the explorer's `Sync`): an accepted action
+runs once, or `shutdown_now` drops the action. Actions run in the order of submission. After a shutdown, no action is
+accepted.
 
 The promises of the reaper: two turns never overlap. After a call has awaited the shutdown, no turn begins. If a turn
 fails, the fault policy gets the exception, and the next turn begins after a pause (O8). In these programs, a turn is a
@@ -261,7 +262,7 @@ class ReaperPlayer(Player):
     # The end.
 
     def final(self) -> Iterator[Broken]:
-        """It continued until it was asked to end; a turn that failed was followed by a pause."""
+        """Check that the reaper continued until its shutdown, and paused after each turn that failed."""
         for at_ms in self.failed:
             after = [turn for turn in self.turns if turn > at_ms]
             if after and after[0] < at_ms + POLL_MS:

@@ -12,7 +12,8 @@ from purgatorio_stress.scenario.world import FOREVER_MS, PlainTask, World
 
 
 def _add_against_flush(world: World) -> Final_:
-    """One bucket, without the timer's reader-writer lock: the caller that changes its expiration must offer it."""
+    """An add and a flush of one bucket, without the timer's reader-writer lock. The caller that changes the expiration
+    of the bucket must offer the bucket."""
     counter = world.sync.atomic_int(0, "tasks")
     bucket = TimerTaskList(counter, world.sync)
     entries = [TimerTaskEntry(PlainTask(world, f"task-{n}", 1), 1, world.sync) for n in (0, 1)]
@@ -39,7 +40,8 @@ def _add_against_flush(world: World) -> Final_:
 
 
 def _remove_against_move(world: World) -> Final_:
-    """Two buckets; one moves its entry to the other, which gets one more, while the moved one is removed."""
+    """Two buckets. A flush moves an entry from one bucket to the other. Meanwhile another entry is added to the other
+    bucket, and the moved entry is removed."""
     counter = world.sync.atomic_int(0, "tasks")
     source, target = (TimerTaskList(counter, world.sync) for _ in range(2))
     entries = [TimerTaskEntry(PlainTask(world, f"task-{n}", n), n, world.sync) for n in (1, 2)]
@@ -61,7 +63,7 @@ def _remove_against_move(world: World) -> Final_:
 
 
 def _polled(waiting_ms: tuple[int, ...], world: World) -> Final_:
-    """A thread polls the delay queue, without an end of its patience, while another offers a bucket that is due."""
+    """A thread waits for the delay queue without a time-out, while another thread offers a due bucket."""
     queue: DelayQueue[TimerTaskList] = DelayQueue(world.clock, world.sync)
     counter = world.sync.atomic_int(0, "tasks")
 

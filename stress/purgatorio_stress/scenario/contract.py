@@ -1,4 +1,4 @@
-"""`Scenario`, and the program that the explorer makes of a scenario."""
+"""`Scenario`, and `ScenarioProgram`, the program with which the explorer runs a scenario."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -25,13 +25,13 @@ Final_ = Callable[[], Iterable[Broken]]
 
 @dataclass(frozen=True)
 class Scenario:
-    """A named program. `build` makes its tasks in a world and returns the check at the end.
+    """A named program. `build` creates its tasks in a world, and returns the check for the end of the run.
 
-    `clauses`: the clauses that it can break. `labels`: the branches that an exploration must reach to show anything.
-    `strategy`: the strategy that searches it completely, `dpor` or `states`.
-    `late_ms`: the allowed lateness, if T2 is judged. `turns`: the bound of marked loops. `plain`: its code keeps
-    state in plain attributes, which the strategy `states` does not compare.
-    `plays_timer`: it runs expiries itself, and nothing is added to a timer.
+    `clauses`: the clauses that the scenario tests. `labels`: the branches that an exploration must reach; otherwise its
+    verdict is UNKNOWN. `strategy`: the strategy that searches the scenario completely, `dpor` or `states`. `late_ms`:
+    the allowed lateness, if T2 is judged. `turns`: see `Program.turns`. `plain`: its code has state in plain
+    attributes, which the strategy `states` does not compare. `plays_timer`: the scenario itself runs the expiries, and
+    uses no timer.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Scenario:
 
 
 def header_of(scenario: Scenario, dialect: str) -> Header:
-    """The header of a trace of it: the constants that the clauses need."""
+    """The header of a trace of the scenario, with the constants that the clauses need."""
     return Header(
         run=f"{scenario.name}/{dialect}",
         implementation=Implementation("purgatorio reference", "source", "Python"),
@@ -78,8 +78,8 @@ def _spec_run(scenario: Scenario, dialect: str) -> Run:
 
 @dataclass
 class ScenarioProgram:
-    """A `Program`; counts the labels that its runs reached, and the sets of labels of those that broke nothing.
-    `memory`: containers outside of it that its code uses. `races`: data races of cells are searched for (RACE)."""
+    """A `Program` of a scenario. It counts the labels that its runs reached, and the outcomes of the runs without a
+    violation. `memory`: containers that the code of a mutant uses. `races`: also find data races of cells (RACE)."""
 
     scenario: Scenario
     dialect: str
@@ -129,7 +129,7 @@ class ScenarioProgram:
         assert world is not None, "a run is judged after its set-up"
         broken: list[Broken] = []
         if run.stop.kind == "steps":
-            # No scenario is as large as that.
+            # No scenario needs that many steps.
             broken.append(Broken(PROGRESS, "livelock", f"no end after {MAX_STEPS} steps: {run.stop.text}"))
         elif run.stop.kind == "end":
             for task in run.tasks:

@@ -1,9 +1,8 @@
-"""The order in which the reference takes its locks, as ranks. A thread that holds a lock never takes a lock of a lower
-rank.
+"""The order in which the reference takes its locks, as ranks. A thread that holds a lock takes no lock of a lower rank.
 
-From first to last: an operation's lock, the lock of a watcher list, the timer's reader-writer lock, then the locks of a
-level, a bucket, an entry and the delay queue. Locks of one kind have one rank. (Of two buckets, the coarser bucket is
-locked first.) The locks of a scenario have no rank.
+The order, from the lowest rank: an operation's lock, the lock of a watcher list, the timer's reader-writer lock, then
+the locks of a level, a bucket, an entry and the delay queue. Locks of one kind have one rank. (Of two buckets, the one
+of the higher level is locked first.) The locks of a scenario have no rank.
 """
 
 from collections.abc import Mapping
@@ -23,7 +22,7 @@ RANKS: Final[Mapping[str, int]] = {
 
 
 def out_of_order(orders: Mapping[tuple[str, str], str]) -> list[str]:
-    """The pairs (held, then taken) that break the order, with the task that did so first."""
+    """The pairs (held lock, taken lock) that break the order, each with the first task that did so."""
     return [
         f"{task} takes {taken} while it holds {held}"
         for (held, taken), task in orders.items()

@@ -15,12 +15,12 @@ NO_LABEL: Final = "none of its labels"
 
 
 def outcome_of(labels: Collection[str]) -> str:
-    """The outcome of a round that broke nothing: the labels that it reached."""
+    """The outcome of a round without a violation: the labels that it reached."""
     return ", ".join(sorted(labels)) or NO_LABEL
 
 
 def outcomes_of(counts: Mapping[frozenset[str], int], serial: Collection[str]) -> tuple[Outcome, ...]:
-    """The lines of runs that broke nothing, by the labels that they reached, most frequent first."""
+    """The outcomes of the runs without a violation, the most frequent first."""
     lines = [
         Outcome(text, count, Grade.ACCEPTABLE if text in serial else Grade.INTERESTING)
         for text, count in ((outcome_of(labels), count) for labels, count in counts.items())
@@ -29,7 +29,8 @@ def outcomes_of(counts: Mapping[frozenset[str], int], serial: Collection[str]) -
 
 
 class _InOrder:
-    """Each task to its end, in this order; another only while those before it cannot continue."""
+    """A chooser that runs each task to its end, in this order. A later task runs only while no earlier task can
+    continue."""
 
     def __init__(self, order: Sequence[int]) -> None:
         self._order = order
@@ -43,7 +44,7 @@ class _InOrder:
 
 
 def serial_outcomes(scenario: Scenario, dialect: str) -> frozenset[str]:
-    """The outcomes of the tasks run one after the other, in every order in which none has to wait for another."""
+    """The outcomes of the tasks one after another, in every order in which no task has to wait for another."""
     found: set[str] = set()
     program = ScenarioProgram(scenario, dialect)
     for order in permutations(range(1, scenario.threads + 1)):

@@ -21,19 +21,19 @@ class TimerParts(TypedDict):
 
 
 class CheckedTimer(Timer, Protocol):
-    """A timer that can say whether its structures are whole."""
+    """A timer whose structures can be checked."""
 
     def check(self) -> None:
-        """Raise `purgatorio.InvariantBroken` where they are not; called when nothing happens any more."""
+        """Raise `purgatorio.InvariantBroken` if a structure is broken. Called when no other call is active."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
     """The factories. None: the scenario uses the part of the reference, and does not test it.
 
-    `timer` is called as `purgatorio.SystemTimer` is: with a name, and by keyword `tick_ms`, `wheel_size` (2 and 3 too),
-    `clock`, `executor`, `faults` and `sync`. `purgatory` as `purgatorio.Purgatory`, whose methods it must have. The
-    caller that has no use for `sync` leaves it; yields are injected through it.
+    `timer` gets the arguments of `purgatorio.SystemTimer`: a name, and the keywords `tick_ms`, `wheel_size` (may be 2
+    or 3), `clock`, `executor`, `faults` and `sync`. `purgatory` gets the arguments of `purgatorio.Purgatory`, and its
+    result must have the same methods. A factory may ignore `sync`. Then no yields are injected.
     """
 
     timer: Callable[..., CheckedTimer] | None = None

@@ -1,9 +1,9 @@
 """Executes a scenario of `scenarios.toml`.
 
-An act is a verb and its arguments: `register op` calls `do_register`. `under LOCK: ...` holds the lock during the next
-acts, which are separated by commas. `reach` is the condition for a branch that the exploration must reach: the last
-result of a task (`event = 1`), or a condition on operations and timer tasks (`fired task` calls `is_fired`). `finally`
-lists the checks at the end of the run (`left` calls `see_left`), perhaps with other acts between them."""
+An act is a verb with arguments: `register op` calls `do_register`. `under LOCK: ...` holds the lock during the acts
+after the colon. `reach` has a condition for each branch that the exploration must reach. A condition is the last result
+of a task (`event = 1`), or is about operations and timer tasks (`fired task` calls `is_fired`). `finally` has the
+checks at the end of the run (`left` calls `see_left`), and may have other acts between the checks."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
@@ -51,7 +51,7 @@ def _condition(text: str) -> tuple[bool, str, list[str]]:
 
 
 class ScenarioPlayer:
-    """The objects of one run, and the acts on them. `said`: the scenario, as in the file."""
+    """The objects of one run, and the acts on these objects. `said`: the scenario, as in the file."""
 
     timer: CheckedTimer
     purgatory: RecordedPurgatory
@@ -98,7 +98,7 @@ class ScenarioPlayer:
         return self.world.operation(name, *own["keys"].split(), delay_ms=delay_ms, **cast(Own, given))
 
     def take(self, acts: str, between: str = "; ") -> object:
-        """Carry the acts out; what the last one answers."""
+        """Execute the acts. Returns the result of the last act."""
         answer: object = None
         for method, about, inside in _acts(acts, between):
             if inside is None:
@@ -153,7 +153,7 @@ class ScenarioPlayer:
         self.resource.add(1)
 
     def do_use(self) -> None:
-        """Take a resource, and give it back."""
+        """Acquire and release a resource."""
         self.resource.add(1)
         self.resource.add(-1)
 
@@ -176,7 +176,8 @@ class ScenarioPlayer:
         self.world.virtual.advance(int(by_ms))
 
     def do_walk(self, until_ms: str) -> None:
-        """Let time pass by single milliseconds, and drain at each; for the quiet end of a run."""
+        """Let time pass by single milliseconds, with a drain after each. For the end of a run, when no other thread is
+        active."""
         assert self.executor is not None
         self.executor.run_all()
         while self.world.run.now_ms < int(until_ms):
@@ -185,12 +186,12 @@ class ScenarioPlayer:
             self.executor.run_all()
 
     def holds(self, condition: str) -> bool:
-        """A condition of `reach`."""
+        """Whether a condition of `reach` is true."""
         wanted, method, about = _condition(condition)
         return all(map(getattr(self, method), about)) is wanted
 
     def is_answered(self, answer: str) -> bool:
-        """`TASK ANSWER`: what a task answered last."""
+        """`TASK ANSWER`: whether this is the last result of the task."""
         task, wanted = answer.split()
         return repr(self.world.said.get(task)) == wanted
 
@@ -204,7 +205,7 @@ class ScenarioPlayer:
         return bool(self.tasks[task].fired_at_ms)
 
     def is_once_watched(self, task: str) -> bool:
-        """The operation was put on one more list after the task saw it on one at most."""
+        """Whether the operation was added to one more list after the task saw it in at most one list."""
         before = cast(int, self.world.said[task])
         return before <= 1 and self.do_watched() == before + 1
 
@@ -254,20 +255,20 @@ class ScenarioPlayer:
             yield Broken("O4", operation, "neither completed nor returned by the cancel")
 
     def see_none_put_off(self) -> Iterator[Broken]:
-        """Every thread runs the queue after it has added to it, so at the end no action is left in it."""
+        """Check that the action queue is empty, because every thread runs the queue after it has added an action."""
         if left := self.put_off.size():
             yield Broken("O4", "actions", f"{left} are left in the queue, and no thread will run them")
 
     def see_shut_down(self, operation: str) -> Iterator[Broken]:
         if not self.is_completed(operation):
-            yield Broken("O5", operation, "left behind by the shutdown")
+            yield Broken("O5", operation, "not completed by the shutdown")
 
     def see_size(self, size: str) -> Iterator[Broken]:
         if self.timer.size() != int(size):
             yield Broken("T5", "timer", f"size() is {self.timer.size()}, and {size} tasks wait")
 
     def see_as_counted(self, task: str) -> Iterator[Broken]:
-        """A task that was not cancelled waits."""
+        """Check that the timer counts the task, unless it is cancelled."""
         self.cancelled = self.tasks[task].is_cancelled()
         return self.see_size("0" if self.cancelled else "1")
 

@@ -1,7 +1,7 @@
-"""The world of one run of a scenario: recorded objects of the reference, in virtual time.
+"""`World`: the objects of one run of a scenario. They are objects of the reference that record their calls.
 
-They use the `Sync` of a *stage*: the explorer, which chooses the next task, or real threads
-(`purgatorio_stress.harness`).
+Time is virtual. The objects use the `Sync` of a *stage*. The stage is the explorer, which chooses the next task, or
+real threads (`purgatorio_stress.harness`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -43,11 +43,11 @@ class StageLog(Recording, Protocol):
         """The events so far, in their order."""
 
     def events(self) -> Iterator[Event]:
-        """The same as events of a trace."""
+        """The rows as events of a trace."""
 
 
 class Timeline(Protocol):
-    """Runs tasks, and knows the time."""
+    """Runs the tasks of a scenario, in virtual time."""
 
     @property
     def now_ms(self) -> int:
@@ -58,12 +58,12 @@ class Timeline(Protocol):
         """By task, the result of its body."""
 
     def spawn(self, name: str, body: Callable[[], object], /) -> object:
-        """A task, to be started with the others."""
+        """Add a task. All tasks start together."""
 
 
 class MovableClock(Protocol):
     def advance(self, by_ms: int) -> int:
-        """Move on."""
+        """Move the time."""
 
 
 class RunStage(Protocol):
@@ -85,8 +85,8 @@ class RunStage(Protocol):
 
 
 class ExplorerStage:
-    """The explorer's stage. `step_clock`: tasks of the scenario move the time; `stepping`: see `ControlledSync`;
-    `races`: called with each data race, if data races are searched for."""
+    """The explorer's stage. `step_clock`: tasks of the scenario move the time. `stepping`: see `ControlledSync`.
+    `races`: called with each data race (None: data races are not searched for)."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class ExplorerStage:
 
 
 class _Clock(RecordingClock):
-    """Remembers each task's last reading."""
+    """Stores the last reading of each task."""
 
     def __init__(self, run: Execution, clock: VirtualClock) -> None:
         super().__init__(clock)
@@ -122,7 +122,7 @@ class _Clock(RecordingClock):
 
 
 class _Contain:
-    """Contained faults are kept for the judge."""
+    """Contains all exceptions, and stores them for the judge."""
 
     def __init__(self) -> None:
         self.caught_errors: list[Exception] = []
@@ -177,7 +177,7 @@ class Operation(RecordedOperation):
 
 
 class PlainTask(TimerTask):
-    """A timer task without an operation around it; recorded if its adding is (`add_to`)."""
+    """A timer task that is no operation. After `add_to`, its add and its run are recorded."""
 
     def __init__(self, world: "World", id: str, delay_ms: int) -> None:
         super().__init__(delay_ms, sync=world.sync)
@@ -207,7 +207,7 @@ class PlainTask(TimerTask):
 
 
 class World:
-    """The parts of one run, on a new stage. `asked_for`: the kinds of `parts` that it needed."""
+    """The objects of one run, on a new stage. `asked_for`: the kinds of `parts` that the scenario used."""
 
     def __init__(self, stage: RunStage, dialect: str, *, start_ms: int = 0, parts: Parts = REFERENCE) -> None:
         self.parts = parts
@@ -233,12 +233,12 @@ class World:
         return self.run.said
 
     def cover(self, name: str, holds: bool = True) -> None:
-        """A branch of interest has been reached in this run."""
+        """If `holds`, record that this run has reached the branch `name`."""
         if holds:
             self.labels.add(name)
 
     def task(self, name: str, body: Callable[[], object]) -> None:
-        """A thread of the scenario."""
+        """Add a thread to the scenario."""
         self.run.spawn(name, body)
 
     def operation(self, id: str, *keys: str, delay_ms: int = FOREVER_MS, **own: Unpack[Own]) -> Operation:
@@ -281,12 +281,12 @@ class World:
         return RecordedPurgatory(inner, self.log)
 
     def event(self, purgatory: RecordedPurgatory, operation: Operation, key: str | None = None) -> int:
-        """Make it ready, then check a key: what an event does."""
+        """Make the operation ready, then check a key, as an event does."""
         operation.become_ready(self.log.now_ns())
         return purgatory.check(operation.keys[0] if key is None else key)
 
     def left_waiting(self, *operations: Operation) -> Iterable[Broken]:
-        """Operations that are ready and not completed when nothing happens any more (O4)."""
+        """The operations that are ready and not completed when the program is at rest (O4)."""
         for operation in operations:
             if operation.is_ready() and not operation.is_completed():
                 yield Broken("O4", operation.id, "ready and not completed at the end")
