@@ -183,17 +183,18 @@ class Story:
 
     def commit(
         self, t: float, member: str, generation: int, error: int = 0, at: int = 0, instance: str = "",
-        api: str = "offset_commit",
+        api: str = "offset_commit", epoch: int = -1,
     ) -> int:  # fmt: skip
+        what = of_t(committed_offset=at, committed_metadata="", committed_leader_epoch=epoch)
         body = {
             "group_id": "g", "member_id": member, "generation_id_or_member_epoch": generation,
-            "group_instance_id": instance or None, "topics": of_t(committed_offset=at, committed_metadata=""),
+            "group_instance_id": instance or None, "topics": what,
         }  # fmt: skip
         return self.ask(t, api, body, t + 1, {"topics": of_t(error_code=error)})
 
-    def offset(self, t: float, at: int) -> int:
+    def offset(self, t: float, at: int, epoch: int = -1) -> int:
         """The committed offset of the group in a response."""
-        told = of_t(committed_offset=at, metadata="", error_code=0)
+        told = of_t(committed_offset=at, metadata="", committed_leader_epoch=epoch, error_code=0)
         got = {"groups": [{"group_id": "g", "error_code": 0, "topics": told}]}
         return self.ask(t, "offset_fetch", {"groups": [{"group_id": "g"}]}, t + 1, got)
 

@@ -19,10 +19,12 @@ from purgatorio_broker.key import TopicPartition
 
 
 class Committed(NamedTuple):
-    """The committed offset of a group, its metadata, and the position of this commit among all commits."""
+    """The committed offset of a group, its metadata and leader epoch, and the position of this commit among all
+    commits."""
 
     offset: int
     note: str = ""
+    epoch: int = -1
     place: int = 0
 
 

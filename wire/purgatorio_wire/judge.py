@@ -146,7 +146,7 @@ JUDGES: Final[tuple[tuple[str, Judge], ...]] = (
     ("F3", _of_topics(at_followers)),
     ("F6", _of_bounds(sessions)),
     ("F7", lambda wire, scene, topics: turns(scene, topics)),
-    ("F8 M1 M2 M3 M4 M5 M6 M7 R5", _of_topics(produces)),
+    ("F8 M1 M2 M3 M4 M5 M6 M7 R5 R8", _of_topics(produces)),
     ("M4", _of_topics(back_in_sync)),
     ("A1 A2", _of_topics(topics_come_and_go)),
     ("A1 A2 A3 D1 E1 M1", _of_topics(done_in_time)),

@@ -73,7 +73,7 @@ APIS: Final[Mapping[int, Api]] = {
         Api(22, "InitProducerId", 0, 5, transaction_requests.init_producer_id),
         Api(24, "AddPartitionsToTxn", 0, 3, transaction_requests.add_partitions_to_txn),
         Api(25, "AddOffsetsToTxn", 0, 3, transaction_requests.add_offsets_to_txn),
-        Api(28, "TxnOffsetCommit", 0, 3, transaction_requests.txn_offset_commit),
+        Api(28, "TxnOffsetCommit", 0, 5, transaction_requests.txn_offset_commit),
         Api(26, "EndTxn", 0, 5, transaction_requests.end_txn),
         Api(32, "DescribeConfigs", 1, 4, topic_requests.describe_configs),
         Api(37, "CreatePartitions", 0, 3, topic_requests.create_partitions),

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from threading import Lock
+from time import time
 
 from kio.schema.errors import ErrorCode
 
@@ -23,9 +24,11 @@ from purgatorio_broker.network.record_batch import (
     first_offset,
     last_timestamp_ms,
     new_records,
+    stamped,
     stored,
 )
 from purgatorio_broker.network.reply import Reply, Request
+from purgatorio_broker.network.topic_requests import MOST_BYTES
 from purgatorio_broker.partition import Isolation, Partition
 from purgatorio_wire.history.transaction import IN_TRANSACTIONS
 from purgatorio_wire.trace.record import Written
@@ -45,12 +48,13 @@ def produce(node: Node, request: Request) -> None:
     waits: dict[TopicPartition, ProduceResult] = {}
     taken: dict[TopicPartition, Written] = {}
     within: list[BatchHeader] = []
+    now_ms = int(time() * 1000)
     for one in asked:
         if one.topic is None:
             continue
         partition = one.place
         try:
-            header, new = _records(node, one.fields.data("records"))
+            header, new = _records(node, partition, one.fields.data("records"), now_ms)
         except _Refused as why:
             refused[partition] = why.code
             continue
@@ -73,7 +77,7 @@ def produce(node: Node, request: Request) -> None:
                 taken[partition] = header.written
     unknown = any(one.topic is None for one in asked)
     closes = acks == 0 and bool(refused or unknown)
-    sent = _Produced(node, request.reply, asked, refused, again, taken, {*batches, *waits}, closes)
+    sent = _Produced(node, request.reply, asked, refused, again, taken, {*batches, *waits}, closes, now_ms)
     producer, timeout_ms = within[0].producer if within else "", request.fields.ms("timeout")
     try:
         if waits:
@@ -135,6 +139,7 @@ class _Produced:
     _taken: Mapping[TopicPartition, Written]
     _awaited: AbstractSet[TopicPartition]
     _closes: bool
+    _now_ms: int
     _lock: Lock = field(default_factory=Lock)
     _results: dict[TopicPartition, ProduceResult] = field(default_factory=dict)
 
@@ -177,6 +182,7 @@ class _Produced:
                 "error_code": code_of(result.error),
                 "base_offset": base,
                 "log_start_offset": start,
+                "log_append_time_ms": self._now_ms if _stamps(self._node, partition) else None,
             }
 
         return {"responses": grouped((one, entry(one)) for one in self._asked)}
@@ -190,7 +196,9 @@ class _Refused(Exception):
         self.code = int(error.value)
 
 
-def _records(node: Node, records: bytes) -> tuple[BatchHeader, list[NewRecord]]:
+def _records(
+    node: Node, partition: TopicPartition, records: bytes, now_ms: int
+) -> tuple[BatchHeader, list[NewRecord]]:
     try:
         found = list(batches_of(records))
     except Corrupt:
@@ -200,11 +208,23 @@ def _records(node: Node, records: bytes) -> tuple[BatchHeader, list[NewRecord]]:
     if len(found) != 1:
         raise _Refused(ErrorCode.invalid_record)
     header, batch = found[0]
-    if len(batch) > node.settings.max_message_bytes:
+    if len(batch) > int(_setting(node, partition, MOST_BYTES) or node.settings.max_message_bytes):
         raise _Refused(ErrorCode.message_too_large)
     if not node.takes(len(batch)):
         raise _Refused(ErrorCode.kafka_storage_error)
+    if _stamps(node, partition):
+        batch = stamped(batch, now_ms)
     return header, new_records(header, batch)
+
+
+def _setting(node: Node, partition: TopicPartition, name: str) -> str:
+    topic = node.cluster.topic(partition.topic)
+    return "" if topic is None else dict(topic.configs).get(name, "")
+
+
+def _stamps(node: Node, partition: TopicPartition) -> bool:
+    """Whether records get the time of their append."""
+    return _setting(node, partition, "message.timestamp.type") == "LogAppendTime"
 
 
 def fetch(node: Node, request: Request) -> None:

@@ -185,7 +185,10 @@ def named_offsets(node: Node, asked: Iterable[Asked]) -> dict[TopicPartition, Co
     place = node.next_commit()
     return {
         one.place: Committed(
-            one.fields.number("committed_offset"), one.fields.text("committed_metadata"), place
+            one.fields.number("committed_offset"),
+            one.fields.text("committed_metadata"),
+            one.fields.number("committed_leader_epoch", -1),
+            place,
         )
         for one in asked
         if node.cluster.has(one.place)
@@ -249,8 +252,11 @@ def _committed(node: Node, asked: Fields, *, stable: bool) -> Values:
     code = ErrorCode.unstable_offset_commit.value
     told = {}
     for one in wanted if error is Error.NONE else ():
-        at, note, _ = offsets.get(one, Committed(-1))
-        told[one] = {"committed_offset": at, "metadata": note, "error_code": code if one in unstable else 0}
+        at, note, epoch, _ = offsets.get(one, Committed(-1))
+        error_code = code if one in unstable else 0
+        told[one] = {
+            "committed_offset": at, "metadata": note, "committed_leader_epoch": epoch, "error_code": error_code,
+        }  # fmt: skip
     return {"group_id": group_id, "topics": grouped(told.items()), "error_code": code_of(error)}
 
 

@@ -31,6 +31,7 @@ _LAST_TIMESTAMP: Final = slice(35, 43)
 _SMALLEST_RECORD_BYTES: Final = 7
 _COMPRESSION: Final = 0x07
 _CODECS: Final = 4
+_APPEND_TIME: Final = 0x08
 _MARKER_TYPE_AT: Final = 68
 """In a batch of one marker: after the headers of the batch and of the record, and the version of its key."""
 COMMIT, ABORT = "commit", "abort"
@@ -109,6 +110,14 @@ def batches_of(records: bytes) -> Iterator[tuple[BatchHeader, bytes]]:
 def new_records(header: BatchHeader, batch: bytes) -> list[NewRecord]:
     """The records to append to the log. The last record has all the bytes."""
     return [*[b""] * (header.records - 1), batch]
+
+
+def stamped(batch: bytes, now_ms: int) -> bytes:
+    """The batch with this time of append for all its records."""
+    rest = bytearray(batch[_CRC_FROM:])
+    rest[1] |= _APPEND_TIME
+    rest[_LAST_TIMESTAMP.start - _CRC_FROM : _LAST_TIMESTAMP.stop - _CRC_FROM] = now_ms.to_bytes(8)
+    return batch[: _CRC_FROM - 4] + crc32c(bytes(rest)).to_bytes(4) + rest
 
 
 def stored(records: Sequence[Record]) -> bytes:

@@ -22,6 +22,7 @@ _TOPIC_RESOURCE: Final = 2
 _BROKER_RESOURCE: Final = 4
 _MAX_BROKERS: Final = 8
 _SEGMENT: Final = "segment.bytes"
+MOST_BYTES: Final = "max.message.bytes"
 _MIN_IN_SYNC: Final = "min.insync.replicas"
 
 
@@ -76,13 +77,15 @@ def _new_topic(node: Node, entry: Fields) -> Topic | ErrorCode:
     in_sync = configs.get(_MIN_IN_SYNC, str(node.settings.min_in_sync))
     if not in_sync.isdecimal() or int(in_sync) < 1:
         return ErrorCode.invalid_config
-    segment = configs.get(_SEGMENT, "")
-    if _SEGMENT in configs and (not segment.isdecimal() or int(segment) < 1):
+    if configs.get("cleanup.policy", "delete") != "delete":  # it does not compact
         return ErrorCode.invalid_config
+    if any(not configs[x].isdecimal() or int(configs[x]) < 1 for x in (_SEGMENT, MOST_BYTES) if x in configs):
+        return ErrorCode.invalid_config
+    segment = int(configs.get(_SEGMENT, 0)) or None
     others = [node_id for node_id in brokers if node_id != node.settings.node_id]
     replicas = (node.settings.node_id, *others)[:factor]
     made = tuple(configs.items())
-    return Topic(name, uuid4(), partitions, replicas, int(in_sync), made, int(segment) if segment else None)
+    return Topic(name, uuid4(), partitions, replicas, int(in_sync), made, segment)
 
 
 def _created(name: str, code: int, topic: Topic | None) -> Values:

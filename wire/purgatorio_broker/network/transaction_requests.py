@@ -8,7 +8,7 @@ from purgatorio_broker.network.group_requests import answer_commit, named_offset
 from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.record_batch import ABORT, COMMIT
 from purgatorio_broker.network.reply import Request
-from purgatorio_wire.history.transaction import FIRST_RENEWING
+from purgatorio_wire.history.transaction import FIRST_RENEWING, OFFSETS_IN_TRANSACTIONS
 
 
 def init_producer_id(node: Node, request: Request) -> None:
@@ -53,13 +53,16 @@ def add_offsets_to_txn(node: Node, request: Request) -> None:
 
 
 def txn_offset_commit(node: Node, request: Request) -> None:
-    """Kafka's TxnOffsetCommit, 0 to 3."""
+    """Kafka's TxnOffsetCommit, 0 to 5. From 5 on, it adds the group to the transaction itself."""
     fields = request.fields
     asked = fields.asked("topics")
     held = named_offsets(node, asked)
     code = code_of(refuses_held(node, fields))
+    group = fields.text("group_id")
+    if not code and request.version > OFFSETS_IN_TRANSACTIONS:
+        code = node.transactions.add(fields.text("transactional_id"), _by(fields), (), group).value
     if not code:
-        code = node.transactions.hold(_by(fields), fields.text("group_id"), held).value
+        code = node.transactions.hold(_by(fields), group, held).value
     answer_commit(request, asked, held, code)
 
 

@@ -28,26 +28,39 @@ from purgatorio_wire.history.history import (
 from purgatorio_wire.history.log import OTHERS, Part, Topic, Topics, asked_and_told, parts
 from purgatorio_wire.history.transaction import Transaction, producer_of
 from purgatorio_wire.history.violation_kind import Way
+from purgatorio_wire.trace.record import Body
 
-NOTHING: Final = (-1, "")
+Offset = tuple[int, str, int]
+"""A committed offset with its metadata and its leader epoch."""
+NOTHING: Final[Offset] = (-1, "", -1)
 TOO_LONG: Final = 12
 UNSTABLE: Final = 88
 
 
+def _offset(body: Body) -> Offset:
+    """The offset in a commit, or in the response to OffsetFetch."""
+    note = text(body, "committed_metadata") or text(body, "metadata")
+    return integer(body, "committed_offset", -1), note, integer(body, "committed_leader_epoch", -1)
+
+
+def _shown(what: Offset) -> str:
+    return f"{what[0]} {what[1]!r} of epoch {what[2]}"
+
+
 class _Commit(NamedTuple):
     """A committed offset of one partition: the times of the request (`t`) and of its response (`done_t`), the offset
-    with its metadata (`what`), and whether the broker certainly accepted the commit (`surely`). OffsetFetch may return
+    itself (`what`), and whether the broker certainly accepted the commit (`surely`). OffsetFetch may return
     the offset from `told_t` on. It returns the offset from `surely_t` on, unless a later commit replaced it."""
 
     t: int
     done_t: int
-    what: tuple[int, str]
+    what: Offset
     surely: bool
     told_t: int
     surely_t: int
 
     @classmethod
-    def at_once(cls, t: int, done_t: int, what: tuple[int, str], *, surely: bool) -> Self:
+    def at_once(cls, t: int, done_t: int, what: Offset, *, surely: bool) -> Self:
         """A commit that takes effect between its request and its response."""
         return cls(t, done_t, what, surely, t, done_t)
 
@@ -74,7 +87,7 @@ def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 # An OffsetFetch without topics returns every committed partition, and no other partition.
                 answers = {**{part: {} for part in _parts_of(scene, name)}, **answers}
             for part, said in answers.items():
-                seen = (integer(said, "committed_offset", -1), text(said, "metadata"))
+                seen = _offset(said)
                 error = integer(said, "error_code")
                 gone = _deletion(bounds, topics.topics.get(part.topic), until)
                 within = [*_within(bounds, topics, scene, name, part, until)]
@@ -88,7 +101,9 @@ def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 made += [
                     x.commit(stable=bool(one.body.get("require_stable"))) for x in within if not x.aborted
                 ]
-                may = _may_be(made, one)
+                # Old versions of OffsetFetch return no leader epoch.
+                told_all = "committed_leader_epoch" in said
+                may = {what if told_all else (*what[:2], -1) for what in _may_be(made, one)}
                 cause: Way = "committed"
                 if gone and gone[0].t <= until:
                     # The deletion may take a while. For a deleted topic, an error is a correct answer too.
@@ -99,8 +114,8 @@ def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 if not error and seen in may:
                     yield kept(clause, cause)
                 elif error not in BUSY:
-                    allowed = f"{' or '.join(f'{at} {note!r}' for at, note in sorted(may))} of {part.topic}"
-                    shown = named(error) if error else f"{seen[0]} {seen[1]!r}"
+                    allowed = f"{' or '.join(map(_shown, sorted(may)))} of {part.topic}"
+                    shown = named(error) if error else _shown(seen)
                     yield broken(clause, cause, one, allowed, shown)
 
 
@@ -110,7 +125,7 @@ class _Within(NamedTuple):
 
     t: int
     done_t: int
-    what: tuple[int, str]
+    what: Offset
     surely: bool
     each: Transaction
     late_t: int
@@ -137,11 +152,10 @@ def _within(
         by = producer_of(one.body)
         begun = [x for x in topics.transactions if x.producer == by and x.begun_t <= one.t]
         if begun:
-            what = integer(asked, "committed_offset"), text(asked, "committed_metadata")
             ended_t = begun[-1].ended_t
             late_ns = bounds.declared.late_topics_ms * MS + bounds.added_ns(ended_t, until)
             surely = one.got is not None and not error
-            yield _Within(one.t, one.ended_t, what, surely, begun[-1], ended_t + late_ns)
+            yield _Within(one.t, one.ended_t, _offset(asked), surely, begun[-1], ended_t + late_ns)
 
 
 def _stable(one: Exchange, error: int, within: list[_Within], plain: list[_Commit]) -> Rows:
@@ -175,7 +189,7 @@ def _deletion(bounds: Bounds, topic: Topic | None, until: int) -> list[_Commit]:
     return [_Commit.at_once(topic.delete_t, done_t + late_ns, NOTHING, surely=surely)]
 
 
-def _may_be(made: list[_Commit], one: Exchange) -> set[tuple[int, str]]:
+def _may_be(made: list[_Commit], one: Exchange) -> set[Offset]:
     """The offsets that may have been the last committed offset when the broker handled this request."""
     before = [x for x in made if x.surely and x.surely_t <= one.t]
     return {
@@ -200,8 +214,7 @@ def _commits(scene: Scene, group: str, part: Part) -> Iterator[_Commit]:
         for other, asked in parts(one.body, OTHERS[0]):
             error = told.get(other, 0)
             if other == part and (not error or error in BUSY):
-                what = integer(asked, "committed_offset"), text(asked, "committed_metadata")
-                yield _Commit.at_once(one.t, done_t, what, surely=one.got is not None and not error)
+                yield _Commit.at_once(one.t, done_t, _offset(asked), surely=one.got is not None and not error)
 
 
 def _told(commit: Exchange) -> dict[Part, int]:

@@ -17,6 +17,7 @@ from purgatorio_wire.history.transaction import (
     INIT,
     NOT_THEIRS,
     Transaction,
+    adds_itself,
     begins,
     by_name,
     error_of,
@@ -69,7 +70,7 @@ def _told(one: Exchange, before: Sequence[Exchange]) -> Rows:
             "R6", "unknown-producer", one, error, {UNKNOWN_ID}, ": no producer has the transactional id"
         )
     elif now is not None and by != now:
-        if error == CONCURRENT or one.api == "produce":
+        if error == CONCURRENT or adds_itself(one):
             return  # Kafka 4 looks first whether something is being written of the id (KAFKA-18660)
         if renews(one) and renews(made[-1]) and by == producer_of(made[-1].body):
             since = [x for x in before if x.t > made[-1].t and begins(x) and producer_of(x.body) == now]
@@ -84,7 +85,7 @@ def _told(one: Exchange, before: Sequence[Exchange]) -> Rows:
         since = [x for x in before if x.t > made[-1].t and x.api != INIT and producer_of(x.body) == by]
         timeout_ns = integer(inits[-1].body, "transaction_timeout_ms") * MS
         if one.ended_t < _begun_t(since, one) + timeout_ns:
-            yield from (_renewed if renews(one) or one.api == "produce" else _mine)(one, error, since)
+            yield from (_renewed if renews(one) or adds_itself(one) else _mine)(one, error, since)
 
 
 def _begun_t(since: Sequence[Exchange], one: Exchange) -> int:
@@ -154,8 +155,8 @@ def _renewed(one: Exchange, error: int, since: Sequence[Exchange]) -> Rows:
     begins a transaction, or may have if it was refused."""
     if error == CONCURRENT:
         return
-    if one.api == "produce":
-        allowed = "no error: the append begins a transaction"
+    if adds_itself(one):
+        allowed = "no error: the request begins a transaction"
         yield checked("R8", "begin-refused", one, error not in NOT_THEIRS, allowed, named(error))
     elif any(map(went_well, since)):
         now, by = producer_of(one.got), producer_of(one.body)

@@ -33,6 +33,7 @@ from purgatorio_wire.history.log import (
     Append,
     Log,
     Part,
+    Topic,
     Topics,
     corrupt,
     produced,
@@ -40,7 +41,7 @@ from purgatorio_wire.history.log import (
     transactional,
     written_by,
 )
-from purgatorio_wire.history.transaction import CONCURRENT, INIT, Transaction, renews
+from purgatorio_wire.history.transaction import CONCURRENT, INIT, Transaction, begins, renews
 from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import BY_NOBODY, SEQUENCES, Body, Written
 
@@ -85,6 +86,10 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                     yield from deleted(bounds, one, topic, "append-waits-for-deleted", due, told)
             elif acks not in (-1, 1):
                 yield _wrong_acks(bounds, one, answer)
+            elif forbids := _forbids(topic, summed(batches, "bytes")):
+                if answer is not None:
+                    right, allowed = integer(answer, "error_code"), f"an error: {forbids}"
+                    yield checked("M1", "forbidden-accepted", one, right, allowed, "the append is accepted")
             elif corrupt(batches):
                 if answer is not None:
                     error = integer(answer, "error_code")
@@ -107,6 +112,14 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 yield from _acknowledged(one, part, count, answer, topics)
             else:
                 yield from _stopped(bounds, one, part, answer, topics, scene)
+
+
+def _forbids(topic: Topic, size: int) -> str:
+    """The setting of the topic that forbids a batch of records without keys; "" if there is none."""
+    if size > topic.limit(most := "max.message.bytes", size):
+        return f"a batch of {size} bytes is above {most}"
+    compacts = topic.configs.get("cleanup.policy") == "compact"
+    return "a compacted topic takes no record without a key" if compacts else ""
 
 
 def _unanswered(scene: Scene, one: Exchange, topics: Topics) -> Rows:
@@ -163,6 +176,11 @@ def _in_transaction(
     error, t = integer(answer, "error_code"), one.ended_t
     log = topics.logs[part]
     within = next((x.within for x in log.appends if x.exchange is one or x.written == written), None)
+    renewing = any(x.ending is not None and renews(x.ending) for x in topics.transactions)
+    if renewing and not begins(one) and (within is None or within.stray):
+        allowed = "an error, because the partition is not in the transaction"
+        if error not in UNHEARD:
+            yield checked("R8", "append-outside", one, error, allowed, "the append is accepted")
     if within is None:
         return
     ending = within.ending
@@ -288,6 +306,10 @@ def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, to
             seen = f"base offset {base}"
             allowed = f"a base offset of at least {own}, after the records that this connection appended with acks=0"
             yield checked("M2", "acks-0-records-lost", one, base >= own, allowed, seen)
+        if topics.topics[part.topic].configs.get("message.timestamp.type") == "LogAppendTime":
+            time_ms = integer(answer, "log_append_time_ms", -1)
+            right, allowed = time_ms > 0, "the time of the append, as the topic is set to LogAppendTime"
+            yield checked("M1", "append-time", one, right, allowed, f"log append time {time_ms}")
         start, (least, most) = (
             integer(answer, "log_start_offset", -1), log.start(one.t, one.answer_t or one.t),
         )  # fmt: skip
@@ -312,7 +334,7 @@ def _stopped(
     topic = topics.topics[part.topic]
     until = one.until_t
     in_sync = topics.in_sync_around(part, one.t, until)
-    needed = min(topic.min_insync, topic.replicas)
+    needed = min(topic.limit("min.insync.replicas", 1), topic.replicas)
     spans = stopped_spans(scene.stimuli, scene.end_t)
     stays_away = any(begin <= one.t and until <= end for begin, end in spans)
     if acks == -1 and answer is not None and needed == topic.replicas and stays_away:

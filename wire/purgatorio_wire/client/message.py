@@ -206,6 +206,7 @@ _FROM_PLAIN: Final[Mapping[str, Convert]] = {
     "error_code": ErrorCode,
     "uuid": lambda value: uuid.UUID(value) if isinstance(value, str) else value,
     "bytes": lambda value: bytes.fromhex(value) if isinstance(value, str) else value,
+    "datetime_i64": lambda value: datetime.datetime.fromtimestamp(value / 1000, datetime.UTC),
     **dict.fromkeys(("timedelta_i32", "timedelta_i64"), lambda value: datetime.timedelta(milliseconds=value)),
 }
 

@@ -239,13 +239,19 @@ class Topic:
     replicas: int = 1
     preferred: int | None = None
     """The preferred leader of its first partition, if the request to create it has assignments."""
-    min_insync: int = 1
+    configs: dict[str, str] = field(default_factory=dict)
+    """The settings of its creation."""
     partitions: int = 0
     """The number of partitions at its creation. 0 if the broker chose it."""
     id: str = ""
     """The topic id from its creation. A later topic with the same name has another id."""
     grown: list[tuple[int, int | None, int]] = field(default_factory=list)
     """For each CreatePartitions without an error: the time of the request, of the response, and the new number."""
+
+    def limit(self, setting: str, default: int) -> int:
+        """The value of a setting that is a number."""
+        value = self.configs.get(setting, "")
+        return int(value[:9]) if value.isdecimal() else default
 
     @property
     def changed_t(self) -> set[int | None]:
@@ -341,9 +347,7 @@ class Topics:
                 first = next(items(asked, "assignments"), None)
                 topic.preferred = next(integers(first, "broker_ids"), None)
                 topic.partitions = assigned or max(integer(asked, "num_partitions"), 0)
-                for config in items(asked, "configs"):
-                    if text(config, "name") == "min.insync.replicas" and text(config, "value").isdigit():
-                        topic.min_insync = int(text(config, "value")[:9])
+                topic.configs = {text(x, "name"): text(x, "value") for x in items(asked, "configs")}
 
     def _grow(self, one: Exchange) -> None:
         if one.body.get("validate_only"):

@@ -9,8 +9,8 @@
                ends the transaction: some time after its time-out, because coordinators look for such transactions
                periodically
 
-With the second part of KIP-890, clients add no partitions: a transaction begins with its first append, and the response
-to its end has the producer's next epoch.
+With the second part of KIP-890, clients add no partitions: a transaction begins with its first append or offset, and
+the response to its end has the producer's next epoch.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ FIRST_RENEWING: Final = 5
 """The first version of `end_txn` that returns a new epoch."""
 IN_TRANSACTIONS: Final = 11
 """The last version of `produce` that requires the client to add partitions to a transaction."""
+OFFSETS: Final = "txn_offset_commit"
+OFFSETS_IN_TRANSACTIONS: Final = 4
+"""The last version of `txn_offset_commit` that requires the client to add the offsets of a group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,11 @@ class Transaction:
     ended_t: int = END_OF_TIME
     commits: bool | None = None
     ending: Exchange | None = None
+
+    @property
+    def stray(self) -> bool:
+        """Whether it consists of appends to a partition that no request has added."""
+        return self.times_out_t <= self.begun_t
 
     @property
     def may_end_t(self) -> int:
@@ -93,19 +101,26 @@ def _errors_of(body: Body | None) -> Iterator[int]:
         yield from (integer(part, "partition_error_code") for part in items(topic, "results_by_partition"))
 
 
+_PARTS: Final = {"produce": ("responses", "partition_responses"), OFFSETS: ("topics", "partitions")}
+
+
 def error_of(one: Exchange) -> int:
     """The (first) error of a response about transactions. 0 if there is none."""
-    if one.api == "produce":
-        parts = (
-            part for topic in items(one.got, "responses") for part in items(topic, "partition_responses")
-        )
+    if names := _PARTS.get(one.api):
+        parts = (part for topic in items(one.got, names[0]) for part in items(topic, names[1]))
         return next((error for part in parts if (error := integer(part, "error_code"))), 0)
     return added(one.got) if one.api == ADD else integer(one.got, "error_code")
 
 
 def begins(one: Exchange) -> bool:
     """Whether a request may begin a transaction, or add to it."""
-    return one.api in BEGINS or (one.api == "produce" and one.version > IN_TRANSACTIONS)
+    return one.api in BEGINS or adds_itself(one)
+
+
+def adds_itself(one: Exchange) -> bool:
+    """Whether a request adds its partitions or its group to a transaction (the second part of KIP-890)."""
+    last = {"produce": IN_TRANSACTIONS, OFFSETS: OFFSETS_IN_TRANSACTIONS}
+    return one.version > last.get(one.api, END_OF_TIME)
 
 
 def renews(one: Exchange) -> bool:

@@ -11,7 +11,12 @@ from purgatorio_wire.client.connection import Address, Connection, NoAnswer, con
 from purgatorio_wire.client.message import API_NAMES
 from purgatorio_wire.client.recorder import WireRecorder
 from purgatorio_wire.history.history import integer, items, text
-from purgatorio_wire.history.transaction import FIRST_RENEWING, IN_TRANSACTIONS
+from purgatorio_wire.history.transaction import (
+    FIRST_RENEWING,
+    IN_TRANSACTIONS,
+    OFFSETS,
+    OFFSETS_IN_TRANSACTIONS,
+)
 from purgatorio_wire.scene.asker import SOFTWARE, codes
 from purgatorio_wire.scene.broker import MOST_CONNECTIONS, Broker, Second
 from purgatorio_wire.trace.record import Declared
@@ -63,7 +68,10 @@ async def look_at(
 
 async def _renews_epochs(broker: Broker, conn: Connection) -> bool:
     """Whether the broker offers the second part of KIP-890, and it is on (`transaction.version`)."""
-    needed = {"api_versions": 3, "end_txn": FIRST_RENEWING, "produce": IN_TRANSACTIONS + 1}
+    needed = {
+        "api_versions": 3, "end_txn": FIRST_RENEWING, "produce": IN_TRANSACTIONS + 1,
+        OFFSETS: OFFSETS_IN_TRANSACTIONS + 1,
+    }  # fmt: skip
     if any(broker.offered.get(api, (0, -1))[1] < least for api, least in needed.items()):
         return False
     got = await conn.send("api_versions", 3, SOFTWARE).within(LOOK_SECONDS)

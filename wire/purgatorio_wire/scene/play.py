@@ -133,6 +133,7 @@ class Play(DataAsker):
         made = [
             {"name": topic, "partitions": [
                 {"partition_index": number, "committed_offset": at if at is not None else drawn,
+                 "committed_leader_epoch": drawn % 5,
                  "committed_metadata": f"note {drawn}".ljust(note_bytes * (number == numbers[-1]), ".")}
                 for number in numbers for drawn in (self.rng.randrange(1 << 40),)
             ]}

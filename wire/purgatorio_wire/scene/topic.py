@@ -31,6 +31,12 @@ MOVES_MS: Final = 40_000
 ELECTION_MS: Final = 10_000
 ELECTIONS: Final = 20
 MOVED_MS: Final = 30_000
+SMALL_BATCH: Final = 1000
+SETTINGS: Final = (
+    ("max.message.bytes", f"{SMALL_BATCH}"),
+    ("message.timestamp.type", "LogAppendTime"),
+    ("cleanup.policy", "compact"),
+)
 QUOTA_BYTES: Final = 2000
 QUOTA_PARTITIONS: Final = 6
 QUOTA_HEARD_MS: Final = 1000
@@ -180,6 +186,16 @@ async def wrong_topics(play: Play) -> None:
     for _ in range(3):
         await play.metadata(validated)
         await play.pause(100)
+
+
+@scene("topics", "M1 forbidden-accepted, M1 append-time")
+async def topic_settings(play: Play) -> None:
+    """One topic has a limit for batches: a smaller batch is accepted, a larger one is refused. One topic gives records
+    the time of their append. A compacted topic refuses records without keys."""
+    for setting, value in SETTINGS:
+        topic, writer = await play.topic(configs={setting: value}), await play.open("writer")
+        for size in (20, SMALL_BATCH):
+            await play.ask_all(play.produce(writer, topic, acks=-1, size=size))
 
 
 @scene("topics", "A3 partitions-not-added, A3 not-in-effect, E1, F3 not-woken, L1")

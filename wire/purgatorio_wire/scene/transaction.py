@@ -18,7 +18,14 @@ from purgatorio_wire.client.connection import Connection, Got, Sent
 from purgatorio_wire.client.record_batch import batch_bytes
 from purgatorio_wire.history.history import LOADING, integer
 from purgatorio_wire.history.log import UNKNOWN_TOPIC
-from purgatorio_wire.history.transaction import ABORTED_NS, CONCURRENT, FIRST_RENEWING, added
+from purgatorio_wire.history.transaction import (
+    ABORTED_NS,
+    CONCURRENT,
+    FIRST_RENEWING,
+    OFFSETS,
+    OFFSETS_IN_TRANSACTIONS,
+    added,
+)
 from purgatorio_wire.scene.asker import codes, first_append, first_of, settle
 from purgatorio_wire.scene.broker import POLL_SECONDS, SceneSkipped, must
 from purgatorio_wire.scene.data_asker import UNMADE, FetchSession, by_topic
@@ -159,7 +166,9 @@ class Writer:
         await self._asked(partial(self.end, commits=commits), codes, frozenset({CONCURRENT}), APPENDS)
 
     async def begin_offsets(self, group: str) -> None:
-        """Add the offsets of a group, which may begin a transaction."""
+        """Add the offsets of a group, which may begin a transaction. With KIP-890, their commit does."""
+        if self.renews:
+            return
         values = {
             "transactional_id": self.name, "producer_id": self.id, "producer_epoch": self.epoch, "group_id": group,
         }  # fmt: skip
@@ -170,7 +179,7 @@ class Writer:
     ) -> int:
         """Commit these offsets in the transaction, as a member of a generation; returns the error of the first
         offset."""
-        told = {"committed_offset": at, "committed_metadata": f"note {at}"}
+        told = {"committed_offset": at, "committed_metadata": f"note {at}", "committed_leader_epoch": at % 7}
         asked = [{"partition_index": number, **told} for number in numbers]
         values = {
             "transactional_id": self.name, "group_id": group, "producer_id": self.id, "producer_epoch": self.epoch,
@@ -180,7 +189,11 @@ class Writer:
         def error_of(body: Body | None) -> int:
             return codes(first_of(first_of(body, "topics"), "partitions"))
 
-        ask = partial(self.play.ask, self.conn, "txn_offset_commit", values)
+        async def ask() -> Got:
+            if self.renews:
+                return await self.conn.send(OFFSETS, OFFSETS_IN_TRANSACTIONS + 1, values)
+            return await self.play.ask(self.conn, OFFSETS, values)
+
         return error_of((await self._asked(ask, error_of, UNHEARD, APPENDS)).body)
 
     async def _until_over(
@@ -504,14 +517,15 @@ async def fenced_producer(play: Play) -> None:
 @scene(
     "transactions",
     "R8 begin-refused, R8 not-a-new-epoch, R8 repeated-end, R8 end-after-end, R8 not-fenced, "
-    "R8 without-a-transaction, R1 open-transaction-shown, R2 not-woken, R3 listed, "
+    "R8 without-a-transaction, R8 append-outside, R1 open-transaction-shown, R2 not-woken, R3 listed, "
     "R5 fenced-producer-appends",
     seconds=60,
 )
 async def renewed_epochs(play: Play) -> None:
     """Transactions of a client of KIP-890's second part: an append begins each, and its end gives the producer a new
     epoch. The end is sent again, as if its response was lost, and with the other outcome. When the next transaction has
-    begun, the old epoch is refused. Then a commit is sent without a transaction."""
+    begun, the old epoch is refused; so is an append of an older version to a partition that is not in the transaction.
+    Then a commit is sent without a transaction."""
     play.need(*ALL_NEEDED)
     if not play.broker.renews_epochs:
         raise SceneSkipped(
@@ -527,6 +541,8 @@ async def renewed_epochs(play: Play) -> None:
         waits = play.fetch(reader, [(topic, 0, end)], max_wait_ms=wait, committed=True)
         await play.pause(30)
         await writer.write(*numbers)
+        if numbers == (0,):  # a client of before names a partition that is not in the transaction
+            await settle(replace(writer, renews=False, next={}).append(1))
         if former is not None:
             await former.end(commits=not commits)
             await settle(former.append(0))
@@ -546,9 +562,9 @@ async def renewed_epochs(play: Play) -> None:
 @scene("transactions", "R7 committed, R7 unstable, R6 begin-refused", seconds=60)
 async def transactional_offsets(play: Play) -> None:
     """Offsets of groups are committed in transactions, of one partition or two, which are committed or aborted. They
-    become visible after the end. In between, OffsetFetch with require_stable gets UNSTABLE_OFFSET_COMMIT, only for
-    the partitions of the transaction. A commit without a transaction meanwhile keeps its effect. So does the later
-    commit of a second transaction, whichever ends first."""
+    become visible after the end. In between, OffsetFetch with require_stable gets UNSTABLE_OFFSET_COMMIT, only for the
+    partitions of the transaction. Some transactions are those of a client of KIP-890. A commit without a transaction
+    meanwhile keeps its effect. So does the later commit of a second transaction, whichever ends first."""
     _need_offsets(play)
     topic, group, beside = await play.topic(partitions=2), await play.group(), await play.group()
     writer, other, asker = (
@@ -562,15 +578,16 @@ async def transactional_offsets(play: Play) -> None:
         (True, False, (0,)), (False, False, (0, 1)), (True, True, (1, 0)), (False, True, (0,)), (True, False, (0, 1)),
     )  # fmt: skip
     for at, (commits, overtaken, numbers) in enumerate(rounds):
+        by = replace(writer, renews=play.broker.renews_epochs and at % 3 < 2)
         for each in (group, beside):
-            await writer.begin_offsets(each)
-            _must_take(await writer.commit_offset(each, 10 + at, numbers=numbers))
+            await by.begin_offsets(each)
+            _must_take(await by.commit_offset(each, 10 + at, numbers=numbers))
         if overtaken:
             await play.commit(asker, group, "", -1, [topic])
         for surely in (True, False):
             await play.ask_offsets(asker, group, [topic], stable=surely)
         await play.ask_offsets(asker, group, None, stable=True)
-        await writer.end(commits=commits)
+        await by.end(commits=commits)
         await _until_stable(play, writer, asker, group, beside)
     # Aborted offsets are not committed by the next transaction, which does not name them.
     await writer.begin_offsets(group)
