@@ -5,7 +5,8 @@ Runs are played by threads that take turns (`spec.drawn_history`), then spoilt b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from random import Random
@@ -198,22 +199,36 @@ def test_without_the_rule_of_a_clause_something_is_missed(many: list[Expecting],
     assert any(what.endswith(f"{clause}: not marked") for what in missed(broken, rules=weakened))
 
 
-@pytest.mark.parametrize("judged", ["operation", "check", "reading"])
+CONTEXT: Final = ("checks", "next_of_thread", "previous_of_thread", "nested_checks", "under", "given_back")
+"""What a history has beside the events of its operation."""
+
+
+@pytest.mark.parametrize("judged", ["operation", "context", "check", "reading"])
 def test_a_clause_without_a_rule_is_judged_by_its_function(
     many: list[Expecting], judged: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A new clause needs nothing of the fast path."""
-    monkeypatch.setitem(SAID, "N1", {"title": "N", "rules": [], "example": "", "occasion": ""})
-    new = Clause("N1")
+    """A new clause needs nothing of the fast path, whatever it reads of an operation's context."""
 
-    def at_a_third(run: Run, part: Part) -> Finding:
+    def at_a_third(_: Run, part: Part) -> Finding:
         calls = part.calls() if isinstance(part, OperationHistory) else [part]
         i = min((call.call_i for call in calls), default=1)
         return Broken("third", (i,), "", "") if i % 3 == 0 else KEPT
 
-    getattr(new, f"of_{judged}")(at_a_third)
-    monkeypatch.setattr(new, "skipped", lambda run: None)
-    monkeypatch.setitem(CLAUSES, "N1", new)
+    def by_context(name: str) -> Callable[[Run, OperationHistory], Finding]:
+        def judge(_: Run, history: OperationHistory) -> Finding:
+            seen = getattr(history, name)
+            told = repr(sorted(seen.items() if isinstance(seen, dict) else seen, key=repr))
+            return Broken(told, (min(call.call_i for call in history.calls()),), "", "") if seen else KEPT
+
+        return judge
+
+    new = {f"N{at}": by_context(name) for at, name in enumerate(CONTEXT)} if judged == "context" else {}
+    for name, judge in (new or {"N0": at_a_third}).items():
+        monkeypatch.setitem(SAID, name, {"title": "N", "rules": [], "example": "", "occasion": ""})
+        clause = Clause(name)
+        getattr(clause, "of_operation" if new else f"of_{judged}")(judge)
+        monkeypatch.setattr(clause, "skipped", lambda run: None)
+        monkeypatch.setitem(CLAUSES, name, clause)
 
     def told(played: Played) -> tuple[dict[str, object], dict[str, object]]:
         fold = Fold(played.header)
@@ -224,7 +239,9 @@ def test_a_clause_without_a_rule_is_judged_by_its_function(
 
     some = [told(played) for played, _ in many[:30]]
     assert all(fast == plain for fast, plain in some)
-    assert sum("N1" in plain for _, plain in some) > 10
+    met = Counter(name for _, plain in some for name in plain)
+    assert met["N0"] > 10
+    assert not new or set(new) <= set(met)
 
 
 @pytest.mark.parametrize("condition", NOT_PLAIN)

@@ -18,7 +18,7 @@ from purgatorio_spec.fast_path.numbered import Numbered
 from purgatorio_spec.fast_path.operations import LIMIT, Operations
 from purgatorio_spec.fast_path.readings import READING_RULES, ReadingsSoFar, Truths, judge_every
 from purgatorio_spec.fast_path.recheck import Recheck, Wanted
-from purgatorio_spec.fast_path.rules import OperationBlock, candidates, summaries
+from purgatorio_spec.fast_path.rules import OperationBlock, candidates, lacks_a_rule, summaries
 from purgatorio_spec.fast_path.texts import Texts
 from purgatorio_spec.fast_path.thread_checks import ThreadChecks
 from purgatorio_spec.history.run import (
@@ -76,13 +76,14 @@ class Fold:
     def __init__(self, header: Header, held_bytes: int | None = HELD_BYTES) -> None:
         self._header = header
         self._may_hold = held_bytes
-        names = {clause.id for clause in judged_clauses(run_of(header, RunFacts(), whole=False))}
+        run = run_of(header, RunFacts(), whole=False)
+        names = {clause.id for clause in judged_clauses(run)}
         self.events = 0
         self.last_i = -1
         self.names, self.threads, self.key_names = Names(), Texts(), Texts()
         self.open_calls = OpenCalls.none()
         self.operations = Operations()
-        self._joins_keys = "O4" in names
+        self._joins_keys = "O4" in names or lacks_a_rule(run)
         self._keeps_keys = self._joins_keys or ("O2" in names and "cancelled" in header.recorded)
         self.first_checks = FirstChecks()
         self.thread_checks = ThreadChecks()
@@ -103,8 +104,8 @@ class Fold:
         self._operations_of: list[Codes] | None = None if held_bytes == 0 else []
         """By batch, the numbers of its operations, so that a second read needs no search for names."""
         self._held_bytes = 0
-        self.gave_back = False
-        """Whether `cancel_for_key` returned any operation."""
+        self.follows = lacks_a_rule(run)
+        """Whether all threads are followed: a clause has no rule, or `cancel_for_key` returned an operation."""
         self.times, self.stride = np.zeros(0, np.int64), 1
         """As `RunFacts.times`, and the distance in events between two of them."""
         self.start_t: int | None = None
@@ -143,7 +144,7 @@ class Fold:
             self._add_advances(some)
         if self._keeps_registering:
             self._add_registering(some)
-        self.gave_back |= len(some.rows.of("cancelled", AT)) > 0
+        self.follows |= len(some.rows.of("cancelled", AT)) > 0
         self._hold(some, keys)
         self._close_pages()
 
@@ -317,7 +318,7 @@ class Fold:
             inside.append(self._inside(of[found.marked & found.inside]))
         if not chosen.any():
             return
-        wanted = Wanted(chosen, retried, Stretches.none(), Stretches.joined(inside), follows=self.gave_back)
+        wanted = Wanted(chosen, retried, Stretches.none(), Stretches.joined(inside), follows=self.follows)
         batches = (self._number(batch, first) for first, batch in again_from(int(np.argmax(chosen))))
         self._look(run, tally, wanted, None, batches)
 
@@ -420,7 +421,7 @@ class Fold:
         checks = any(CHECK in one.judges and one.id != "O7" for one in judged_clauses(run))
         return Wanted(
             chosen, retried, doubtful, Stretches.joined(inside),
-            everything=run.dropped or checks, follows=self.gave_back,
+            everything=run.dropped or checks, follows=self.follows,
         )  # fmt: skip
 
     def key_cancels(self) -> Ints:

@@ -330,15 +330,19 @@ def candidates(
         if CLAUSES[name].skipped(run) is None:
             occasions[name] = rule.occasion(b).yes
             broken |= rule.broken(b)
-    known = OF_ODD_ONES.union(rules)
-    if any(OPERATION in one.judges and one.id not in known for one in judged_clauses(run)):
-        broken |= b.always(True)
+    every = b.always(lacks_a_rule(run))
+    broken |= every
     once = (b.win_first < b.reg_ret.or_else(b.win_first + 1)) | (b.reg_n > 1)
     inside = _some(b.reg_no) & (b.reg_call < b.win_call) & once
-    retried = np.zeros(b.size, bool) if run.profile.claimed_on_return else b.ready.given().yes
-    everything = b.always(run.dropped)
+    retried = every | (b.always(not run.profile.claimed_on_return) & b.ready.given())
     # An operation is a candidate unless it is certainly correct.
-    return Candidates(~broken.no, retried, (inside | everything).yes, occasions)
+    return Candidates(~broken.no, retried.yes, (inside | b.always(run.dropped)).yes, occasions)
+
+
+def lacks_a_rule(run: Run) -> bool:
+    """Whether a clause without a rule judges operations. It may read all of their context."""
+    known = OF_ODD_ONES.union(RULES)
+    return any(OPERATION in one.judges and one.id not in known for one in judged_clauses(run))
 
 
 def summaries(b: OperationBlock) -> Ints:

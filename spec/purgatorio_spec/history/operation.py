@@ -278,7 +278,8 @@ def _add_context(
     its registration), `under` (i: the call of a true try, c: of the check that it was made under), `given_back` (i: a
     point `cancelled`, c: the call of its `cancel_for_key`)."""
     if f == "check" and c is not None and keys:
-        history.checks.append(KeyCheck(keys[0], i, c))
+        check = KeyCheck(keys[0], i, c)
+        history.checks += [] if check in history.checks else [check]  # once, if a key is given twice
     elif f == "next" and c is not None:
         history.next_of_thread[i] = c
     elif f == "previous" and c is not None:
