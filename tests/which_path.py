@@ -139,9 +139,9 @@ def explored(mutant: Mutant) -> str:
 
 MEASURES: Final[Mapping[str, Callable[[Mutant], str]]] = {
     "plugin": plugged,
-    "protocol, virtual": partial(driven, modes=("virtual-steps", "virtual-jumps"), seeds=(1,)),
+    "protocol, virtual": partial(driven, modes=("virtual-plan", "virtual-jumps"), seeds=(1,)),
     "protocol, real": partial(driven, modes=("real", "real-free"), seeds=SEEDS),
-    "gates": partial(driven, modes=("virtual-gates", "virtual-lines", "real-gates"), seeds=(1,)),
+    "gates": partial(driven, modes=("virtual-gates", "virtual-steps", "real-gates"), seeds=(1,)),
     "races": raced,
     "explorer": explored,
 }

@@ -15,7 +15,7 @@ import pytest
 
 import purgatorio_conformance.suite.items  # noqa: F401 - numpy cannot be loaded twice, as pytester would have it
 from program_text import program
-from purgatorio_conformance.protocol import gated_execution, shortest
+from purgatorio_conformance.protocol import plays, shortest
 from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.subject.child import ChildLimits, Quiet
 from purgatorio_conformance.suite import gated
@@ -400,7 +400,7 @@ def test_threads_that_wait_for_each_other_break_p3(
     """Two locks in two orders: each call returns alone, and hangs again in the order that made it hang."""
     monkeypatch.setattr(gated, "_LIMITS", ChildLimits(silence_s=0.3))
     # Not even a moment: a thread that starts late on a busy machine is seen by its state.
-    monkeypatch.setattr(gated_execution, "_QUIET_MOST_S", 0.0)
+    monkeypatch.setattr(plays, "_QUIET_MOST_S", 0.0)
     monkeypatch.setenv("COLUMNS", "400")  # pytest cuts its summary to the width, but in CI
     crossed = STUCK.replace(
         "        for key in probe.keys:\n",
@@ -464,7 +464,7 @@ def test_a_thread_that_turns_for_ever_is_ended_with_its_race(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is never silent, and comes to callbacks again and again: there it ends."""
-    monkeypatch.setattr(gated_execution, "_SAID_MOST", 300)
+    monkeypatch.setattr(plays, "_SAID_MOST", 300)
     endless = STUCK.replace(
         "self.lock.acquire()", "while True: self.waiting[key][0].try_complete(lambda: False)"
     )

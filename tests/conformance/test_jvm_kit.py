@@ -141,7 +141,7 @@ def test_a_race_between_two_lines_is_found_in_real_time(
     between two of its lines. If sizes are read while a lost operation still waits, which takes a fast machine, they are
     wrong, too (P2)."""
     monkeypatch.setattr(driver, "Effort", partial(Effort, ends=False))
-    (subject,) = (one for one in command_subjects(adapter(built, bug)) if one.mode == "real-lines")
+    (subject,) = (one for one in command_subjects(adapter(built, bug)) if one.mode == "real-steps")
     trace = subject.run_seeded(1, 1_000, tmp_path / "run.jsonl", silent)
     assert broken(check_files([trace]).runs[0]) - {"P2"} == breaks
 

@@ -50,7 +50,7 @@ def subject(
     case: str,
     java: Path | None = None,
     lines: str | None = "*",
-    mode: Mode = "virtual-lines",
+    mode: Mode = "virtual-steps",
 ) -> CommandSubject:
     own, classes = built
     command = [str(java or own), *QUICK, f"-Dcase={case}", "-cp", str(classes), "LineCases"]
@@ -128,7 +128,7 @@ def test_its_twin_with_a_lock_is_kept_though_the_lock_is_held(
     built: tuple[Path, Path], tmp_path: Path
 ) -> None:
     """A paused thread that holds the monitor blocks the other thread, which does not count as running."""
-    ways: list[Mode] = ["virtual-lines", "virtual-gates", "virtual-scope"]
+    ways: list[Mode] = ["virtual-steps", "virtual-gates", "virtual-scope"]
     clean, *others = (subject(built, "clean", mode=mode) for mode in ways)
     assert not any(broken(run_of(one, tmp_path, ops=120)) for one in (clean, *others))
     assert not [said for _, said in not_looked_for([clean, *others]) if "negative delay" not in said]

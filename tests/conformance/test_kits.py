@@ -90,7 +90,7 @@ def found(command: Sequence[str], mode: Mode, folder: Path, ops: int = 200) -> s
 @pytest.mark.parametrize("toys", ["go", "rust", "node"], indirect=True)
 def test_a_bug_of_a_toy_wheel_is_found(toys: Toys, bug: bool, tmp_path: Path) -> None:
     """A task that fires a turn of the wheel too early; the wheel without the bug breaks nothing."""
-    assert found(toys.command("wheel", bug), "virtual-steps", tmp_path) & {"T1", "T3"} == (
+    assert found(toys.command("wheel", bug), "virtual-plan", tmp_path) & {"T1", "T3"} == (
         {"T1"} if bug else set()
     )
 
@@ -145,7 +145,7 @@ def test_the_keys_of_a_toy_purgatory_are_counted(drops: bool, tmp_path: Path) ->
     kept = text.replace("if (list.size === 0) this.lists.delete(key);", "")
     assert kept != text
     source.write_text(text if drops else kept, encoding="utf-8")
-    assert found([needed("node"), str(source)], "virtual-steps", tmp_path) == (set() if drops else {"P4"})
+    assert found([needed("node"), str(source)], "virtual-plan", tmp_path) == (set() if drops else {"P4"})
 
 
 @pytest.mark.slow
@@ -183,7 +183,7 @@ def test_a_rust_timer_that_others_wrote_is_driven(tmp_path: Path) -> None:
     except AssertionError as refused:
         pytest.skip(f"the crates are not to be had: {refused}")
     command = ["env", "TIMER=delay-queue", str(out / "debug" / "purgatorio-adapters")]
-    assert found(command, "virtual-steps", tmp_path / "delay-queue") == set()
+    assert found(command, "virtual-plan", tmp_path / "delay-queue") == set()
 
 
 @pytest.mark.slow

@@ -135,7 +135,7 @@ def test_missing_negative_delays_are_reported(least_ns: int, unit_ns: int, why: 
     subjects = [
         replace(one, description=replace(one.description, least_delay_ns=least_ns, unit_ns=unit_ns))
         for one in command_subjects(REFERENCE, time="virtual")
-        if one.mode == "virtual-steps"
+        if one.mode == "virtual-plan"
     ]
     plans = [one.shape.make(seed, 200, 1, one.tick_ns) for one in subjects for seed in range(3)]
     told = [line for _, line in not_looked_for(subjects) if "negative delay" in line]

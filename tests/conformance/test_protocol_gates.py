@@ -22,25 +22,25 @@ from conformance.driven import broken, run_of
 from conformance.small_purgatory import SLIPS, small
 from conformance.test_protocol_conversation import Scene
 from program_text import program
-from purgatorio_conformance.protocol import driver, gated_execution, gates
+from purgatorio_conformance.protocol import driver, gates, plays
 from purgatorio_conformance.protocol.conversation import Conversation
 from purgatorio_conformance.protocol.coverage import not_looked_for
 from purgatorio_conformance.protocol.describe import Part, reported
 from purgatorio_conformance.protocol.driver import command_subjects
 from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.gate_steps import Steps
-from purgatorio_conformance.protocol.gated_execution import GatedExecution, GatedExecutions
 from purgatorio_conformance.protocol.gates import GatedRun
 from purgatorio_conformance.protocol.lines import Lines
 from purgatorio_conformance.protocol.message import STEP, Add, Check, Description, Register, Start
 from purgatorio_conformance.protocol.played_order import (
     TOO_MANY,
     Orders,
-    PausePoint,
     PlayedOrder,
+    Stop,
     comes_of_order,
     unfinished,
 )
+from purgatorio_conformance.protocol.plays import Play, Plays
 from purgatorio_conformance.protocol.scope import crossing_named
 from purgatorio_conformance.protocol.session import Peer, Session
 from purgatorio_conformance.protocol.small_program import EveryOrder, Expiry, SmallProgram, delays_for
@@ -132,9 +132,9 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
     failure = next((word for word in found_by.split() if word[0].islower()), None)
     _only(monkeypatch, program)
     # More than a crowd says.
-    monkeypatch.setattr(gated_execution, "_SAID_MOST", 12_000 if "crowd" in program else 4_000)
+    monkeypatch.setattr(plays, "_SAID_MOST", 12_000 if "crowd" in program else 4_000)
     # A thread that is slow on a busy machine is waited for.
-    monkeypatch.setattr(gated_execution, "_QUIET_LEAST_S", 0.05)
+    monkeypatch.setattr(plays, "_QUIET_LEAST_S", 0.05)
     example = (str(EXAMPLES / "reference_purgatory.py"), "locked")
     for command, clauses, kind in (
         (("-c", SLIP.format(slip), *example), breaks, failure),
@@ -188,8 +188,8 @@ def test_what_was_armed_beside_a_purge_is_waited_for_in_real_time_before_anythin
 ) -> None:
     """The reaper sleeps while the estimate is nothing, which a purge sets it to. The twin is woken."""
     _only(monkeypatch, "purge-registration-expiry")
-    monkeypatch.setattr(gated_execution, "LATE_SLACK_NS", 500 * MS)
-    monkeypatch.setattr(gated_execution, "_FAR_REAL_NS", 500 * MS)
+    monkeypatch.setattr(plays, "LATE_SLACK_NS", 500 * MS)
+    monkeypatch.setattr(plays, "_FAR_REAL_NS", 500 * MS)
     slip = SLIP.format(PARKS.format("pass" if parks else "woken.set()"))
     command = (sys.executable, "-c", slip, str(EXAMPLES / "reference_purgatory.py"), "locked")
     subjects = command_subjects(command, time="real")
@@ -208,7 +208,7 @@ def test_a_purge_is_stopped_step_by_step_beside_calls() -> None:
     purges = [
         one
         for one in programs
-        if one.long and one.expiring() and one.steps(description, virtual=True) is None
+        if one.long and one.expiring() and one.cannot_step(description, virtual=True) is None
     ]
     assert purges
     for purged in purges:
@@ -217,7 +217,7 @@ def test_a_purge_is_stopped_step_by_step_beside_calls() -> None:
         longer = replace(description, purge_interval=interval)
         programs = gate_programs("purgatory", delays_for(longer, MS * 3_600_000))
         steps = {
-            one.name: one.steps(longer, virtual=True)
+            one.name: one.cannot_step(longer, virtual=True)
             for one in programs
             if one.name in {p.name for p in purges}
         }
@@ -248,7 +248,7 @@ class _Noted:
         self.noted.append("anew")
 
     def come_to_rest(self) -> None:
-        """See `GatedExecutions`."""
+        """See `Plays`."""
 
     def seen(self, watched: Mapping[int, str]) -> list[int]:
         return []
@@ -262,13 +262,13 @@ def test_each_program_is_watched_in_a_subject_of_its_own(
     that are there for them. In real time that would take too long."""
     run = _Noted(object() if virtual else None)
 
-    def watched(self: Steps, lines: Lines, program: SmallProgram, stop: PausePoint) -> Mapping[int, str]:
+    def watched(self: Steps, lines: Lines, program: SmallProgram, stop: Stop) -> Mapping[int, str]:
         run.noted.append(program.name)
         return {}
 
     monkeypatch.setattr(Steps, "_watched", watched)
     programs = [(SmallProgram(name, "", ((Check(name),),), ()), "") for name in "ab"]
-    found = Steps(cast(GatedExecutions, run))._at_lines(cast(Lines, run), programs, ("step",))
+    found = Steps(cast(Plays, run))._at_lines(cast(Lines, run), programs, ("step",))
     assert list(found) == [[], []]
     first, *_ = run.noted
     assert first == "start"
@@ -281,7 +281,7 @@ def test_a_random_program_that_real_time_cannot_play_ends_no_other(monkeypatch: 
     plays = _Noted(None, described, "timer", delays=delays_for(described, MS))
     monkeypatch.setattr(GatedRun, "_play", lambda run, program, *_: plays.noted.append(program.name))
     monkeypatch.setattr(Steps, "drawn", lambda *_: None)
-    run = GatedRun(cast(GatedExecutions, plays), effort=gates.Effort(drawn=300))
+    run = GatedRun(cast(Plays, plays), effort=gates.Effort(drawn=300))
     run._all_drawn(lambda share: None, lambda program: False)
     (orders,) = run.orders
     assert (orders.plays, orders.cut) == (len(plays.noted) - 1, "")
@@ -609,8 +609,8 @@ def test_an_error_in_a_play_of_steps_counts_whatever_came_before(refuses: bool) 
     conversation.fails = True
     peer = under.peer()
     try:
-        plays = GatedExecutions(Session(peer, conversation, ChildLimits()), under.description, "timer", clock)
-        GatedRun(plays).drive(("alone",), PlayedOrder("cancels-beside", (), PausePoint(0, 0, (0,))))
+        plays = Plays(Session(peer, conversation, ChildLimits()), under.description, "timer", clock)
+        GatedRun(plays).drive(("alone",), PlayedOrder("cancels-beside", (), Stop(0, 0, (0,))))
     finally:
         peer.close()
     assert ("ended with an error" in conversation.errors()) == refuses
@@ -647,8 +647,8 @@ def test_the_rest_is_not_played_once_a_promise_is_broken(
     second, for there is none; the toy itself looks again, and all is played."""
     found = "nothing | register next a; in try_complete of next: event next"
     _only(monkeypatch, found, "op a | check a; in try_complete of op: give back a")
-    monkeypatch.setattr(gated_execution, "_JUDGED_FIRST", 1)
-    monkeypatch.setattr(gated_execution, "_JUDGED_AGAIN", 1)
+    monkeypatch.setattr(plays, "_JUDGED_FIRST", 1)
+    monkeypatch.setattr(plays, "_JUDGED_AGAIN", 1)
     subjects = command_subjects(PURGATORY if looks else (*PURGATORY, "--no-recheck"))
     (subject,) = (one for one in subjects if one.mode.endswith("-gates"))
     assert broken(run_of(subject, tmp_path)) == (set() if looks else {"O4"})
@@ -802,10 +802,10 @@ class _Peer:
 
 def _plays(
     peer: object, scene: Scene, clock: VirtualClock | None = None, lines: Lines | None = None
-) -> GatedExecutions:
+) -> Plays:
     session = Session(cast(Peer, peer), scene.conversation, ChildLimits())
     part: Part = "purgatory" if clock is None else "timer"
-    return GatedExecutions(session, Description(0, "", "x", (part,), ()), part, clock, lines=lines)
+    return Plays(session, Description(0, "", "x", (part,), ()), part, clock, lines=lines)
 
 
 def test_a_thread_at_a_line_of_the_adapter_goes_on_when_nothing_is_answered() -> None:
@@ -848,7 +848,7 @@ def test_an_expiry_that_comes_before_its_play_begins_is_held(waited_for: bool) -
     )
     run = _plays(peer, scene)
     program = SmallProgram("expiry", "", ((Expiry("op"),),), ("timer_fire",))
-    run.let_go(GatedExecution(run, program, 1))
+    run.let_go(Play(run, program, 1))
     assert peer.asked == ([[1]] if waited_for else [])
 
 
@@ -872,7 +872,7 @@ def test_who_waits_for_one_that_is_held_is_waited_for_again_where_something_came
     scene.hear("held", f'"hold":1,"f":"step","during":{called}')
     peer = _Slow(lambda _: [_said("answer", n=scene.conversation.calls - 1)])
     run = _plays(peer, scene, VirtualClock())
-    play_of_it = GatedExecution(run, SmallProgram("adds", "", (), ()), 1)
+    play_of_it = Play(run, SmallProgram("adds", "", (), ()), 1)
     for name in ("u", "v"):
         scene.conversation.ask(Add(name, 50), 1)
         run.settle(play_of_it)

@@ -15,7 +15,7 @@ from purgatorio_conformance import subjects
 from purgatorio_conformance.protocol import failed_run
 from purgatorio_conformance.protocol.driver import CommandSubject, Mode, command_subjects, describe_command
 from purgatorio_conformance.protocol.message import Add, Advance
-from purgatorio_conformance.protocol.played_order import PausePoint, PlayedOrder
+from purgatorio_conformance.protocol.played_order import PlayedOrder, Stop
 from purgatorio_conformance.protocol.run_record import Account
 from purgatorio_conformance.protocol.script import ScriptPlayer
 from purgatorio_conformance.protocol.shortest import shortest_failed
@@ -43,7 +43,7 @@ def command(how: str = "") -> list[str]:
     return [sys.executable, "-I", "-S", str(BAD), *([how] if how else [])]
 
 
-def subject(how: str, limits: ChildLimits, mode: Mode = "virtual-steps") -> CommandSubject:
+def subject(how: str, limits: ChildLimits, mode: Mode = "virtual-plan") -> CommandSubject:
     found = command_subjects(command(how), limits=limits, late_slack_ns=MS)
     return next(one for one in found if one.mode == mode)
 
@@ -117,8 +117,8 @@ def test_who_works_on_by_an_order_of_threads_is_endless(
 ) -> None:
     """One of the orders since all was at rest tears a list, in which a later advance goes round."""
     sound, tears = (
-        PlayedOrder("program", (), PausePoint(0, 0, (1,))),
-        PlayedOrder("program", (), PausePoint(0, 0, (2,))),
+        PlayedOrder("program", (), Stop(0, 0, (1,))),
+        PlayedOrder("program", (), Stop(0, 0, (2,))),
     )
 
     def again(

@@ -92,7 +92,7 @@ def test_a_correct_subject_passes_every_clause_with_occasions(
 ) -> None:
     """No false alarm, and no empty pass: each clause that the subject can be judged by had something to judge."""
     subjects, runs = record(command, tmp_path, 150)
-    assert [subject.mode for subject in subjects] == ["virtual-steps", "virtual-jumps", "virtual-scope"]
+    assert [subject.mode for subject in subjects] == ["virtual-plan", "virtual-jumps", "virtual-scope"]
     for run in runs:
         check_intervals(read_run(Path(run.file)).events)
         verdicts = {name: clause.verdict for name, clause in run.clauses.items()}
@@ -138,7 +138,7 @@ def test_the_example_in_c_is_a_subject(tmp_path: Path) -> None:
         }  # fmt: skip
 
 
-@pytest.mark.parametrize("mode", [0, pytest.param(1, marks=pytest.mark.slow)], ids=["steps", "jumps"])
+@pytest.mark.parametrize("mode", [0, pytest.param(1, marks=pytest.mark.slow)], ids=["plan", "jumps"])
 def test_a_violation_amid_a_long_run_is_found_with_the_fewest_calls(mode: int, tmp_path: Path) -> None:
     """A task of seconds that comes half a second after its add, which no small plan has."""
     line = "        already_due ="
@@ -430,7 +430,7 @@ def test_names_of_runs_are_fit_for_files() -> None:
     names = [
         command_subjects(WHEEL, time="virtual", label=label)[0].name for label in ("My Timer 1.0", "../..")
     ]
-    assert names == ["my-timer-1-0-timer-virtual-steps", "subject-timer-virtual-steps"]
+    assert names == ["my-timer-1-0-timer-virtual-plan", "subject-timer-virtual-plan"]
 
 
 def test_the_description_comes_from_the_program() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conformance.driven import broken, changed
-from purgatorio_conformance.protocol import gated_execution
+from purgatorio_conformance.protocol import plays
 from purgatorio_conformance.protocol.coverage import looked_for
 from purgatorio_conformance.protocol.describe import Part, header_of
 from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects
@@ -161,7 +161,7 @@ def test_a_cancel_inside_a_task_of_an_adapter(
     be so slow that its thread seems to wait: the program goes on behind it all the same."""
     monkeypatch.setattr(gated, "_SCOPE", 120)
     for patience in ("_GLANCE_S", "_QUIET_MOST_S"):
-        monkeypatch.setattr(gated_execution, patience, 0.0)
+        monkeypatch.setattr(plays, patience, 0.0)
     monkeypatch.setattr(ProcessThreads, "wait", lambda threads: True)
     lacks = dict.fromkeys(("size", "between-ticks", "past", "raising"), "it is small")
     promise = Promise(profile, 10 * MS, early_ns=0, late_ns=10 * MS, lacks=lacks)
@@ -249,6 +249,6 @@ def test_two_adds_make_one_bucket(fix: bool, built: tuple[Path, Path], tmp_path:
     """In real time: one of the two lists is lost (hutool#2712)."""
     java, classes = built
     command = (str(java), f"-Dfix={str(fix).lower()}", "-cp", str(classes), "LazyWheelAdapter")
-    (subject,) = (one for one in command_subjects(command) if one.mode == "real-lines")
+    (subject,) = (one for one in command_subjects(command) if one.mode == "real-steps")
     trace = subject.run_seeded(1, 100, tmp_path / "run.jsonl", silent)
     assert broken(check_files([trace]).runs[0]) == (set() if fix else {"T3"})

@@ -40,7 +40,7 @@ def test_a_program_that_keeps_its_promises_passes(tmp_path: Path) -> None:
     said = json.loads(done.stdout)
     assert (done.exit_code, said["verdict"], said["shortest"]) == (0, "PASS", [])
     assert [run["run"] for run in said["runs"]] == [
-        "toy-wheel-timer-virtual-steps-seed1",
+        "toy-wheel-timer-virtual-plan-seed1",
         "toy-wheel-timer-virtual-jumps-seed1",
         "toy-wheel-timer-virtual-scope-seed1",
     ]
@@ -61,10 +61,10 @@ def test_a_broken_promise_is_shown_with_the_fewest_calls(tmp_path: Path) -> None
     assert json.loads(shortest["session"][2].removeprefix("> "))["m"] == "add"
     assert "VIOLATED" not in done.stderr
     text = verify(tmp_path / "again", f"{WHEEL} --bug", options=()).stdout
-    assert 'in the run "toy-wheel-timer-virtual-steps-seed1-shortest-T1"\n' in text.replace("\n    ", " ")
+    assert 'in the run "toy-wheel-timer-virtual-plan-seed1-shortest-T1"\n' in text.replace("\n    ", " ")
 
 
-@pytest.mark.parametrize("mode", ["virtual-gates", "virtual-lines", "real-gates", "real-lines"])
+@pytest.mark.parametrize("mode", ["virtual-gates", "virtual-steps", "real-gates", "real-steps"])
 def test_where_threads_are_held_their_order_is_shown(
     mode: Mode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,7 +117,7 @@ def test_a_shorter_program_found_for_another_clause_is_taken(
     assert [line.split(":")[0] for line in said] == ["T1, T3 in 1 call", "T4 in 2 calls"]
 
 
-@pytest.mark.parametrize("mode", ["virtual-steps", "virtual-scope"])
+@pytest.mark.parametrize("mode", ["virtual-plan", "virtual-scope"])
 @pytest.mark.parametrize(("how", "clause"), [("repeat-after-cancel", "T3"), ("die-after-cancel", "died")])
 def test_a_run_that_a_task_ends_is_minimized(
     how: str, clause: str, mode: Mode, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -225,7 +225,7 @@ def test_a_bad_end_is_reported_at_the_end_of_its_run(tmp_path: Path) -> None:
     early, then, _ = done.stderr.partition("minimizing ")
     assert then
     assert "checking " not in done.stderr
-    for manner in ("steps", "jumps", "scope"):
+    for manner in ("plan", "jumps", "scope"):
         assert f"toy-wheel-timer-virtual-{manner}-seed1: VIOLATED: T1" in early
     assert early.count("VIOLATED") == early.count("T1  A task never fires early") == 3
     assert early.count(": UNKNOWN: answered-twice") == early.count("was answered before") == 2
@@ -242,7 +242,7 @@ def test_what_hears_of_the_end_of_a_run_hears_of_it_before_the_next_begins(tmp_p
         subjects, traces, ops=10, workers=1,
         ended=lambda record: heard.append((record.run, len(list(traces.iterdir())))),
     )  # fmt: skip
-    ways = ("steps", "jumps", "scope")
+    ways = ("plan", "jumps", "scope")
     assert heard == [(f"toy-wheel-timer-virtual-{way}-seed1", at) for at, way in enumerate(ways, 1)]
 
 

@@ -33,7 +33,6 @@ from purgatorio_conformance.protocol.failed_run import FailedRun
 from purgatorio_conformance.protocol.free_play import drive_free, free_programs
 from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.gate_steps import STEPS_S
-from purgatorio_conformance.protocol.gated_execution import GatedExecutions
 from purgatorio_conformance.protocol.gates import Effort, GatedRun, Way, takes_steps
 from purgatorio_conformance.protocol.hand_over import drive_hand_over
 from purgatorio_conformance.protocol.jdwp import AGENT, Listening
@@ -45,6 +44,7 @@ from purgatorio_conformance.protocol.played_order import (
     PlayedOrder,
     unfinished,
 )
+from purgatorio_conformance.protocol.plays import Plays
 from purgatorio_conformance.protocol.real_time import drive_real
 from purgatorio_conformance.protocol.run_record import Account
 from purgatorio_conformance.protocol.scope import crossed_pairs, longest_of_scope_ns, scope, scope_delays
@@ -69,15 +69,15 @@ from purgatorio_spec.trace.trace_file import StreamedRecording, run_of_file
 from purgatorio_spec.verdict import Verdict
 
 Mode = Literal[
-    "virtual-steps",
+    "virtual-plan",
     "virtual-jumps",
     "virtual-scope",
     "real",
     "real-free",
     "virtual-gates",
-    "virtual-lines",
+    "virtual-steps",
     "real-gates",
-    "real-lines",
+    "real-steps",
     "virtual-periodic",
     "real-periodic",
     "virtual-units",
@@ -193,9 +193,11 @@ def _can_play(description: Description, part: Part, mode: Mode) -> bool:
     programs = itertools.chain(gate_programs(part, delays), crossed_pairs(part, delays, description))
     if mode.endswith("-gates"):
         return any(program.ruled_out(description, virtual=virtual) is None for program in programs)
-    if mode.endswith("-lines"):
+    if mode.endswith("-steps"):
         steps = takes_steps(description, virtual=virtual)
-        return steps and any(program.steps(description, virtual=virtual) is None for program in programs)
+        return steps and any(
+            program.cannot_step(description, virtual=virtual) is None for program in programs
+        )
     return True
 
 
@@ -226,7 +228,7 @@ class CommandSubject:
 
     @property
     def name(self) -> str:
-        """`toy-wheel-timer-virtual-steps`."""
+        """`toy-wheel-timer-virtual-plan`."""
         return f"{self.label}-{self.part}-{self.mode}"
 
     @property
@@ -251,7 +253,7 @@ class CommandSubject:
     @property
     def held(self) -> bool:
         """Whether the driver pauses threads, at gates or at steps."""
-        return self.mode.endswith(("-gates", "-lines"))
+        return self.mode.endswith(("-gates", "-steps"))
 
     @property
     def small(self) -> bool:
@@ -463,11 +465,11 @@ class CommandSubject:
             drawn=min(_DRAWN_MOST, drive.operations // 2),
             scope=drive.operations,
             crossed=min(_CROSSED_MOST, drive.operations // 30) // part,
-            stepped=_STEPPED_MOST // (1 if self.mode.endswith("-lines") else part),
+            stepped=_STEPPED_MOST // (1 if self.mode.endswith("-steps") else part),
         )
         effort = self.effort or effort
         judged = judge if effort.ends else None
-        plays = GatedExecutions(drive.session, self.description, self.part, clock, lines=lines, judge=judged)
+        plays = Plays(drive.session, self.description, self.part, clock, lines=lines, judge=judged)
         self.account.plays = plays.played
         run = GatedRun(
             plays,
@@ -496,7 +498,7 @@ class CommandSubject:
             return self.ways
         if self.mode == "virtual-scope":
             return ("scope",)
-        if self.mode.endswith("-lines"):
+        if self.mode.endswith("-steps"):
             return ("alone", "drawn")
         # The ways are divided so that both runs take about as long.
         if takes_steps(self.description, virtual=self.virtual):
@@ -520,14 +522,14 @@ class CommandSubject:
             if plan.timers >= REACHES_FROM:
                 self.account.left_out = past_deadlines(told, child.threads())
         else:
-            manner: Literal["steps", "jumps"] = "steps" if self.mode == "virtual-steps" else "jumps"
+            manner: Literal["plan", "jumps"] = "plan" if self.mode == "virtual-plan" else "jumps"
             self.account.left_out = drive_virtual(told, clock, dues, manner)
-            if manner == "steps" and plan.timers >= REACHES_FROM:
+            if manner == "plan" and plan.timers >= REACHES_FROM:
                 drive_crowds(told, clock)
 
     def _header(self, run: str, plan: Plan) -> Header:
         slack_ns = {
-            "virtual-steps": 0,
+            "virtual-plan": 0,
             "virtual-jumps": longest_jump_ns(self.description),
             "virtual-scope": self._longest_of_scope_ns(),
             "real": self.late_slack_ns,

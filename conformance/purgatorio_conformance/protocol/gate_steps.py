@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from purgatorio_conformance.protocol.gated_execution import GatedExecution, GatedExecutions
 from purgatorio_conformance.protocol.lines import Lines, LineStep
 from purgatorio_conformance.protocol.message import STEP, Gauge, Ready
 from purgatorio_conformance.protocol.played_order import (
@@ -26,9 +25,10 @@ from purgatorio_conformance.protocol.played_order import (
     STEPS_MOST,
     TOO_MANY,
     Orders,
-    PausePoint,
     PlayedOrder,
+    Stop,
 )
+from purgatorio_conformance.protocol.plays import Play, Plays
 from purgatorio_conformance.protocol.small_program import (
     Expiry,
     Inside,
@@ -75,14 +75,12 @@ def _plays_about(program: SmallProgram) -> int:
     return _TWICE_WITHIN**2 // 2 if program.schedule is Stepped.FIRST_TWICE else 2 * _TWICE_WITHIN
 
 
-def _new_places(
-    programs: Sequence[SmallProgram], plans: Sequence[Iterable[PausePoint]]
-) -> Iterator[list[PausePoint]]:
+def _new_places(programs: Sequence[SmallProgram], plans: Sequence[Iterable[Stop]]) -> Iterator[list[Stop]]:
     """Of the enumerated programs, keep only new stops: a call is at a line during calls of kinds that no earlier
     program has there."""
     seen: set[object] = set()
     for program, stops in zip(programs, plans, strict=True):
-        new: list[PausePoint] = []
+        new: list[Stop] = []
         for stop in stops:
             other = frozenset(
                 type(call) for lane, calls in enumerate(program.lanes) if lane != stop.lane for call in calls
@@ -98,14 +96,14 @@ def _new_places(
 class Steps:
     """The executions in which a call is paused at its steps. `tell` receives the approximate share done."""
 
-    def __init__(self, plays: GatedExecutions, tell: Callable[[float], None] = lambda share: None) -> None:
+    def __init__(self, plays: Plays, tell: Callable[[float], None] = lambda share: None) -> None:
         self._plays = plays
         self.tell = tell
         self._stops_made = 0
         self._known: dict[type[LaneCall], list[int]] = {}
         """On a JVM, the lines to which calls came, by the kind of call."""
 
-    def again(self, programs: Sequence[SmallProgram], stop: PausePoint) -> None:
+    def again(self, programs: Sequence[SmallProgram], stop: Stop) -> None:
         """Run one stop of these programs in a subject that is started again."""
         gates = self._gates()
         self._plays.start(gates)
@@ -120,7 +118,7 @@ class Steps:
         if beside:
             pairs = [(one, place) for one in stepped for place in one.stands_at(self._plays.description)]
         gates = (*self._gates(), *dict.fromkeys(place for _, place in pairs if place))
-        plans: Sequence[Iterable[PausePoint]] = [self._counted(*pair) for pair in pairs]
+        plans: Sequence[Iterable[Stop]] = [self._counted(*pair) for pair in pairs]
         if lines is not None and pairs:
             plans = [*self._at_lines(lines, [(one, "") for one in stepped], self._gates())]
             if beside:
@@ -144,7 +142,7 @@ class Steps:
         if self._plays.clock is None:
             self._plays.come_to_rest()
 
-    def drawn(self, program: SmallProgram, draws: random.Random) -> PausePoint | None:
+    def drawn(self, program: SmallProgram, draws: random.Random) -> Stop | None:
         """Choose a random call of the program, and one or two steps for its pauses: steps that such calls reached
         before, or any step."""
         if STEP not in self._plays.description.gates or draws.random() < _UNSTOPPED:
@@ -160,7 +158,7 @@ class Steps:
             alone = not any(isinstance(one, Inside) for one in program.calls())
             # Short calls have few steps.
             steps = sorted({round(_TWICE_WITHIN ** draws.random()) - 1 for _ in range(count)})
-            return PausePoint(lane, place, tuple(steps)) if alone else None
+            return Stop(lane, place, tuple(steps)) if alone else None
         known = [
             step for step in self._known.get(type(call), ()) if lines.points[step].line not in lines.adapters
         ]
@@ -168,7 +166,7 @@ class Steps:
         chosen = {lines.points[step].at: step for step in draws.sample(known, min(count, len(known)))}
         steps = [*chosen.values()]
         return (
-            PausePoint(lane, place, tuple(steps), points=tuple(lines.points[step] for step in steps))
+            Stop(lane, place, tuple(steps), points=tuple(lines.points[step] for step in steps))
             if steps
             else None
         )
@@ -181,12 +179,12 @@ class Steps:
     def _known_beside(
         self,
         lines: Lines,
-        alone: Mapping[SmallProgram, Iterable[PausePoint]],
+        alone: Mapping[SmallProgram, Iterable[Stop]],
         pairs: Sequence[tuple[SmallProgram, str]],
         gates: tuple[str, ...],
-    ) -> list[list[PausePoint]]:
+    ) -> list[list[Stop]]:
         """The stops while the first lane is at its gate: those of its calls `alone`, and those that are seen there."""
-        found: list[list[PausePoint]] = []
+        found: list[list[Stop]] = []
         for (program, place), seen in zip(pairs, self._at_lines(lines, pairs, gates), strict=True):
             moved = [
                 replace(stop, lane=lane, beside=place)
@@ -201,12 +199,12 @@ class Steps:
         found = {
             (frozenset(one.lanes), one.before, one.after, one.schedule, one.fresh): one
             for one in reversed(programs)
-            if one.steps(self._plays.description, virtual=self._plays.clock is not None) is None
+            if one.cannot_step(self._plays.description, virtual=self._plays.clock is not None) is None
             and (self._plays.lines is not None or not one.long)
         }
         return list(reversed(found.values()))
 
-    def _steps_of(self, program: SmallProgram, stops: Iterable[PausePoint], until_s: float) -> Orders:
+    def _steps_of(self, program: SmallProgram, stops: Iterable[Stop], until_s: float) -> Orders:
         plays = 0
         if program.fresh and self._plays.clock is None:
             stops = [*stops]
@@ -224,7 +222,7 @@ class Steps:
         why = NO_LINE_OF_ITS_OWN if program.long else NO_NEW_LINE if program.enumerated else NO_LINE
         return Orders(program, plays, skipped="" if plays else why)
 
-    def _counted(self, program: SmallProgram, beside: str = "") -> Iterator[PausePoint]:
+    def _counted(self, program: SmallProgram, beside: str = "") -> Iterator[Stop]:
         """The stops in a subject that counts its steps: each step of each call, until the call is not paused."""
         calls = [(lane, place) for lane, place, _ in program.stepped()]
         if beside:
@@ -236,7 +234,7 @@ class Steps:
                 if program.schedule is Stepped.FIRST_TWICE:
                     ways = [(first, again) for again in range(first + 1, _TWICE_WITHIN)]
                 for steps in ways:
-                    yield PausePoint(lane, place, steps, beside=beside)
+                    yield Stop(lane, place, steps, beside=beside)
                     if self._stops_made < len(steps):
                         break
                 if not self._stops_made:
@@ -247,17 +245,17 @@ class Steps:
             else ()
         ):
             for step in range(_TWICE_WITHIN):
-                yield PausePoint(1, 0, (step,), ahead=(first,))
+                yield Stop(1, 0, (step,), ahead=(first,))
                 if self._stops_made < 2:
                     break
 
     def _at_lines(
         self, lines: Lines, programs: Sequence[tuple[SmallProgram, str]], gates: tuple[str, ...]
-    ) -> Iterator[list[PausePoint]]:
+    ) -> Iterator[list[Stop]]:
         """The stops of each program on a JVM, alone or while the first lane is at a gate: the lines to which its calls
         come. If a call moves time, the lines of other threads count, too; lines where a pause is useless do not. All
         are watched first."""
-        watched: list[list[tuple[PausePoint, Mapping[int, str]]]] = []
+        watched: list[list[tuple[Stop, Mapping[int, str]]]] = []
         self._plays.start(gates)
         for program, beside in programs:
             if watched and self._plays.clock is not None and not self._plays.broken:
@@ -283,7 +281,7 @@ class Steps:
         short = [of for (program, _), of in zip(programs, known, strict=True) if not program.long]
         of_short = {lines.points[step].line for of in short for _, seen in of for step in seen}
         for (program, _), seen_of in zip(programs, known, strict=True):
-            stops: list[PausePoint] = []
+            stops: list[Stop] = []
             leaves_out = lines.adapters | of_short if program.long else lines.adapters
             for stop, seen in seen_of:
                 of_call = self._known.setdefault(type(program.lanes[stop.lane][stop.place]), [])
@@ -298,11 +296,11 @@ class Steps:
                     stops.append(replace(stop, steps=way, points=tuple(lines.points[step] for step in way)))
             yield self._led(lines, program, stops) if program.schedule is Stepped.BEHIND_FIRST else stops
 
-    def _led(self, lines: Lines, program: SmallProgram, stops: Sequence[PausePoint]) -> list[PausePoint]:
+    def _led(self, lines: Lines, program: SmallProgram, stops: Sequence[Stop]) -> list[Stop]:
         """Pause the second lane's call at each of its lines, while the first's is paused at some of its own."""
-        found: list[PausePoint] = []
+        found: list[Stop] = []
         for leader in stops[:: max(1, len(stops) // _AHEAD_MOST)]:
-            stop = PausePoint(1, 0, ahead=leader.steps, led=leader.points)
+            stop = Stop(1, 0, ahead=leader.steps, led=leader.points)
             seen = self._watched(lines, program, stop)
             self._plays.come_to_rest()
             for step in lines.seen(seen):
@@ -311,7 +309,7 @@ class Steps:
         return found
 
     def _seen(
-        self, lines: Lines, program: SmallProgram, stop: PausePoint, watched: Mapping[int, str]
+        self, lines: Lines, program: SmallProgram, stop: Stop, watched: Mapping[int, str]
     ) -> Sequence[int]:
         known = lines.seen(watched)
         for _ in range(_WATCHED_MOST - 1):
@@ -323,24 +321,24 @@ class Steps:
             known = lines.seen(again)
         return known
 
-    def _unwatched(self, program: SmallProgram, beside: str) -> Iterator[PausePoint]:
+    def _unwatched(self, program: SmallProgram, beside: str) -> Iterator[Stop]:
         """The calls of a program that can be paused, without a step yet."""
         for lane, place, call in program.stepped():
             if self._plays.clock is not None or not isinstance(call, Expiry):
                 for workers in (False, True) if isinstance(call, Expiry | Until) else (False,):
                     for other in program.beside(lane) if beside else (lane,):
-                        yield PausePoint(other, place, workers=workers, beside=beside)
+                        yield Stop(other, place, workers=workers, beside=beside)
 
-    def _watched(self, lines: Lines, program: SmallProgram, stop: PausePoint) -> Mapping[int, str]:
+    def _watched(self, lines: Lines, program: SmallProgram, stop: Stop) -> Mapping[int, str]:
         lines.watched = {}
         self._stopped_at(program, replace(stop, steps=(), points=()))
         return lines.watched
 
-    def found_again(self, program: SmallProgram, stop: PausePoint, gates: tuple[str, ...]) -> PausePoint:
+    def found_again(self, program: SmallProgram, stop: Stop, gates: tuple[str, ...]) -> Stop:
         """Find the same stop in a subject that was started again: the first call there comes to other lines than the
         next."""
         if stop.led:
-            leader = PausePoint(0, 0, stop.ahead, workers=bool(stop.led[0].thread), points=stop.led)
+            leader = Stop(0, 0, stop.ahead, workers=bool(stop.led[0].thread), points=stop.led)
             stop = replace(stop, ahead=self.found_again(program, leader, gates).steps)
         places: dict[LineStep, int] = {}
         for beside in dict.fromkeys(("", stop.beside)):
@@ -357,7 +355,7 @@ class Steps:
             return stop
         return replace(stop, steps=tuple(places[point] for point in stop.points if point in places))
 
-    def _stopped_at(self, program: SmallProgram, stop: PausePoint) -> None:
+    def _stopped_at(self, program: SmallProgram, stop: Stop) -> None:
         """Run one execution: a call goes to its steps, the other lanes make their calls, then all threads finish."""
         if program.fresh:
             self._plays.start_anew((STEP,))
@@ -393,7 +391,7 @@ class Steps:
             self._plays.leap(2 * self._plays.delays.later_ns + self._plays.late_ns)
         self._plays.under_way = None
 
-    def _make_stopped(self, play: GatedExecution, stop: PausePoint) -> None:
+    def _make_stopped(self, play: Play, stop: Stop) -> None:
         """Make the calls of the lane up to the paused call, or up to the end of the watched call."""
         watching = self._plays.lines if not stop.points else None
         conversation = self._plays.session.conversation
@@ -426,7 +424,7 @@ class Steps:
                     self._plays.go([play.kept])
             self._plays.settle(play)
 
-    def _make_others(self, play: GatedExecution, lane: int) -> None:
+    def _make_others(self, play: Play, lane: int) -> None:
         """Make the calls of the other lanes. After the first of them, a call with two pauses goes to its second
         step."""
         others = [other for other in range(len(play.lanes)) if other != lane]
@@ -439,7 +437,7 @@ class Steps:
                 self._plays.go(standing)
                 self._plays.settle(play)
 
-    def _make_rest(self, play: GatedExecution) -> None:
+    def _make_rest(self, play: Play) -> None:
         """Make all further calls that are possible, until none is under way."""
         while True:
             self._plays.settle(play)

@@ -1,8 +1,6 @@
 """Runs small programs (of `gate_program` and `scope`) in many orders, on a subject that has pause points (gates).
 
-Terms of this package: a *lane* is a caller (a thread that makes one call at a time). A *gate* is a pause point. A
-*hold* is one pause of one thread. A *step* is a place in the subject's own code at which the driver can pause a thread.
-A *play* is one execution of a program in one order (`gated_execution`).
+The glossary (`docs/glossary.md`) has the terms of this package: lane, gate, step, stop, hold, play.
 
 At each moment the driver either resumes a paused thread, or makes the next call of a caller. It tries all orders of
 these moves, depth first. Each play has new operations and keys. If the subject counts steps, each call is also paused
@@ -24,7 +22,6 @@ from typing import Final, Literal
 from purgatorio_conformance.protocol.boundary_plan import REAPER_NS, levels_of
 from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.gate_steps import Steps
-from purgatorio_conformance.protocol.gated_execution import GatedExecutions
 from purgatorio_conformance.protocol.message import (
     MAX_TIME_NS,
     STEP,
@@ -34,7 +31,8 @@ from purgatorio_conformance.protocol.message import (
     Quiesce,
     Register,
 )
-from purgatorio_conformance.protocol.played_order import BROKEN, TOO_MANY, Orders, PausePoint, PlayedOrder
+from purgatorio_conformance.protocol.played_order import BROKEN, TOO_MANY, Orders, PlayedOrder, Stop
+from purgatorio_conformance.protocol.plays import Plays
 from purgatorio_conformance.protocol.scope import (
     DRAWN,
     PLACES,
@@ -98,7 +96,7 @@ class GatedRun:
 
     def __init__(
         self,
-        plays: GatedExecutions,
+        plays: Plays,
         tell: Callable[[float], None] = lambda share: None,
         seed: int = 1,
         effort: Effort | None = None,
@@ -159,7 +157,7 @@ class GatedRun:
             if not stepped:
                 self._counts.append(count)
             for program in programs if most else ():
-                why = (program.steps if stepped else program.ruled_out)(description, virtual=virtual)
+                why = (program.cannot_step if stepped else program.ruled_out)(description, virtual=virtual)
                 if why is None and not leaving_out(program):
                     self._size_of[program.name] = len(self._counts)
                     yield program
@@ -254,7 +252,9 @@ class GatedRun:
         description, virtual = self._plays.description, self._plays.clock is not None
         if takes_steps(description, virtual=virtual):
             # Other programs run step by step.
-            programs = [one for one in programs if one.pauses or one.steps(description, virtual=virtual)]
+            programs = [
+                one for one in programs if one.pauses or one.cannot_step(description, virtual=virtual)
+            ]
         fit = {one.name: one.ruled_out(description, virtual=virtual) for one in programs}
         stops = {stop for one in programs if fit[one.name] is None for stop in one.places}
         if any(one.expiring() for one in programs if fit[one.name] is None):
@@ -373,7 +373,7 @@ class GatedRun:
         program: SmallProgram,
         trail: list[_Choice],
         draws: random.Random | None = None,
-        stop: PausePoint | None = None,
+        stop: Stop | None = None,
         wanted: Sequence[str] = (),
     ) -> list[_Choice]:
         """Run the program once: with the choices of `trail`, then with the first action of each choice, or a random

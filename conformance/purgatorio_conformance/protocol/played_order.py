@@ -48,7 +48,7 @@ class Orders:
 
 
 @dataclass(frozen=True, slots=True)
-class PausePoint:
+class Stop:
     """A call, by its lane and its position in the lane, and the steps at which it is paused. Without `steps`, the call
     is watched: its own steps, or those of the subject's own threads (`workers`). `points`: the lines of the steps, in a
     JVM. `beside`: the gate at which the first lane is paused before; it is resumed first. `ahead`: the steps at which
@@ -71,7 +71,7 @@ class PlayedOrder:
 
     program: str
     acts: tuple[str, ...]
-    stop: PausePoint | None = None
+    stop: Stop | None = None
     errors: bool = True
 
 
@@ -103,9 +103,7 @@ def comes_of_order(
     in callbacks, must give an empty result. Then each call alone returns, so the cause is their order, or the state
     after an error. Resumed threads run freely, so an order without a result is executed again, up to `tries` times.
     """
-    one_by_one = replace(
-        order, acts=(), stop=order.stop and PausePoint(0, 0, (STEPS_MOST * 1_000,)), errors=False
-    )
+    one_by_one = replace(order, acts=(), stop=order.stop and Stop(0, 0, (STEPS_MOST * 1_000,)), errors=False)
     again = bool(seen) and any(alone(order) == seen for _ in range(tries))
     return again and alone(one_by_one) == []
 

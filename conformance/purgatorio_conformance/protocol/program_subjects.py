@@ -16,7 +16,7 @@ from purgatorio_conformance.subject.plan import MS, Plan, PlanShape, Step
 
 _JS: Final = Path(__file__).parent / "js"
 _WHEEL_TICK_NS: Final = 1_024 * MS
-_VIRTUAL: Final[tuple[Mode, ...]] = ("virtual-steps", "virtual-jumps")
+_VIRTUAL: Final[tuple[Mode, ...]] = ("virtual-plan", "virtual-jumps")
 _START_TIMEOUT_S: Final = 60.0
 
 Command = Callable[[str], tuple[str, ...]]

@@ -245,7 +245,7 @@ class SmallProgram:
         if not virtual and self.passes_time:
             return _NO_VIRTUAL
         if not self.places and (free or STEP in description.gates):
-            return self.steps(description, virtual=virtual) or _STEP_BY_STEP
+            return self.cannot_step(description, virtual=virtual) or _STEP_BY_STEP
         if not free and not set(self.places) & set(description.gates):
             return f"no gate at {' or '.join(self.places or (STEP,))}"
         if description.lanes < self.callers:
@@ -264,7 +264,7 @@ class SmallProgram:
                     if not isinstance(call, Ready | Gauge) or self.counts:
                         yield lane, place, call
 
-    def steps(self, description: Description, *, virtual: bool) -> str | None:
+    def cannot_step(self, description: Description, *, virtual: bool) -> str | None:
         """Why the calls of its lanes cannot be paused at their steps, or None."""
         if (
             self.schedule is Stepped.FIRST_TWICE

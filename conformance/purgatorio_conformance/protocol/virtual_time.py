@@ -31,7 +31,7 @@ from purgatorio_conformance.protocol.session import Drive, Session
 from purgatorio_conformance.protocol.timeline import TimedCall
 from purgatorio_conformance.subject.plan import HUGE_NS, MS
 
-Manner = Literal["steps", "jumps"]
+Manner = Literal["plan", "jumps"]
 
 _START_PLACES: Final = (0, 1, 999, 1_000_000_007, 8_640_000_000_000_000)
 """The possible starts of the clock, in nanoseconds, rounded to the unit. The last is a hundred days."""
@@ -96,7 +96,7 @@ def drive_virtual(drive: Drive, clock: VirtualClock, dues: Sequence[TimedCall], 
     session.call(Start(part, "virtual", clock.now_ns))
     reach = BoundaryPlan(run, description, part, drive.seed)
     if drive.operations >= REACHES_FROM:
-        if part == "purgatory" and manner == "steps":
+        if part == "purgatory" and manner == "plan":
             # First, because earlier expiries widen the bound on garbage.
             reach.garbage(100)
         else:
@@ -105,7 +105,7 @@ def drive_virtual(drive: Drive, clock: VirtualClock, dues: Sequence[TimedCall], 
     run.plan_ns = clock.now_ns
     report = max(1, len(dues) // 50)
     for number, due in enumerate(dues):
-        if manner == "steps":
+        if manner == "plan":
             run.advance_through(run.moment_of(due))
         elif run.rng.random() < 0.2:
             run.jump()
@@ -118,7 +118,7 @@ def drive_virtual(drive: Drive, clock: VirtualClock, dues: Sequence[TimedCall], 
     session.call(Quiesce())
     if drive.operations < REACHES_FROM:
         return f"levels, days and purges (these need --operations {REACHES_FROM} or more)"
-    reach.through_levels(longest_ns=MAX_TIME_NS if manner == "steps" else 4 * run.jump_ns)
+    reach.through_levels(longest_ns=MAX_TIME_NS if manner == "plan" else 4 * run.jump_ns)
     if manner == "jumps":
         reach.over_buckets(run.jump_ns)
     session.call(Quiesce())
@@ -257,7 +257,7 @@ class _VirtualRun:
         """Advance past the last deadline and the late bound, and then a little further."""
         rest_ns = self._last_ns + (self._late_ns or 0) + 2 * self._tick_ns
         rest_ns += -rest_ns % self._unit_ns
-        if manner == "steps":
+        if manner == "plan":
             self.advance_through(rest_ns)
         # A late bound of days is passed in few steps.
         step_ns = max(self.jump_ns, (self._late_ns or 0) // 1_000 // self._unit_ns * self._unit_ns)

@@ -190,7 +190,7 @@ def _adapter(
         (),
         description,
         part,
-        "virtual-steps",
+        "virtual-plan",
         promise.subject,
         leaves_out=partial(_lacking, promise),
         makes=makes,
@@ -206,7 +206,7 @@ def of_command(
         tuple(command),
         description,
         part,
-        "virtual-steps",
+        "virtual-plan",
         promise.subject,
         leaves_out=partial(_lacking, promise),
     )
@@ -325,13 +325,13 @@ SCOPE: Final = "scope"
 PERIODIC: Final = "periodic"
 UNITS: Final = "units"
 _MODES: Final[Mapping[str, tuple[Mode, tuple[Way, ...]]]] = {
-    PLAN: ("virtual-steps", ()),
+    PLAN: ("virtual-plan", ()),
     JUMPS: ("virtual-jumps", ()),
     SCOPE: ("virtual-scope", ()),
     PERIODIC: ("virtual-periodic", ()),
     UNITS: ("virtual-units", ()),
     "gates": ("virtual-gates", ("orders",)),
-    "steps": ("virtual-lines", ("alone", "beside", "drawn")),
+    "steps": ("virtual-steps", ("alone", "beside", "drawn")),
 }
 """The mode of each long run, and its ways of execution."""
 

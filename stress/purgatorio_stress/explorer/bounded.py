@@ -108,8 +108,8 @@ class BoundedSearch:
         enabled = 0
         for task in run.tasks:
             if not task.finished:
-                gate = task.gate
-                if gate is None or gate.is_open(task):
+                awaited = task.awaited
+                if awaited is None or awaited.is_open(task):
                     enabled |= task.bit
         current = run.current
         index = TIME

@@ -68,12 +68,12 @@ class Dpor:
             enabled = gated = 0
             for task in run.tasks:
                 if not task.finished:
-                    gate = task.gate
-                    if gate is None:
+                    awaited = task.awaited
+                    if awaited is None:
                         enabled |= task.bit
                     else:
                         gated |= task.bit
-                        if gate.is_open(task):
+                        if awaited.is_open(task):
                             enabled |= task.bit
             if not enabled:
                 return self._let_time_pass(run)
@@ -295,8 +295,8 @@ class Dpor:
     def _look_at_blocked(self, run: Execution, depth: int) -> None:
         """Record the races of pending steps: a task that is blocked in this run may make the step in another run."""
         for task in run.tasks:
-            waits_for_lock = isinstance(task.gate, ControlledLock | ControlledReadWriteLock)
-            if task.finished or not (waits_for_lock or task.gate is None):
+            waits_for_lock = isinstance(task.awaited, ControlledLock | ControlledReadWriteLock)
+            if task.finished or not (waits_for_lock or task.awaited is None):
                 continue
             accesses = self._access.get(task.obj)
             if accesses is not None:

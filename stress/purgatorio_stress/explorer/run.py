@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from purgatorio_stress.explorer.endless import NoEnd
 from purgatorio_stress.explorer.step import ACQUIRE, TIME, TRY
-from purgatorio_stress.explorer.task import ExecutionEnd, Gate, ReplayStep, Task
+from purgatorio_stress.explorer.task import Awaited, ExecutionEnd, ReplayStep, Task
 
 if TYPE_CHECKING:
     import greenlet
@@ -297,14 +297,19 @@ class Execution:
         while True:
             self._main.switch()
 
-    def point(self, obj: int, kind: int, gate: Gate | None = None) -> None:
+    def point(self, obj: int, kind: int, awaited: Awaited | None = None) -> None:
         """Announce the next step of the calling task. Return when the task is chosen."""
         depth = self.depth
         if depth < self._until:
             self.depth = depth + 1
             return
         task = self.current
-        if self.free and obj != self.wary and (gate is None or gate.is_open(task)) and depth < MAX_STEPS:
+        if (
+            self.free
+            and obj != self.wary
+            and (awaited is None or awaited.is_open(task))
+            and depth < MAX_STEPS
+        ):
             self.block_oids.append(obj)
             self.block_kinds.append(kind)
             self.depth = depth + 1
@@ -312,7 +317,7 @@ class Execution:
         self.free = False
         task.obj = obj
         task.kind = kind
-        task.gate = gate
+        task.awaited = awaited
         if self.places is not None:
             task.place = _place()
         # The usual cases of `_next`, without its calls, for speed.
@@ -359,7 +364,7 @@ class Execution:
 
     def is_enabled(self, task: Task) -> bool:
         """Whether the task can make its next step."""
-        return not task.finished and (task.gate is None or task.gate.is_open(task))
+        return not task.finished and (task.awaited is None or task.awaited.is_open(task))
 
     def _next(self) -> Task | None:
         """The task that the schedule or the chooser selects. Time may pass first. None at the end of the run."""
@@ -450,10 +455,10 @@ class Execution:
     def _who_waits(self) -> str:
         lines = []
         for task in self.tasks:
-            if not task.finished and not (task.daemon and not task.held) and task.gate is not None:
+            if not task.finished and not (task.daemon and not task.held) and task.awaited is not None:
                 named = (shared.name for shared in task.held if not shared.name.endswith("?"))
                 held = ", ".join(named) or "nothing"
-                lines.append(f"{task.name} holds {held} and waits for {task.gate.why(task)}")
+                lines.append(f"{task.name} holds {held} and waits for {task.awaited.why(task)}")
         return "; ".join(lines)
 
     def _work(self, *_: object) -> None:

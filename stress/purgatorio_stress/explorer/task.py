@@ -18,7 +18,7 @@ START_OF_TASK: Final = -1_000_000
 """The start of task n, and the end of its sleep, are steps on the object START_OF_TASK - n. No other task uses it."""
 
 
-class Gate(Protocol):
+class Awaited(Protocol):
     """The event or the object that a blocked task waits for."""
 
     def is_open(self, task: "Task", /) -> bool:
@@ -43,6 +43,7 @@ class Task:
     """A thread of the program; `index` is its number, 0 for the set-up."""
 
     __slots__ = (
+        "awaited",
         "begun",
         "bit",
         "body",
@@ -51,7 +52,6 @@ class Task:
         "digest",
         "error",
         "finished",
-        "gate",
         "greenlet",
         "held",
         "index",
@@ -76,7 +76,7 @@ class Task:
         self.made = 0
         self.obj = START_OF_TASK - index
         self.kind = READ
-        self.gate: Gate | None = None
+        self.awaited: Awaited | None = None
         self.begun = False
         self.finished = False
         self.place: tuple[str, str] = ("", "start")
@@ -94,7 +94,7 @@ class Task:
         self.made = 0
         self.obj = START_OF_TASK - self.index
         self.kind = READ
-        self.gate = None
+        self.awaited = None
         self.begun = False
         self.finished = False
         self.error = None

@@ -79,7 +79,7 @@ class ForeignLock(ControlledLock):
             world.let_pass(task, deadline)
             return False
         kind = run.wait_until(deadline)
-        # The gate is the lock itself, because the search finds the races of a blocked task only for such gates.
+        # It waits for the lock itself: the search finds the races of a blocked task only for such objects.
         self._in_time.add(task.index)
         world.waits(self.oid, kind, self)
         self._in_time.discard(task.index)

@@ -19,7 +19,7 @@ from typing import Final, NoReturn
 from purgatorio_stress.explorer.order import Order
 from purgatorio_stress.explorer.run import Execution, Shared
 from purgatorio_stress.explorer.step import READ, WRITE
-from purgatorio_stress.explorer.task import ExecutionEnd, Gate, Task
+from purgatorio_stress.explorer.task import Awaited, ExecutionEnd, Task
 from purgatorio_stress.printed import Race
 
 _Place = tuple[CodeType, int]
@@ -230,14 +230,14 @@ class World:
         if self.run.live:
             self.run.finish(ExecutionEnd("cut"))
 
-    def waits(self, number: int, kind: int, gate: Gate) -> None:
-        """Make a step that waits until `gate` is open."""
+    def waits(self, number: int, kind: int, awaited: Awaited) -> None:
+        """Make a step that waits until `awaited` is open."""
         if self.rows is None:
-            self.run.point(number, kind, gate)
+            self.run.point(number, kind, awaited)
         else:
-            self._record(number, kind, gate)
+            self._record(number, kind, awaited)
         run = self.run
-        if run.live and not gate.is_open(run.current):
+        if run.live and not awaited.is_open(run.current):
             # A schedule of this code never chooses a blocked task, so the schedule does not fit the code.
             self.diverged = True
             run.finish(ExecutionEnd("cut"))
@@ -287,7 +287,7 @@ class World:
                 ExecutionEnd("turns", f"{run.current.name} repeated the loop at {where} {MAX_TURNS} times")
             )
 
-    def _record(self, number: int, kind: int, gate: Gate | None = None) -> None:
+    def _record(self, number: int, kind: int, awaited: Awaited | None = None) -> None:
         """Make a step of a replay: `Execution.point`, then append the row."""
         run = self.run
         if not run.live or self.rows is None:
@@ -298,7 +298,7 @@ class World:
         call, said = self._library_call(sys._getframe(1), frame)
         task = run.current.index
         self.next_rows[task] = ReplayRow(task, where, source, what, number, kind, call, said)
-        run.point(number, kind, gate)
+        run.point(number, kind, awaited)
         if run.now_ms != self._time_shown:
             self._time_shown = run.now_ms
             self.rows.append(ReplayRow(0, "", "", f"time passes to {run.now_ms / 1e9:g} s"))

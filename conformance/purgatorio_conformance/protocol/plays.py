@@ -88,7 +88,7 @@ class NextAction:
     within: bool = False
 
 
-class GatedExecutions:
+class Plays:
     """The executions of one run, in sequence. `clock`: the driver's clock in virtual time; None in real time. `lines`:
     the lines of the subject, if its steps are lines. `judge`: whether the events so far break a promise."""
 
@@ -154,16 +154,16 @@ class GatedExecutions:
         assert self.clock is not None, "it is called in virtual time"
         self.make_all([Advance(self.clock.now_ns + self.description.rounded(by_ns))])
 
-    def begun(self, program: SmallProgram, beside: str = "") -> GatedExecution:
+    def begun(self, program: SmallProgram, beside: str = "") -> Play:
         """The next execution. The first thread that comes to the gate `beside` stays paused there."""
         # A requested error of an earlier program does not excuse an error in this one.
         self.session.conversation.fails = False
         self._said = 0
         self._begun_ns = 0 if self.clock is None else self.clock.now_ns
         self._asked_ns = {}
-        return GatedExecution(self, program, len(self.played) + 1, beside=beside, keeps=bool(beside))
+        return Play(self, program, len(self.played) + 1, beside=beside, keeps=bool(beside))
 
-    def end(self, play: GatedExecution, order: PlayedOrder) -> None:
+    def end(self, play: Play, order: PlayedOrder) -> None:
         """Make the last calls of the program. Then check for late events, errors and broken promises."""
         self.played.append(order)
         play.over = True
@@ -233,7 +233,7 @@ class GatedExecutions:
                 self.broken = True
         return self.clock.now_ns
 
-    def _look_for_late(self, play: GatedExecution) -> None:
+    def _look_for_late(self, play: Play) -> None:
         """In virtual time without paused threads, all due events must come within two advances: the first may only move
         a task to a finer level. Raises SubjectFailed if an event is late."""
 
@@ -256,7 +256,7 @@ class GatedExecutions:
             f"{lost[0]} is broken: {first_few(sorted(late))} did not {lost[1]} when no thread was paused any more",
         )
 
-    def _wait_for_late(self, play: GatedExecution) -> None:
+    def _wait_for_late(self, play: Play) -> None:
         """In real time without paused threads, wait for the due events before any other call. A later call may wake a
         thread that finds a lost task."""
         if self.description.late_ns is None or self.session.conversation.errors():
@@ -271,7 +271,7 @@ class GatedExecutions:
             self.come_to_rest()
             self.broken = self.broken or (self._judge is not None and self._judge())
 
-    def make_all(self, calls: Sequence[LaneCall], play: GatedExecution | None = None, lane: int = 0) -> None:
+    def make_all(self, calls: Sequence[LaneCall], play: Play | None = None, lane: int = 0) -> None:
         """Resume all threads. Then make the calls in sequence on this lane. No thread stays paused, except for an
         expiry that is to come in this execution."""
         self.let_go()
@@ -287,7 +287,7 @@ class GatedExecutions:
                 play.begun_s = time.monotonic()
             self.let_go(play)
 
-    def let_go(self, play: GatedExecution | None = None) -> None:
+    def let_go(self, play: Play | None = None) -> None:
         """Resume all threads until they have returned, except for an expiry that must come later in this execution."""
         while True:
             standing = self.session.conversation.standing()
@@ -321,7 +321,7 @@ class GatedExecutions:
         if self._said > _SAID_MOST * (1 if self.session.conversation.owed else 2):
             raise self.session.failed("hang", f"sent {_SAID_MOST:,} lines in one execution: it loops")
 
-    def settle(self, play: GatedExecution) -> None:
+    def settle(self, play: Play) -> None:
         """Receive messages until all threads have returned or are at the execution's gates, or until none comes."""
         conversation = self.session.conversation
         while True:
@@ -341,7 +341,7 @@ class GatedExecutions:
                 return
             self._slowest_s = max(time.monotonic() - asked_s, 0.95 * self._slowest_s)
 
-    def acts(self, play: GatedExecution, wanted: str | None = None) -> Mapping[str, NextAction]:
+    def acts(self, play: Play, wanted: str | None = None) -> Mapping[str, NextAction]:
         """The possible next actions, once there are any. Waits for `wanted`, if set, while messages come."""
         while True:
             acts = play.acts()
@@ -480,8 +480,8 @@ class GatedExecutions:
 
 
 @dataclass(slots=True)
-class GatedExecution:
-    plays: GatedExecutions
+class Play:
+    plays: Plays
     program: SmallProgram
     number: int
     over: bool = False
