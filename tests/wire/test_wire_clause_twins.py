@@ -1,17 +1,20 @@
 """Every clause of the wire: a history that it keeps, with an occasion, and a twin of it that it must break."""
 
-from itertools import product
+import ast
+from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
 
 from docs.makers.packaged_brokers import clauses
 from purgatorio_spec.verdict import Verdict
+from purgatorio_wire import clause, history
 from purgatorio_wire.clause.registry import WIRE_CLAUSES
 from purgatorio_wire.history.bound import MS, Bounds, RowStatus
 from purgatorio_wire.history.finding import Row, kept
 from purgatorio_wire.history.group import ILLEGAL_GENERATION, NO_SUCH_GROUP, UNKNOWN_MEMBER
 from purgatorio_wire.history.history import COMMITS
+from purgatorio_wire.history.violation_kind import WAYS
 from purgatorio_wire.judge import JUDGES, Tallied
 from purgatorio_wire.scene.catalogue import SCENES
 from purgatorio_wire.scene.play import Play
@@ -38,17 +41,36 @@ def test_every_row_has_its_judge_and_decides_a_clause_of_a_scene() -> None:
     rows = [(told, row) for told, variant in TOLD for row in judged(told.name, variant)[1]]
     assert not [row for _, row in rows if row[1] not in JUDGES[row[0]][0].split()]
     assert {*" ".join(clauses for clauses, _ in JUDGES).split()} <= {*WIRE_CLAUSES}
+    assert not [row for _, row in rows if row[2] not in WAYS[row[1]]]
     decided = {row[1:3] for told, row in rows if told.clause and row[3] is not RowStatus.UNDECIDED}
     asks = {ask.partition(" ")[::2] for one in SCENES.values() for ask in one.asks}
     assert {ask for ask in asks if ask[1]} <= decided
 
 
-@pytest.mark.parametrize("ask", ["G6 lat", "P1", "Z1 late"])
-def test_a_scene_cannot_test_an_unknown_clause(ask: str) -> None:
+def test_a_judge_writes_only_the_kinds_of_its_clauses_and_all_of_them() -> None:
+    """A mistyped kind would keep a clause UNKNOWN for ever."""
+    folders = (Path(clause.__file__).parent, Path(history.__file__).parent)
+    source = "\n".join(path.read_text() for folder in folders for path in sorted(folder.glob("*.py")))
+    nodes = [*ast.walk(ast.parse(source.replace("from __future__", "from future")))]
+    texts = {node.value for node in nodes if isinstance(node, ast.Constant)}
+    assert not {way for ways in WAYS.values() for way in ways} - texts
+    pairs = {
+        (one.value, kind.value)
+        for node in nodes
+        if isinstance(node, ast.Call)
+        for one, kind in pairwise(node.args)
+        if isinstance(one, ast.Constant) and isinstance(kind, ast.Constant) and one.value in WAYS
+    }
+    assert len(pairs) > 150
+    assert not {(one, kind) for one, kind in pairs if " " not in str(kind) and kind not in WAYS[str(one)]}
+
+
+@pytest.mark.parametrize("ask", ["G6 lat", "P1", "Z1 late", "F3 two-owners"])
+def test_a_scene_cannot_test_an_unknown_clause_or_a_kind_of_another(ask: str) -> None:
     async def plays(play: Play) -> None:
         """Nothing."""
 
-    with pytest.raises(ValueError, match=ask.split()[0] if ask[0] != "G" else "lat"):
+    with pytest.raises(ValueError, match=ask if ask != "Z1 late" else "Z1"):
         SceneSpec("mistyped", "groups", (ask,), plays)
 
 

@@ -1,5 +1,5 @@
-"""Reads the sentences of clauses from text files. A line is `ID | sentence`, or `ID | title | sentences`, perhaps
-with ` | basis`. A line that begins with blanks continues the previous line."""
+"""Reads the sentences of clauses from text files. A line is `ID | sentence`, or `ID | title | sentences | causes`,
+perhaps with ` | basis`. A line that begins with blanks continues the previous line."""
 
 import re
 from importlib.resources import files

@@ -98,9 +98,15 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
         *_lines(ROOT / "tests", quoted, "test_*.py"),
         *_lines(ROOT / "tests/wire/days", quoted, "*.txt"),
     ]
+    yield "tests", _tests(name, "spec/test_clause_twins.py" if twins else "", naming) or nothing
+
+
+def _tests(name: str, first: str, naming: Iterable[str]) -> list[str]:
+    """The tests of a clause: first those of its negative controls, which need nothing else, then by the number of lines
+    that name it."""
     named = Counter(line.partition(":")[0] for line in naming)
-    played = ["tests/spec/test_clause_twins.py"] if twins else []
-    yield "tests", [*dict.fromkeys((*played, *dict(named.most_common())))] or nothing
+    twins = [f"tests/{first} -k {name.lower()}_ (fails first)"] if first else []
+    return [*twins, *(path for path, _ in named.most_common() if path != f"tests/{first}")]
 
 
 def _numbered(clause: Clause) -> Iterator[list[str]]:
@@ -117,7 +123,7 @@ def _paragraphs(judges: Iterable[object]) -> Iterator[str]:
 
 
 def _broken(name: str, *folders: str) -> list[str]:
-    """The mutants that break the clause, in the form that `--mutant` accepts."""
+    """The mutants that break the clause: the place, the name for `--mutant FOLDER:NAME`, and the bug."""
     found = []
     for folder in (MUTANTS / one for one in folders or ("reference", "broker")):
         try:
@@ -125,18 +131,19 @@ def _broken(name: str, *folders: str) -> list[str]:
         except BadPatches as error:
             found.append(str(error))
             continue
-        found += [
-            f"{folder.relative_to(ROOT)}:{one.name}: {one.what}" for one in table if name in one.clauses
-        ]
+        heads = _lines(folder, lambda line: re.match(r"[\w-]+: ", line) is not None, "*.txt")
+        places = {line.split(": ")[1]: line.partition(": ")[0] for line in heads}
+        for one in table:
+            number = str(getattr(one, "number", ""))
+            place = places.get(one.name) or places.get(number) or folder.relative_to(ROOT)
+            found += [f"{place}: {one.name}: {one.what}"] if name in one.clauses else []
     return found
 
 
 def _wire_story(name: str) -> Iterator[tuple[str, list[str]]]:
     """The explanation of a clause of a broker."""
-    yield (
-        "basis",
-        [f"{WIRE_CLAUSES[name].basis}; judged by `purgatorio wire HOST:PORT --only {name}`"],
-    )
+    yield "basis", [f"{WIRE_CLAUSES[name].basis}; judged by `purgatorio wire HOST:PORT --only {name}`"]
+    yield "causes", [WIRE_CLAUSES[name].causes]
     yield (
         "judged by",
         [*dict.fromkeys(_functions(ROOT / "wire/purgatorio_wire/clause", f'"{name}"'))] or ["?"],
@@ -150,12 +157,10 @@ def _wire_story(name: str) -> Iterator[tuple[str, list[str]]]:
         yield "scenes", asked or ["every scene with an occasion"]
         yield "broken by", _broken(name, "broker") or ["no mutant"]
     nothing = [NOTHING]
-    yield "negative controls", _negative_controls(name, "wire") or nothing
+    twins = _negative_controls(name, "wire")
+    yield "negative controls", twins or nothing
     files = _lines(ROOT / "tests" / "wire", lambda line: f'"{name}"' in line, "test_*.py")
-    yield (
-        "tests",
-        sorted({line.partition(":")[0] for line in files}) or ["tests/wire/test_wire_clause_twins.py"],
-    )
+    yield "tests", _tests(name, "wire/test_wire_clause_twins.py" if twins else "", files) or nothing
 
 
 def _functions(folder: Path, text: str) -> Iterator[str]:

@@ -1,19 +1,5 @@
 """O4 and O5: a ready operation does not wait (KAFKA-6653 is such a bug), and no operation waits forever.
 
-In the formulas of O4, k is a key of the operation, and `cancel_for_key(k)` did not return the operation. check(k) is a
-`check_and_complete(k)` that started after the operation was ready, and ended without an exception. The *claim* is the
-`force_complete` that completed the operation. Each rule begins with its dialect:
-
-    both         ready < registration.call        =>  claim.call < registration.ret
-    locked       ready < check(k).call            =>  claim.call < max(check(k).ret, registration.ret)
-    pending-flag ready < check(k).call            =>  there is a claim; an expiry claims after check(k).ret only if
-                                                     a try_complete was running, had begun since check(k).call, or
-                                                     was about to begin
-
-O5  registration.out = 0, with a time-out, not cancelled, overdue at the end  =>  some force claimed the operation;
-    in virtual time, if the expiry claimed it:  the expiry began at most late_ns after the later of two times:
-    registration.ret.t + delay_ns, and the latest deadline of the first add
-
 O5, T2 and T3 share two functions: when was a task due, and did the run go on long enough to call the task late?
 """
 

@@ -1,4 +1,4 @@
-"""The clauses of the wire by id: title, sentences and basis (such as a KIP) of each, from `clauses.txt`."""
+"""The clauses of the wire by id: title, sentences, causes and basis (such as a KIP) of each, from `clauses.txt`."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -14,13 +14,15 @@ from purgatorio_wire.trace.record import PROFILE
 class WireClause:
     """A promise of a broker to its clients.
 
-    `basis`: the protocol guide or a KIP states the promise (`documented`, `KIP-...`), or Apache Kafka keeps it and
-    clients rely on it (`as Kafka`). A promise that Apache Kafka itself breaks is not a clause.
+    `causes`: the kinds of violations (`violation_kind`). `basis`: the protocol guide or a KIP states the promise
+    (`documented`, `KIP-...`), or Apache Kafka keeps it and clients rely on it (`as Kafka`). A promise that Apache Kafka
+    itself breaks is not a clause.
     """
 
     id: str
     title: str
     promise: str
+    causes: str
     basis: str = "documented"
 
 

@@ -318,10 +318,9 @@ class Scene:
         if self.without_coordinator:
             return set()
         said = (text(one.body, "text") for one in self.stimuli if text(one.body, "what") == "asks")
-        return {
-            (RENAMED.get(clause, clause), cause if cause in WAYS else "")
-            for clause, _, cause in (kind.partition(" ") for kind in said)
-        }
+        kinds = (kind.partition(" ") for kind in said)
+        asked = ((RENAMED.get(clause, clause), cause) for clause, _, cause in kinds)
+        return {(clause, cause if cause in WAYS.get(clause, ()) else "") for clause, cause in asked}
 
     @property
     def held_up_ms(self) -> int:

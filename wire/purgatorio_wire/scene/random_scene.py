@@ -3,26 +3,7 @@
 A program is generated from a seed, written as one line of text, run, and judged by the clauses like any scene. To
 minimize a program that fails, this module runs parts of it.
 
-In the text, connections are separated by `;`, requests by spaces:
-
-    a0+1*2x100/-1        append to partitions 0 and 1: 2 records of 100 bytes each, acks -1
-    r0e+1s/1000/300/400  read partition 0 at its end and 1 at its start: max_wait ms, min_bytes, partition_max_bytes;
-                         /m500 after it: max_bytes; /c: read_committed, /u: read_uncommitted
-    d0m+1e               delete the records of partition 0 before its middle, and all of 1
-    l0e                  the offset of its end, by ListOffsets
-    t0+1*2x100           append so in the connection's transaction, which the first of these begins
-    s                    send the last batch of that kind again
-    v+  v-               commit it, or abort it
-    c  m  n  f           commit the group's offset with it, as a member, without a member id; fetch it
-    w25                  wait 25 ms
-    x                    cut the connection, and continue on another one
-    j  y  h  k  q        join the group, sync, a heartbeat, a commit, leave: each such connection is a member
-    u  g                 join with another subscription; a heartbeat and a commit after leaving
-
-The even partitions belong to one topic, the odd partitions to another topic. Positions: f offset 0, s start, m middle,
-e end (after the acknowledged records), o the start of the first open transaction (or the end), b far beyond the end,
-`e-2` two records before the end. `0..3e` means the end of each of four partitions. The size `3b120` is three batches of
-120 bytes, and `3b120-1` is one byte less. A time with a `p` is multiplied by the pace of the run.
+The head of `fetch.txt` has the notation of the text.
 """
 
 from __future__ import annotations

@@ -1,11 +1,4 @@
-"""Scenes of fetches in the notation of random programs: `fetch.txt`, a paragraph for each scene.
-
-    NAME: the clauses that the scene tests     (only a name: not a scene of the plan)
-      A description.
-        a program for each round     (a line that ends with `;` continues on the next line)
-
-A round begins when the previous round has ended, on the same connections.
-"""
+"""Makes scenes of fetches from `fetch.txt`, a paragraph for each scene. The head of the file has the notation."""
 
 import re
 from functools import partial
@@ -19,7 +12,8 @@ ROUNDS: Final[dict[str, Plays]] = {}
 """The functions that run the scenes, by name."""
 
 
-for paragraph in files(__package__).joinpath("fetch.txt").read_text(encoding="utf-8").strip().split("\n\n"):
+_HEAD, *_SCENES = files(__package__).joinpath("fetch.txt").read_text(encoding="utf-8").strip().split("\n\n")
+for paragraph in _SCENES:
     title, *lines = re.sub(r";\n +", "; ", paragraph).split("\n")
     name, _, asks = title.partition(": ")
     steps = [line for line in lines if line.startswith("    ") and line.strip()[0] != "#"]

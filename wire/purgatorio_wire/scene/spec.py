@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from purgatorio_wire.clause.registry import WIRE_CLAUSES
 from purgatorio_wire.history.violation_kind import WAYS
 from purgatorio_wire.scene.play import Play
 
@@ -33,10 +32,12 @@ class SceneSpec:
         """ValueError if it asks what no judge knows: that would stay UNKNOWN forever."""
         for ask in self.asks:
             clause, _, way = ask.partition(" ")
-            if clause not in WIRE_CLAUSES:
+            if clause not in WAYS:
                 raise ValueError(f"scene {self.name} asks for {clause}, which is no clause of the wire")
-            if way not in WAYS:
-                raise ValueError(f"scene {self.name} asks for {clause} {way}, which is no way to break it")
+            if way not in WAYS[clause]:
+                raise ValueError(
+                    f"scene {self.name} asks for {clause} {way}: see `purgatorio clause {clause}`"
+                )
 
     @property
     def clauses(self) -> tuple[str, ...]:
