@@ -186,13 +186,16 @@ def test_an_error_is_an_event_where_the_call_is_one() -> None:
 
 
 def test_threads_and_depth_have_limits() -> None:
-    """Names that never come again, and functions that are never left, are floods."""
+    """A thread with a new name is recorded as one that is in no function. Functions that are never left are floods."""
     scene = Scene(*PURGATORY, virtual=False)
+    for number in range(200):
+        scene.hear("armed", f'"id":"op","th":"{number}"')
+    assert len({event.th for event in scene.recorder.drain()}) == 1 + 63
     for number in range(63):
-        scene.hear("fired", f'"id":"op","th":"{number}"')
-    with pytest.raises(Misbehaved, match="more than 64 threads"):
-        scene.hear("fired", '"id":"op","th":"63"')
-    for _ in range(64):
+        scene.hear("enter", f'"f":"try_complete","id":"op","th":"{number}"')
+    with pytest.raises(Misbehaved, match="more than 64 threads at work"):
+        scene.hear("armed", '"id":"op","th":"63"')
+    for _ in range(63):
         scene.hear("enter", '"f":"try_complete","id":"op","th":"0"')
     with pytest.raises(Misbehaved, match="more than 64 functions entered and not left"):
         scene.hear("enter", '"f":"try_complete","id":"op","th":"0"')

@@ -703,12 +703,23 @@ class Conversation:
     def _log(self, name: str) -> ThreadLog:
         log = self._logs.get(name)
         if log is None:
-            if len(self._logs) >= _MAX_THREADS:
-                raise Misbehaved(
-                    "flood", f"more than {_MAX_THREADS} threads: name a thread the same in each run"
-                )
-            log = self._logs[name] = self._recorder.lane(name)
+            if len(self._logs) < _MAX_THREADS:
+                log = self._recorder.lane(name)
+            elif (idle := self._idle()) is not None:
+                log = self._logs.pop(idle)
+            else:
+                raise Misbehaved("flood", f"more than {_MAX_THREADS} threads at work")
+            self._logs[name] = log
+        elif len(self._logs) == _MAX_THREADS:
+            self._logs[name] = self._logs.pop(name)
         return log
+
+    def _idle(self) -> str | None:
+        """The subject's thread that was silent for longest, of those in no function and not paused. A pool may have a
+        new name for each task, so a new thread is recorded as an old one."""
+        paused = {hold.thread for hold in self._holds.values()}
+        own = ((name, log.name) for name, log in self._logs.items() if name.startswith("subject/"))
+        return next((name for name, of in own if not self._stacks.get(of) and of not in paused), None)
 
     def _entered(self, thread: str, log: ThreadLog, said: Enter) -> None:
         stack = self._stacks.setdefault(thread, [])
