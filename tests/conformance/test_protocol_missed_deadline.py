@@ -9,6 +9,7 @@ import pytest
 from conformance.driven import changed
 from purgatorio_conformance.protocol.conversation import Conversation
 from purgatorio_conformance.protocol.coverage import not_looked_for
+from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.driver import command_subjects
 from purgatorio_conformance.protocol.message import REPORTABLE, Start
 from purgatorio_conformance.protocol.missed_deadline import past_deadlines
@@ -35,12 +36,16 @@ def command(changes: dict[str, str], folder: Path) -> list[str]:
 
 
 def looked_at(changes: dict[str, str], folder: Path) -> str:
-    with LineChild("changed", command(changes, folder), ChildLimits()) as child:
+    return looked_at_program(command(changes, folder), "purgatory")
+
+
+def looked_at_program(command: list[str], part: Part) -> str:
+    with LineChild("changed", command, ChildLimits()) as child:
         talked = Conversation(Recorder(time.monotonic_ns), REPORTABLE)
         session = Session(child, talked, ChildLimits())
         description = session.describe()
-        session.call(Start("purgatory", "real"))
-        said = past_deadlines(Drive(session, description, "purgatory", 1, 0, print), child.threads())
+        session.call(Start(part, "real"))
+        said = past_deadlines(Drive(session, description, part, 1, 0, print), child.threads())
         session.finish()
         return said
 
@@ -54,7 +59,7 @@ def looks(does: str) -> dict[str, str]:
 def test_a_reaper_that_sleeps_between_its_looks_is_late(tmp_path: Path) -> None:
     """Though by far less than a busy machine may make it."""
     with pytest.raises(
-        SubjectFailed, match=r"O5 is broken: alone-\d+, alone-\d+, alone-\d+ were not completed"
+        SubjectFailed, match=r"O5 is broken: \w+-\d+, \w+-\d+, \w+-\d+ were not completed"
     ) as caught:
         looked_at(looks("time.sleep(0.5)"), tmp_path)
     assert caught.value.kind == "late"
@@ -66,6 +71,49 @@ def test_who_wakes_in_time_or_does_not_promise_it_is_not_late(
 ) -> None:
     """The twins: it waits for the next deadline, or does not say that it does."""
     looked_at(changes, tmp_path)
+
+
+SLEEPER = """
+import heapq, json, sys, threading, time
+heap, changed = [], threading.Condition()
+
+def say(**message):
+    print(json.dumps(message), flush=True)
+
+def run():
+    with changed:
+        while True:
+            wait_s = heap[0][0] - time.monotonic() if heap else None
+            if wait_s is not None and wait_s <= 0:
+                say(m="fired", id=heapq.heappop(heap)[1], th="sleeper")
+            else:
+                changed.wait(wait_s)
+
+threading.Thread(target=run, daemon=True).start()
+for call in map(json.loads, sys.stdin):
+    if call["m"] == "describe":
+        say(m="description", n=call["n"], protocol="purgatorio-subject/1.2", name="sleeper", late_real_ns=1_000_000,
+            capabilities=["timer", "real-time"], reports=["timer_fire"])
+        continue
+    with changed:
+        if call["m"] == "add":
+            heapq.heappush(heap, (time.monotonic() + call["delay_ns"] / 1e9, call["id"]))
+            if {}:
+                changed.notify()
+        say(m="answer", n=call["n"])
+"""
+
+
+@pytest.mark.parametrize("wakes", ["heap[0][1] == call['id']", "len(heap) == 1"])
+def test_a_thread_that_sleeps_until_a_later_task_is_woken(wakes: str, tmp_path: Path) -> None:
+    """By the new first task, and not only by the first of all (threadly#189)."""
+    program = tmp_path / "sleeper.py"
+    program.write_text(SLEEPER.replace("if {}:", f"if {wakes}:"))
+    if "len" not in wakes:
+        looked_at_program([sys.executable, str(program)], "timer")
+        return
+    with pytest.raises(SubjectFailed, match=r"T2 is broken: (first|second)-1, .* were not started"):
+        looked_at_program([sys.executable, str(program)], "timer")
 
 
 @pytest.mark.slow

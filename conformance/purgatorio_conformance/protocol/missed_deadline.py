@@ -4,6 +4,9 @@ A busy machine makes any program late, so other tests in real time add ten secon
 such margin: if all threads of the program sleep after the deadline of a task, the program itself is late. The test uses
 one task or operation at a time, after a pause. Control threads of the driver, one on each processor, sleep for some
 milliseconds at a time. While a control thread wakes late, the machine may be the reason, and the result does not count.
+
+In every second attempt, a later task waits as well, and two tasks in sequence come before it: a thread sleeps until the
+later task, and must be woken for each new one.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ _SLEPT_LEAST: Final = 3
 """The subject fails if it sleeps past the deadlines of so many tasks."""
 _PAUSES_NS: Final = (0, 250 * MS)
 _DELAYS_NS: Final = (20 * MS, 60 * MS)
+_LONGEST_NS: Final = 600 * MS
 _GRACE_NS: Final = 30 * MS
 """Time after the bound, for the subject to wake and to report."""
 _SLEEPS_S: Final = 0.04
@@ -92,29 +96,38 @@ def past_deadlines(drive: Drive, threads: ProcessThreads) -> str:
     rng = random.Random(f"asleep/{drive.seed}")
     slept: list[str] = []
     seen = 0
+
+    def begin(name: str, delay_ns: int) -> None:
+        session.call(Add(name, delay_ns) if part == "timer" else Register(name, (name,), delay_ns))
+
+    if description.fit(_LONGEST_NS) != description.rounded(_LONGEST_NS):
+        return ""
     with _Naps() as naps:
         for number in range(_TASKS):
             session.listen(time.monotonic() + rng.randrange(*_PAUSES_NS) / 1e9)
-            delay_ns = description.rounded(max(rng.randrange(*_DELAYS_NS), description.least_delay_ns))
-            if delay_ns > description.most_delay_ns:
-                return ""
-            name = f"alone-{number}"
-            session.call(Add(name, delay_ns) if part == "timer" else Register(name, (name,), delay_ns))
-            session.listen(time.monotonic() + (delay_ns + bound_ns + _GRACE_NS) / 1e9)
-            found = _sleeps(session, name, bound_ns + _GRACE_NS, threads, naps)
-            seen += found is not None
-            if found:
-                slept.append(name)
-            if len(slept) == _SLEPT_LEAST:
-                clause, lost = ("T2", "started") if part == "timer" else ("O5", "completed")
-                raise session.failed(
-                    "late",
-                    f"{clause} is broken: {first_few(slept)} were not {lost} {(bound_ns + _GRACE_NS) / MS:g} ms"
-                    f" after their deadlines, and all threads of the program slept for another {_SLEEPS_S * 1e3:g} ms"
-                    " each time",
-                )
-            _wait(session, name)
-            if name in settled.pending:
+            names = [f"alone-{number}"]
+            if number % 2:
+                names = [f"first-{number}", f"second-{number}"]
+                begin(f"later-{number}", description.rounded(bound_ns + _LONGEST_NS))
+            for name in names:
+                delay_ns = description.rounded(max(rng.randrange(*_DELAYS_NS), description.least_delay_ns))
+                begin(name, delay_ns)
+                session.listen(time.monotonic() + (delay_ns + bound_ns + _GRACE_NS) / 1e9)
+                found = _sleeps(session, name, bound_ns + _GRACE_NS, threads, naps)
+                seen += found is not None
+                if found:
+                    slept.append(name)
+                if len(slept) == _SLEPT_LEAST:
+                    clause, lost = ("T2", "started") if part == "timer" else ("O5", "completed")
+                    raise session.failed(
+                        "late",
+                        f"{clause} is broken: {first_few(slept)} were not {lost} {(bound_ns + _GRACE_NS) / MS:g} ms"
+                        f" after their deadlines, and all threads of the program slept for another"
+                        f" {_SLEEPS_S * 1e3:g} ms each time",
+                    )
+                _wait(session, name)
+            _wait(session, f"later-{number}")
+            if settled.pending:
                 break
     return "" if 2 * seen >= _TASKS else TOO_BUSY
 
