@@ -3,8 +3,10 @@
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import islice, permutations
 from pathlib import Path
 
 import pytest
@@ -15,14 +17,14 @@ from purgatorio_conformance.protocol.coverage import looked_for
 from purgatorio_conformance.protocol.describe import Part, header_of
 from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects
 from purgatorio_conformance.protocol.message import Description
-from purgatorio_conformance.protocol.scope import scope, scope_delays
+from purgatorio_conformance.protocol.scope import crossed, scope, scope_delays
 from purgatorio_conformance.protocol.shortest import order_of_run
 from purgatorio_conformance.subject.at_work import ProcessThreads
 from purgatorio_conformance.subject.contract import silent
-from purgatorio_conformance.subject.plan import MS
+from purgatorio_conformance.subject.plan import HUGE_NS, MS
 from purgatorio_conformance.suite import gated
 from purgatorio_conformance.suite.contract import Promise
-from purgatorio_conformance.suite.gated import SCOPE, of_timer, play
+from purgatorio_conformance.suite.gated import _STEPPED, SCOPE, of_timer, play
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
@@ -204,6 +206,60 @@ def test_a_task_is_added_while_the_hand_is_behind(by_hand: bool, monkeypatch: py
     judged = play(SCOPE, of_timer(promise, lambda _: Behind(by_hand)))
     assert not judged.broken_off
     assert broken(judged.result) == (set() if by_hand else {"T1"})
+
+
+class Cyclic:
+    """Many tasks share one timer, which is set for the first of them. After jetty#6334. `looks`: who has set it looks
+    again whether another task has become the first."""
+
+    def __init__(self, looks: bool) -> None:
+        self._looks = looks
+        self._now = 0
+        self._first = self._set_to = HUGE_NS
+        self._tasks: list[tuple[int, Callable[[], None]]] = []
+        self._lock = threading.Lock()
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> None:
+        due = self._now + delay_ns
+        self._tasks.append((due, task))
+        self._set(due)
+
+    def _set(self, due: int) -> None:
+        with self._lock:
+            sooner = due < self._first
+            self._first = min(due, self._first)
+        while sooner:
+            self._set_to = due
+            sooner = self._looks and self._first < due
+            due = self._first
+
+    def advance(self, by_ns: int) -> None:
+        self._now += by_ns
+        while self._set_to <= self._now:
+            self._first = self._set_to = HUGE_NS
+            due = [one for one in self._tasks if one[0] <= self._now]
+            self._tasks = [one for one in self._tasks if one not in due]
+            for _, task in due:
+                task()
+            if self._tasks:
+                self._set(min(due for due, _ in self._tasks))
+
+
+TWO_FIRST = [f"nothing | add w {one} beside add v {other}"
+             for one, other in permutations(("soon", "later", "last"), 2)]  # fmt: skip
+
+
+@pytest.mark.parametrize("looks", [True, False])
+def test_two_adds_both_come_before_all_others(looks: bool) -> None:
+    """The timer is set for the later one, and the first deadline passes without its task."""
+    lacks = dict.fromkeys(("size", "cancel", "between-ticks", "past", "raising"), "it is small")
+    promise = Promise("timer", MS, early_ns=0, late_ns=0, threads=True, lacks=lacks)
+    subject = of_timer(promise, lambda _: Cyclic(looks))
+    _, programs = next(crossed("timer", scope_delays(subject.description), subject.description))
+    crossing = next(one.name for one in islice(programs, _STEPPED) if one.name in TWO_FIRST)
+    judged = play("steps", replace(subject, leaves_out=lambda one: one.name != crossing))
+    assert ("T2 is broken" in judged.broken_off) is not looks
+    assert not broken(judged.result)
 
 
 @pytest.fixture(scope="session")

@@ -171,7 +171,8 @@ class Plays:
         self.make_all(play.after, lane=int(other))
         if self.session.conversation.erred:
             self.erred = self.erred or order
-        if self.clock is not None and self.clock.now_ns > self._begun_ns and play.program.fault is None:
+        if self.clock is not None and play.program.fault is None:
+            self._to_first_deadline(play)
             self._look_for_late(play)
         elif self.clock is None and play.program.fault is None:
             self._wait_for_late(play)
@@ -232,6 +233,18 @@ class Plays:
                 # The event is lost; the clauses report it for the whole run. Further programs would wait in vain.
                 self.broken = True
         return self.clock.now_ns
+
+    def _to_first_deadline(self, play: Play) -> None:
+        """Advance to the first deadline that is left, unless it is far: a paused thread may have set the timer for a
+        later one."""
+        assert self.clock is not None, "it is for virtual time"
+        left = [
+            asked_t + one.delay_ns
+            for asked_t, one in self.session.conversation.waiting()
+            if one.id in play.delays and one.delay_ns < self.delays.far_ns
+        ]
+        if left and (by_ns := min(left) + self.late_ns - self.clock.now_ns) > 0:
+            self.leap(by_ns)
 
     def _look_for_late(self, play: Play) -> None:
         """In virtual time without paused threads, all due events must come within two advances: the first may only move

@@ -180,12 +180,24 @@ class _Recipe:
     def related(self) -> bool:
         return all(self._relations())
 
+    def _deadlines(self) -> tuple[int, ...]:
+        """If the calls only add tasks and let them run: how the new deadlines compare with the first one of the start
+        state, and with each other."""
+        calls = [call for step in self.steps() for call in step.calls]
+        new = sorted(call.delay_ns for call in calls if isinstance(call, Add))
+        if not all(isinstance(call, Add | Expiry) for call in calls):
+            return ()
+        waits = (call.delay_ns for call in self.start.calls if isinstance(call, Add))
+        pairs = itertools.combinations([min(waits, default=0), *new], 2)
+        return tuple((one > other) - (one < other) for one, other in pairs)
+
     def _met(self, kinds: Callable[[_Step], str]) -> tuple[object, ...]:
         where = self.inside and (self.inside.place, self.inside.nth, kinds(self.inside.step))
-        return (tuple(tuple(map(kinds, lane)) for lane in self.lanes), self._relations(), where)
+        lanes = tuple(tuple(map(kinds, lane)) for lane in self.lanes)
+        return (lanes, self._relations(), self._deadlines(), where)
 
     def meets(self) -> tuple[object, ...]:
-        """The calls that meet, and whether they affect the same task, operation or key."""
+        """The calls that meet, whether they affect the same task, operation or key, and the order of the deadlines."""
         return self._met(lambda step: step.kind.split()[0])
 
     def meets_closely(self) -> tuple[object, ...]:
@@ -285,6 +297,9 @@ def _words(part: Part, delays: Delays, description: Description) -> _Words:
 
 class _Words:
     starts: Sequence[_Start]
+    """Start states for programs of one caller."""
+    of_two: Sequence[_Start]
+    """Start states for programs of two callers."""
     later: Sequence[_Start]
     """Start states for programs of one caller. Time has already advanced in them, and advances again at the end."""
     places: tuple[str, ...]
@@ -414,7 +429,7 @@ class _Words:
 
     def crossed(self, size: int) -> Iterator[_Recipe]:
         """Recipes of two callers, or of one caller with a call from inside its callback."""
-        for start in self.starts:
+        for start in self.of_two:
             steps = [*self.expiries(start), *self.beside(start)]
             pairs = [*itertools.combinations_with_replacement(steps, 2)] if self.lanes > 1 else []
             fit = [(one, other) for one, other in pairs if self._fit(start, one, other)]
@@ -462,7 +477,7 @@ class _Words:
     # Random programs, of several callers.
 
     def drawn(self, name: str, draws: random.Random, expires: bool) -> SmallProgram:
-        start = draws.choice(self.starts)
+        start = draws.choice(self.of_two)
         before = (
             start.calls if expires else tuple(call for call in start.calls if not isinstance(call, Until))
         )
@@ -523,30 +538,46 @@ class _OfTimer(_Words):
             "soon": delays.soon_ns,
             "next": delays.soon_ns + delays.before_ns,
         }
+        # So far apart that the one is late before the other is due.
+        apart = (delays.soon_ns + number * 4 * self.late_ns for number in range(3))
+        self._apart_ns = dict(zip(("soon", "later", "last"), apart, strict=True))
         self._again = {"add-again", "add-same"} & self.knows
-        soon, following = self._ns["soon"], self._ns["next"]
-        t, live = Add("t", soon), Add("live", soon)
+        t = Add("t", delays.soon_ns)
+        self.starts = self._starts(t, Add("live", delays.soon_ns))
+        # What comes before a bystander that is far is the first of all.
+        self.of_two = self._starts(t, Add("live", delays.far_ns))
+        over = (t, Until("t", -self.late_ns), Add("live", delays.soon_ns))
+        self.later = [_Start("t over", over, ("t",))]
+
+    def _starts(self, t: Add, live: Add) -> Sequence[_Start]:
+        soon, following = (Add("u", self._ns[name]) for name in ("soon", "next"))
         fires, either = ((FIRE, "t"),), ((FIRE, "t"), (FIRE, "u"))
         starts = [
             _Start("", (live,), ()),
             _Start("t soon", (t, live), ("t",), fires),
-            _Start("t soon, u soon", (t, Add("u", soon), live), ("t", "u"), either),
-            _Start("t soon, u next", (t, Add("u", following), live), ("t", "u"), either),
-            _Start("t at once", (Add("t", delays.least_ns), live), ("t",), fires),
+            _Start("t soon, u soon", (t, soon, live), ("t", "u"), either),
+            _Start("t soon, u next", (t, following, live), ("t", "u"), either),
+            _Start("t at once", (Add("t", self.delays.least_ns), live), ("t",), fires),
         ]
-        if self._turns and delays.turn_ns <= self._most_ns:
-            again = (Add("t", delays.turn_ns), Add("live", delays.turn_ns))
-            used = (Add("before", soon), Until("before", 0), *again)
+        if self._turns and self.delays.turn_ns <= self._most_ns:
+            again = (Add("t", self.delays.turn_ns), Add("live", self.delays.turn_ns))
+            used = (Add("before", t.delay_ns), Until("before", 0), *again)
             starts.append(_Start("t in a used bucket", used, ("t",), fires))
-        self.starts = starts
-        self.later = [_Start("t over", (t, Until("t", -self.late_ns), live), ("t",))]
+        return starts
 
-    def _adds(self, task: str) -> Iterator[_Step]:
-        for name, delay_ns in self._ns.items():
+    def _alone(self, start: _Start) -> bool:
+        """Whether the new tasks come before all others, so that only their own order matters."""
+        return start == self.of_two[0] and self._apart_ns["last"] <= self._most_ns
+
+    def _adds(self, task: str, start: _Start) -> Iterator[_Step]:
+        for name, delay_ns in (self._apart_ns if self._alone(start) else self._ns).items():
             yield _Step(f"add {task} {name}", (Add(task, delay_ns),), adds=task)
 
-    def _a_revolution_later(self) -> Iterator[_Step]:
-        """Add a task to the bucket of tasks that are due soon."""
+    def _other_adds(self, start: _Start) -> Iterator[_Step]:
+        """Add a task that is due in a tick, or a revolution after the tasks that are due soon, in their bucket."""
+        if self._alone(start):
+            return
+        yield _Step("add w in a tick", (Add("w", max(self._tick_ns, self.delays.least_ns)),), adds="w")
         delay_ns = self.delays.soon_ns + self.turn_ns
         if self._turns and delay_ns <= self._most_ns:
             yield _Step("add w a revolution later", (Add("w", delay_ns),), adds="w")
@@ -572,9 +603,8 @@ class _OfTimer(_Words):
             *self._cancels(),
             *self._again_steps(start),
             *self._resets(),
-            *self._adds("w"),
-            _Step("add w in a tick", (Add("w", max(self._tick_ns, self.delays.least_ns)),), adds="w"),
-            *self._a_revolution_later(),
+            *self._adds("w", start),
+            *self._other_adds(start),
             *self.times("live"),
         )
 
@@ -583,7 +613,7 @@ class _OfTimer(_Words):
         # A timer need not support two concurrent adds of the same task.
         once = [replace(step, adds="again") if "again" in step.name else step for step in some]
         sizes = [_Step("gauge", self.gauge())] if self.gauge() else []
-        return (*sizes, *once, *self._adds("v"))
+        return (*sizes, *once, *self._adds("v", start))
 
     def steps_inside(self, place: str, whose: str, start: _Start) -> Sequence[_Step]:
         live = [_Step("cancel live", (Cancel("live"),))] if "cancel" in self.knows else []
@@ -592,7 +622,7 @@ class _OfTimer(_Words):
             moved = (Cancel(whose), Add("x", self._ns["soon"]))
             live.append(_Step(f"add x soon in place of {whose}", moved, adds="x"))
         sizes = [_Step("gauge", self.gauge())] if self.gauge() else []
-        return (*self._cancels(), *live, *self._again_steps(start), *self._adds("x"), *sizes)
+        return (*self._cancels(), *live, *self._again_steps(start), *self._adds("x", start), *sizes)
 
     def far_ones(self, start: _Start) -> Iterator[_Recipe]:
         """A task adds another, with a delay on or beside whole revolutions of a level, at the tick of the task itself.
@@ -680,6 +710,7 @@ class _OfPurgatory(_Words):
             _Start("op ab ready, other b ready", (waits("ab"), ready, waits("b", "other"), Ready("other"), live),
                    ("op", "other"), tries),
         ]  # fmt: skip
+        self.of_two = self.starts
         nearly = (soon, live, Until("op", delays.before_ns))
         self.later = [_Start("op a soon, nearly over", nearly, ("op",), expires)]
 
