@@ -57,8 +57,8 @@ class PendingFlag:
         """Evaluate the operation. If another thread evaluates now, let this thread evaluate again. (Kafka 1.1 to 2.6:
         `maybeTryComplete`.)
 
-        [O6] Each evaluation is under the lock, so no two evaluations overlap. [O4] The loop repeats the evaluation if an
-        event came during it.
+        [O6] Each evaluation is under the lock, so no two evaluations overlap. [O4] The loop repeats the evaluation if
+        an event came during it.
         """
         failed: Exception | None = None
         while True:
