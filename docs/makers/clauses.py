@@ -17,8 +17,8 @@ _MADE = "<!-- Made from the registry by `pytest tests/tidy/test_docs.py --refres
 _PROMISES = f"""# Clauses
 
 {_MADE}
-After this page you know what each clause promises. A *clause* is one promise with an id. The clauses O1 to T12 are
-judged from a trace. The [clauses of the code](#clauses-of-the-code) are at the end. The clauses of brokers, such as F1,
+After this page you know what each clause promises. A *clause* is one promise with an id. Most clauses are judged
+from a trace. The [clauses of the code](#clauses-of-the-code) are at the end. The clauses of brokers, such as F1,
 are on [another page](wire.md#the-clauses). The [glossary](glossary.md) explains the general terms.
 
 `purgatorio clause ID` prints one clause with its formulas, and says when the clause is not judged. The page [formulas

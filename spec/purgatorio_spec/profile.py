@@ -1,5 +1,5 @@
-"""A profile: the set of clauses that a kind of subject (timer or purgatory) promises, as listed in `profiles.toml`.
-Other clauses are SKIPPED.
+"""A profile: the set of clauses that a kind of subject (timer or purgatory) promises. `profiles.toml` lists them by id, or
+by their `group` in `clauses.toml`. Other clauses are SKIPPED.
 
 The constants of a subject (tick, early and late bound, purge interval) come from the header of the trace, and have no
 defaults.
@@ -9,13 +9,12 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final
 
-_GROUPS: Final[Mapping[str, frozenset[str]]] = {
-    "timer": frozenset({"T1", "T2", "T3", "T4", "T5", "T8", "T9", "T10", "T11", "T12"}),
-    "operation": frozenset({"O1", "O2", "O3", "O4", "O5", "O6", "O7"}),
-    "purgatory": frozenset({"P1", "P2", "P4"}),
-}
+SAID: Final[Mapping[str, Any]] = tomllib.loads(
+    files(__package__).joinpath("clause", "clauses.toml").read_text("utf-8")
+)
+"""The declarations of the clauses, by id. `code` has the clauses that no trace can show."""
 
 REAPER_PERIOD_NS: Final = 200_000_000
 """Kafka's reaper polls for at most this long, then purges if it must (`ExpiredOperationReaper`). So a purgatory is at
@@ -50,7 +49,7 @@ class Profile:
 
 def _profile(name: str, said: Mapping[str, str]) -> Profile:
     named = said["clauses"].split()
-    clauses = frozenset(clause for one in named for clause in _GROUPS.get(one, {one}))
+    clauses = frozenset(clause for clause in SAID if clause in named or SAID[clause].get("group") in named)
     return Profile(name, clauses, said["source"], **dict.fromkeys(said.get("also", "").split(), True))
 
 

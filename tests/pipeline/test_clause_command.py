@@ -1,5 +1,10 @@
 """`purgatorio clause ID`: a rule's story in a minute, and no rule without one."""
 
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -7,13 +12,14 @@ from click.testing import CliRunner
 
 from purgatorio_pipeline.command.clause import BROKER_IDS, ROOT, command
 from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES
+from purgatorio_spec.profile import SAID
 from purgatorio_wire.clause.registry import BROKER_CLAUSES, WIRE_CLAUSES, public_clauses
 
-WITHOUT_MUTANT: Final = {"O2", "O7"} | {name for name, one in CLAUSES.items() if one.asked_by}
-"""No known bug of the reference breaks them; drawn faults do (`tests/spec/drawn_history.py`, `drawn_periodic.py`)."""
-
-WITHOUT_REFERENCE: Final = {"T11", "T12"}
-"""The reference resets nothing, and declares no turn of its own: when its tasks run is its executor's."""
+WITHOUT_MUTANT, WITHOUT_REFERENCE = (
+    {name for name in CLAUSES if lacked in SAID[name].get("exempt", "")} for lacked in ("mutant", "reference")
+)
+"""Drawn faults break those without a mutant (`tests/spec/drawn_history.py`, `drawn_periodic.py`). The reference resets
+nothing (T11), and declares no turn of its own (T12): when its tasks run is its executor's."""
 
 
 @pytest.mark.parametrize("clause", CLAUSES)
@@ -40,6 +46,61 @@ def test_each_clause_has_every_leg(clause: str) -> None:
     assert "spec/purgatorio_spec/clause/" in parts["judged by"]
     said = " ".join(parts["rules"].split())
     assert all(f". {rule}. {rule.formula}".strip() in said for rule in CLAUSES[clause].rules)
+
+
+ENTRY: Final = """
+[T13]
+title = "A task waits"
+group = "timer"
+rules = [["A task does not fire", "no fire"]]
+example = "A task fires."
+occasion = "a task that fires"
+records = "timer_fire"
+"""
+MODULE: Final = """
+from purgatorio_spec.clause.declaration import Broken, Clause
+from purgatorio_spec.verdict import NO_OCCASION
+
+T13 = Clause("T13")
+
+
+@T13.of_operation
+def waits(run, history):
+    fires = [fire.call_i for fire in history.fires]
+    return Broken("fired", fires, "no fire", "a fire") if fires else NO_OCCASION
+"""
+ASKED: Final = """
+import sys
+from pathlib import Path
+from purgatorio_conformance.suite.gated import scenarios_of
+from purgatorio_conformance.suite.contract import Promise
+from purgatorio_spec.check import check_files
+results = [check_files([Path(sys.argv[1])], full=full).runs[0].clauses for full in (False, True)]
+assert results[0] == results[1]
+print(results[0]["T13"].verdict.name, f'{results[0]["T13"].violations:,}')
+print(*[one.name for one in scenarios_of("timer", Promise("timer", 1_000_000)) if "T13" in one.clauses])
+"""
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_a_clause_is_an_entry_and_a_function(steps: int, tmp_path: Path) -> None:
+    """CONTRIBUTING's first two steps, in a copy: the verdict of both paths, the profile, the plugin's long runs."""
+    shutil.copytree(ROOT / "spec" / "purgatorio_spec", tmp_path / "purgatorio_spec")
+    folder = tmp_path / "purgatorio_spec" / "clause"
+    with (folder / "clauses.toml").open("a") as entries:
+        entries.write(ENTRY)
+    if steps == 2:
+        (folder / "wait.py").write_text(MODULE)
+    trace = ROOT / "examples" / "traces" / "kafka-buggy-no-recheck.parquet"
+    command = [sys.executable, "-c", ASKED, str(trace)]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if steps == 1:
+        assert "KeyError: 'T13'" in done.stderr
+        return
+    verdict, runs = done.stdout.splitlines()
+    assert verdict == "VIOLATED 1,367", done.stderr
+    assert runs == "plan jumps scope gates steps"
 
 
 @pytest.mark.parametrize("clause", WIRE_CLAUSES)

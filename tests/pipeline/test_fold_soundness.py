@@ -25,7 +25,7 @@ from pipeline.broken_run import (
     expect,
     sampled,
 )
-from purgatorio_spec.clause.declaration import SAID, Broken, Clause, Finding, Part
+from purgatorio_spec.clause.declaration import Broken, Clause, Finding, Part
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.fast_path import operations, paged
 from purgatorio_spec.fast_path.fold import Fold, Outer
@@ -38,6 +38,7 @@ from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Summary
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.judge.tally import RunTally
+from purgatorio_spec.profile import SAID
 from purgatorio_spec.trace.coded import Coded, coded
 from purgatorio_spec.trace.record import Header
 from purgatorio_spec.verdict import KEPT

@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 import orjson
 
@@ -48,6 +48,7 @@ from purgatorio_conformance.suite.in_process import (
 )
 from purgatorio_conformance.suite.stage import Stage
 from purgatorio_spec.check import check_files
+from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.durations import exact
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.recording import JudgedRun, judge, judge_file
@@ -336,8 +337,12 @@ _MODES: Final[Mapping[str, tuple[Mode, tuple[Way, ...]]]] = {
 """The mode of each long run, and its ways of execution."""
 
 _CLAUSES: Final[dict[Part, tuple[str, ...]]] = {
-    "timer": ("T1", "T2", "T3", "T4", "T5"),
-    "purgatory": ("O1", "O2", "O3", "O4", "O5", "O6", "O7", "P1", "P2", "T1", "T2", "T3", "T4", "T5"),
+    part: tuple(
+        name
+        for name, one in CLAUSES.items()
+        if not one.asked_by and (part == "purgatory" or one.group == "timer")
+    )
+    for part in get_args(Part)
 }
 
 

@@ -11,15 +11,14 @@ be decided. This module adds the id of the operation to a violation. If the trac
 changes some violations to UNKNOWN.
 """
 
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from purgatorio_spec.history.operation import OperationHistory
 from purgatorio_spec.history.part import CheckCall, Reading
 from purgatorio_spec.history.run import Run
+from purgatorio_spec.profile import SAID
 from purgatorio_spec.trace.record import Header
 from purgatorio_spec.verdict import WANT_OF_RECORDS, Judgement, Violation
 
@@ -50,10 +49,6 @@ CHECK: Final = "check"
 READING: Final = "reading"
 
 
-SAID: Final[Mapping[str, Any]] = tomllib.loads(files(__package__).joinpath("clauses.toml").read_text("utf-8"))
-"""The declarations of the clauses, by id. `code` has the clauses that no trace can show."""
-
-
 def _several(said: Mapping[str, str], name: str) -> tuple[str, ...]:
     return tuple(said.get(name, "").split())
 
@@ -81,6 +76,10 @@ def as_promise(rules: Iterable[str]) -> str:
     return " ".join(f"{rule}." for rule in rules)
 
 
+DECLARED: Final[dict[str, "Clause"]] = {}
+"""By id. A clause enters itself. `registry.CLAUSES` has those of `clauses.toml`, in its order."""
+
+
 class Clause:
     """A promise: public id, title, rules (a sentence and a formula each), needs, and the functions that judge it.
 
@@ -94,7 +93,9 @@ class Clause:
 
     def __init__(self, name: str) -> None:
         said = SAID[name]
+        DECLARED[name] = self
         self.id: Final = name
+        self.group: Final[str] = said.get("group", "")
         self.title: Final[str] = said["title"]
         self.rules: Final = [Rule(*one) for one in said["rules"]]
         self.wording: Final = Wording(self.title, as_promise(map(str, self.rules)))
