@@ -1,5 +1,5 @@
-"""A profile: the set of clauses that a kind of subject (timer or purgatory) promises. `profiles.toml` lists them by id, or
-by their `group` in `clauses.toml`. Other clauses are SKIPPED.
+"""A profile: the set of clauses that a kind of subject (timer or purgatory) promises. `profiles.toml` lists them by id,
+or by their `group` in `clauses.toml`. Other clauses are SKIPPED.
 
 The constants of a subject (tick, early and late bound, purge interval) come from the header of the trace, and have no
 defaults.
