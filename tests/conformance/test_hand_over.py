@@ -34,7 +34,7 @@ PROMISE = Promise(
     late_ns=0,
     threads=False,
     subject="line",
-    lacks=dict.fromkeys(("raising", "timer", "gauges", "cancel-for-key", "force"), "a small line"),
+    lacks=dict.fromkeys(("raising", "timer", "cancel-for-key", "force"), "a small line"),
 )
 
 
@@ -64,12 +64,15 @@ class Line:
     free: dict[str, int] = field(default_factory=dict)
     lines: dict[str, deque[Waiter]] = field(default_factory=dict)
     later: list[str] = field(default_factory=list)
+    timed_out: dict[str, int] = field(default_factory=dict)
 
     def register(self, probe: Probe) -> bool:
         (key,) = probe.keys
         waiter = Waiter(probe, self.now_ns + probe.delay_ns)
         self.lines.setdefault(key, deque()).append(waiter)
-        if self.bug == "serves whoever asks":
+        if self.bug == "refuses after many time-outs" and self.timed_out.get(key, 0) > 30:
+            self.lines[key].pop()
+        elif self.bug == "serves whoever asks":
             waiter.complete()
         elif self.free.get(key) and self.bug != "asks for no unit that is left":
             self.free[key] -= 1
@@ -97,13 +100,14 @@ class Line:
 
     def advance(self, by_ns: int) -> None:
         self.now_ns += by_ns
-        for line in self.lines.values():
+        for key, line in self.lines.items():
             due = [waiter for waiter in line if waiter.due_ns <= self.now_ns and not waiter.over]
             for waiter in due:
                 if waiter.complete():
                     waiter.probe.on_expiration()
                 if self.bug == "forgets the others at a time-out":
                     line.clear()
+                self.timed_out[key] = self.timed_out.get(key, 0) + 1
 
     def settle(self) -> None:
         while self.later:
@@ -116,7 +120,9 @@ class Line:
         raise AssertionError("it lacks cancel-for-key")
 
     def gauges(self) -> tuple[int, int]:
-        raise AssertionError("it lacks gauges")
+        entries = [waiter for line in self.lines.values() for waiter in line]
+        leaked = sum(self.timed_out.values()) if self.bug == "counts who has timed out" else 0
+        return len(entries), sum(not one.over for one in entries) + leaked
 
 
 class Semaphore:
@@ -184,6 +190,10 @@ class OnALoop(Line):
     def settle(self) -> None:
         self.loop.settle()
 
+    def gauges(self) -> tuple[int, int]:
+        waiting = sum(len(one.waiters) for one in self.semaphores.values())
+        return waiting, waiting
+
     def close(self) -> None:
         self.loop.close()
 
@@ -224,15 +234,29 @@ def test_a_sound_line_passes(bug: str) -> None:
 
 @pytest.mark.parametrize(
     "bug",
-    ["drops a unit at a stale head", "asks for no unit that is left", "forgets the others at a time-out"],
+    [
+        "drops a unit at a stale head",
+        "asks for no unit that is left",
+        "forgets the others at a time-out",
+    ],
 )
 def test_a_lost_unit_is_found(bug: str) -> None:
     """And the last calls of the key are shown, with the one that lost it."""
     clauses, shown = judged(bug)
-    assert clauses == {"O4"}
+    assert clauses - {"P2"} == {"O4"}
     assert "waits-beside-a-unit" in shown
     assert shown.count("try_complete_else_watch(") + shown.count("check_and_complete(") >= 3
     assert "at rest, no operation waits for k" in shown
+
+
+def test_a_leak_adds_up() -> None:
+    """Each time-out leaves something behind, and in the end a request is refused (knative/serving#4776)."""
+    assert "O5" in judged("refuses after many time-outs")[0]
+
+
+def test_who_has_timed_out_waits_no_more() -> None:
+    """At rest, the gauge counts those that wait, and a leak of it shows in two calls."""
+    assert judged("counts who has timed out")[0] == {"P2"}
 
 
 @pytest.mark.parametrize("bug", ["gives a unit twice", "serves whoever asks"])

@@ -8,10 +8,10 @@ around the calls up to the next `quiesce`. So O4 reports an operation that waits
 many operations as there were units have a `ready`. O2 reports a further operation that completes.
 
 In virtual time, the programs are all sequences of a few calls, by size. The subject comes to rest after each call, or
-only at the end. With `turns`, up to three callbacks of an event loop run when a time-out has passed, and the next calls
-come between them and the others. In real time, the driver adds the unit at the moment of a time-out, many times: later
-if the last unit came in time, earlier if it came too late. At the end of a program, a further operation must get each
-unit that is left.
+only at the end. A last program has many calls on one key, so that a leak adds up. With `turns`, up to three callbacks
+of an event loop run when a time-out has passed, and the next calls come between them and the others. In real time, the
+driver adds the unit at the moment of a time-out, many times: later if the last unit came in time, earlier if it came
+too late. At the end of a program, a further operation must get each unit that is left.
 """
 
 from __future__ import annotations
@@ -44,6 +44,13 @@ _SHORT, _LONG, _UNIT, _DUE, _BEFORE = (
     "time until just before",
 )
 _SIZE_MOST: Final = 6
+_OFTEN: Final = 50
+_LONG_PROGRAM: Final = tuple(
+    step
+    for steps in ((_SHORT, _DUE), (_SHORT, _UNIT), (_SHORT, _LONG, _DUE, _UNIT))
+    for step in steps * _OFTEN
+)
+"""On one key, time-outs and hand-overs so often that a count which each of them changes by one reaches its limit."""
 _TURNS: Final = 3
 _FAR: Final = 16
 """A long wait is so many times as long as a short one."""
@@ -77,12 +84,15 @@ def drive_hand_over(drive: Drive, clock: VirtualClock | None) -> str:
             drive.tell(number * drive.operations // (rounds * len(_REAL)))
         return f"{len(_REAL)} programs with a unit at the moment of a time-out, up to {rounds} times each"
     programs = list(_programs(_TURNS if "turns" in description.capabilities else 0))
-    number = 0
-    for number, (steps, turns) in enumerate(programs[: drive.operations]):
+    some = programs[: drive.operations]
+    for number, (steps, turns) in enumerate((*some, (_LONG_PROGRAM, None))):
         if not _VirtualProgram(session, description, number, clock).play(steps, turns):
             break
         drive.tell(number)
-    return f"{number + 1:,} of {len(programs):,} programs of up to {_SIZE_MOST} calls, the smallest first"
+    return (
+        f"{min(number + 1, len(some)):,} of {len(programs):,} programs of up to {_SIZE_MOST} calls, the smallest first"
+        f"{f', and one of {len(_LONG_PROGRAM)}' * (number == len(some))}"
+    )
 
 
 def _programs(turns_most: int) -> Iterator[tuple[tuple[str, ...], int | None]]:

@@ -89,7 +89,7 @@ def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
 
     A raced task counts until the first `quiesce` after (deadline + `late_ns` + 200 ms). The 200 ms are the period of
     Kafka's reaper. Without `late_ns` in the header, the clause uses 1 s. In profiles other than `locked` and
-    `pending-flag`, no task is raced.
+    `pending-flag`, no task is raced. In real time, a waiter of the profile `hand-over` may still be leaving at rest.
     """
     if not reading.bounded:
         return NO_OCCASION
@@ -104,7 +104,8 @@ def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
         )
     overcounted = _may_overcount(run, reading)
     most = reading.live + reading.plain_tasks + overcounted
-    if reading.delayed is not None and reading.at_rest and reading.delayed > most:
+    at_rest = reading.at_rest and (run.virtual or not run.profile.hands_over)
+    if reading.delayed is not None and at_rest and reading.delayed > most:
         return Broken(
             "delayed-above-live",
             reading.events,
