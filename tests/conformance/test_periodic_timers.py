@@ -190,6 +190,52 @@ def test_the_suite_plays_them_to_a_program(bug: str, monkeypatch: pytest.MonkeyP
     assert clause in found if bug else not found
 
 
+class Debouncer:
+    """A task that is reset inside its own run runs again. `orphans`: and no later reset finds that entry. After
+    home-assistant/core#170339."""
+
+    def __init__(self, *, orphans: bool) -> None:
+        self._orphans = orphans
+        self._now = 0
+        self._entries: list[tuple[int, list[Callable[[], None]], bool]] = []
+        self._running: object = None
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
+        self._entries.append((self._now + delay_ns, [task], False))
+        return self._entries[-1][1]
+
+    def cancel(self, handle: object) -> bool:
+        waited = any(one[1] is handle for one in self._entries)
+        self._entries = [one for one in self._entries if one[1] is not handle]
+        return waited
+
+    def reset(self, handle: object, delay_ns: int) -> bool:
+        inside = handle is self._running
+        if not inside and all(one[1] is not handle for one in self._entries):
+            return False
+        kept = [one for one in self._entries if one[1] is not handle or (one[2] and self._orphans)]
+        assert isinstance(handle, list)
+        self._entries = [*kept, (self._now + delay_ns, handle, inside)]
+        return True
+
+    def advance(self, by_ns: int) -> None:
+        self._now += by_ns
+        while due := [one for one in self._entries if one[0] <= self._now]:
+            self._entries.remove(first := min(due, key=lambda one: one[0]))
+            self._running = first[1]
+            first[1][0]()
+            self._running = None
+
+
+@pytest.mark.parametrize("orphans", [False, True])
+def test_a_reset_after_a_reset_inside_the_run(orphans: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gated, "_OPERATIONS", 250)
+    promise = replace(PROMISE, offers=("reset",), turn=None, catch_up=None)
+    judged = gated.play(gated.PERIODIC, gated.of_timer(promise, lambda _: Debouncer(orphans=orphans)))
+    assert not judged.broken_off
+    assert broken(judged.result) == ({"T11"} if orphans else set())
+
+
 class ReferenceAdapter(AnyTimer):
     """The project's own wheel to use, with `call_every`."""
 

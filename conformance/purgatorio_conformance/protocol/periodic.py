@@ -178,8 +178,13 @@ class _Virtual(_Program):
             self._add(self.tick_ns)
             self._in_next_run(self.shots[-1], Reset(self.shots[-1], delay_ns))
             self._advance(self.tick_ns)
+            task = self.shots[-1]
             if self.rng.random() < 0.5:
                 self._add()
+            if delay_ns and len(self.shots) % 2:
+                # Nothing runs at the deadline that the reset inside the run set.
+                self.make(Reset(task, self.description.fit(delay_ns + 20 * self.tick_ns)))
+                self._advance(delay_ns)
             self.cancel(self.shots[-1])
         elif draw < 0.5:
             for _ in range(2):
