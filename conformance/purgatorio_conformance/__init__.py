@@ -1,3 +1,3 @@
-"""Judges timers and purgatories of other projects, with adapters, a protocol for programs in any language, and a pytest
-plugin.
+"""Drives and judges timers and purgatories of other projects: by built-in adapters, by a protocol for programs in any
+language, or by a pytest plugin.
 """

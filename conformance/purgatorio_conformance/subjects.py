@@ -1,6 +1,6 @@
 """The built-in subjects by name, and the recording of their runs.
 
-A name stands for several configurations of a subject, each recorded in a separate run.
+A name stands for all configurations of a subject. Each configuration is recorded in its own run.
 """
 
 import threading
@@ -86,8 +86,8 @@ FOREIGN: Final = tuple(name for name in SUBJECTS if name not in ("reference", *P
 
 @dataclass(frozen=True)
 class RunRecord:
-    """One recorded run: its trace, or why there is none (`failure`; its own trace may hold the beginning). `ours`: an
-    error of ours while it was recorded."""
+    """One recorded run: its trace, or the `failure` (whose trace has the beginning of the run). `ours`: an internal
+    error during the recording."""
 
     run: str
     subject: str
@@ -102,7 +102,7 @@ class RunRecord:
 
 
 def subjects_named(name: str) -> Sequence[Subject]:
-    """The configurations of this family. Raises KeyError with the names there are."""
+    """All configurations of the subject of this name. Raises KeyError with the known names."""
     factory = SUBJECTS.get(name)
     if factory is None:
         raise KeyError(f"no subject {name!r}; there are: {', '.join(SUBJECTS)}")
@@ -122,12 +122,11 @@ def record_runs(
     """Records each subject with a plan of `ops` timers, `workers` at a time. Returns one record for each, in this
     order.
 
-    A program is driven by a separate process unless it has a `listener`. Other subjects are driven by a thread.
-    A run takes about 3 seconds of wall time, mostly asleep. A misbehaving subject is a record with `failure` and harms
-    no other; so is one whose trace cannot be written to its end. Traces are `<out_dir>/<subject>-seed<seed><suffix>`;
-    subjects run on different plans. `ended` hears of each run at its end, on the thread that recorded it. After Ctrl-C
-    the runs under way have 5 s to come to their end; then their programs are killed, and what was recorded is left
-    without an end record.
+    A separate process drives a program, unless the program has a `listener`. A thread drives any other subject. A run
+    takes about 3 seconds of wall time, mostly asleep. If a subject misbehaves, or its trace cannot be written, its
+    record has the `failure`, and the other runs continue. Traces are `<out_dir>/<subject>-seed<seed><suffix>`. Each
+    subject has a plan of its own. `ended` is called at the end of each run, on the thread that recorded the run. After
+    Ctrl-C, open runs have 5 s to end. Then their programs are killed, and their traces have no end record.
     """
     out_dir.mkdir(parents=True, exist_ok=True)
     stopping = threading.Event()
@@ -167,7 +166,7 @@ def record_runs(
         few_full_collections(),
         ThreadPoolExecutor(max_workers=workers, thread_name_prefix="record") as pool,
     ):
-        # What takes longest begins first.
+        # The longest run begins first.
         begun = sorted(
             enumerate(subjects), key=lambda of: not (isinstance(of[1], CommandSubject) and of[1].held)
         )
@@ -178,7 +177,7 @@ def record_runs(
             stopping.set()
             pool.shutdown(wait=False, cancel_futures=True)
             wait_s = _GRACE_S
-            # `wait` knows no end of one that was cancelled before a worker took it.
+            # `wait` never reports a future that was cancelled before a worker took it.
             while wait([one for one in under_way.values() if not one.cancelled()], wait_s).not_done:
                 # A run may start another program for its proof.
                 LineChild.end_all()

@@ -1,7 +1,7 @@
-"""Drives a program from a separate interpreter, because several drivers in one process would share one core.
+"""Drives a program from another Python interpreter, because several drivers in one process would share one core.
 
-The separate interpreter runs this module as a program. It reads the subject, the seed and the size of the run from
-standard input, and writes the progress and the result to standard output, as pickles. If its standard input is closed,
+The other interpreter runs this module as a program. It reads the subject, the seed and the size of the run from
+standard input. It writes the progress and the result to standard output, as pickles. If its standard input is closed,
 because the parent process has died, it ends the run.
 """
 
@@ -32,7 +32,7 @@ _under_way: Final[WeakSet[subprocess.Popen[bytes]]] = WeakSet()
 def run_apart(subject: CommandSubject, seed: int, ops: int, path: Path, progress: Progress) -> None:
     """Runs `subject.run_seeded` in a new interpreter. Its exceptions are raised here. If it is killed, the run is
     unfinished."""
-    # In a session of its own: Ctrl-C is ours to pass on.
+    # In a session of its own, because this process handles Ctrl-C.
     with subprocess.Popen(
         [sys.executable, "-P", "-m", __name__],
         stdin=subprocess.PIPE,
@@ -86,8 +86,8 @@ def _end_when_told() -> None:
 def _main() -> None:
     subject, seed, ops, path = pickle.load(sys.stdin.buffer)
     threading.Thread(target=_end_when_told, daemon=True).start()
-    # Whatever is printed by mistake is no message. Buffered: a raw write ends early where the process is stopped in it
-    # (Ctrl-Z, a debugger), and the rest of the message would be lost.
+    # Other output must not be mistaken for a message. Buffered, because a raw write may end early if the process is
+    # stopped (Ctrl-Z, a debugger), and the rest of the message would be lost.
     with suppress(BrokenPipeError), os.fdopen(os.dup(1), "wb") as say:
 
         def tell(message: object) -> None:

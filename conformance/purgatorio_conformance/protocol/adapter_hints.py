@@ -1,4 +1,5 @@
-"""Hints that a user's adapter may be wrong, not the timer or purgatory behind it. A hint never changes a verdict."""
+"""Hints that the user's adapter may be wrong, and not the timer or purgatory that it connects. A hint never changes a
+verdict."""
 
 from collections import Counter
 from collections.abc import Collection

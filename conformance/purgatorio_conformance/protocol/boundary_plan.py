@@ -1,25 +1,27 @@
-"""A plan of calls for cases that a short random plan does not reach: every level of a wheel, idle gaps, long delays,
-crowds.
+"""The *boundary plan*: calls for cases that a short random plan does not reach, such as every level of a wheel, idle
+gaps, long delays and crowds.
 
-In real time the plan takes ten seconds, then an idle gap of six seconds, and then six seconds with one waiting task. In
-virtual time, long delays cost nothing, and the plan has these phases:
+In real time, the plan takes ten seconds. Then come an idle gap of six seconds, and six seconds with one waiting task.
+In virtual time, a long delay takes no time, and the plan has these phases:
 
 - Crowds: many tasks in one bucket, or many operations under one key. One check completes half of the operations, and
-  the others expire together. One `cancel_for_key` returns many operations. Many keys have one hash value. One operation
-  has as many keys as the protocol allows, and a check of the last key completes it.
-- Short delays without a deadline at a boundary of the second level, so that only the clock moves the second level.
+  the other half expires together. One `cancel_for_key` returns many operations. Many keys have one hash value. One
+  operation has as many keys as the protocol allows, and a check of its last key completes it.
+- Short delays with no deadline at a boundary of the second level. So only the passing of time can move the second
+  level.
 - Many tasks, most of which are cancelled.
-- Levels: each level of the declared wheel in turn, at least four. Deadlines are on and next to the boundaries of the
-  level. Tasks are added just before, at and just after a boundary, while all finer levels have tasks too. Then time
-  passes through every boundary at which tasks may move to a finer level. An idle gap precedes each level. After the
-  last level, a task waits for weeks. If there is room, some tasks wait over ticks whose numbers end with 31 zero bits.
-  When time jumps, several buckets of a level are due at once, together with tasks that are due a revolution of the
-  finer level later. If `advance` goes through time tick by tick, the plan is shorter.
-- Completed operations (only in a purgatory): several times the purge interval, under keys that are never checked, some
-  with one hash value (in the first of many lists, or in the last). Between them, the plan reads the sizes at rest. At
-  first the purgatory has no other operations, and the shared keys are checked once. Then come as many operations that
-  checks remove, so that a purge finds no completed operations. Then come as many that `cancel_for_key` returns under
-  all keys. Then come completed operations again, together with live operations.
+- Levels: each level of the declared wheel, one after another, at least four. Deadlines are at and next to the
+  boundaries of the level. Tasks are added just before, at and just after a boundary, while all finer levels have tasks
+  too. Then time passes through every boundary at which tasks may move to a finer level. An idle gap comes before each
+  level. After the last level, a task waits for weeks. If the range of times allows it, some tasks wait over ticks whose
+  numbers end with 31 zero bits. If time jumps, several buckets of a level are due at once, and some tasks are due a
+  revolution of the finer level later. If `advance` of the subject takes long, as with a step for each tick, the plan is
+  shorter.
+- Completed operations (only in a purgatory): several times the purge interval, under keys that are never checked. Some
+  of these keys have one hash value (in the first of many lists, or in the last). The plan also reads the sizes at rest.
+  At first the purgatory has no other operations, and the shared keys are checked once. Then come as many operations
+  that checks remove, so that a purge finds no completed operations. Then come as many that `cancel_for_key` returns for
+  each of their keys. Last come completed operations together with live operations.
 """
 
 from __future__ import annotations

@@ -1,18 +1,19 @@
-"""The state of one run with a subject (the driven program): which messages are allowed next, and what each adds to the
-trace.
+"""The state of one run with a subject (the driven program). The state decides which messages are allowed next, and
+which events each message adds to the trace.
 
 The module does no input or output. `ask` records a call, and returns its line. `hear` takes one line from the subject,
-and records the event. If the line violates the protocol, `hear` raises `Misbehaved`, which names the kind of violation.
-A call is recorded before its line is written, and its return after the answer is read. So the recorded interval
-contains the real one.
+and records the event. If the line violates the protocol, `hear` raises `Misbehaved` with the kind of violation. A call
+is recorded before its line is written, and its return after the answer is read. So the recorded interval contains the
+real one.
 
-The thread of an event: if its field `during` names a call, the thread of this call, such as `caller-0`; if it has `th`,
-the thread of this name; otherwise the thread of the only open call (in virtual time) or `subject` (in real time).
+The thread of an event depends on its fields. With `during`, it is the thread of the call that `during` names, such as
+`caller-0`. With `th`, it is the thread of this name. Without both, it is the thread of the only open call (in virtual
+time) or `subject` (in real time).
 
-With the message `held`, the subject reports that a thread is paused in a callback. Until the thread is resumed, it
-makes only calls whose field `hold` names the pause. Such calls are recorded on the paused thread, inside the callback.
-With the field `step`, a call requests a pause at a scheduling point of the subject's own code. A thread that is paused
-there makes no calls.
+With the message `held`, the subject reports that a thread is paused in a callback. Until the driver resumes the thread,
+the thread makes only calls whose field `hold` names this pause. Such calls are recorded on the paused thread, inside
+the callback. With the field `step`, a call requests a pause at a scheduling point of the subject's own code. A thread
+that is paused there makes no calls.
 """
 
 from __future__ import annotations

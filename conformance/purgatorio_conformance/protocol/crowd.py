@@ -1,9 +1,9 @@
 """Programs in virtual time in which tasks call the timer while many other tasks wait.
 
-A timer may compact its heap when half of the tasks are cancelled, or copy a list of due tasks when it grows. If a
-running task causes this, the timer may lose tasks or run them twice. So of some tasks that are due together, a few
-cancel most of the others, add many, move many, or raise exceptions. The numbers of tasks exceed usual limits, such as
-the 100 cancelled tasks of asyncio.
+A timer may compact its heap when half of the tasks are cancelled, or copy a list of due tasks when the list grows. If a
+running task causes this, the timer may lose tasks or run them twice. So many tasks are due together, and a few of them
+cancel most of the others, add many tasks, move many tasks, or raise exceptions. The numbers of tasks exceed usual
+limits. (asyncio, for example, compacts its heap at 100 cancelled tasks.)
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Checks a subject's description for contradictions between its fields, and makes the header of the trace from it."""
+"""Checks that the fields of a subject's description do not contradict each other, and makes the header of the trace
+from the description."""
 
 from __future__ import annotations
 

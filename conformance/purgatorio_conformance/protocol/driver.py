@@ -1,7 +1,7 @@
 """Drives any program as a subject: `command_subjects(["node", "my.js"])` returns one subject for each of its modes.
 
 The driver starts the program again for each run, without a shell. The program answers the call `describe` with its
-promises and its modes: as a timer or as a purgatory, each in virtual time or in real time (see `Mode`). The clauses
+promises and its modes. A mode is a part (timer or purgatory), in virtual time or in real time (see `Mode`). The clauses
 judge the program by its promises.
 """
 

@@ -1,6 +1,6 @@
-"""Tests whether a failed run breaks a promise, by running the program again. Silence or an error alone proves nothing.
+"""Tests whether a failed run breaks a promise, by new runs of the program.
 
-docs/subject-protocol.md lists the proofs, under "Misbehavior".
+Silence or an error alone proves nothing. docs/subject-protocol.md lists the proofs, under "Misbehavior".
 """
 
 from __future__ import annotations
@@ -127,10 +127,10 @@ class FailedRun:
         return failure
 
     def _deadlock(self, path: Path, stuck: bool) -> str:
-        """The proof that an open call of this run never returns, or an empty text. With gates: the same order hangs
-        again in a new process, the same calls return in sequence, and no hang is explained by slowness. Or the whole
-        run hangs again, and both times none of its threads runs (`stuck`): a running thread may be slow, and if no lane
-        has a call, the adapter lost it. The second trace is at `path`."""
+        """The proof that an open call of this run never returns, or an empty text. There are two proofs. In a gated
+        run: the same order hangs again in a new process, the same calls return in sequence, and slowness explains none
+        of the hangs. In any run: the whole run hangs again, and both times no thread runs (`stuck`), because a running
+        thread may only be slow. (If no caller has a call, the adapter lost the call.) The second trace is at `path`."""
         first = self.account.under_way
 
         def unanswered(order: PlayedOrder) -> Sequence[str] | None:

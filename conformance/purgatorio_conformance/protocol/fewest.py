@@ -13,8 +13,8 @@ def fewest(
     shows: Callable[[tuple[Item, ...]], bool],
     enough: Callable[[tuple[Item, ...]], bool],
 ) -> tuple[Item, ...]:
-    """Remove pieces of the items (halves, quarters, ..., single items) as long as the rest shows the violation. Stops
-    when the result is `enough`, or when no single item can be removed."""
+    """Remove pieces of the list (halves, quarters, ..., single items) as long as the rest shows the violation. Stops
+    when `enough` accepts the result, or when no single item can be removed."""
     piece = max(1, len(items) // 2)
     while not enough(items):
         kept, place, left_out = items, 0, False

@@ -1,8 +1,8 @@
 """Runs the small programs of `gate_program` and `scope` in real time, for subjects without pause points.
 
 Each caller makes its calls at random moments, as fast as the subject answers, so that calls of several callers overlap.
-Around an expiry, the moments are near the deadline. A violation that is found is real. If none is found, a race may
-still exist.
+If the program has an expiry, the moments are near its deadline. Every violation that is found is real, but such runs
+may miss a race.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _EARLY_S: Final = 0.001
 
 
 def free_programs(description: Description, part: Part) -> tuple[SmallProgram, ...]:
-    """The programs that the subject can run without gates. A single execution in a fixed order (`volley` 1) needs
-    gates."""
+    """The programs that the subject can run without pause points. A single execution in a fixed order (`volley` 1)
+    needs pause points."""
     delays = delays_for(description, _FAR_NS)
     by_number = (one for one in gate_programs(part, delays) if one.volley != 1)
     programs = itertools.chain(by_number, crossed_pairs(part, delays, description))
@@ -104,12 +104,12 @@ class _Round:
             self._session.call(call)
 
     def _begin(self) -> list[float]:
-        """Make the calls before the lanes. Return the moment from which each lane makes its calls."""
+        """Make the calls before the callers begin. Return the moment from which each caller makes its calls."""
         begun_s = time.monotonic()
         for call in self._before:
             begun_s = time.monotonic()
             self._session.call(call)
-        # Spread the lanes over the time of two calls: after that, the other lane has ended.
+        # Spread the callers over the time of two calls: after that, the other caller has ended.
         spread_s = 2 * (time.monotonic() - begun_s) if self._before else 0.000_3
         from_s = time.monotonic()
         if self._expiring:
@@ -118,7 +118,7 @@ class _Round:
         return [from_s + part * spread_s for part in parts]
 
     def _ask_due(self, moments_s: Sequence[float], now_s: float) -> bool:
-        """Make the next call of every lane whose moment has come. Return whether there was any."""
+        """Make the next call of every caller whose moment has come. Return whether there was any."""
         conversation, asked = self._session.conversation, False
         for lane, calls in enumerate(self._lanes):
             due = calls and now_s >= moments_s[lane] and conversation.free(lane)

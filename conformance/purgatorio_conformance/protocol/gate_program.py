@@ -1,5 +1,5 @@
-"""Small programs written by hand, with what the enumerated programs of `scope` lack: many operations, a new start of
-the subject, or more calls. The file `gate_programs.txt` has them, and explains the notation."""
+"""Small programs that are written by hand, for cases that the enumerated programs of `scope` lack: many operations, a
+new start of the subject, or more calls. The file `gate_programs.txt` has the programs, and explains the notation."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Pauses one call of a program at each of its scheduling points (steps), while the other callers make their calls.
 
-The subject counts the steps in its own code. On a JVM each line is a step. The driver also pauses two calls: the first
-call in a callback, and then the second call at one of its steps. It resumes the first call first. It does this for
-every step of the second call, also for steps that are reached only while the first call is paused. A call that moves
-time is also paused at some of its own steps.
+The subject counts the steps in its own code. On a JVM, each line is a step. In other executions, the driver pauses two
+calls: the first call in a callback, and then the second call at one of its steps. Then the driver resumes the first
+call before the second. It does so for every step of the second call, also for steps that the second call reaches only
+while the first is paused. A call that moves time is also paused at some of its own steps.
 """
 
 from __future__ import annotations
@@ -112,7 +112,8 @@ class Steps:
         self._plays.come_to_rest()
 
     def drive(self, programs: Sequence[SmallProgram], *, beside: bool) -> Iterator[Orders]:
-        """Pause each call of the programs at each of its steps: alone, or (`beside`) while a lane is at a gate."""
+        """Pause each call of the programs at each of its steps: alone, or (`beside`) while another caller is paused at
+        a pause point."""
         lines, stepped = self._plays.lines, self.stepped(programs)
         pairs = [(one, "") for one in stepped]
         if beside:

@@ -2,10 +2,16 @@
 
 The glossary (`docs/glossary.md`) has the terms of this package: lane, gate, step, stop, hold, play.
 
-At each moment the driver either resumes a paused thread, or makes the next call of a caller. It tries all orders of
-these moves, depth first. Each play has new operations and keys. If the subject counts steps, each call is also paused
-at each of its steps: see `gate_steps`. The driver judges the recorded events from time to time, and stops after the
-first broken promise.
+- A *lane* is a caller: a thread that makes one call at a time.
+- A *gate* is a pause point: a callback in which the subject can pause a thread.
+- A *hold* is one pause of one thread.
+- A *step* is a place in the subject's own code at which the driver can pause a thread.
+- A *play* is one execution of a program in one order (`gated_execution`).
+
+At each moment, the driver either resumes a paused thread or makes the next call of a caller. It tries all orders of
+these actions, depth first. Each play has new operations and keys. If the subject counts steps, the driver also pauses
+each call at each of its steps (`gate_steps`). From time to time the driver judges the recorded events. It stops after
+the first broken promise.
 """
 
 from __future__ import annotations
@@ -62,9 +68,9 @@ _DRAWN_BEFORE_REST: Final = 100
 
 
 def takes_steps(description: Description, *, virtual: bool) -> bool:
-    """Whether calls are paused at their steps. In virtual time, this needs other gates too, because without them only
-    one call can be open. In real time, each expiry takes time, so steps are only for subjects without virtual time or
-    without other gates."""
+    """Whether calls are paused at their steps. In virtual time, steps need other pause points too: otherwise only one
+    call can be open. In real time, each expiry takes time. So steps are used in real time only for subjects without
+    virtual time, or without other pause points."""
     own = description.gates != (STEP,)
     here = own if virtual else not own or "virtual-time" not in description.capabilities
     return here and STEP in description.gates
@@ -92,7 +98,7 @@ class Effort:
 
 
 class GatedRun:
-    """One run with gates. `tell` receives the approximate share done. `seed` determines the random programs."""
+    """One gated run. `tell` receives the approximate share done. `seed` determines the random programs."""
 
     def __init__(
         self,
@@ -202,7 +208,7 @@ class GatedRun:
         return found
 
     def _scope(self, leaving_out: Callable[[SmallProgram], bool], only: PlayedOrder | None) -> None:
-        """Run the enumerated programs of one lane, the smallest first, up to the limits of number and time."""
+        """Run the enumerated programs of one caller, the smallest first, up to the limits of number and time."""
         plays, description = self._plays, self._plays.description
         assert plays.clock is not None, "it is for virtual time"
         plays.delays = scope_delays(description)
@@ -284,8 +290,8 @@ class GatedRun:
             self._sleep()
 
     def _sleep(self) -> None:
-        """Simulate a sleep of the machine: at once, the tasks of every tick of a second are overdue, and those of every
-        bucket of the levels above. With gates nothing counts as late."""
+        """Simulate a sleep of the machine: the tasks of every tick of a second, and of every bucket of the levels
+        above, become overdue at one time. In a gated run, nothing counts as late."""
         self._plays.start(())
         self._plays.much_is_said()
         tick_ns, *wider = levels_of(self._plays.description, self._plays.delays.far_ns * 2)

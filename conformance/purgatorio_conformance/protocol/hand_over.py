@@ -1,17 +1,19 @@
 """Drives a subject with the profile `hand-over`: a pool, a semaphore, a queue.
 
 A `register` waits for a unit of its key (a connection, a permit, an item). A `check` adds one unit, for a waiting
-operation or for a later one. The subject chooses the operation, so the driver never makes an operation ready. It counts
-the free units of a key, and the waiting operations. While there are at least as many free units as waiting operations,
-each of these should get a unit. The trace then has a `ready` for each of them, and a `check_and_complete` of the driver
-around the calls up to the next `quiesce`. So O4 reports an operation that waits at rest although a unit is free. As
-many operations as there were units have a `ready`. O2 reports a further operation that completes.
+operation or for a later one. The subject chooses the operation, so the driver never makes an operation ready. Instead,
+the driver counts the free units of a key and the waiting operations. If there are at least as many free units as
+waiting operations, each waiting operation must get a unit. The trace then has a `ready` for each of these operations.
+It also has a `check_and_complete` of the driver around the calls up to the next `quiesce`. So O4 reports an operation
+that waits at rest although a unit is free. O2 reports an operation that completes without a `ready`, because all units
+were used.
 
 In virtual time, the programs are all sequences of a few calls, by size. The subject comes to rest after each call, or
 only at the end. A last program has many calls on one key, so that a leak adds up. With `turns`, up to three callbacks
-of an event loop run when a time-out has passed, and the next calls come between them and the others. In real time, the
-driver adds the unit at the moment of a time-out, many times: later if the last unit came in time, earlier if it came
-too late. At the end of a program, a further operation must get each unit that is left.
+of an event loop run after a time-out has passed. Then come the next calls of the program, and then the other
+callbacks. In real time, the driver adds a unit at about the moment of a time-out, many times: later if the last unit
+came in time, earlier if the last unit came too late. At the end of a program, further operations must get all free
+units.
 """
 
 from __future__ import annotations
@@ -277,7 +279,7 @@ class _VirtualProgram(_Program):
 
 
 class _Aim:
-    """Looks for the moment, in seconds from a time-out, at which a unit comes neither in time nor too late."""
+    """Searches for the moment, in seconds from a time-out, at which a unit comes neither in time nor too late."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng

@@ -1,9 +1,9 @@
 """A client of the JVM's debugger protocol (JDWP). The client can pause one thread at a line.
 
 Every JVM contains the server of the protocol (`libjdwp`). Purgatorio listens on a loopback port, and the JVM connects
-to it at its start. So the JVM opens no port. Packets, commands and numbers are those of the JDK's "Java Debug Wire
-Protocol". The size of the input is limited. An invalid packet, or the end of the input, ends the connection. Then all
-paused threads are resumed, and the JVM continues normally.
+to this port at its start. So the JVM opens no port. Packets, commands and numbers are those of the JDK's "Java Debug
+Wire Protocol". The size of the input is limited. An invalid packet, or the end of the input, ends the connection. Then
+the JVM resumes all paused threads, and continues normally.
 """
 
 from __future__ import annotations

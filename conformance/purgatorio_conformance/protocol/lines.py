@@ -1,8 +1,8 @@
 """Scheduling points (steps) in unmodified JVM code: pauses threads at lines, by the JVM's debugger protocol.
 
-The module first watches a call (`watch`): each line that the thread of the call reaches is a step. If the call moves
-time, the lines of the subject's own threads are steps too. A later call can be paused at such a step, even if the
-thread holds locks, while the other threads continue. When the connection ends, all threads continue.
+The module first watches a call (`watch`): each line that the call's thread reaches is a step. If the call moves time,
+the lines of the subject's own threads are steps too. A later call of the same kind can be paused at such a step, even
+if its thread holds locks. The other threads continue. When the connection ends, all threads continue.
 """
 
 from __future__ import annotations
@@ -350,7 +350,7 @@ class Lines:
     # Threads.
 
     def _thread_of(self, lane: int) -> int | None:
-        """The thread that makes the calls of a lane, by its name; the newest if there are several."""
+        """The thread that makes the calls of a caller, by its name; the newest if there are several."""
         name = f"lane-{lane}"
         if name not in self._lanes:
             self._find_threads()

@@ -1,8 +1,8 @@
 """Every message of `purgatorio-subject/1` as a typed record: the driver's calls, the subject's answers, and events.
 
-A message is one JSON object in one line of UTF-8. The field `m` names the message. Times are in nanoseconds. A field
-with the value null counts as absent. The driver numbers its calls (`n`). The subject answers each call exactly once,
-and sends an event for each task, callback or function that it reports.
+A message is one JSON object in one line of UTF-8. The field `m` names the kind of message. Times are in nanoseconds. A
+field with the value null counts as absent. The driver numbers its calls (`n`). The subject answers each call exactly
+once, and sends an event for each task, callback or function that it reports.
 """
 
 from __future__ import annotations

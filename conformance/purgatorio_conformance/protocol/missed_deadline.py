@@ -1,4 +1,4 @@
-"""Tests whether a program sleeps past its deadlines in real time, on Linux, which reports the states of threads.
+"""Tests whether a program sleeps past its deadlines in real time. Only on Linux, which reports the states of threads.
 
 A busy machine makes any program late, so other tests in real time add ten seconds to a late bound. This test needs no
 such margin: if all threads of the program sleep after the deadline of a task, the program itself is late. The test uses

@@ -1,9 +1,9 @@
 """Random programs of periodic tasks, resets, and tasks that add tasks, for timers that declare these features.
 
-In virtual time a program has up to four periodic tasks and a few one-shot tasks. The clock stops near deadlines and at
-the late bound. It also jumps over several periods, so that runs are missed. In real time the periods are tens of
-milliseconds. With the gate `timer_fire`, a task may also cancel itself, or add tasks without a delay. In real time, a
-task may also run for longer than its period.
+In virtual time, a program has up to four periodic tasks and a few one-shot tasks. The clock stops near deadlines and at
+the late bound. The clock also jumps over several periods, so that runs are missed. In real time, the periods are tens
+of milliseconds, and a task may run for longer than its period. With the pause point `timer_fire`, a task may also
+cancel itself, or add tasks without a delay.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def drive_periodic(drive: Drive, clock: VirtualClock | None) -> None:
     end = _Program(session, description, rng, programs)
     end.make(Quiesce())
     if clock is None and gates:
-        # A task that was not cancelled would reach the gate again and again, and be paused at the stop.
+        # A task that was not cancelled would reach the pause point again and again, and be paused at the stop.
         end.make(Start("timer", "real"))
 
 

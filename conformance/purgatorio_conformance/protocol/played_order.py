@@ -1,4 +1,5 @@
-"""The executed orders of the programs of gated runs: the description of an order, and its repetition."""
+"""The orders in which gated runs executed their programs: the description of an order, and the repetition of an
+execution."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

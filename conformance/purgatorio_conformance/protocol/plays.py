@@ -1,10 +1,10 @@
 """One execution of a program in a gated run (a run in which the driver pauses and resumes the subject's threads).
 
-A thread has *returned* from its call, is *paused* at a pause point (gate), or is *quiet*: it runs, or waits for another
-thread. While some thread is quiet, the driver waits for messages, several times as long as the slowest answer so far,
-before it makes the next call or resumes a thread. No verdict depends on this time. If the driver mistakes a slow thread
-for a waiting thread, the execution has a different order, which the clauses judge as well. If no thread is paused and a
-thread does not return, the subject hangs.
+A thread is in one of three states. It has *returned* from its call, it is *paused* at a pause point (gate), or it is
+*quiet*: it runs, or waits for another thread. While a thread is quiet, the driver waits for messages before it makes
+the next call or resumes a thread. It waits several times as long as the slowest answer so far. No verdict depends on
+this time. If the driver mistakes a slow thread for a waiting thread, the execution has a different order, which the
+clauses judge too. If no thread is paused and a thread does not return, the subject hangs.
 """
 
 from __future__ import annotations

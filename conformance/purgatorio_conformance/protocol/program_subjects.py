@@ -1,4 +1,5 @@
-"""Third-party timers behind programs that speak the protocol: of the JDK, of PyPI on asyncio, of Node, and of npm."""
+"""Third-party timers that are driven by the subject protocol: of the JDK, of PyPI packages for asyncio, of Node, and of
+npm packages."""
 
 import shutil
 import subprocess

@@ -1,12 +1,12 @@
-"""Periodic timers on asyncio as programs that speak the protocol `purgatorio-subject/1.2`, in real time. The argument
-names the package:
+"""A program that connects a periodic timer for asyncio to the subject protocol (`purgatorio-subject/1.2`), in real
+time. The argument names the package:
 
     python -m purgatorio_conformance.protocol.python_periodic apscheduler
 
-`apscheduler` is the AsyncIOScheduler of APScheduler, with interval jobs. `tornado` is Tornado's PeriodicCallback.
-With `--version`, the program prints the version of the package. If the package is not installed, the exit status is
-4. Tasks run on the thread of the event loop. At the gate (pause point) `timer_fire`, the driver can let a task cancel
-itself, or last longer than its period.
+`apscheduler` is the AsyncIOScheduler of APScheduler, with interval jobs. `tornado` is Tornado's PeriodicCallback. With
+`--version`, the program prints the version of the package. If the package is not installed, the exit status is 4. Tasks
+run on the thread of the event loop. The driver can pause a task at the pause point `timer_fire`. During the pause, the
+driver can let the task cancel itself, or make the task last longer than its period.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Drives a subject in real time. Each call has a planned time. If the subject has several lanes (callers), calls may
+"""Drives a subject in real time. Each call has a planned time. If the subject has several callers, calls may
 overlap."""
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def drive_real(drive: Drive, dues: Sequence[TimedCall], give_up_ns: int, lost_ns
 
 
 class _RealRun:
-    """See `ReachingRun`. Adds and registrations go to the lanes in turn, and later calls about the same task to the
-    same lane."""
+    """See `ReachingRun`. The callers take turns with adds and registrations. The caller of an add also makes the later
+    calls about its task."""
 
     def __init__(
         self, session: Session, description: Description, give_up_ns: int, lost_ns: int | None

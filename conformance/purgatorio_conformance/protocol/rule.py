@@ -1,7 +1,7 @@
-"""Rules for the values of message fields, and the decoder that applies the rules. A rule is written next to its field.
+"""Rules for the values of message fields, and the decoder that applies these rules.
 
-A message is a dataclass whose fields are `Annotated[type, rule, "what it means"]`. The decoder, the JSON Schema and
-the documentation page read these annotations, so each field is described once.
+A message is a dataclass whose fields are `Annotated[type, rule, "what it means"]`. The decoder, the JSON Schema and the
+documentation page are made from these annotations, so each field is described only once.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""The scope: every program of one or two callers up to a size, the smallest first.
+"""The *scope*: all programs of one or two callers up to a size, the smallest first.
 
 A program begins with up to two tasks (or operations), and one more task that no call uses. Then one or two callers make
-up to three calls in total. A move of the clock is a call. One of the calls may come from inside a callback, or a
-callback may raise an exception. A task that cancels itself and then adds another task makes one call. At the end, each
-waiting operation gets its event or its time-out.
+up to three calls in total. To move the clock is a call. One of the calls may be made inside a callback, or a callback
+may raise an exception. If a task cancels itself and then adds another task, this counts as one call. At the end of the
+program, each waiting operation gets its event or its time-out.
 
-The size of a program is the number of its calls after the start, including calls from inside callbacks. If two
-programs differ only in names, the scope has only one of the two.
+The size of a program is the number of its calls after the beginning, including calls inside callbacks. If two programs
+differ only in names, the scope has only one of the two.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """A script: a short program of calls in virtual time, which the driver makes and records.
 
-Scripts are used for transcripts, and to minimize a violation.
-
-One subject executes any number of scripts. Each script begins with a `start`. A late bound is judged only if the
-script gives the subject a chance to run the task in time (see `late_bound_ns`).
+Scripts are used for transcripts, and to minimize a violation. One subject executes any number of scripts, each from a
+new `start`. Lateness is judged only if the script gives the subject a chance to run the task in time (see
+`late_bound_ns`).
 """
 
 from __future__ import annotations
@@ -149,8 +148,8 @@ def play(
 
 
 class Caller:
-    """Makes calls one after another, and at gates the calls that are planned there (`at`). `clock`: the driver's, in
-    virtual time. `lines`: the most lines before an answer. All methods raise SubjectFailed."""
+    """Makes calls one after another, and at pause points the calls that are planned there (`at`). `clock`: the driver's
+    clock, in virtual time. `lines`: the maximum number of lines before an answer. All methods raise SubjectFailed."""
 
     def __init__(self, session: Session, clock: VirtualClock | None, lines: int) -> None:
         self.session = session
@@ -181,7 +180,7 @@ class Caller:
             self.heard(self.session.hear_on())
 
     def heard(self, said: Said | None) -> None:
-        """If a thread is paused at a gate, make the calls planned there, and resume it."""
+        """If a thread is paused at a pause point, make the calls that are planned there, and resume the thread."""
         if not isinstance(said, Held):
             return
         planned = self.at.pop((said.f, said.id), AtGate(said.f, ""))
@@ -192,7 +191,8 @@ class Caller:
         self._hear_answer(go, self.session.ask(go))
 
     def plan(self, step: AtGate) -> None:
-        """Plan the step at the next visit of its gate, after the calls that are planned there already."""
+        """Plan the calls of `step` for the next visit of its pause point, after the calls that are planned there
+        already."""
         planned = self.at.get((step.f, step.id), AtGate(step.f, step.id))
         calls, fails = (*planned.calls, *step.calls), planned.fails or step.fails
         self.at[step.f, step.id] = replace(planned, calls=calls, fails=fails)

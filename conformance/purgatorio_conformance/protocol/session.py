@@ -1,4 +1,4 @@
-"""A conversation with a child process, in lines. If the child stops answering, the failure names the kind of
+"""A session with a child process: an exchange of lines. If the child stops answering, the failure names the kind of
 silence.
 """
 
@@ -38,8 +38,8 @@ class Peer(Protocol):
         """A failure of the peer, with its own error output."""
 
     def works(self, most_s: float) -> bool:
-        """Whether it worked since the last call of this method, or since it fell silent, and may still end; false once
-        it has used `most_s` seconds of CPU time."""
+        """Whether the peer has worked since the last call of this method (or since its last line), and so may still
+        answer. False if it has used more than `most_s` seconds of CPU time."""
 
     def silent(self, seconds: float, why: str = "") -> SubjectFailed:
         """The failure of a peer that was silent for so long."""
@@ -156,7 +156,7 @@ class Session:
         return said
 
     def wait_for_lane(self, lane: int) -> None:
-        """Read messages until the lane is free."""
+        """Read messages until the caller has no open call."""
         while not self.conversation.free(lane):
             self._hear(self._patience_s())
 

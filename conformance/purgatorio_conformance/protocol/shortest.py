@@ -1,9 +1,9 @@
-"""Minimizes a violation in virtual time: finds a set of calls that breaks the clause and from which no call can be
-removed.
+"""Minimizes a violation in virtual time. The result is a list of calls that breaks the clause, and from which no call
+can be removed.
 
-The calls are read from the trace. Groups of calls are removed as long as the clause is still broken. At the end the
-program is started again, and must break the clause again. The result is a trace, and a list of messages that a person
-can type into the program.
+The module reads the calls from the trace. It removes groups of calls as long as the clause is still broken. At the end,
+the program is started again, and must break the clause again. The result has the trace, and the messages, which a
+person can type into the program.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ found by then is short, but perhaps not the shortest."""
 
 @dataclass
 class Budget:
-    """Seconds of CPU time, of this process and of the programs that it drives: a busy machine must not make a program
-    longer. Silence of a program that hangs counts, too."""
+    """A limit in seconds of CPU time of this process and of the driven programs. So the result does not depend on other
+    processes. The silence of a program that hangs counts too."""
 
     seconds: float = MAX_SECONDS
     driven_s: float = 0.0

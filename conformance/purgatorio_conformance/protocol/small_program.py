@@ -1,5 +1,5 @@
-"""A small program: the calls of a few callers (lanes), the pause points, the required orders, and the bugs that it
-targets.
+"""A small program: the calls of a few callers (lanes), the pause points, the orders to execute, and the bugs that the
+program targets.
 
 `gate_program` has the programs written by hand, `scope` the enumerated programs.
 """
@@ -165,10 +165,10 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class SmallProgram:
-    """A few calls for two or three lanes. A lane that calls only from `Inside` callbacks is not a lane of the subject.
-    During `before` and `after`, no thread is paused. After a `fault`, another lane makes a call, which finds a lock
-    that was left held. `looks_for`: the class of bugs. `pauses`: the pause points; without any, only steps are used.
-    `fresh`: each execution has a new subject."""
+    """A few calls for two or three callers (`lanes`). A lane that calls only from `Inside` callbacks is no caller of
+    the subject. During `before` and `after`, no thread is paused. After a `fault`, another caller makes a call, which
+    waits forever if the fault left a lock held. `looks_for`: the class of bugs. `pauses`: the pause points. Without
+    any, only steps are used. `fresh`: each execution has a new subject."""
 
     name: str
     looks_for: str

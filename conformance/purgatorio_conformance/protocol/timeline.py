@@ -1,4 +1,4 @@
-"""Turns a plan into calls of the protocol, each with its time and caller.
+"""Turns a random plan into calls of the protocol, each with its time and caller.
 
 Calls that the subject does not declare are left out. Every third delay is at a boundary of the declared wheel.
 """
@@ -30,7 +30,7 @@ _AGAIN: Final = 1 / 4
 
 @dataclass(frozen=True, slots=True)
 class TimedCall:
-    """A call, its moment after the start, and its lane."""
+    """A call, its time after the start, and its caller."""
 
     at_ns: int
     lane: int

@@ -1,1 +1,2 @@
-"""Built-in subjects: timers that Purgatorio drives and judges. Each implements the interface in `contract`."""
+"""Built-in subjects: third-party timers, and the reference, which Purgatorio drives and judges. Each implements the
+interface in `contract`."""

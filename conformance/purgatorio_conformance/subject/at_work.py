@@ -1,4 +1,5 @@
-"""Decides whether a silent subject may only be slow, from the states of its threads that Linux reports."""
+"""Decides whether a silent subject may only be slow. The decision uses the states of the subject's threads, which Linux
+reports."""
 
 from __future__ import annotations
 
@@ -42,19 +43,20 @@ class AtWork:
     _seen: bool = False
 
     def look_anew(self) -> None:
-        """Forget the past: a new silence is measured from its own start."""
+        """Begin again, because the subject has sent a message: the next silence is measured from its own start."""
         self.since = self._looked = None
         self._seen = self.spent = False
 
     def notice(self) -> tuple[float, float]:
-        """The seconds, and the CPU time it has used, since its silence was noticed; if it was not, from now on."""
+        """The seconds since the first call during this silence, and the CPU time that the subject has used since
+        then."""
         now_s, used_s = time.monotonic(), self.used_s()
         since_s, before_s = self.since = self.since or (now_s, used_s)
         return now_s - since_s, used_s - before_s
 
     def works(self, most_s: float) -> bool:
-        """Whether it may still end: since the last test or the start of its silence it used the processor, or a thread
-        runs or is runnable. False once it is `spent`, by `most_s` of CPU time."""
+        """Whether the subject may still answer: since the last test (or the start of its silence) it used the
+        processor, or a thread runs or is runnable. False, and `spent`, after `most_s` seconds of CPU time."""
         passed_s, used_s = self.notice()
         looked_s, before_s = self._looked or (0.0, 0.0)
         self._looked = passed_s, used_s
@@ -64,7 +66,7 @@ class AtWork:
         return self._seen and not self.spent
 
     def still(self) -> bool:
-        """Whether it did not work at the last test, and does not now."""
+        """Whether the subject did not work at the last test, and does not work now."""
         return not self._seen and self._at_rest()
 
     def _at_rest(self) -> bool:
@@ -139,6 +141,6 @@ def _close(files: Iterable[Mapping[str, int]]) -> None:
 
 
 def used_s(places: Iterable[Path]) -> float:
-    """The CPU time that they have used so far, in seconds; 0 if the system does not report it."""
+    """The CPU time of these processes so far, in seconds; 0 if the system does not report it."""
     ticks = sum(int(said[place]) for said in map(stat, places) if said for place in (_USER, _SYSTEM))
     return ticks / os.sysconf("SC_CLK_TCK")

@@ -1,9 +1,9 @@
-"""A child process that writes lines, with limits for its output and for its time without output.
+"""A child process that exchanges lines with this process, with limits for its output and its silence.
 
 The caller reads the output, including standard error. A flood of output costs no memory, because the child blocks when
-its pipe is full. The child has ended when its process has ended, even if another process still has the pipes. At the
-end of the `with` block, the child is killed with all processes that it started. Processes that left its process group
-are recognized by their environment.
+its pipe is full. The child counts as ended when its process has ended, even if another process still has the pipes. At
+the end of the `with` block, the child is killed with all processes that it started. Processes that left its process
+group are found by a variable in their environment.
 """
 
 import os
@@ -77,8 +77,8 @@ _MARK: Final = "PURGATORIO_SUBJECT"
 
 @dataclass(frozen=True, slots=True)
 class ChildLimits:
-    """The limits of a child. `start_s`: its first silence, while it starts. `work_s`: after so much CPU time, a shorter
-    silence is enough to give it up."""
+    """The limits of a child. `start_s`: the limit of its first silence, while it starts. `work_s`: after this CPU time,
+    a shorter silence ends the wait."""
 
     silence_s: float = 20.0
     work_s: float | None = None
@@ -90,7 +90,7 @@ class ChildLimits:
 
 
 class Quiet(Enum):
-    """The result if there is no line: none in time, or none ever again."""
+    """The result without a line: no line came in time, or no line will ever come."""
 
     SILENT = auto()
     ENDED = auto()
@@ -196,7 +196,8 @@ class LineChild(AbstractContextManager["LineChild"]):
             os.write(self._in.fileno(), line + b"\n")
 
     def renew(self) -> None:
-        """Count time, lines and bytes from zero again, for a child that does several bounded pieces of work."""
+        """Count time, lines and bytes from zero again, because the limits apply to each run of a child that makes
+        several."""
         self._end_s = time.monotonic() + self._limits.total_s
         self._lines = self._bytes = 0
 
@@ -206,7 +207,7 @@ class LineChild(AbstractContextManager["LineChild"]):
         self._poll.register(aside.fileno(), select.POLLIN)
 
     def put(self, line: bytes) -> None:
-        """Let this line be heard before the child's next lines."""
+        """Insert this line before the child's next lines."""
         self._lines_said.append(line)
 
     def _hear_aside(self) -> None:
@@ -328,7 +329,7 @@ class LineChild(AbstractContextManager["LineChild"]):
         *lines, self._rest = (self._rest + said).split(b"\n")
         self._lines_said.extend([line.rstrip(b"\r") for line in lines])
         if len(self._rest) > self._limits.line_bytes + 1:
-            # One byte more than allowed proves the violation. No more of one line is ever held.
+            # One byte more than allowed proves the violation, so no more of a line is stored.
             self._lines_said.append(self._rest)
             self._rest = b""
         return True
@@ -394,7 +395,7 @@ class LineChild(AbstractContextManager["LineChild"]):
             if b"/libjvm.so" not in Path(f"/proc/{self._process.pid}/maps").read_bytes():
                 return b""
             self._process.send_signal(signal.SIGQUIT)
-            # Bounded, because a thread in an endless loop causes events without end.
+            # Bounded, because a thread in an endless loop causes endless events.
             until_s = time.monotonic() + _STACKS_MOST_S
             while self._listen(_STACKS_S) and self._open and time.monotonic() < until_s:
                 pass
@@ -403,7 +404,7 @@ class LineChild(AbstractContextManager["LineChild"]):
         return said
 
     def _deaf(self) -> bool:
-        """Whether no process has the other end of its standard input open."""
+        """Whether no process can read the child's standard input any more."""
         if self._in.closed:
             return False
         poll = select.poll()
@@ -423,7 +424,7 @@ class LineChild(AbstractContextManager["LineChild"]):
 
     @contextmanager
     def on_one_processor(self) -> Iterator[None]:
-        """Let this thread and a single-threaded child share a processor. If each always waits for the other, waking a
+        """Let this thread and a single-threaded child share a processor. Each always waits for the other, and to wake a
         thread on another processor takes longer than the work. A child with several threads is not restricted."""
         said = stat(Path(f"/proc/{self._process.pid}/stat"))
         if not said or said[_THREADS] != "1":
@@ -439,7 +440,7 @@ class LineChild(AbstractContextManager["LineChild"]):
             os.sched_setaffinity(0, before)
 
     def end_input(self) -> None:
-        """Close its standard input, as a sign that nothing more comes."""
+        """Close the child's standard input, because no more lines come."""
         with suppress(OSError):
             self._in.close()
 
@@ -494,8 +495,8 @@ class LineChild(AbstractContextManager["LineChild"]):
 
 
 def _places(stacks: bytes) -> tuple[bool, str]:
-    """Whether a JVM's stacks report a deadlock, and where its threads are: those of the deadlock if there is one; at
-    most four places."""
+    """Whether a JVM's stacks report a deadlock, and at most four places of its threads: those of the deadlock if there
+    is one."""
     said, found, told = stacks.decode(errors="replace").partition("Java-level deadlock")
     standing: dict[str, list[str]] = {}
     for thread, at in _STANDS_AT.findall(told.partition("Java stack information")[2] if found else said):
@@ -505,8 +506,8 @@ def _places(stacks: bytes) -> tuple[bool, str]:
 
 
 def lanes_wait(stacks: str) -> bool:
-    """Whether all lanes of a JVM, two or more, are at the same place, and its reader waits for input. A lane with a
-    call is at a different place than a lane without a call."""
+    """Whether all callers of a JVM (two or more) are at the same place, and its reader waits for input. A caller with a
+    call is at a different place than a caller without a call."""
     lanes = [tuple(_OWN_FRAME.findall(stack)) for stack in _LANE.findall(stacks)]
     return len(lanes) > 1 and len(set(lanes)) == 1 and _LISTENS in stacks
 

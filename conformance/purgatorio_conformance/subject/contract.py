@@ -42,19 +42,25 @@ FailureKind = Literal[
 # Not frozen: Python assigns the traceback and context while the exception propagates.
 @dataclass(eq=False)
 class SubjectFailed(Exception):
-    """A subject misbehaved, or cannot run here; `trace` is the recording of the run so far, if any.
+    """A subject misbehaved, or cannot run here. `trace`: the recording of the run so far, if any.
 
-    `unavailable`: cannot be started here (no Java, no jar). `hang`: silent for too long, or never done; `stuck`: no
-    thread of it ran; `idle`: no lane had a call; `busy_s`: the CPU time that it used meanwhile; `slow`: it may only
-    have been slow, so the hang proves nothing. `deadlock`: a hang that repeats and that slowness does not explain.
-    `late`: a hang in real time, in which tasks or operations became later than promised. `raced`: ended a call with an
-    error that only some order of threads causes. `raises`: ended a call with an error, also without any other task or
-    operation. `endless`: a hang in which it works, also with few tasks or operations. `died`: ended before it was done.
-    `rubbish`: wrote a line that the protocol does not allow. `flood`: wrote too much. `closed-input`, `closed-output`:
-    closed its input or output, and did not exit. `answered-twice`, `wrong-id`: answered a call again, or named a call,
-    task or operation that does not exist. `wrong-version`: speaks another version of the protocol. `refused`: ended a
-    call with an error that ends the run. `unfinished`: no misbehavior. A limit of ours cut the plan short, and the
-    trace is complete; or the process that drove it was killed.
+    The kinds of failure (`kind`):
+
+    - `unavailable`: cannot be started here (no Java, no jar).
+    - `hang`: silent for too long, or never done. `stuck`: none of its threads ran. `idle`: no caller had a call.
+      `busy_s`: the CPU time during the silence. `slow`: the subject may only have been slow, so this proves nothing.
+    - `deadlock`: a hang that repeats, and that slowness does not explain.
+    - `late`: a hang in real time, in which tasks or operations became later than promised.
+    - `raced`: ended a call with an error that only some order of threads causes.
+    - `raises`: ended a call with an error, even if the run has no other task or operation.
+    - `endless`: a hang in which the subject works, even if the run has few tasks or operations.
+    - `died`: ended before the end of the run. `refused`: ended a call with an error that ends the run.
+    - `rubbish`: wrote a line that the protocol does not allow. `flood`: wrote too much.
+    - `closed-input`, `closed-output`: closed its input or output, and did not exit.
+    - `answered-twice`, `wrong-id`: answered a call again, or named a call, task or operation that does not exist.
+    - `wrong-version`: speaks another version of the protocol.
+    - `unfinished`: no misbehavior. A limit of Purgatorio cut the plan short, and the trace is complete; or the process
+      that drove the subject was killed.
     """
 
     subject: str
@@ -95,23 +101,23 @@ class Subject(Protocol):
 
     @property
     def name(self) -> str:
-        """Unique in the registry, and usable as a file name: `netty-tick10-wheel8`."""
+        """A unique name that is also a valid file name: `netty-tick10-wheel8`."""
 
     @property
     def version(self) -> str:
-        """The version of the code under test, as its makers call it."""
+        """The version of the code under test, as its project names it."""
 
     @property
     def profile(self) -> str:
-        """The name of its profile: the promises by which it is judged."""
+        """The name of the profile by which the subject is judged."""
 
     @property
     def threads(self) -> int:
-        """The number of threads that may call it at once."""
+        """The number of threads that may call the subject at once."""
 
     @property
     def tick_ns(self) -> int:
-        """Its granularity, for delays at its boundaries."""
+        """The granularity of the subject in nanoseconds, for delays at its boundaries."""
 
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
         """Execute the plan and record it."""

@@ -1,7 +1,7 @@
 """Compiles Purgatorio's Java sources without a JDK. The compiler is janino, one of PySpark's jars.
 
-The classes go to the user's cache, in a directory named by a hash of the sources, the names of the jars, and the Java
-version. If the library of an adapter is missing, the adapter is left out.
+The classes go to a directory in the user's cache. Its name is a hash of the sources, the names of the jars, and the
+Java version. If the library of an adapter is missing, the adapter is left out.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ class Jars:
 
     @property
     def compile_path(self) -> list[Path]:
-        """The jars that our sources are compiled against."""
+        """The class path for the compilation of Purgatorio's sources."""
         return [self.netty_common, *self.libraries.values()]
 
     def library(self, name: str) -> Path:
@@ -138,7 +138,7 @@ def built_once(name: str, build: Callable[[Path], None], cache: Path | None = No
     building = Path(tempfile.mkdtemp(dir=cache, prefix=f".{name}-"))
     try:
         build(building)
-        # A rename makes the directory appear complete, or not at all. Losing the race is as good as winning it.
+        # The rename is atomic. If another process was faster, its directory is equally good.
         try:
             building.rename(target)
         except OSError:

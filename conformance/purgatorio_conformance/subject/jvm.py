@@ -1,10 +1,10 @@
-"""Drives a timer in its own JVM. One Java program drives all such timers.
+"""Drives a timer in a JVM of its own. The same Java program drives all these timers.
 
-The module writes the plan to the JVM, and reads the events, as JSON lines. All times are read in the JVM with
-`System.nanoTime()`, because a callback from the JVM to Python may come seconds late. On Linux, this is the clock of
-`time.monotonic_ns()` (CLOCK_MONOTONIC), so the trace names the clock `monotonic`. For each timer there is one class in
-`java/purgatorio/` and one `JvmSubject` in Python. A task with a delay below zero is due at once. A task with a delay
-beyond the range of the clock is never due.
+The module writes the plan to the JVM as JSON lines, and reads the events as JSON lines. The Java program reads all
+times with `System.nanoTime()`, because a callback from the JVM to Python may come seconds late. On Linux, this is the
+clock of `time.monotonic_ns()` (CLOCK_MONOTONIC), so the trace names the clock `monotonic`. For each timer there is one
+class in `java/purgatorio/` and one `JvmSubject` in Python. A task with a delay below zero is due at once. A task with a
+delay beyond the range of the clock is never due.
 """
 
 import json

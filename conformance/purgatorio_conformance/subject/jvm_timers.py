@@ -1,9 +1,9 @@
-"""Timers of the JVM: netty's `HashedWheelTimer`, Vert.x's and Jetty's timers from PySpark's jars, the timers of the
-JDK, and Debian's Caffeine and older netty, if they are installed.
+"""Timers on the JVM: from the JDK; from PySpark's jars (netty's `HashedWheelTimer`, and timers of Vert.x and Jetty);
+and from Debian packages (Caffeine, and an older netty), if these are installed.
 
-The promises of the profile `netty-hashed-wheel`: a task is never early, and is at most a tick late, plus the lateness
-of the machine. docs/measured/subjects.md has the documented promises of each timer. If a bound is not documented, the
-subject does not declare it, and the clause is SKIPPED.
+The profile `netty-hashed-wheel` promises that a task is never early, and at most a tick late (plus the lateness of the
+machine). docs/measured/subjects.md has the documented promises of each timer. If a bound is not documented, the subject
+does not declare the bound, and the clause is SKIPPED.
 """
 
 import zipfile

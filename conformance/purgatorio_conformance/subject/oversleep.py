@@ -1,7 +1,8 @@
-"""A control thread beside the subject's threads: it only sleeps, and records how late it wakes.
+"""A control thread, which only sleeps and records how late it wakes.
 
-Its lateness comes from the machine and the GIL, not from the subject. It goes into `params` of the trace, which no
-clause reads. A report shows it next to the lateness of the subject:
+The control thread runs in the process of the subject. Its lateness comes from the machine and the GIL, not from the
+subject. The field `params` of the trace has this lateness. No clause reads it, but a report shows it next to the
+lateness of the subject:
 
     control_worst_oversleep_ns   the largest lateness
     control_oversleep            {"naps": .., "nap_ns": .., "p50_ns": .., "p90_ns": .., "p99_ns": .., "max_ns": ..,

@@ -1,8 +1,9 @@
 """A random plan of timer operations, from a seed: the threads, the adds and cancels, their times, and the delays.
 
-Uniform delays find almost no bugs in a timing wheel. So most delays are where a bug is likely: equal delays, zero,
-negative delays, delays on and around multiples of the tick, and the largest delay of 64 bits. Cancels come well before
-the deadline, at the deadline, after the deadline, and twice. A huge delay is always cancelled, so that the run ends.
+Uniformly random delays find almost no bugs in a timing wheel. So most delays are values that often show a bug: equal
+delays, zero, negative delays, delays on and around multiples of the tick, and the largest delay of 64 bits. Cancels
+come well before the deadline, at the deadline, after the deadline, or twice. A task with a huge delay is always
+cancelled, so that the run ends.
 """
 
 import random
@@ -20,7 +21,7 @@ _NEGATIVE_DELAYS_NS: Final = (-1, -1 * MS, -10_000 * MS, -MAX_DELAY_NS, -MAX_DEL
 
 
 class Step(NamedTuple):
-    """One call: at `at_ns` after the start, `thread` adds timer `slot` (with a delay) or cancels it (delay None).
+    """One call: at `at_ns` after the start, `thread` adds the task `slot` (with a delay), or cancels it (delay None).
 
     A tuple, because a plan has hundreds of thousands of steps, and is fitted more than once.
     """
@@ -38,7 +39,8 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Steps in the order of `at_ns`; `timers` slots, each added once; `end_ns` is the last deadline that fires."""
+    """Steps in the order of `at_ns`. `timers`: the number of tasks (`slot`), each added once. `end_ns`: the last
+    deadline of a task that fires."""
 
     seed: int
     threads: int

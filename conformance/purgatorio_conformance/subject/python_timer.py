@@ -1,7 +1,7 @@
-"""Drives and records a Python timer in this process. Any thread may call it, or it belongs to an event loop.
+"""Drives and records a Python timer in this process: a timer that any thread may call, or a timer of an event loop.
 
-The callers, the recorder and the timer share the GIL. So a late task may be late because of the recorder. An early task
-is always a bug of the timer.
+The callers, the recorder and the timer share the GIL. So the recorder may be the cause of a late task. But an early
+task is always a bug of the timer.
 """
 
 import asyncio

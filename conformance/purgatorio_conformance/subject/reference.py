@@ -1,9 +1,9 @@
-"""The reference as a subject: a purgatory with real threads, in both dialects.
+"""The reference as a subject: a purgatory with real threads, in each of the two dialects.
 
-A plan of adds and cancels for a timer becomes a plan for a purgatory. An add becomes the registration of an operation
-under one to three keys. A cancel becomes an event, a `force_complete` or a `cancel_for_key`. Half of the other
-operations get an event, and the rest expires. `threads` worker threads make the calls. The purgatory's own reaper and
-executor expire operations.
+The plan is made from a plan for a timer. An add becomes the registration of an operation under one to three keys. A
+cancel becomes an event, a `force_complete` or a `cancel_for_key`. Half of the operations without a cancel get an event,
+and the other half expires. `threads` worker threads make the calls. The purgatory's own reaper and executor run the
+time-outs.
 
 The declared bounds: `early_ns` is tick - 1 ms, as the timer promises. `late_ns` is large enough for a busy machine.
 
@@ -194,7 +194,8 @@ class _Run:
     def _come_to_rest(self, give_up_s: float) -> bool:
         """Wait until all operations are completed, the executor is idle, and the reaper had two periods to purge."""
         for operation in self._given_back:
-            # A `cancel_for_key` between watching and arming leaves a timer task behind, which no thread waits for.
+            # After a `cancel_for_key` between the watch and the add of the time-out, a timer task stays that nobody
+            # needs.
             operation.cancel()
         given_back = {operation.id for operation in self._given_back}
         left = [operation for operation in self._operations.values() if operation.id not in given_back]

@@ -1,4 +1,4 @@
-"""One case of the suite: one clause, in one scenario, for one promise of one subject, and the result."""
+"""`Case`: one test of the suite. A case tests one clause in one scenario, for one promise of one subject."""
 
 from __future__ import annotations
 
@@ -89,8 +89,9 @@ def real_time_subject(promise: Promise, factory: SubjectFactory, folder: Path, t
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """The result of a case. `text`: a reason, or the whole counterexample. `judged`: the run that shows it. `calls`:
-    those of a run so short that every call may matter. `run`: a longer run, in words."""
+    """The result of a case. `text`: a reason, or the whole counterexample. `judged`: the run that shows the violation.
+    `calls`: the calls of this run, if it is so short that every call may matter. `run`: the description of a longer
+    run."""
 
     verdict: Verdict
     occasions: int
@@ -101,19 +102,19 @@ class CaseResult:
 
     @property
     def breaks(self) -> tuple[str, ...]:
-        """The clauses that the run breaks; if the run cannot be judged, the reason."""
+        """The clauses that the run breaks; or the reason why the run cannot be judged."""
         if self.judged is None or self.verdict is not Verdict.VIOLATED:
             return (": ".join(self.text.split(": ")[1:3]),)
         found = self.judged.result.clauses.items()
         return tuple(clause for clause, one in found if one.verdict is Verdict.VIOLATED)
 
     def leads(self, case: Case) -> bool:
-        """Whether its clause is about the method of the adapter that raised, so that it is shown before others."""
+        """Whether the clause is about the method of the adapter that raised. Such a case is shown first."""
         return raised_by(CLAUSE_NEEDS[case.kind].get(case.clause, "?")) in self.text
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """The calls in order, or the run."""
+        """The calls in order, or the description of the run."""
         return self.calls or ((self.run,) if self.run else ())
 
     @property
@@ -223,7 +224,8 @@ class Case:
 
 
 def cases(kind: Kind, promise: Promise, part: str = "") -> list[Case]:
-    """Every clause that the profile could promise, in every scenario that lets it fail, in a fixed order."""
+    """One case for each clause that the profile may promise and each scenario in which the clause can fail, in a fixed
+    order."""
     of: Part = "timer" if kind == "timer" else "purgatory"
     # `purgatorio verify` pauses the threads of a program; the suite does not.
     scenarios = [one for one in scenarios_of(of, promise) if not (part and one.threads)]

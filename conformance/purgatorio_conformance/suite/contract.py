@@ -1,10 +1,11 @@
-"""The interface of the adapter that a user writes to test a timer or a purgatory in-process, and of its promises.
+"""The interface of the adapter with which a user tests a timer or purgatory in this process, and the subject's
+promises.
 
-Time is virtual: only `advance` moves the clock. All times are integers in nanoseconds, even if the subject has another
+Time is virtual: only `advance` moves the clock. All times are integers in nanoseconds, also if the subject has another
 unit.
 
-A *lack* is a declared missing feature of the subject, with a reason. Scenarios and clauses that need the feature are
-SKIPPED with this reason. If a method is missing and no lack names it, the test fails with an error.
+A *lack* is a declaration, with a reason, that the subject does not have a feature. Scenarios and clauses that need the
+feature are SKIPPED with this reason. If a method is missing and no lack declares this, the test fails with an error.
 """
 
 from __future__ import annotations
@@ -72,11 +73,11 @@ class Promise:
     and after its deadline a task may start. The length of a clock jump does not count. Without `early_ns`, T1 and T4
     are SKIPPED; without `late_ns`, T2 is SKIPPED. `wheel_size`: the number of buckets of a wheel. `longest_delay_ns`:
     None for no limit. `purge_interval`: a number of operations; if None, P1 is SKIPPED. `threads`: whether several
-    threads may call at once; None means yes for a purgatory, no for a timer. `lacks`: see `LACKS`. `offers`: see
-    `OFFERS`. `expected_failures`: for a clause or clause/scenario, the reason; if such a test passes, it fails.
-    `catch_up`: what a task at a fixed rate does after missed runs. `burst`: all runs; `once`: one run for all; `skip`:
-    no run; `restart`: one run, from which the periods count. `turn`: if a task adds a task without a delay, the new
-    task runs in the `same` advance or in the `next`."""
+    threads may call at once. None means yes for a purgatory, and no for a timer. `lacks`: see `LACKS`. `offers`: see
+    `OFFERS`. `expected_failures`: for a clause or clause/scenario, the reason why its test must fail. If the verdict is
+    PASS, the test fails. `catch_up`: what a task at a fixed rate does after missed runs. `burst`: all runs; `once`: one
+    run for all; `skip`: no run; `restart`: one run, from which the periods count. `turn`: if a task adds a task without
+    a delay, the new task runs in the `same` advance or in the `next`."""
 
     profile: str
     tick_ns: int
@@ -125,7 +126,7 @@ class Promise:
 
 
 class TimerUnderTest(Adds, Protocol):
-    """A timer whose clock is at 0. It also needs `cancel` (`Cancels`) and `size` (`Counts`), or must declare the
+    """A timer whose clock is at 0. It also has `cancel` (`Cancels`) and `size` (`Counts`), unless it declares the
     lack."""
 
     def advance(self, by_ns: int) -> None:
@@ -204,7 +205,7 @@ class PurgatoryUnderTest(Protocol):
         Purge if a purge is due."""
 
     def cancel_for_key(self, key: str) -> Sequence[Probe]:
-        """Remove all operations that wait under `key` from its list. Returns their probes."""
+        """Remove all operations that wait under `key` from the list of the key. Returns their probes."""
 
     def gauges(self) -> tuple[int, int] | tuple[int, int, int]:
         """The number of entries in the watch lists, of operations with a pending time-out, and (if known) of keys with

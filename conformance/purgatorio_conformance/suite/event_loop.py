@@ -1,4 +1,5 @@
-"""An asyncio event loop whose clock the adapter moves, and whose callbacks it runs one by one. It has no sockets."""
+"""`VirtualLoop`: an asyncio event loop in virtual time. The adapter moves the clock, and runs the callbacks one by one.
+The loop has no sockets."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ _Ts = TypeVarTuple("_Ts")
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
-    """At time 0 until `advance`. Its callbacks run in `begin`, `turn` and `settle`."""
+    """An event loop whose clock is at 0 until `advance`. Its callbacks run only in `begin`, `turn` and `settle`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -24,7 +25,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._numbers = itertools.count()
 
     def begin(self, coroutine: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
-        """Make a task, and run it up to its first wait, like the code that awaits the coroutine."""
+        """Create a task, and run it up to its first wait, as an `await` of the coroutine does."""
         task = self.create_task(coroutine)
         self._run(self._next.pop())
         return task
@@ -85,7 +86,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return handle
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Raise the error of a callback where it was run."""
+        """Raise the error of a callback in the call that ran the callback."""
         raise context.get("exception") or RuntimeError(context["message"])
 
     def is_running(self) -> bool:

@@ -1,10 +1,16 @@
 """The long runs of the suite: drives an adapter or a program like `purgatorio verify --command`, in virtual time.
 
-The runs are: a random plan with a stop at every moment at which a timer may fire (plan), the same with jumps of the
-clock (jumps), the enumerated small programs (scope), random periodic tasks (periodic), executions with pause points
-(gates), and executions with scheduling points (steps). Each test reads the verdict on one clause from one of these
-runs. To show a violation, the suite repeats the execution that caused it with a new subject, or minimizes the calls of
-the run.
+There are six runs:
+
+- plan: a random plan. The clock stops at every moment at which a timer may fire.
+- jumps: a random plan with jumps of the clock.
+- scope: the enumerated small programs.
+- periodic: random periodic tasks.
+- gates: executions with pause points.
+- steps: executions with scheduling points.
+
+Each test reads the verdict on one clause from one of these runs. To show a violation, the suite repeats the execution
+that broke the clause with a new subject, or minimizes the calls of the run.
 """
 
 from __future__ import annotations
@@ -265,7 +271,8 @@ def _failing(subject: CommandSubject, path: Path, failure: SubjectFailed) -> tup
 
 
 def _told(subject: CommandSubject, failure: SubjectFailed) -> str:
-    """The failure. An exception of an adapter in this process needs no name of the subject and its kind."""
+    """The text of the failure. For an exception of an adapter in this process, it has no name of the subject and no
+    kind."""
     plain = isinstance(subject, AdapterSubject) and failure.kind == "refused"
     return failure.why if plain else str(failure)
 
@@ -279,7 +286,7 @@ _ENDS_AS: Final[Mapping[FailureKind, FailureKind]] = {
 def _narrowed(
     run: str, subject: CommandSubject, whole: JudgedRun, trace: bytes, clause: str
 ) -> tuple[JudgedRun, tuple[str, ...]]:
-    """The single execution, or a shortest script, that breaks the clause, and its calls; otherwise the whole run."""
+    """The single execution or the shortest script that breaks the clause, with its calls. Otherwise the whole run."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{run}.jsonl"
         if subject.small:
@@ -348,9 +355,9 @@ _CLAUSES: Final[dict[Part, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class SuiteScenario:
-    """Runs, always the same, and the clauses that can fail in them. `runs`: by name, each in words for a failure that
-    no short run shows; a run of that name is made. `needs`: lacks that rule the scenario out. `threads`: it needs
-    calls from several threads."""
+    """Fixed runs, and the clauses that can fail in these runs. `runs`: by name, the description of each run, which is
+    shown if no short run shows the failure. `needs`: the scenario is SKIPPED if one of these lacks is declared.
+    `threads`: the scenario needs calls from several threads."""
 
     name: str
     clauses: tuple[str, ...]
@@ -361,7 +368,7 @@ class SuiteScenario:
     """A further test that may rule it out; returns the reason."""
 
     def ruled_out(self, promise: Promise) -> str | None:
-        """Why it cannot be executed, in the subject's own words; or None."""
+        """The reason why the scenario cannot be executed, as the promise gives it; or None."""
         if self.threads and not promise.has_threads:
             return "its calls come from one thread: the promise does not offer `threads`"
         lacking = [lack for lack in self.needs if lack in promise.lacks]

@@ -1,10 +1,9 @@
-"""Connects an adapter in this process to the driver of the subject protocol. (Otherwise the driver talks to a program
-over a pipe.)
+"""Connects an adapter in this process to the driver of the subject protocol. (For programs, the driver uses a pipe.)
 
-The callers are threads of this process. The suite makes the probes of the operations, so callbacks report and pause
-without code of the user. A step is a line of any code except Python's own code and the code of the suite. At the end of
-a run, a thread that still runs is stopped. A thread that waits forever cannot be stopped, and stays until the process
-ends.
+The callers are threads of this process. The suite creates the probes of the operations, so callbacks can report and
+pause without code of the user. A step (scheduling point) is a line of any code except Python's own code and the code of
+the suite. At the end of a run, the suite stops threads that still run. A thread that waits forever cannot be stopped,
+and stays until the process ends.
 """
 
 from __future__ import annotations
@@ -120,9 +119,9 @@ class Driven(Protocol):
 class InProcess:
     """A peer for `Session` with this description. `make` makes a new subject for each `start`. Close it.
 
-    From its first call until it is closed, Python's garbage collector runs on the driver's thread only. On a lane, it
-    would run finalizers of other objects. Their lines are no steps of a call, a pause would keep their locks, and their
-    time, which may be seconds, is not the subject's.
+    From its first call until its close, Python's garbage collector runs only on the driver's thread. On a caller's
+    thread, it would run finalizers of other objects. The lines of finalizers are no steps of a call. A pause would hold
+    the locks of finalizers, and their time (perhaps seconds) would count as time of the subject.
     """
 
     def __init__(self, description: Description, make: Callable[[Stage, int], Driven]) -> None:
@@ -234,7 +233,7 @@ class InProcess:
     def hear(self, within_s: float) -> bytes | Quiet:
         """The next line of the subject."""
         try:
-            # After `close` no thread of the subject says anything more.
+            # After `close`, no thread of the subject sends a message.
             said = self._stage.said.get(timeout=0.0 if self._closed else max(0.0, within_s))
         except queue.Empty:
             return Quiet.ENDED if self._closed else Quiet.SILENT
@@ -264,13 +263,13 @@ class InProcess:
         return rests
 
     def silent(self, seconds: float, why: str = "") -> SubjectFailed:
-        """The failure of a subject that was silent for so long, with the line in its code for each lane."""
+        """The failure of a subject that was silent for so long, with the line of each caller in the subject's code."""
         failure = self.failed("hang", f"silent for {seconds:g} s{why}{''.join(self._standing())}")
         failure.slow = not self._at_work.still() and not self._at_work.spent
         return failure
 
     def _standing(self) -> Iterator[str]:
-        """The place of each lane in the subject's code, otherwise in ours; or the end of its thread."""
+        """The place of each caller in the subject's code (or in the suite's code, or the end of its thread)."""
         frames = sys._current_frames()
         for thread in self._threads:
             if thread.ident not in frames:
@@ -343,8 +342,9 @@ def _end(thread: int | None) -> None:
 
 
 def _take_note() -> None:
-    """CPython has one flag for all threads: some thread has an asynchronous exception. A thread that takes its own
-    clears it. Until then, a traced function of any thread never passes its beginning (3.11). So clear the flag."""
+    """Clear CPython's flag for asynchronous exceptions. One flag serves all threads, and only a thread that takes its
+    own exception clears it. In CPython 3.11, while the flag is set, no traced function of any thread gets past its
+    first instruction."""
     with suppress(RunEnded):
         _end(threading.get_ident())
         while True:

@@ -1,4 +1,4 @@
-"""Makes pytest tests from a marker, and a test result from a verdict. This part of the plugin needs the extra
+"""Makes pytest tests from a marker, and test results from verdicts. Only this part of the plugin needs the extra
 `pytest`."""
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The pytest plugin: one test for each clause and scenario, for each promise of a subject. Loaded by its entry
-point.
+"""The pytest plugin: makes one test for each promise of a subject, each clause and each scenario.
 
-A test module names the promises in a marker, gives a factory in a fixture, and has one function:
+pytest loads the plugin by its entry point. A test module names the promises in a marker, gives a factory in a fixture,
+and has one function:
 
     @pytest.fixture
     def purgatorio_timer():
@@ -124,8 +124,8 @@ def pytest_runtest_makereport(
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """One bug breaks many tests. Among tests that seem to fail for one cause, show the shortest program first; the
-    others refer to it. For one subject, programs that break a common clause have the same cause."""
+    """Group the failures, because one bug breaks many tests. Programs of one subject that break a common clause count
+    as one cause. Of each cause, show the shortest program first. The other failures refer to this one."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     failed: list[pytest.TestReport] = [] if reporter is None else reporter.stats.get("failed", [])
     of_ours = [report for report in failed if "breaks" in dict(report.user_properties)]
@@ -172,8 +172,8 @@ def _program_of(report: pytest.TestReport) -> tuple[list[str], int]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print how many verdicts were UNKNOWN, and which bugs were not searched for, so that a green run is not
-    mistaken for a complete one."""
+    """Print the number of UNKNOWN verdicts and the bugs that were not searched for, because a green run may be
+    incomplete."""
     skipped: Iterable[pytest.TestReport] = terminalreporter.stats.get("skipped", [])
     verdicts = Counter(dict(report.user_properties).get("verdict") for report in skipped)
     if verdicts["UNKNOWN"]:
@@ -197,7 +197,7 @@ def _clause_of(item: pytest.Item) -> str | None:
 
 @contextmanager
 def _needed() -> Iterator[None]:
-    """Context for imports that need more than pytest. They are made only when they are needed."""
+    """Context for imports that need more than pytest: reports a missing extra."""
     try:
         yield
     except ImportError as missing:

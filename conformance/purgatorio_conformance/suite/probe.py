@@ -1,4 +1,4 @@
-"""`Probe`: the suite's object for one operation. The user's operation calls it from its own methods.
+"""`Probe`: the suite's object for one operation. The methods of the user's operation call the probe:
 
     class MyOperation(mylib.DelayedOperation):
         def __init__(self, probe):
@@ -14,7 +14,7 @@
             self.probe.on_expiration()
 
 If you can change the code that sets, stops and runs the operation's time-out, call `timer_add`, `timer_cancel` and
-`timer_fire` there. If not, declare the lack `timer`.
+`timer_fire` in this code. If not, declare the lack `timer`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Receives the events of a run's threads in this process, and pauses these threads at pause points."""
+"""`Stage`: receives the events of the threads of one run in this process, and pauses these threads at pause points."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class RunEnded(BaseException):
 
 
 class Stage:
-    """The place where the threads of one run report events and are paused. After `close` no event is accepted and no
-    thread is paused; a thread of the suite that reaches a callback then ends."""
+    """The object to which the threads of one run report events, and which pauses these threads. After `close`, no event
+    is accepted and no thread is paused. A thread of the suite that then reaches a callback ends."""
 
     def __init__(
         self,
