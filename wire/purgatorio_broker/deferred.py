@@ -1,4 +1,4 @@
-"""`Deferred`: a future, with the methods that the broker needs (Java's CompletableFuture).
+"""`Deferred`: a future with the methods that the broker needs (like Java's CompletableFuture).
 
 Promises. The first call of `complete`, `fail` or `cancel` decides the value, and returns True. Every action of
 `when_done` and `subscribe` runs once, on the thread that decided the value. If the value is decided already, an action
@@ -27,9 +27,9 @@ class Settled(Generic[T]):
 
 
 class Deferred(Generic[T]):
-    """A value that comes once: the first of `complete`, `fail` and `cancel` decides, and each action runs once.
+    """A future. The first call of `complete`, `fail` or `cancel` decides its value. Each action runs once.
 
-    Where an action raises, the others run all the same; the first exception comes out of the call that decided.
+    If an action raises, the other actions still run. Then the call that decided the value raises the first exception.
     """
 
     def __init__(self, sync: Sync) -> None:
@@ -44,7 +44,7 @@ class Deferred(Generic[T]):
         return self._decide(Settled(None, error))
 
     def cancel(self) -> bool:
-        """Decide by `Cancelled`: the caller that works on it need not continue."""
+        """Fail with `Cancelled`. Code that computes the value may stop."""
         return self.fail(Cancelled())
 
     def outcome(self) -> Settled[T] | None:
@@ -56,12 +56,13 @@ class Deferred(Generic[T]):
         return self.outcome() is not None
 
     def when_done(self, action: Callable[[], object]) -> None:
-        """Run `action` when it is decided; at once if it is."""
+        """Run `action` when the value is decided, or at once if it is decided already."""
         if not self.subscribe(action):
             action()
 
     def subscribe(self, action: Callable[[], object]) -> bool:
-        """Run `action` when it is decided; False, and nothing, if it is: for callers that hold locks."""
+        """Run `action` when the value is decided. If it is decided already, return False and do not run `action`,
+        because the caller may hold locks."""
         with self._lock:
             if self._outcome.get() is None:
                 self._actions.mutate().append(action)

@@ -1,8 +1,8 @@
 """`DelayedFetch`: a Fetch that waits for enough bytes, or for an error (Kafka's DelayedFetch).
 
 Each request is one operation, watched under each of its partitions. The operation stores the log position of each fetch
-offset, and counts available bytes by positions, without a read. On completion it reads *again*, because the first read
-found too few bytes.
+offset. From positions it computes the available bytes, without a read. On completion it reads *again*, because the
+first read found too few bytes.
 
 The cases of a partition, in this order (clauses B201 to B214):
 
@@ -59,8 +59,8 @@ class FetchSource(Protocol):
 
 
 class DelayedFetch(DelayedOperation):
-    """Waits until the request's `min_bytes` can be read, or a partition changed so that it need not. `answer` reads and
-    calls back."""
+    """Waits until the request's `min_bytes` can be read, or a partition is in one of the cases A to H. `answer` reads
+    the records and responds."""
 
     def __init__(
         self,
@@ -101,7 +101,8 @@ class DelayedFetch(DelayedOperation):
         self._meter.mark(FOLLOWER_METER if self._params.is_from_follower() else CONSUMER_METER)
 
     def _bytes_available(self, status: FetchStatus, start: OffsetMetadata) -> int | None:
-        """The bytes that this partition adds; None if it is a reason to complete at once (F1, F2, H)."""
+        """The bytes that this partition adds to the sum. None in the cases F1, F2 and H, in which the operation
+        completes at once."""
         partition = self._source.partition_or_raise(status.partition)
         epoch = status.request.current_epoch
         end = partition.ends(epoch, leader_only=self._params.leader_only).end(self._params.isolation)

@@ -1,9 +1,9 @@
-"""`DelayedFuture`, a request that waits for several futures, and its purgatory (Kafka's DelayedFuturePurgatory).
+"""`DelayedFuture`: a request that waits for several futures. `DelayedFuturePurgatory` is its purgatory, as in Kafka.
 
-The futures complete the operation through an executor, so that no callback runs on the thread that completes a future.
-All operations wait under one key, which is never checked. So only the purge removes completed entries from its list. At
-the time-out, futures that are not done fail with TimeoutError, and the other futures keep their values. Clauses B751 to
-B753.
+When all futures are done, an executor completes the operation. So no callback runs on the thread that completes a
+future. All operations wait under one key, which is never checked. So only a purge removes completed operations from the
+list of this key. At the time-out, futures that are not done fail with TimeoutError, and the other futures keep their
+values. Clauses B751 to B753.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ class _FutureKey:
 
 
 class DelayedFuture(DelayedOperation):
-    """Waits until all futures are done; at its time-out the others fail."""
+    """Waits until all futures are done. At the time-out, the unfinished futures fail."""
 
     def __init__(
         self,
@@ -56,7 +56,8 @@ class DelayedFuturePurgatory:
     def try_complete_else_watch(
         self, timeout_ms: int, futures: Sequence[Deferred[object]], callback: Callable[[], None]
     ) -> DelayedFuture:
-        """Call back when all are done, at once if they are, or at the time-out; returns the operation."""
+        """Call `callback` when all futures are done (at once if they are), or at the time-out. Returns the
+        operation."""
         operation = DelayedFuture(timeout_ms, futures, callback, self._runtime)
         done = self._purgatory.try_complete_else_watch(operation, [_FutureKey()])
         if not done and not operation.is_completed():
@@ -68,12 +69,13 @@ class DelayedFuturePurgatory:
         return self._purgatory.num_delayed()
 
     def shutdown(self) -> None:
-        """Complete what waits, and take no more."""
+        """Complete all waiting operations, and accept no new ones."""
         self._purgatory.close()
         self._executor.shutdown()
 
     def _complete_after(self, operation: DelayedFuture, left: Sequence[Deferred[object]]) -> None:
-        """The last one that is done completes it. `try_complete` by each would do as well, and cost more."""
+        """Let the last future that is done complete the operation. (A `try_complete` after each future would cost
+        more.)"""
         open_futures = self._runtime.sync.atomic_int(len(left), "open-futures")
 
         def one_done() -> None:

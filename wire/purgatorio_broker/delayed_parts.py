@@ -1,7 +1,7 @@
 """`DelayedParts`: a waiting request of several parts (such as partitions), each of which is decided once.
 
-Produce, DeleteRecords, elections and remote look-ups use this class. An undecided part has the result of a time-out, so
-a time-out changes no results. A decided part is never evaluated again.
+Produce, DeleteRecords, elections and remote look-ups use this class. The result of an undecided part is that of a
+time-out, so a time-out changes no results. A decided part is never evaluated again.
 """
 
 from abc import abstractmethod
@@ -25,8 +25,8 @@ class _Status(Generic[R]):
 
 
 class DelayedParts(DelayedOperation, Generic[P, R]):
-    """`results`: with what each part came. `ask`: the decision about an undecided part, given its current result;
-    None: not yet; it must not raise and must not block. `callback` gets every part's result, once."""
+    """`results`: the first result of each part. `ask`: the decision about an undecided part, from its current result.
+    None: not decided yet. `ask` must not raise or block. `callback` gets the results of all parts, once."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class DelayedParts(DelayedOperation, Generic[P, R]):
 
     @abstractmethod
     def at_time_out(self, result: R) -> R | None:
-        """The answer of a part at the time-out, if it is undecided until then. None: `result` is already its answer."""
+        """The result of an undecided part at the time-out. None: `result` is already this result."""
 
     def decide(self) -> bool:
         """Tries to decide each undecided part. Returns whether all parts are decided."""
@@ -65,7 +65,7 @@ class DelayedParts(DelayedOperation, Generic[P, R]):
         return not left
 
     def try_complete(self) -> bool:
-        """Decide what can be decided; complete when nothing is left."""
+        """Try to decide each undecided part. Complete the operation if all parts are decided."""
         return self.decide() and self.force_complete()  # [B108] [B307]
 
     def on_complete(self) -> None:

@@ -7,8 +7,9 @@ manager defines the condition of a partition.
 the response are known. The error of a partition is REQUEST_TIMED_OUT until its records are replicated, or the partition
 has failed. If the ISR shrinks later, the acknowledgement stays valid. Clauses B101 to B109.
 
-**DeleteRecords** waits for the low watermark: until every replica has moved its log start. The leader deletes its
-records before the operation is created. The followers delete their records when they fetch. Clauses B301 to B307.
+**DeleteRecords** waits until the low watermark has reached the offset, so every replica has moved its log start. The
+leader deletes its records before the operation is created. The followers delete their records when they fetch. Clauses
+B301 to B307.
 """
 
 from collections.abc import Callable, Mapping

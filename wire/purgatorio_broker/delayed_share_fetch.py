@@ -5,10 +5,10 @@ key of the group. A change of the high watermark or of the leader checks the key
 
 `try_complete` takes the fetch locks of the partitions that have records to acquire. If there is no such partition, the
 operation waits. If the log position of each fetch offset is known, `try_complete` computes the available bytes without
-a read. Otherwise the records are read, perhaps on another thread. During the read the operation holds the locks. The
-end of the read is an event. If there are enough bytes, or after an error, the operation completes. Otherwise it
-releases the locks, so that other members can fetch, and waits. If an event came during the read, the operation is
-evaluated again before it waits. While records are read in the remote tier, their partitions stay locked.
+a read. Otherwise the records are read, perhaps on another thread. During the read, the operation holds the locks. The
+end of the read is an event. If there are enough bytes, or after an error, the operation completes. Otherwise the
+operation releases the locks, so that other members can fetch, and waits. If an event came during the read, the
+operation is evaluated again before it waits. While records are read in the remote tier, their partitions stay locked.
 
 At the completion, the remaining partitions are read, the records are acquired, and the locks are released. If reads of
 the remote tier are not done at the request's time-out, the operation is completed but **not answered yet**. The thread
@@ -20,13 +20,13 @@ The locks must be released in every case:
   `try_complete` releases the locks (KAFKA-17848).
 * If the operation waits with locks, `try_complete` stores the locks for the completion, and then tests again whether
   the operation is completed.
-* An immutable tuple names the locks. So no thread can clear the list of locks before the locks are released
+* The list of the locks is an immutable tuple. So no thread can clear the list before the locks are released
   (KAFKA-18918).
 * A completion adds the checks of other members' operations to the action queue. If it made the checks itself, the stack
   would grow by one call for each member (KAFKA-17509).
 
-Not promised: that a ShareFetch is evaluated when another fetch releases a lock without records. (Two fetches that both
-need more records would wake each other forever.) The next event evaluates the ShareFetch.
+Not promised: that a ShareFetch is evaluated when another fetch releases a lock and has acquired no records. (Otherwise
+two fetches that both need more records would wake each other forever.) The next event evaluates the ShareFetch.
 
 Clauses B921 to B949.
 """
@@ -131,7 +131,7 @@ class DelayedShareFetch(DelayedOperation):
         self._fetches.actions.run_all()
 
     def _begin(self) -> bool:
-        """No locks are held: take those that are free, and evaluate."""
+        """Called without locks: take the free locks, and evaluate."""
         locked = self._lock_all()
         if not locked:
             return False  # [B921]
@@ -150,7 +150,7 @@ class DelayedShareFetch(DelayedOperation):
         return self._look_again_unless(future.subscribe(partial(self._fetches._event, locked[0])))
 
     def _after_read(self, locked: tuple[TopicPartition, ...], read: Settled[ShareReads]) -> bool:
-        """The local log has been read for some of `locked`."""
+        """Continue after a read of the local log for some of `locked`."""
         if read.value is None:
             self._unlock(locked)
             return self.force_complete()  # [B933]
@@ -200,16 +200,18 @@ class DelayedShareFetch(DelayedOperation):
         return self._look_again_unless(all(waits))
 
     def _look_again_unless(self, waits: bool) -> bool:
-        """A read ended before a callback was registered for it. Its key is not checked here, under this operation's
-        lock: the try of another operation may do the same, and wait for this one."""
+        """Evaluate again, because a read ended before its callback was registered. No key is checked here, under this
+        operation's lock: another operation may do the same, and the two would wait for each other."""
         return not waits and self._look_again()
 
     def _look_again(self) -> bool:
-        """Unless it is completed: its reads were cancelled then, and evaluating again would begin them again."""
+        """Evaluate again, unless the operation is completed: its reads were cancelled, and an evaluation would begin
+        them again."""
         return not self.is_completed() and self.try_complete()
 
     def _wait_on(self, held: Held) -> bool:
-        """Go on waiting with this: False. Completed meanwhile: completion has not seen it, or is about to."""
+        """Store this state and wait. Returns False. If the operation was completed meanwhile, the completion may not
+        have seen the state, so it is released here."""
         self._held.set(held)
         if self.is_completed():
             self._give_up()
@@ -231,11 +233,11 @@ class DelayedShareFetch(DelayedOperation):
             self._unlock(left.locked)
 
     def _has_gone(self, held: ReadingRemotely) -> bool:
-        """Whether a partition is not led here any more."""
+        """Whether this broker no longer leads one of the partitions."""
         return any(self._end_or_error(partition)[1] is not Error.NONE for partition in held.locked)
 
     def _cut_short(self, held: ReadingHere) -> ReadHere | None:
-        """The time is up during a read of the local log: use it if it is done."""
+        """The time-out came during a read of the local log: use the result if the read is done."""
         read = held.future.outcome()
         if read is None:
             held.future.cancel()
@@ -289,12 +291,13 @@ class DelayedShareFetch(DelayedOperation):
             self.faults.caught(error, "read_now", self)
             return FetchResult(Error.UNKNOWN_SERVER_ERROR, NOTHING_READ)
         if read.remote:
-            # Moved to the tier: the next fetch must read to see it, not go by arithmetic.
+            # The record is in the tier only. The next fetch must read the log to find this out, not compute it from
+            # positions.
             share.note_place(None)
         return read.result
 
     def _acquire(self, partition: TopicPartition, result: FetchResult) -> ShareResult:
-        """The records that no other thread has."""
+        """Acquires the read records that are available."""
         if result.error is not Error.NONE:
             return ShareResult(result.error)
         found = {record.offset: record for record in result.data.records}
@@ -337,9 +340,9 @@ class DelayedShareFetch(DelayedOperation):
 
 
 class ShareFetches:
-    """The share fetches of one group, and what its members have acquired. Run `actions` after each call, with no lock
-    in hand; events that are no call (a time-out, a read that ended) run them themselves. `remote_wait_ms`: how long the
-    tier has, whatever a member asks for."""
+    """The share fetches of one group, and the records that its members have acquired. The caller must run `actions`
+    after each call, without a lock. Other events (a time-out, the end of a read) run `actions` themselves.
+    `remote_wait_ms`: the time limit of a read from the tier, for any max_wait_ms."""
 
     def __init__(
         self,
@@ -388,7 +391,7 @@ class ShareFetches:
     def acknowledge(
         self, member: str, partition: TopicPartition, offsets: Iterable[int], how: Acknowledgement
     ) -> Error:
-        """A member is done with these: others may find room now, or the records themselves."""
+        """Acknowledge records for a member. Waiting fetches of other members may then get records."""
         error = self.share(partition).acknowledge(member, offsets, how)
         if error is Error.NONE:
             self._queue_checks([partition])
@@ -405,7 +408,7 @@ class ShareFetches:
         return self._purgatory.check_and_complete(SharePartitionKey(partition))
 
     def waiting(self) -> int:
-        """The operations that the timer holds. One whose answer comes late has been completed."""
+        """The number of operations in the timer. An operation with a late answer is not in the timer any more."""
         return self._purgatory.num_delayed()
 
     def check(self) -> None:
@@ -432,7 +435,8 @@ class ShareFetches:
         return group + self._purgatory.check_and_complete(SharePartitionKey(partition))
 
     def _event(self, partition: TopicPartition) -> None:
-        """A read has ended, or an acquisition lock has timed out: there is no request to run the queue."""
+        """Called when a read has ended or an acquisition lock has timed out. Runs the action queue, because no request
+        does."""
         self._purgatory.check_and_complete(ShareGroupKey(self._group, partition))
         self.actions.run_all()
 

@@ -1,4 +1,5 @@
-"""The errors of the broker's responses, with Kafka's names, and an exception with such an error."""
+"""`Error`: the error codes of the broker's responses, with Kafka's names. `BrokerError`: an exception with such an
+error."""
 
 from enum import Enum
 

@@ -2,9 +2,9 @@
 
 The caller of a method holds the group's `lock`. The delayed operations of the group use this lock too.
 
-A *pending member* has a member id and has not joined, so it is not a member yet. Invariants: a stable group has
-members, and none of them waits in a join. An empty group has no members. Every member whose sync is missing is a member
-of the group.
+A *pending member* is a client that has a member id and has not joined, so it is not a member yet. Invariants: a stable
+group has members, and none of them waits in a join. An empty group has no members. Every client whose sync is missing
+is a member of the group.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,8 +38,8 @@ class GroupState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class JoinResult:
-    """The answer to a join; `members` is asked to the leader alone. `metadata`: of each of them, for the protocol.
-    `skips`: a leader that returns need not assign, because its former assignment is still valid (KIP-814)."""
+    """The response to a join. `members`: all members and their metadata for the protocol, only for the leader. `skips`:
+    a returning leader must not assign, because its former assignment is still valid (KIP-814)."""
 
     error: Error
     member: str = ""
@@ -64,10 +64,10 @@ _Fields = bool | int | str | bytes | tuple[str, ...] | tuple[bytes, ...] | None
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member; `instance`: the name of a static one, which is not removed because it did not rejoin. `metadata`: of
-    each of its protocols; empty if none was given.
+    """A member. `instance`: the name of a static member, which is not removed if it does not rejoin. `metadata`: for
+    each of its protocols; empty if the member gave none.
 
-    `is_new`: it has not been through a rebalance. `satisfied`: see `has_satisfied_heartbeat`.
+    `is_new`: no rebalance has ended since the member came. `satisfied`: see `has_satisfied_heartbeat`.
     """
 
     id: str
@@ -83,10 +83,9 @@ class Member:
     awaiting_sync: SyncCallback | None = None
 
     def has_satisfied_heartbeat(self) -> bool:
-        """Whether its session needs no heartbeat now: it waits for an answer itself, or a request of it has just
-        arrived.
+        """Whether the session needs no heartbeat now: the member waits for a response, or its request has just arrived.
 
-        This does not hold for a new member that awaits its first join: it may be gone, unnoticed.
+        False for a new member that waits in its first join, because its client may have gone.
         """
         if self.is_new:
             return self.satisfied  # [B606]
@@ -117,7 +116,7 @@ class Group:
         return self._state.get()
 
     def enter(self, state: GroupState) -> None:
-        """Go to `state`; nothing leads out of Dead."""
+        """Change to `state`. A group in the state Dead stays Dead."""
         require(self.state() is not GroupState.DEAD or state is GroupState.DEAD, f"a dead group to {state}")
         self._state.set(state)
 
@@ -143,7 +142,7 @@ class Group:
             self._leader.set(member.id)
 
     def remove(self, member: str) -> Member | None:
-        """Take it out; another one becomes the leader if need be."""
+        """Remove the member. If it was the leader, another member becomes the leader."""
         self._pending_sync.mutate().discard(member)
         gone = self._members.mutate().pop(member, None)
         if self._leader.get() == member:
@@ -179,7 +178,7 @@ class Group:
         return not self._pending.get() and all(m.awaiting_join is not None for m in self.members())
 
     def elect_joined_leader(self) -> bool:
-        """Let a member that awaits its join lead; False if there is none."""
+        """Choose a member that waits in a join as the leader. False if there is none."""
         joined = [member.id for member in self.members() if member.awaiting_join is not None]
         if self._leader.get() not in joined and joined:
             self._leader.set(joined[0])
@@ -240,7 +239,7 @@ class Group:
         return max((member.rebalance_timeout_ms for member in self.members()), default=0)
 
     def update(self, member_id: str, **changes: "JoinCallback | SyncCallback | _Fields") -> Member:
-        """Put the member, with these fields changed, in its place; KeyError for a stranger."""
+        """Change these fields of the member. Raises KeyError if the group has no such member."""
         changed: Member = replace(self._members.get()[member_id], **changes)  # type: ignore[arg-type]  # field names
         self._members.mutate()[member_id] = changed
         return changed

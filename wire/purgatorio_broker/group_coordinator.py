@@ -1,5 +1,5 @@
-"""`GroupCoordinator`: consumer groups in the classic protocol (the coordinator of Kafka up to 3.x, with delayed
-operations).
+"""`GroupCoordinator`: consumer groups in the classic protocol, like the coordinator of Kafka up to 3.x, which uses
+delayed operations.
 
 A rebalance has four steps. (1) Members join, and `DelayedJoin` waits for all joins. (2) The generation begins, and all
 JoinGroup requests are answered. (3) Members sync, the leader with the assignments, and `DelayedSync` waits for all
@@ -9,8 +9,9 @@ Each call is answered through its callback exactly once, under the group's lock.
 not take another group's lock. If a member joins or syncs twice, the first request is answered with
 REBALANCE_IN_PROGRESS. (Kafka does not answer the first request.)
 
-The callback `persist` stores a group. It may append to a log, and so make operations ready. They must be completed from
-the action queue, not under the group's lock. So the caller of each method runs the action queue afterwards.
+The callback `persist` stores a group. It may append to a log, and so make operations ready. These operations must be
+completed from the action queue, not under the group's lock. So the caller of each method must run the action queue
+afterwards.
 
 The waiting operations (Kafka's DelayedJoin, DelayedSync and DelayedHeartbeat) keep the clauses in `clauses.txt`:
 
@@ -18,8 +19,8 @@ The waiting operations (Kafka's DelayedJoin, DelayedSync and DelayedHeartbeat) k
   and the rebalance ends with the other members. The first rebalance of an empty group waits for the initial delay, and
   again as long as new members join, up to the rebalance time-out. Clauses B401 to B407.
 * A generation waits for the syncs of its members. A member that does not sync is removed at the rebalance time-out
-  (KAFKA-12890). The completion of this operation does nothing, because the leader's SyncGroup answers the SyncGroup
-  requests. Clauses B501 to B504.
+  (KAFKA-12890). The completion of `DelayedSync` does nothing: the leader's SyncGroup answers the SyncGroup requests.
+  Clauses B501 to B504.
 * The session of a member waits for a heartbeat or another request of the member. The expiry removes the member. A
   heartbeat sets `satisfied` of the member and checks the member's key, which completes the waiting operation. Then it
   resets `satisfied`, and registers the next operation. Without the reset, the next operation would complete at once,
@@ -76,14 +77,14 @@ class DelayedJoin(_InGroup):
     """Waits until all members have joined; its expiry continues without the others."""
 
     def try_complete(self) -> bool:
-        """Every member has joined, and no member is pending."""
+        """Completes if every member has joined, and no member is pending."""
         return self._group.all_have_joined() and self.force_complete()  # [B401] [B402] [B403]
 
     def on_complete(self) -> None:
         self._coordinator._end_rebalance(self._group)
 
     def on_expiration(self) -> None:
-        """Run what the end has queued, as there is no request that does (KAFKA-8334)."""
+        """Run the action queue, because no request does (KAFKA-8334)."""
         self._coordinator.actions.run_all()  # [B408]
 
 
@@ -98,7 +99,7 @@ class InitialDelayedJoin(DelayedJoin):
         self._remaining_ms = remaining_ms
 
     def try_complete(self) -> bool:
-        """Never by an event: only the time-out knows that the delay has ended."""
+        """Never completes: only the time-out ends the delay."""
         return False
 
     def on_complete(self) -> None:
@@ -119,7 +120,7 @@ class DelayedSync(_InGroup):
         self._generation = group.generation()
 
     def try_complete(self) -> bool:
-        """The generation has ended, or no sync is missing."""
+        """Completes if the generation has ended, or no sync is missing."""
         over = self._generation != self._group.generation()  # [B501]
         settled = self._group.state() in (GroupState.COMPLETING, GroupState.STABLE)  # [B502]
         if settled and not over and self._group.pending_sync():  # [B503] [B504]
@@ -131,8 +132,8 @@ class DelayedSync(_InGroup):
 
 
 class DelayedHeartbeat(_InGroup):
-    """A member's session: completed by a sign of life, and its expiry removes the member. `pending`: of a member that
-    has an id and has not joined."""
+    """The session of a member. A request of the member completes the operation. Its expiry removes the member.
+    `pending`: the member has an id and has not joined."""
 
     def __init__(
         self, timeout_ms: int, group: Group, coordinator: "GroupCoordinator", member: str, *, pending: bool = False
@@ -142,7 +143,7 @@ class DelayedHeartbeat(_InGroup):
         self._pending = pending
 
     def try_complete(self) -> bool:
-        """The session need not be watched (any more), or a request of the member has arrived."""
+        """Completes if a request of the member has arrived, or if the session needs no heartbeat (any more)."""
         member = self._group.get(self._member)
         if self._group.state() is GroupState.DEAD:  # [B601]
             return self.force_complete()
@@ -151,14 +152,14 @@ class DelayedHeartbeat(_InGroup):
         return (member is None or member.has_satisfied_heartbeat()) and self.force_complete()  # [B604]
 
     def on_expiration(self) -> None:
-        """The session has ended."""
+        """Remove the member, because its session has expired."""
         self._coordinator._session_expired(self._group, self._member, self._pending)
 
 
 class GroupCoordinator:
-    """Joins, syncs, heartbeats and leaves of the groups of one broker; every call is answered once. `persist(group id,
-    generation)`: called whenever a group is stored. `session_bounds_ms`: the shortest and the longest session that a
-    member may ask for. `new_id`: the ids of members; counted unless given."""
+    """Joins, syncs, heartbeats and leaves of the groups of one broker. Every call is answered once. `persist(group id,
+    generation)`: called to store a group. `session_bounds_ms`: the shortest and the longest session that a member may
+    request. `new_id` creates the ids of members (default: a counter)."""
 
     def __init__(
         self,
@@ -292,7 +293,7 @@ class GroupCoordinator:
             self._rebalances.check_and_complete(GroupSyncKey(group.id))
 
     def heartbeat(self, group_id: str, generation: int, member_id: str, *, instance: str = "") -> Error:
-        """The member lives. REBALANCE_IN_PROGRESS: it shall rejoin."""
+        """Begin the session of the member again. REBALANCE_IN_PROGRESS: the member must rejoin."""
         group = self.group(group_id)
         with group.lock:
             member = group.get(member_id)
@@ -348,12 +349,13 @@ class GroupCoordinator:
             return self._groups.get().get(group_id)
 
     def groups(self) -> list[Group]:
-        """All that there are, in the order of their making."""
+        """All groups, in the order of their creation."""
         with self._lock:
             return list(self._groups.get().values())
 
     def delete(self, group_id: str) -> Error:
-        """Forget the group and its offsets. GROUP_ID_NOT_FOUND; NON_EMPTY_GROUP if it has members."""
+        """Delete the group and its offsets. GROUP_ID_NOT_FOUND for an unknown group; NON_EMPTY_GROUP if it has
+        members."""
         group = self.known(group_id)
         if group is None:
             return Error.GROUP_ID_NOT_FOUND
@@ -373,7 +375,7 @@ class GroupCoordinator:
                 self._store(group)
 
     def kill(self, group_id: str) -> None:
-        """The group is another coordinator's now: every waiting call is answered, every operation completed."""
+        """Another coordinator has the group now: answer every waiting call, and complete every operation."""
         group = self.group(group_id)
         with group.lock:
             group.enter(GroupState.DEAD)
@@ -385,13 +387,13 @@ class GroupCoordinator:
                 self._heartbeats.check_and_complete(MemberKey(group.id, member.id))
 
     def shutdown(self) -> None:
-        """Shut the purgatories down; what waits is answered as at its time-out."""
+        """Shut the purgatories down. Waiting requests are answered as at their time-outs."""
         self._closed.set(True)
         self._rebalances.close()
         self._heartbeats.close()
 
     def waiting(self) -> tuple[int, int]:
-        """The operations that the timers hold: of rebalances and of heartbeats."""
+        """The numbers of operations in the timers: of rebalances and of heartbeats."""
         return self._rebalances.num_delayed(), self._heartbeats.num_delayed()
 
     def check(self) -> None:
@@ -432,12 +434,12 @@ class GroupCoordinator:
         if group.state() is GroupState.PREPARING and group.generation() == 0:
             group.new_member_added.set(True)
         group.put(member)
-        # Completes the session of a pending member too: it is a member by now.
+        # This also completes the session of the pending member, which is a member now.
         self._heard_of(group, member, NEW_MEMBER_TIMEOUT_MS)
         self._maybe_rebalance(group)
 
     def _rejoin(self, group: Group, member: Member, asked: Member, callback: JoinCallback) -> None:
-        """`asked`: the member as this join describes it."""
+        """Handle the join of a known member. `asked`: the member as this join describes it."""
         changed = asked.protocols != member.protocols or asked.metadata != member.metadata
         settled = group.state() is GroupState.COMPLETING or (
             group.state() is GroupState.STABLE and member.id != group.leader()
@@ -500,14 +502,14 @@ class GroupCoordinator:
         self._rebalances.try_complete_else_watch(joins, [GroupJoinKey(group.id)])
 
     def _end_rebalance(self, group: Group) -> None:
-        """Under the lock, on completion of the joins."""
+        """End the rebalance: called under the lock, when the joins are complete."""
         for member in group.members():
             if member.awaiting_join is None and not member.instance and group.state() is not GroupState.DEAD:
                 self._remove(group, member)
         if group.state() is GroupState.DEAD:
             return  # [B404]
         if group.members() and not group.elect_joined_leader() and not self._closed.get():
-            # (Once it is shut down nothing waits: another wait would end at once, and lead here again.)
+            # (After a shutdown, no operation waits: another wait would end at once, and lead here again.)
             self._wait_for_joins(group, group.rebalance_timeout_ms())  # [B406]
             return
         group.next_generation()
@@ -553,7 +555,7 @@ class GroupCoordinator:
             member.awaiting_sync(SyncResult(error))
 
     def _heard_of(self, group: Group, member: Member, timeout_ms: int) -> None:
-        """End the session that waits, and begin the next."""
+        """A request of the member arrived: complete the waiting operation of its session, and register the next one."""
         key = MemberKey(group.id, member.id)
         group.update(member.id, satisfied=True)
         self._heartbeats.check_and_complete(key)
@@ -562,8 +564,8 @@ class GroupCoordinator:
         self._heartbeats.try_complete_else_watch(session, [key])
 
     def _remove(self, group: Group, member: Member) -> None:
-        """Remove the member, and end its session: an operation left in the timer would expire for a missing member
-        (KAFKA-7196)."""
+        """Remove the member, and complete the operation of its session. Otherwise this operation would expire for a
+        missing member (KAFKA-7196)."""
         group.remove(member.id)
         self._answer_waiting(group, member, Error.UNKNOWN_MEMBER_ID)
         self._heartbeats.check_and_complete(MemberKey(group.id, member.id))
@@ -611,7 +613,7 @@ class GroupCoordinator:
 
 
 def _refusal(group: Group, member: Member | None, generation: int, instance: str, member_id: str) -> Error:
-    """Why a member's call is refused; NONE: it is not."""
+    """The error for a member's call, or NONE."""
     if group.state() is GroupState.DEAD:
         return Error.COORDINATOR_NOT_AVAILABLE
     if _fenced(group, instance, member_id):
@@ -631,7 +633,7 @@ def _joined(group: Group, member: Member) -> JoinResult:
 
 
 def _fenced(group: Group, instance: str, member_id: str) -> bool:
-    """Whether the instance has another id by now."""
+    """Whether the instance has another member id now."""
     static = group.instance(instance)
     return bool(member_id) and static is not None and static.id != member_id
 

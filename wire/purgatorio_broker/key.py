@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, order=True)
 class TopicPartition:
-    """A partition; produce, fetch, delete-records and elections wait under it."""
+    """A partition. Produce, Fetch, DeleteRecords and elections wait under this key."""
 
     topic: str
     partition: int
@@ -16,21 +16,21 @@ class TopicPartition:
 
 @dataclass(frozen=True, slots=True)
 class TopicKey:
-    """A topic; its creation and deletion wait under it."""
+    """A topic. Its creation and deletion wait under this key."""
 
     topic: str
 
 
 @dataclass(frozen=True, slots=True)
 class GroupJoinKey:
-    """The rebalance of a group: its members' joins."""
+    """A group. The joins of a rebalance wait under this key."""
 
     group: str
 
 
 @dataclass(frozen=True, slots=True)
 class GroupSyncKey:
-    """The members' syncs of a group."""
+    """A group. The syncs of its members wait under this key."""
 
     group: str
 
@@ -43,7 +43,7 @@ class MemberKey:
 
 @dataclass(frozen=True, slots=True)
 class ShareGroupKey:
-    """A partition as a share group sees it: acknowledgements, releases, fetches that ended."""
+    """A partition in a share group. Checked after acknowledgements, releases, and the end of fetches."""
 
     group: str
     partition: TopicPartition
@@ -51,6 +51,6 @@ class ShareGroupKey:
 
 @dataclass(frozen=True, slots=True)
 class SharePartitionKey:
-    """A partition as all share groups see it: its high watermark and its leadership."""
+    """A partition for all share groups. Checked after a change of the high watermark or of the leader."""
 
     partition: TopicPartition

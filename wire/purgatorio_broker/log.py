@@ -1,8 +1,8 @@
 """`Log`: the log of a partition in memory, in segments: the sizes, epochs and (if given) contents of its records.
 
-Invariants: offsets are 0, 1, 2 ... without a gap; epochs never decrease; 0 <= start <= end; a segment holds at most
-`segment_bytes`, or one record. A batch is stored and read as a whole: its last record has all the bytes, and the others
-have 0 bytes. To delete records, the log raises `start` and drops their contents.
+Invariants: offsets are 0, 1, 2 ... without a gap; epochs never decrease; 0 <= start <= end; a segment has at most
+`segment_bytes`, or one record. A batch is stored and read as a whole: its last record has all the bytes, and its other
+records have 0 bytes. To delete records, the log raises `start` and drops the contents of the records below.
 
 The caller must hold the partition's lock on every use.
 """
@@ -26,7 +26,7 @@ class OffsetMetadata:
     position_bytes: int | None = None
 
     def is_on_older_segment(self, other: "OffsetMetadata") -> bool:
-        """Whether its segment is known to be before that of `other`."""
+        """Whether its segment is certainly before the segment of `other`."""
         if self.segment_base is None or other.segment_base is None:
             return False
         return self.segment_base < other.segment_base
@@ -61,7 +61,8 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class AbortedTransaction:
-    """The records of `producer` from `first` to its marker at `last` are not to be shown to committed readers."""
+    """An aborted transaction: read_committed readers must not get the records of `producer` from `first` to the marker
+    at `last`."""
 
     producer: str
     first: int
@@ -146,7 +147,7 @@ class Log:
         return tuple(found)
 
     def all_below(self, before: int) -> tuple[Record, ...]:
-        """Every record that can be read below `before`."""
+        """All records from the start of the log to below `before`."""
         return tuple(self._records.get()[self.start() : before])
 
     def truncate_to(self, offset: int) -> None:
@@ -158,7 +159,7 @@ class Log:
         self._start.set(min(self._start.get(), len(records)))
 
     def raise_start(self, offset: int) -> None:
-        """Put what lies before `offset` out of reach; never lowers the start."""
+        """Make the records below `offset` unreadable. Never lowers the start."""
         require(offset <= self.end(), f"start {offset} beyond the end {self.end()}")
         records = self._records.mutate()
         for at in range(self._start.get(), offset):
@@ -173,7 +174,8 @@ class Log:
         return EpochEnd(records[end - 1].epoch, end) if end else None
 
     def first_unstable(self, high_watermark: int) -> int | None:
-        """The first offset of a transaction whose end is not known below `high_watermark`; None without any."""
+        """The first offset of a transaction without an end below `high_watermark`. None if there is no such
+        transaction."""
         undecided: dict[str, int] = {}
         for record in self._transactional.get():
             if record.marker and record.offset < high_watermark:

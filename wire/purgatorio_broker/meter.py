@@ -6,7 +6,7 @@ from purgatorio.sync import Cell, Lock, Sync
 
 
 class ExpirationMeter:
-    """Counts; a rate is a matter of the caller that reads it twice."""
+    """Counts expirations. (The reader computes a rate from two readings.)"""
 
     def __init__(self, sync: Sync) -> None:
         self._lock: Lock = sync.lock("meter")
@@ -36,6 +36,6 @@ class ExpirationMeter:
             return list(self._by_key.get())
 
     def remove(self, key: Hashable) -> None:
-        """Forget `key`, which has gone; the total stays. Nothing if it has no meter."""
+        """Remove the count of `key`. The total stays. No effect if `key` has no count."""
         with self._lock:
             self._by_key.mutate().pop(key, None)

@@ -1,8 +1,8 @@
-"""`Partition`: a partition from the view of one of its replicas' brokers (Kafka's Partition).
+"""`Partition`: one broker's replica of a partition, as a leader or a follower (Kafka's Partition).
 
-A leader knows its in-sync replicas (ISR), and the fetch position of each follower. The high watermark of a leader is
-the smallest log end of the ISR. It only rises while the replica is the leader. A follower gets the offset of the high
-watermark from the leader, without a position in the log.
+A leader has the list of in-sync replicas (ISR), and the fetch position of each follower. The high watermark of a leader
+is the smallest log end of the ISR. While the replica is the leader, the high watermark never falls. A follower gets the
+offset of the high watermark from the leader, without a position in the log.
 
 Invariants: high watermark <= log end; last stable offset <= high watermark; the leader is in its ISR; the ISR is a
 subset of the replicas.
@@ -98,7 +98,7 @@ class Partition:
         self._follower_starts: Cell[dict[int, int]] = sync.cell({}, "partition.follower-starts")
 
     def become_leader(self, epoch: int, replicas: Iterable[int], isr: Iterable[int]) -> bool:
-        """Lead from `epoch` on; whether the high watermark rose by that. BrokerError for an older epoch."""
+        """Lead from `epoch` on. Returns whether this raised the high watermark. BrokerError for an older epoch."""
         with self._lock:
             self._not_older(epoch)
             self._role.set(_Role(True, epoch, frozenset(replicas), frozenset(isr)))
@@ -108,7 +108,8 @@ class Partition:
             return self._raise_high_watermark()
 
     def become_follower(self, epoch: int, *, truncate_to: int | None = None) -> None:
-        """Follow from `epoch` on, and drop what the new leader does not have. BrokerError for an older epoch."""
+        """Follow from `epoch` on, and delete records that the new leader does not have. BrokerError for an older
+        epoch."""
         with self._lock:
             self._not_older(epoch)
             self._role.set(replace(self._role.get(), leads=False, epoch=epoch))
@@ -138,7 +139,8 @@ class Partition:
     def append(
         self, new: Sequence[NewRecord], *, acks: int, producer: str = "", marker: str = ""
     ) -> Appended:
-        """Append as the leader. NOT_LEADER_OR_FOLLOWER; with acks -1 NOT_ENOUGH_REPLICAS below the min ISR."""
+        """Append as the leader. Errors: NOT_LEADER_OR_FOLLOWER, and NOT_ENOUGH_REPLICAS for acks=-1 below the min
+        ISR."""
         with self._lock:
             role = self._leading()
             if acks == -1 and not self._enough_in_sync():
@@ -163,9 +165,9 @@ class Partition:
             return Error.NONE if self._enough_in_sync() else Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 
     def follower_fetched(self, follower: int, offset: int, log_start: int = 0) -> bool:
-        """`follower` has everything below `offset`; whether the high watermark or the low watermark rose.
+        """Note that `follower` has all records below `offset`. Returns whether the high or the low watermark rose.
 
-        One that has caught up with the high watermark joins the ISR. NOT_LEADER_OR_FOLLOWER for a stranger.
+        A follower that has reached the high watermark joins the ISR. NOT_LEADER_OR_FOLLOWER if it has no replica.
         """
         with self._lock:
             role = self._leading()
@@ -179,14 +181,14 @@ class Partition:
             return self._raise_high_watermark() or self._low_watermark() > low_before
 
     def shrink_isr(self, to: Iterable[int]) -> bool:
-        """Take those not in `to` out of the ISR, never the leader; whether the high watermark rose by that."""
+        """Remove all followers that are not in `to` from the ISR. Returns whether this raised the high watermark."""
         with self._lock:
             role = self._leading()
             self._role.set(replace(role, isr=role.isr & (frozenset(to) | {self.broker_id})))
             return self._raise_high_watermark()
 
     def delete_before(self, offset: int) -> int:
-        """Put records out of reach, -1: all below the high watermark; returns the offset that was meant.
+        """Make the records below `offset` unreadable. -1 means the high watermark. Returns the offset.
 
         NOT_LEADER_OR_FOLLOWER; OFFSET_OUT_OF_RANGE above the high watermark or below -1.
         """
@@ -232,7 +234,7 @@ class Partition:
         leader_only: bool,
         at_least_one: bool,
     ) -> ReadRecords:
-        """Read; a reader whose log has diverged gets no records but the epoch's end. BrokerError as `ends`, and
+        """Read records. A reader whose log has diverged gets the end of its epoch instead. BrokerError as `ends`, and
         OFFSET_OUT_OF_RANGE."""
         with self._lock:
             self._readable(current_epoch, leader_only)
@@ -255,7 +257,7 @@ class Partition:
             return self._log.start()
 
     def records(self, before: int) -> tuple[Record, ...]:
-        """All that can be read below `before`, the caller that leads."""
+        """All readable records below `before`, at the leader."""
         with self._lock:
             return self._log.all_below(before)
 
@@ -264,7 +266,7 @@ class Partition:
             return sum(record.size_bytes for record in self._log.all_below(self._log.end()))
 
     def isr(self) -> frozenset[int]:
-        """The replicas in sync, the leader among them."""
+        """The in-sync replicas, including the leader."""
         with self._lock:
             return self._role.get().isr
 

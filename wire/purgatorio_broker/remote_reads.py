@@ -1,12 +1,12 @@
 """Requests that wait for a remote tier: `DelayedRemoteFetch` and `DelayedRemoteListOffsets` (Kafka's operations of
 these names), and their purgatories, `RemoteReads`.
 
-**Fetch.** Each partition that must be read remotely has a future. The operation completes when all futures are done,
-with or without success, or when one of the partitions has left this broker. A remote result replaces the local result,
-unless the local result is an error. If a read is not done at the time-out, the response has the local result, which is
-empty. The read is cancelled *after* the response, because a cancelled read must not look like a failed read. A Fetch of
-a follower never reads the remote tier. The purgatory purges at once (interval 0), because a completed operation keeps
-the data of its response in memory (KAFKA-19763). Clauses B901 to B907.
+**Fetch.** Each partition that must be read remotely has a future. The operation completes when all futures are done
+(with or without success), or when one of the partitions has left this broker. A remote result replaces the local
+result, unless the local result is an error. If a read is not done at the time-out, the response has the local result,
+which is empty. Such a read is cancelled *after* the response: otherwise the response would show it as a failed read. A
+Fetch of a follower never reads the remote tier. The purgatory purges at once (interval 0), because a completed
+operation keeps the data of its response in memory (KAFKA-19763). Clauses B901 to B907.
 
 **ListOffsets by timestamp.** A partition that needs a remote look-up has a future, and counts as timed out until its
 future is done. If this broker no longer leads a partition, the partition gets the error for this case, and its look-up
@@ -45,8 +45,8 @@ class RemoteRead:
 
 
 class DelayedRemoteFetch(DelayedOperation):
-    """Waits until all reads from the tier are done, well or not. `local`: what the local read gave for every partition.
-    ValueError for a follower."""
+    """Waits until all reads from the tier are done, with or without success. `local`: the local results of all
+    partitions. Raises ValueError for a follower."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class DelayedRemoteFetch(DelayedOperation):
         self._remote = remote
 
     def try_complete(self) -> bool:
-        """A partition has gone, or all reads are done."""
+        """Completes if a partition has left this broker, or all reads are done."""
         for read in self._reads:
             if read.has_place:
                 try:
@@ -249,10 +249,10 @@ class RemoteReads:
         return completed
 
     def waiting(self) -> tuple[int, int]:
-        """The operations that the timers hold: of fetches and of offset requests."""
+        """The numbers of operations in the timers: of fetches and of offset requests."""
         return self._fetches.num_delayed(), self._lists.num_delayed()
 
     def leads(self, partition: TopicPartition) -> None:
-        """BrokerError if this broker does not lead it."""
+        """Raises BrokerError if this broker does not lead the partition."""
         if not self.source.partition_or_raise(partition).leads():
             raise BrokerError(Error.NOT_LEADER_OR_FOLLOWER)

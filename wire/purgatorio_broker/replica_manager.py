@@ -4,9 +4,9 @@ Each request is answered through its callback exactly once: at once, or by a del
 caller must call `run_actions()`, without holding a lock. This completes the operations that the call made ready.
 (Kafka's request handlers run the actions after each request.)
 
-Four events check the key of a partition in all purgatories: the high watermark rises, the ISR changes, the role
-changes, or the replica is lost. An append at the leader that does not move the high watermark checks the key only in
-the purgatory of fetches, because followers wait for the end of the log.
+Four events check the key of a partition in all purgatories: the high watermark rises, the ISR changes, the role of this
+broker changes, or the replica is lost. An append at the leader that does not move the high watermark checks the key
+only in the purgatory of fetches. Fetches of followers wait for the end of the log.
 
 Clauses B101 to B199 (produce), B201 to B299 (fetch), B301 to B399 (delete records).
 """
@@ -41,8 +41,8 @@ Check = Callable[[TopicPartition], int]
 
 
 class ReplicaManager:
-    """The partitions of one broker: each request is answered by its callback once, at once or later. `min_isr` and
-    `segment_bytes` are those of every partition."""
+    """The partitions of one broker. Each request is answered through its callback once, now or later. `min_isr` and
+    `segment_bytes` are for every partition."""
 
     def __init__(
         self, runtime: Runtime, *, broker_id: int = 0, min_isr: int = 1, segment_bytes: int = 1 << 30
@@ -129,7 +129,8 @@ class ReplicaManager:
     def delete_records(
         self, timeout_ms: int, offsets: Mapping[TopicPartition, int], callback: DeleteCallback
     ) -> None:
-        """Delete what lies below the offsets (-1: below the high watermark); wait until all replicas have."""
+        """Delete the records below the offsets (-1: below the high watermark). Responds when all replicas have done
+        so."""
         results = {partition: self._delete_before(partition, offset) for partition, offset in offsets.items()}
         waits = [result for result in results.values() if result.low_watermark < result.requested_offset]
         if not any(result.error is Error.NONE for result in waits):
@@ -159,7 +160,7 @@ class ReplicaManager:
     def become_follower(
         self, partition: TopicPartition, epoch: int, *, truncate_to: int | None = None
     ) -> Partition:
-        """Follow; the thread that waits for the leader that this was is answered."""
+        """Become a follower of `partition`. Waiting requests that need the leader are answered."""
         replica = self._replica(partition)
         replica.become_follower(epoch, truncate_to=truncate_to)
         self._check_later(partition)
@@ -179,12 +180,13 @@ class ReplicaManager:
         self._check_later(partition)
 
     def shrink_isr(self, partition: TopicPartition, to: Sequence[int]) -> None:
-        """Take followers that lag out of the ISR."""
+        """Remove lagging followers from the ISR."""
         self.partition_or_raise(partition).shrink_isr(to)
         self._check_later(partition)
 
     def check_key(self, partition: TopicPartition) -> int:
-        """Something happened to `partition`: try all that wait for it; returns how many this completed."""
+        """Evaluate all operations that wait for `partition`, after a change. Returns the number of operations that this
+        call completed."""
         own = (
             self._produce.check_and_complete(partition)
             + self._fetch.check_and_complete(partition)
@@ -193,7 +195,7 @@ class ReplicaManager:
         return own + sum(check(partition) for check in self._also_checked.get())
 
     def also_check(self, check: Check) -> None:
-        """Call this wherever `check_key` is called: the `partition_moved` of a purgatory that is next to this."""
+        """Let every `check_key` also call this function: the `partition_moved` of another purgatory."""
         with self._lock:
             self._also_checked.set((*self._also_checked.get(), check))
 
@@ -209,8 +211,9 @@ class ReplicaManager:
         return self.replicas.get_or_raise(partition)
 
     def throttle(self, partitions: frozenset[TopicPartition]) -> None:
-        """Hold the bytes of these partitions back from followers out of sync: Kafka's leader quota, while it
-        is exceeded. The caller that measures says so. One in sync must never fall out of the ISR because of it."""
+        """Send no records of these partitions to followers that are out of sync (Kafka's leader quota). The caller
+        measures, and calls this while the quota is exceeded. In-sync followers are not throttled, so none leaves the
+        ISR."""
         self._throttled.set(partitions)
 
     def is_throttled(self, partition: TopicPartition, params: FetchParams) -> bool:
@@ -221,11 +224,11 @@ class ReplicaManager:
         return replica is None or params.replica_id not in replica.isr()
 
     def waiting(self) -> tuple[int, int, int]:
-        """The operations that the timers hold: of produce, fetch and delete records."""
+        """The numbers of operations in the timers: of Produce, Fetch and DeleteRecords."""
         return self._produce.num_delayed(), self._fetch.num_delayed(), self._delete.num_delayed()
 
     def shutdown(self) -> None:
-        """Shut the purgatories down; what waits is answered as at its time-out."""
+        """Shut the purgatories down. Waiting requests are answered as at their time-outs."""
         self._produce.close()
         self._fetch.close()
         self._delete.close()
@@ -274,7 +277,7 @@ class ReplicaManager:
         return None if error is None else replace(result, error=error)  # [B107]
 
     def _low_watermark(self, partition: TopicPartition, result: DeleteResult) -> DeleteResult | None:
-        """The low watermark once it has come so far, or why it cannot."""
+        """The low watermark when it has reached the offset, or the error that prevents this."""
         requested = result.requested_offset
         try:
             low = self.partition_or_raise(partition).low_watermark()
@@ -301,7 +304,8 @@ class ReplicaManager:
     def _read(
         self, params: FetchParams, partitions: Mapping[TopicPartition, FetchPartition]
     ) -> dict[TopicPartition, FetchResult]:
-        """Read every partition, within the request's bytes; the first record of the answer comes at any size."""
+        """Read every partition, up to the request's limit of bytes. The first record of the response may exceed the
+        limit."""
         results: dict[TopicPartition, FetchResult] = {}
         left_bytes = params.max_bytes
         empty = True

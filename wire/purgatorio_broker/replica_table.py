@@ -7,8 +7,8 @@ from purgatorio_broker.partition import Partition
 
 
 class ReplicaTable:
-    """By partition its replica here, or why it is not here: its directory is offline (KAFKA_STORAGE_ERROR), another
-    broker holds it (NOT_LEADER_OR_FOLLOWER). Of any other partition nothing is known."""
+    """For each known partition: the replica of this broker, or the error of a missing replica. KAFKA_STORAGE_ERROR: its
+    directory is offline. NOT_LEADER_OR_FOLLOWER: another broker has the partition."""
 
     def __init__(self, sync: Sync) -> None:
         self._lock: Lock = sync.lock("replicas")
@@ -19,7 +19,7 @@ class ReplicaTable:
             self._places.mutate()[partition] = replica
 
     def stop(self, partition: TopicPartition, *, deleted: bool) -> None:
-        """Hold it no more; `deleted`: no other thread does either."""
+        """Remove the replica. `deleted`: the partition is deleted, so it becomes unknown."""
         with self._lock:
             if deleted:
                 self._places.mutate().pop(partition, None)

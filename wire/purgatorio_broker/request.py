@@ -1,10 +1,10 @@
 """`RequestLayer`: answers Produce and Fetch requests (the corresponding part of Kafka's KafkaApis).
 
-Unauthorized or unknown partitions and partitions with invalid records are refused. The other partitions go to the
-replica manager. The response has both results. It is sent exactly once: when the replica manager answers, or at once if
-no partition is valid.
+The layer refuses unauthorized or unknown partitions, and partitions with invalid records. The other partitions go to
+the replica manager. One response has the results of all partitions. It is sent exactly once: when the replica manager
+answers, or at once if no partition is valid.
 
-With acks=0 the producer reads no response. So an error can be reported only by closing the connection.
+With acks=0, the producer reads no response. So the broker can report an error only by closing the connection.
 
 After each request, without a lock, the request's thread runs the action queue, which completes operations that the
 request made ready. Clauses B801 to B803, B805 and B806.

@@ -38,11 +38,11 @@ class Runtime:
         self.sync = sync
 
     def purgatory(self, name: str, purge_interval: int = DEFAULT_PURGE_INTERVAL) -> Purgatory[Op]:
-        """A purgatory with a reaper thread of its own; its owner shuts it down."""
+        """A purgatory with its own reaper thread. The caller must close the purgatory."""
         return Purgatory(name, purge_interval=purge_interval, faults=self.faults, sync=self.sync)
 
     def timer(self, name: str) -> Timer:
-        """A timer with a reaper thread of its own, for tasks that wait in no purgatory; its owner closes it."""
+        """A timer with its own reaper thread, for tasks outside of purgatories. The caller must close the timer."""
         inner = SystemTimer(name, clock=self.clock, faults=self.faults, sync=self.sync)
         return ReaperTimer(f"{name}-reaper", inner, faults=self.faults, sync=self.sync)
 
@@ -85,7 +85,7 @@ class VirtualRuntime(Runtime):
         return made.timer
 
     def advance(self, by_ms: int) -> int:
-        """Let `by_ms` pass, stopping at each moment at which something is due; returns how many tasks ran."""
+        """Let `by_ms` pass, with a stop at each time at which a task is due. Returns the number of tasks that ran."""
         end_ms = self.clock.now_ms() + by_ms
         ran = self._run_due()
         while (due_ms := self._next_due_ms()) is not None and due_ms <= end_ms:

@@ -1,6 +1,7 @@
 """The state of a waiting ShareFetch between two checks: its fetch locks, and the reads that it waits for.
 
-Code that takes this state out of the operation must store it again, answer from it, or release the locks.
+Code that takes this state from the operation must do one of three things: store the state again, respond with its
+results, or release its locks.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,19 +19,19 @@ from purgatorio_broker.share_log import ShareReads
 
 @dataclass(frozen=True, slots=True)
 class ReadHere:
-    """The `locked` partitions can be answered; `results`: of those that have been read."""
+    """The records of the `locked` partitions are available. `results`: the results of the partitions that have been
+    read."""
 
     locked: tuple[TopicPartition, ...]
     results: Mapping[TopicPartition, FetchResult] = field(default_factory=dict)
 
     def cancel(self) -> None:
-        """Nothing is on its way."""
+        """No effect: no read is open."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingHere:
-    """A read of the local log is on its way, for some of the `locked`. `missed`: an event came meanwhile, and was not
-    acted upon."""
+    """A read of the local log is open, for some of the `locked` partitions. `missed`: an event came during the read."""
 
     locked: tuple[TopicPartition, ...]
     future: Deferred[ShareReads]
@@ -42,13 +43,13 @@ class ReadingHere:
 
 @dataclass(frozen=True, slots=True)
 class ReadingRemotely:
-    """Reads of the tier are on their way, one for each of the `locked`."""
+    """Reads of the tier are open, one for each of the `locked` partitions."""
 
     locked: tuple[TopicPartition, ...]
     reads: tuple[tuple[TopicPartition, Deferred[ReadRecords]], ...]
 
     def is_done(self) -> bool:
-        """Whether all are, well or not."""
+        """Whether all reads are done, with or without success."""
         return all(future.is_done() for _, future in self.reads)
 
     def cancel(self) -> None:
@@ -60,8 +61,8 @@ Held = ReadHere | ReadingHere | ReadingRemotely
 
 
 class LateAnswer:
-    """An answer that is given after its operation was completed: when the reads of the tier are done, or when the
-    time that they have has ended, whichever comes first; once. `answer` runs on the thread that was first."""
+    """A response that is sent after the completion of its operation, once: when the reads of the tier are done, or at
+    their time limit. `answer` runs on the thread of the first of these events."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """`ShareLog`: the log that a ShareFetch reads, in one of three ways.
 
-A read is done at once; or later, if the position of the first offset is not known and the disk must be read; or in the
-remote tier, if the local log does not have the records any more.
+A read is done at once. If the position of the first offset is unknown, it is done later, like a read of the disk. If
+the local log does not have the records any more, it is done in the remote tier.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,9 +35,9 @@ Tier = Callable[[TopicPartition, int, int], Deferred[ReadRecords]]
 class ShareLog:
     """The logs of a share fetch: the replicas of a broker (read at once or later), and a remote tier.
 
-    `replica`: finds a replica, or raises BrokerError. `local_start`: the first offset that the local log still has;
-    what lies below it is in the `tier`. `executor`: where reads run that may take long; None: on the caller. The
-    `max_bytes` of a read are for each partition."""
+    `replica`: finds a replica, or raises BrokerError. `local_start`: the first offset of the local log. Lower offsets
+    are in the `tier`. `executor`: runs reads that may take long (None: the calling thread). The `max_bytes` of a read
+    apply to each partition."""
 
     replica: Callable[[TopicPartition], Partition]
     sync: Sync
@@ -66,7 +66,7 @@ class ShareLog:
     def read_later(
         self, offsets: Mapping[TopicPartition, int], max_bytes: int, isolation: Isolation
     ) -> Deferred[ShareReads]:
-        """Read these, perhaps on another thread; perhaps it is done on return."""
+        """Read these partitions, perhaps on another thread. The read may be done when the call returns."""
         future: Deferred[ShareReads] = Deferred(self.sync)
         read = partial(self._read_into, future, dict(offsets), max_bytes, isolation)
         if self.executor is None:

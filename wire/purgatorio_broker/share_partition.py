@@ -1,10 +1,10 @@
 """`SharePartition`: the records of one partition that a share group may acquire, and the fetch lock of the partition
 (Kafka's SharePartition).
 
-One fetch at a time holds the fetch lock. An acquired record belongs to its member until the record is acknowledged or
-released, or the acquisition lock times out. A released or timed-out record is delivered again, up to `max_deliveries`
-times. After that, it is archived and never delivered again. Records below `start` are finished. At most `capacity`
-records are between `start` and the first record that was never delivered.
+One fetch at a time holds the fetch lock. An acquired record belongs to its member until it is acknowledged or released,
+or until the acquisition lock times out. A released or timed-out record is delivered again, up to `max_deliveries` times
+in total. After that, the record is archived and never delivered again. Records below `start` are finished. At most
+`capacity` records are between `start` and the first record that was never delivered.
 
 Invariants: start <= next offset <= end; every offset in start..end-1 has a state, and no other offset has a state; the
 record at `start` is not finished.
@@ -111,13 +111,13 @@ class SharePartition:
             return place if place is not None and place.offset == self._next() else None
 
     def note_place(self, place: OffsetMetadata | None) -> None:
-        """Notes the start of a read. None: only a read can tell it."""
+        """Store the position of a fetch offset. None: only a read can find the position."""
         with self._lock:
             self._place.set(place)
 
     def acquire(self, member: str, offsets: Sequence[int]) -> dict[int, int]:
-        """The holder of the fetch lock has read these, ascending. Gives `member` those that can be acquired; returns
-        how often each has been delivered now, by offset."""
+        """Acquire those of these records (ascending) that are available, for `member`. The caller has read the records
+        and holds the fetch lock. Returns the delivery count of each acquired record, by offset."""
         with self._lock:
             require(self._fetching.get(), "records are acquired without the fetch lock")
             before = self._records.get()
@@ -137,7 +137,8 @@ class SharePartition:
             return taken
 
     def acknowledge(self, member: str, offsets: Iterable[int], how: Acknowledgement) -> Error:
-        """Say so about records that `member` has acquired; INVALID_RECORD_STATE, and nothing, if it has not."""
+        """Acknowledge records that `member` has acquired. INVALID_RECORD_STATE, without an effect, if it has not
+        acquired all of them."""
         wanted = list(offsets)
         with self._lock:
             records = self._records.get()
@@ -167,7 +168,7 @@ class SharePartition:
             return self._fetching.get()
 
     def start(self) -> int:
-        """All below is done with."""
+        """The first offset whose record is not finished."""
         with self._lock:
             return self._start.get()
 
@@ -193,7 +194,7 @@ class SharePartition:
         return next(again, self._end.get())
 
     def _hold(self, member: str, taken: Mapping[int, int]) -> None:
-        """The member has these records, with their delivery counts, until a new acquisition lock times out."""
+        """Give these records to the member, with these delivery counts, under a new acquisition lock."""
         lock = ActionTask(self._limits.lock_ms, lambda: self._expire(lock, taken), sync=self._sync)
         for offset, deliveries in taken.items():
             self._records.mutate()[offset] = Delivered(deliveries, member, lock=lock)

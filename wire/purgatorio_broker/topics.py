@@ -66,8 +66,8 @@ class Metadata:
 
 
 class DelayedTopics(DelayedOperation):
-    """Waits until every topic of the controller's `results` without an error `shows`: that it has leaders, for new
-    topics and new partitions of old ones; that it is gone, for deleted ones."""
+    """Waits until the metadata shows the change of every topic without an error in `results`. A new topic or partition
+    must have its leaders, and a deleted topic must be gone (`shows`)."""
 
     def __init__(
         self,
@@ -88,7 +88,8 @@ class DelayedTopics(DelayedOperation):
         return not missing and self.force_complete()
 
     def on_complete(self) -> None:
-        """Answer; what does not show is REQUEST_TIMED_OUT, though the topic may well exist, and will have leaders."""
+        """Respond. A topic whose change is not visible gets REQUEST_TIMED_OUT, although its change may become visible
+        later."""
         self._callback({topic: self._answer(topic, error) for topic, error in self._results})
 
     def _answer(self, topic: str, error: Error) -> Error:
@@ -97,8 +98,8 @@ class DelayedTopics(DelayedOperation):
 
 
 class DelayedElectLeader(DelayedParts[TopicPartition, Error]):
-    """Waits until every partition has shown its leader; one that has once is not asked again. `results`: the
-    controller's."""
+    """Waits until the metadata has shown the leader of every partition (once is enough). `results`: the controller's
+    results."""
 
     def at_time_out(self, result: Error) -> Error | None:
         return Error.REQUEST_TIMED_OUT if result is Error.NONE else None  # [B723]
@@ -110,8 +111,8 @@ class DelayedElectLeader(DelayedParts[TopicPartition, Error]):
 
 
 class Topics:
-    """Creates and deletes topics and elects leaders; each request is answered when the metadata shows it, or at its
-    time-out."""
+    """Creates and deletes topics, and elects leaders. Each request is answered when the metadata shows the change, or
+    at its time-out."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
@@ -158,7 +159,7 @@ class Topics:
             self._elections.try_complete_else_watch(operation, list(leaders))
 
     def waiting(self) -> tuple[int, int]:
-        """The operations that the timers hold: of topics and of elections."""
+        """The numbers of operations in the timers: of topics and of elections."""
         return self._topics.num_delayed(), self._elections.num_delayed()
 
     def shutdown(self) -> None:

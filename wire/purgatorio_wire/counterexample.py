@@ -1,8 +1,7 @@
-"""A wire violation as a counterexample: a column for each connection, the requests and responses, the promise, and the
-bound.
+"""Makes the counterexample of a violation on the wire: a column for each connection, with requests and responses.
 
-It has the requests and responses that the violation names. It also has requests and responses of the scene about the
-same topics or groups, nearest in time first, up to the limit of any counterexample.
+The counterexample has the requests and responses that the violation names. It also has requests and responses of the
+scene about the same topics or groups. If there are too many, those nearest in time are chosen.
 """
 
 from collections.abc import Iterator, Mapping
@@ -298,5 +297,5 @@ def _error(error: int) -> str:
 
 
 def _short(name: str) -> str:
-    """A name, shortened to its end if long. The names of a scene differ in their ends."""
+    """A name; of a long name, only its end, because the names of a scene differ in their ends."""
     return name if len(name) <= 12 else f"..{name[-8:]}"

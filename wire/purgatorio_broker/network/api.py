@@ -1,4 +1,4 @@
-"""The requests that the broker answers, with their versions, and the answer to ApiVersions, which lists them."""
+"""The table of the requests that the broker answers, with their versions. ApiVersions returns this table."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ API_VERSIONS: Final = 18
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """A request's versions, and what handles it: it sees to it that the reply is decided, now or later."""
+    """A kind of request: its versions, and its handler, which decides the reply now or later."""
 
     key: int
     name: str

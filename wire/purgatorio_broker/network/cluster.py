@@ -32,7 +32,7 @@ class Topic:
 
 
 class Cluster:
-    """The topics and brokers there are. For any number of threads."""
+    """All topics and brokers. Any number of threads may use it."""
 
     def __init__(self, cluster_id: str, brokers: Iterable[EndPoint]) -> None:
         self.cluster_id = cluster_id
@@ -66,7 +66,7 @@ class Cluster:
         return topic is not None and 0 <= partition.partition < topic.partitions
 
     def add(self, topic: Topic) -> bool:
-        """Take the topic in; False if there is one of this name."""
+        """Add a topic. False if a topic of this name exists."""
         with self._lock:
             if topic.name in self._topics:
                 return False

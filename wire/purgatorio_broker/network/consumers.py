@@ -1,5 +1,5 @@
 """`Consumers`: the consumer groups of KIP-848, and the members of share groups (KIP-932). The broker assigns the
-partitions. The members of a share group have them in common.
+partitions. All members of a share group have the same partitions.
 
     change      a member joins, leaves, or subscribes to other topics, or a topic is created, grows or is deleted: the
                 group gets its next epoch, and new targets
@@ -62,7 +62,8 @@ class _Member:
         return late or now_s - self.heard_s > CONSUMER_SESSION_MS / 1000
 
     def takes(self, epoch: int, owned: Owned | None) -> bool:
-        """Whether it may name this epoch: its own, or the former one, if the response with its own was lost."""
+        """Whether the member may send this epoch: its own, or the former one, because the response with the new epoch
+        may be lost."""
         return epoch == self.epoch or (epoch == self.former and owned is not None and owned <= self.assigned)
 
 
@@ -85,8 +86,8 @@ class Consumers:
         self, name: str, member_id: str, epoch: int, subscribed: Sequence[str] | None,
         owned: Owned | None = None, rebalance_ms: int = 0, instance: str = "",
     ) -> Beat:  # fmt: skip
-        """A member joins (epoch 0), is there, or leaves (-1), a static one for a while (-2). `owned`: None if that
-        has not changed."""
+        """Handle a heartbeat: a member joins (epoch 0), stays, or leaves (-1; a static member for a while: -2).
+        `owned`: None if the owned partitions have not changed."""
         now_s = monotonic()
         with self._lock:
             if epoch == 0 and len(self._groups) < MOST_GROUPS:
@@ -136,7 +137,7 @@ class Consumers:
             return [topic for member in group.members.values() for topic in member.subscribed]
 
     def refuses(self, name: str, member_id: str, epoch: int) -> Error | None:
-        """Why a commit or a look by this epoch is refused; None of a group that is not here."""
+        """The error (or NONE) for an OffsetCommit or OffsetFetch with this epoch. None if the group is unknown."""
         with self._lock:
             group = self._groups.get(name)
             if group is None:

@@ -92,7 +92,7 @@ def produce(node: Node, request: Request) -> None:
 
 
 def _added(node: Node, request: Request, partition: TopicPartition, header: BatchHeader) -> ErrorCode:
-    """From KIP-890's second part on, an append adds its partition to the transaction itself."""
+    """With the second part of KIP-890, an append adds its partition to the transaction."""
     if not header.producer or request.version <= IN_TRANSACTIONS:
         return ErrorCode.none
     name, by = request.fields.text("transactional_id"), header.written[:2]
@@ -102,8 +102,8 @@ def _added(node: Node, request: Request, partition: TopicPartition, header: Batc
 def _begins(
     node: Node, partition: TopicPartition, header: BatchHeader, before: list[BatchHeader], acks: int
 ) -> ErrorCode:
-    """Whether a batch may be appended. One request is of one transaction, or of none. Whether too few replicas are in
-    sync is asked before its sequence numbers are."""
+    """Whether a batch may be appended. A request belongs to at most one transaction. The number of in-sync replicas is
+    tested before the sequence numbers."""
     if before and before[0].producer != header.producer:
         return ErrorCode.invalid_request
     replica = node.manager.replicas.get(partition) if acks == -1 and header.written.producer_id >= 0 else None
@@ -118,8 +118,8 @@ def _begins(
 
 
 def _there_already(node: Node, partition: TopicPartition, base: int, count: int) -> ProduceResult:
-    """Which offset the replicas must have of a batch that is sent again. Where it is under way, that is its end or is
-    after it."""
+    """The offset that the replicas must reach for a repeated batch: the end of the batch. If its first append is
+    unfinished, its offset is unknown, so the end of the log is used."""
     try:
         end = node.manager.partition_or_raise(partition).ends(None, leader_only=True).log_end.offset
     except BrokerError as gone:
@@ -129,7 +129,7 @@ def _there_already(node: Node, partition: TopicPartition, base: int, count: int)
 
 @dataclass(slots=True)
 class _Produced:
-    """Answers a produce when all that was `asked` of others, `awaited` by partition, has come."""
+    """Answers a Produce when the results of all partitions (`awaited`) have come."""
 
     _node: Node
     _reply: Reply
@@ -277,7 +277,7 @@ def _session(
 
 
 def _all_of(node: Node, session: FetchSession) -> list[Asked]:
-    """All partitions of a session, as a request names them. A topic id may mean another topic by now."""
+    """All partitions of a session, in the form of a request. A topic id may belong to another topic now."""
     return [
         Asked(name if topic_id is None else node.cluster.named(topic_id), number, topic_id, entry)
         for (name, topic_id, number), entry in session.wanted.items()
@@ -354,7 +354,7 @@ def list_offsets(node: Node, request: Request) -> None:
 
 
 def _look_up(replica: Partition, wanted_ms: int, isolation: Isolation, epoch: int | None) -> tuple[int, int]:
-    """The time and the offset; -1 and -1 if no record is as late."""
+    """The timestamp and the offset. -1 and -1 if no record has such a late timestamp."""
     end = replica.ends(epoch, leader_only=True).end(isolation).offset
     if wanted_ms == _LATEST:
         return -1, end

@@ -1,8 +1,8 @@
 """Fetch sessions (KIP-227): a client sends only changes of its list of partitions, and receives only changed
 partitions.
 
-A session belongs to its id, not to a connection. So any client may use it. The epoch of the session allows one request
-at a time.
+A session is identified by its id, not by a connection. So any client may use it. The epoch of the session allows one
+request at a time.
 """
 
 from collections.abc import Iterable, Mapping
@@ -40,8 +40,8 @@ Wanted = dict[Place, Fields]
 
 @dataclass(slots=True)
 class FetchSession:
-    """One client's partitions. `epoch`: that of the next request; `told`: the offsets that were last sent for each
-    partition; `brought`: the partitions that returned records, which come last in the next request."""
+    """The partitions of one client. `epoch`: the epoch of the next request. `told`: the offsets that were last sent for
+    each partition. `brought`: the partitions that returned records, which come last in the next response."""
 
     id: int
     wanted: Wanted
@@ -65,7 +65,7 @@ class FetchSession:
 
 
 class FetchSessions:
-    """The sessions there are. For any number of threads."""
+    """All sessions. Any number of threads may use it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -73,8 +73,8 @@ class FetchSessions:
         self._made = 0
 
     def begin(self, session_id: int, epoch: int, wanted: Wanted) -> FetchSession | None:
-        """A request that says all it wants, with the epoch 0 or -1: a new session, or none. The one that it names
-        ends."""
+        """Handle a request with all its partitions: begin a session (epoch 0), or none (-1). The session that the
+        request names ends."""
         with self._lock:
             self._sessions.pop(session_id, None)
             if epoch == CLOSES:

@@ -29,7 +29,7 @@ _NUMBER: Final = "partition_index", "partition", "index", "partition_id"
 
 
 class Fields:
-    """The fields of a request, or of an entry of one. What this version lacks, or is null, is `default`."""
+    """The fields of a request or of a part of a request. A field that is null, or not in this version, is `default`."""
 
     def __init__(self, entity: object) -> None:
         self._entity = entity

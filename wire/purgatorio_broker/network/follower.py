@@ -1,11 +1,11 @@
 """A second broker that replicates the partitions of a leader.
 
-It sends its address to the leader by BrokerRegistration (there is no controller), reads the topics by Metadata, and
-replicates by Fetch with its own id. Such a Fetch waits at the leader in a `DelayedFetch`, and moves the high watermark.
-The follower never leads a partition: a client that requests data gets NOT_LEADER_OR_FOLLOWER.
+The follower sends its address to the leader by BrokerRegistration (there is no controller), reads the topics by
+Metadata, and replicates by Fetch with its own id. Such a Fetch waits at the leader in a `DelayedFetch`, and moves the
+high watermark. The follower never leads a partition: a client that requests data gets NOT_LEADER_OR_FOLLOWER.
 
-If the follower is stopped (SIGSTOP), the leader waits for it. If it ends, it leaves the in-sync replicas after the
-leader's lag time.
+If the follower is stopped (SIGSTOP) or ends, requests with acks=-1 wait for the follower, up to the lag time of the
+leader. Then the follower leaves the in-sync replicas.
 """
 
 import contextlib
@@ -145,7 +145,7 @@ class Follower:
         self._closed.wait(_TURN_S)
 
     def _take_over(self, leader: Leader) -> None:
-        """The topics and brokers that the leader has are ours, and no others."""
+        """Take over exactly the topics and brokers of the leader."""
         answer = leader.ask(_METADATA, {"topics": None})
         cluster = self._node.cluster
         for entry in answer.entries("brokers"):
@@ -167,7 +167,7 @@ class Follower:
             self._place(topic, entry.entries("partitions"))
 
     def _place(self, topic: Topic, partitions: Sequence[Fields]) -> None:
-        """Follow the partitions that have a leader by now, and were not followed before."""
+        """Follow the partitions that have a leader now and were not followed before."""
         for entry in partitions:
             partition = TopicPartition(topic.name, entry.number("partition_index"))
             leads = entry.number("leader_id", -1)

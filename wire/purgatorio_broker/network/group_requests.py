@@ -182,7 +182,7 @@ def named_offsets(node: Node, asked: Iterable[Asked]) -> dict[TopicPartition, Co
 def answer_commit(
     request: Request, asked: Iterable[Asked], taken: Collection[TopicPartition], code: int
 ) -> None:
-    """`code`: the error of them all; without one the others than these have their own."""
+    """`code`: the error for all partitions. Without `code`, each partition has its own error."""
     unknown = ErrorCode.unknown_topic_or_partition.value
     told = [(one, {"error_code": code if code or one.place in taken else unknown}) for one in asked]
     request.answer(topics=grouped(told))
@@ -309,11 +309,11 @@ def _refuses(node: Node, fields: Fields, *, makes: bool = False) -> Error:
 
 
 def _instance(group: Group | None, member_id: str) -> str | None:
-    """Called within the coordinator's answer, under the group's lock."""
+    """The instance id of a member. Called in the coordinator's callback, under the group's lock."""
     member = group.get(member_id) if group is not None else None
     return (member.instance or None) if member is not None else None
 
 
 def _named(protocol: str, version: int) -> str | None:
-    """No protocol is null from version 7 on."""
+    """The name of the protocol. From version 7 on, null if there is none."""
     return protocol or (None if version >= 7 else "")

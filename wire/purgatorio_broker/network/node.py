@@ -1,8 +1,9 @@
 """`Node`: one broker with all its parts: replicas, request layer, topics, groups, and a controller.
 
-The controller accepts or refuses a change at once, and makes it a moment later on its own thread. Meanwhile the request
-waits in the purgatory of topics until the metadata shows the change, as in Kafka. This broker leads every partition. A
-second broker (`follower`) may replicate them. A node holds no lock of its own while it calls the delayed operations.
+The controller accepts or refuses a change at once, and makes the change a moment later on its own thread. Until the
+metadata shows the change, the request waits in the purgatory of topics, as in Kafka. This broker leads every partition.
+A second broker (`follower`) may replicate the partitions. A node holds no lock of its own while it calls the delayed
+operations.
 """
 
 import threading
@@ -77,7 +78,7 @@ class Node:
     def create(
         self, timeout_ms: int, topics: Sequence[Topic], callback: Callable[[Mapping[str, Error]], None]
     ) -> None:
-        """Create topics; call back when the metadata shows them, or at the time-out. TOPIC_ALREADY_EXISTS."""
+        """Create topics. Responds when the metadata shows the topics, or at the time-out. TOPIC_ALREADY_EXISTS."""
         accepted = [topic for topic in topics if self.cluster.add(topic)]
         refused = {topic.name: Error.TOPIC_ALREADY_EXISTS for topic in topics if topic not in accepted}
         self.topics.create(
@@ -90,14 +91,14 @@ class Node:
     def grow(
         self, timeout_ms: int, totals: Mapping[str, int], callback: Callable[[Mapping[str, Error]], None]
     ) -> None:
-        """Let topics have more partitions; call back as `create` does."""
+        """Add partitions to topics. Responds as `create` does."""
         self.topics.create_partitions(timeout_ms, totals, callback)
         self._work.put(lambda: self._grow(totals))
 
     def delete(
         self, timeout_ms: int, names: Sequence[str], callback: Callable[[Mapping[str, Error]], None]
     ) -> None:
-        """Delete topics; call back when the metadata has them no more, or at the time-out."""
+        """Delete topics. Responds when the metadata does not show the topics any more, or at the time-out."""
         self.topics.delete(timeout_ms, names, callback)
         self._work.put(lambda: self._delete(names))
 
@@ -116,7 +117,7 @@ class Node:
             return True
 
     def count_stored(self) -> None:
-        """Look how many bytes there are really: something was deleted, or not stored after all."""
+        """Count the stored bytes again, because records were deleted or not stored."""
         stored_bytes = sum(replica.stored_bytes() for replica in self.manager.replicas.all().values())
         with self._lock:
             self._stored_bytes = stored_bytes
@@ -145,7 +146,7 @@ class Node:
             self._lead(topic, 0)
 
     def _lead(self, topic: Topic, first: int) -> None:
-        """Become the leader of its partitions from `first` on, then let the metadata show it."""
+        """Become the leader of the topic's partitions from number `first` on. Then the metadata shows this leader."""
         for partition in topic.all()[first:]:
             replica = self.manager.become_leader(
                 partition, 0, topic.replicas, topic.replicas, segment_bytes=topic.segment_bytes

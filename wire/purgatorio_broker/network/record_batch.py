@@ -41,11 +41,11 @@ _MARKERS: Final = (ABORT, COMMIT)
 
 
 class Corrupt(Exception):
-    """The bytes are not a batch, or not those that were sent: CORRUPT_MESSAGE."""
+    """The bytes are no batch, or the checksum is wrong: CORRUPT_MESSAGE."""
 
 
 class Invalid(Exception):
-    """A batch that may not be: INVALID_RECORD."""
+    """A batch with invalid fields: INVALID_RECORD."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,8 @@ CLOSE: Final = Response(None, close=True)
 
 
 class Reply:
-    """The first call decides; later ones do nothing, and say so. No call blocks."""
+    """The first call decides the response and returns True. Later calls have no effect and return False. No call
+    blocks."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -65,5 +66,5 @@ class Request:
     connection: int = 0
 
     def answer(self, **values: object) -> None:
-        """Answer with these fields, which are known."""
+        """Send a response with these fields."""
         self.reply.send(lambda: values)

@@ -11,9 +11,10 @@ from purgatorio_broker.network.settings import Settings
 
 
 class Running:
-    """Serves from the beginning, on threads of its own. `follow`: the host and port of the broker that leads.
+    """A broker that serves from its creation on, with its own threads. `follow`: the host and port of the leading
+    broker.
 
-    OSError if the address cannot be had, or the leader cannot be reached.
+    Raises OSError if the address is not available, or the leader cannot be reached.
     """
 
     def __init__(self, settings: Settings, follow: tuple[str, int] | None = None) -> None:

@@ -1,7 +1,7 @@
 """`Sequences`: the sequence numbers of idempotent producers in each partition (KIP-98).
 
-It recognizes a batch that is sent again, and refuses a batch out of sequence. The sequence numbers of a batch are
-stored before the append, and its offset when the append is answered.
+`Sequences` recognizes a repeated batch, and refuses a batch out of sequence. The sequence numbers of a batch are stored
+before its append, and its offset when the append is answered.
 """
 
 from collections.abc import Mapping
@@ -39,8 +39,8 @@ class Sequences:
         self._producers: dict[tuple[TopicPartition, int], _Producer] = {}
 
     def take(self, partition: TopicPartition, header: BatchHeader) -> ErrorCode | int | None:
-        """Whether the batch is the next one, which is noted. Otherwise the error, or the base offset of the known
-        batch (-1 while its append is unfinished)."""
+        """Test a batch. If it is the next batch of its producer, store its sequence numbers. Otherwise return the
+        error, or the base offset of the known batch (-1 while its append is unfinished)."""
         written = header.written
         if written.producer_id < 0:
             return None
@@ -89,7 +89,7 @@ class Sequences:
                     known.batches[written.base_sequence] = count, base
 
     def fence(self, partition: TopicPartition, producer_id: int, producer_epoch: int) -> None:
-        """A marker of this epoch is in the partition: the caller that has an older one is refused."""
+        """Refuse older epochs of the producer from now on, because the partition has a marker of this epoch."""
         with self._lock:
             known = self._producers.get((partition, producer_id))
             if known is None or known.epoch < producer_epoch:

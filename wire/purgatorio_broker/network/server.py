@@ -1,8 +1,8 @@
 """`Server`: the connections of a broker. Each connection has its own thread.
 
-A connection's next request is read when the previous request has been answered. (Kafka mutes a connection for this.) So
-responses come in the order of the requests. The thread that decides a response passes it to the connection's thread, so
-a client that does not read its responses delays only itself.
+The next request of a connection is read after the response to the previous request. (Kafka mutes a connection for
+this.) So responses come in the order of the requests. The thread that decides a response passes the response to the
+connection's thread. So a client that does not read its responses delays only itself.
 
 Clients are not trusted. The size of a frame is limited. An invalid request closes only its own connection. If a client
 sends nothing, or does not read its responses, for the idle time, its connection is closed. Connections above the limit
@@ -68,7 +68,7 @@ class Server:
             except OSError:
                 if self._closing:
                     return
-                # Too many open files, or a peer that has gone already: the others continue.
+                # Too many open files, or the peer has gone already. Other connections continue.
                 _log.warning("a connection could not be accepted", exc_info=True)
                 continue
             self._begin(connection)
@@ -127,11 +127,11 @@ class Server:
         connection.close()
 
     def _answer(self, connection: socket.socket, frame: bytes) -> bool:
-        """Handle one request and send its answer; False if the connection ends."""
+        """Handle one request and send its response. False if the connection ends."""
         head = read_request_head(frame)
         api = APIS.get(head.api)
         if head.api == API_VERSIONS and api is not None and head.version > api.newest:
-            # A client that is newer asks so, and reads the oldest answer.
+            # A newer client sends such a version, and reads the oldest response.
             code = ErrorCode.unsupported_version.value
             connection.sendall(_encoded(API_VERSIONS, 0, head.correlation, offered(code)))
             return True

@@ -111,8 +111,8 @@ def share_acknowledge(node: Node, request: Request) -> None:
 def _taken(
     node: Node, request: Request, *, opens: bool
 ) -> tuple[str, str, list[Asked], ShareSession | None] | None:
-    """The group, the member, its request, and its session (None after its last request). None if the request is
-    refused, which sends the error. `opens`: whether the request may begin a session."""
+    """The group, the member, its request, and its session (None after its last request). If the request is refused,
+    sends the error and returns None. `opens`: whether the request may begin a session."""
     fields = request.fields
     group, member, epoch = (
         fields.text("group_id"), fields.text("member_id"), fields.number("share_session_epoch"),

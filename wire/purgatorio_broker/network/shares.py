@@ -61,7 +61,7 @@ class _WholeBatches(ShareLog):
 
 @dataclass(slots=True)
 class ShareSession:
-    """`next`: the epoch of its next request. `connection`: whose end is its own."""
+    """`next`: the epoch of its next request. `connection`: the session ends with this connection."""
 
     connection: int
     partitions: dict[TopicPartition, None]
@@ -75,7 +75,8 @@ class _Group:
 
 
 class Shares:
-    """The share groups of a broker. For any number of threads; no lock is held while the reference is called."""
+    """The share groups of a broker. Any number of threads may use it. It holds no lock while it calls the delayed
+    operations."""
 
     def __init__(self, runtime: Runtime, manager: ReplicaManager, cluster: Cluster, lock_ms: int) -> None:
         self._runtime = runtime
@@ -120,7 +121,7 @@ class Shares:
             fetches.close_session(member_id)
 
     def cut(self, connection: int) -> None:
-        """The connection has ended, and with it the sessions that were begun on it."""
+        """End the sessions that began on this connection, because the connection has ended."""
         with self._lock:
             ended = [
                 (name, member_id)
@@ -147,7 +148,8 @@ class Shares:
     def acknowledge(
         self, name: str, member_id: str, partition: TopicPartition, said: Acknowledged | None
     ) -> Error | ErrorCode:
-        """All of it, or nothing. None: it could not be understood. Run the manager's actions."""
+        """Acknowledge all of these records, or none. None: the acknowledgement is invalid. The caller must run the
+        manager's actions."""
         if said is None or not {*said.values()} <= {*HOW}:
             return ErrorCode.invalid_request
         fetches = self.fetches(name)

@@ -242,7 +242,7 @@ def _partition(node: Node, topic: Topic, partition: TopicPartition) -> Values:
 
 
 def describe_configs(node: Node, request: Request) -> None:
-    """Kafka's DescribeConfigs, 1 to 4: what a topic was created with, and of a broker its bounds."""
+    """Kafka's DescribeConfigs, 1 to 4: the settings of a topic's creation, and the bounds of a broker."""
     of_broker = {
         "group.initial.rebalance.delay.ms": node.settings.initial_delay_ms,
         "group.min.session.timeout.ms": node.settings.session_bounds_ms[0],

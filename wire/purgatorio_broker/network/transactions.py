@@ -1,4 +1,5 @@
-"""`Transactions`: the transaction coordinator: producers by transactional id, and their transactions (KIP-98, KIP-360).
+"""`Transactions`: the transaction coordinator. It has the producers by transactional id, and their transactions
+(KIP-98, KIP-360).
 
     EMPTY ---add--> ONGOING ---end--> ENDING ---the markers are written--> ENDED ---add--> ONGOING
 
@@ -6,8 +7,8 @@ A new producer with the same transactional id raises its epoch, which fences the
 the former producer is aborted first. Until then, the new producer gets CONCURRENT_TRANSACTIONS (51). While a
 transaction is ENDING, every request gets this error.
 
-The code that writes the markers gets their list from this module, and calls `ended` afterwards. Each append calls
-`writes` before it starts, and `wrote` after its end. Between the two calls no marker is written.
+This module passes the list of markers to `write`. The code that has written the markers calls `ended`. Each append
+calls `writes` before its start, and `wrote` after its end. Between these two calls, no marker is written.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -63,7 +64,7 @@ class Producer:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The markers that are to be written, and the offsets that are committed by that."""
+    """The markers to write, and the offsets that the transaction commits."""
 
     transactional_id: str
     producer_id: int
@@ -119,7 +120,8 @@ class Transactions:
         partitions: Collection[TopicPartition],
         group: str = "",
     ) -> ErrorCode:
-        """Partitions become part of a transaction, or the offsets of a group; it begins with the first."""
+        """Add partitions, or the offsets of a group, to the producer's transaction. The first such request begins the
+        transaction."""
         with self._changed:
             producer = self._current(transactional_id, by)
             if isinstance(producer, ErrorCode):
@@ -136,7 +138,7 @@ class Transactions:
             return ErrorCode.none
 
     def hold(self, by: tuple[int, int], group: str, offsets: Mapping[TopicPartition, Committed]) -> ErrorCode:
-        """Commit these when the transaction is."""
+        """Commit these offsets when the transaction is committed."""
         with self._changed:
             producer = self._by_id(by[0])
             if producer is None:
@@ -206,7 +208,7 @@ class Transactions:
                 self._changed.notify_all()
 
     def await_appends(self, ending: Ending) -> None:
-        """Return when nothing of it is being appended any more."""
+        """Wait until no append of this transaction is open."""
         with self._changed:
             producer = self._producers[ending.transactional_id]
             self._changed.wait_for(lambda: not producer.appending)

@@ -1,2 +1,2 @@
-"""The clauses of the wire, one module for each subject. A clause returns a row (its result) for each occasion (case
-that could break it)."""
+"""The clauses about a broker, one module for each subject. A judging function returns one *row* (a result) for each
+occasion (a case that could break the clause)."""

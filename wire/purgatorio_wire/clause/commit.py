@@ -1,12 +1,11 @@
-"""G12: OffsetFetch returns a committed offset until the offset is committed again, or its topic or its group is
-deleted.
+"""G12: OffsetFetch returns a committed offset until another offset is committed, or its topic or its group is deleted.
 
 A commit takes effect between its request and its response. So OffsetFetch may return each offset whose commit may have
 been the last one. The deletion of a topic may take effect some time later (KAFKA-2000).
 
-R7: an offset commit in a transaction takes effect when the transaction is committed, or shortly after its markers. If
-another commit came in the meantime, it has no effect. A request with require_stable (KIP-447) is refused until the
-transaction has ended.
+R7: an offset commit in a transaction takes effect when the transaction is committed, or shortly after the markers are
+written. If a later commit came before that, the commit of the transaction has no effect. An OffsetFetch with
+require_stable (KIP-447) is refused until the transaction has ended.
 """
 
 from collections.abc import Iterator

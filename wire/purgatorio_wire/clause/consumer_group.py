@@ -1,10 +1,11 @@
 """G11, G14, G15: the consumer groups of KIP-848, and the members of share groups (KIP-932), to which the broker assigns
 partitions.
 
-A member sends its epoch in each heartbeat. It owns the partitions of its last assignment. It also owns the partitions
-of former assignments, until one of its heartbeats reports their revocation. A static member that leaves temporarily
-keeps its place for the next client with its instance id. The members of a share group have partitions in common, and
-revoke none. In a scene, the requests of a group follow one another, so the state of the group at each request is known.
+A member sends its epoch in each heartbeat. The member owns the partitions of its last assignment. It also owns the
+partitions of former assignments, until one of its heartbeats reports their revocation. If a static member leaves
+temporarily, the next client with its instance id gets its place. The members of a share group have the same partitions,
+and revoke none. In a scene, the requests of a group follow one another, so the state of the group at each request is
+known.
 """
 
 from __future__ import annotations

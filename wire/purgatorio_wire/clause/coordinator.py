@@ -1,7 +1,7 @@
 """R2, R5, R6, R8: the transaction coordinator's responses to the producer of a transactional id, and to other clients.
 
-A producer is judged only while no other client uses its transactional id, because then its own earlier requests
-determine the correct response.
+A producer is judged only while no other client uses its transactional id. Then its own earlier requests determine the
+correct response.
 """
 
 from collections.abc import Sequence
@@ -56,7 +56,7 @@ def _beside(one: Exchange, other: Exchange) -> bool:
 def _told(one: Exchange, before: Sequence[Exchange]) -> Rows:
     error = error_of(one)
     if error in LOADING or error in EXCUSED:
-        return  # a scene asks until a coordinator answers
+        return  # a scene repeats the request until a coordinator answers
     before = [x for x in before if x.api != INIT or error_of(x) not in NOT_THEIRS]  # those change nothing
     inits = [x for x in before if x.api == INIT]
     made = [x for x in before if (x.api == INIT or renews(x)) and went_well(x)]
@@ -197,7 +197,7 @@ def _refused(
 
 
 def _ends(bounds: Bounds, scene: Scene, each: Transaction) -> Rows:
-    """R2: a transaction that is asked to end has ended before long."""
+    """R2: after an EndTxn, the transaction ends in time."""
     ending = each.ending
     asked = by_name(scene.exchanges).get(each.name, [])
     if ending is None or ending.answer_t is None or (ending.api == END and not went_well(ending)):

@@ -1,5 +1,5 @@
-"""C1: if a connection closes while its requests wait, the broker releases their resources. The broker serves other
-connections meanwhile, and while a client does not read its responses."""
+"""C1: if a connection closes while its requests wait, the broker releases the resources of these requests. The broker
+serves other connections in two cases: after such a close, and while a client does not read its responses."""
 
 from typing import Final
 

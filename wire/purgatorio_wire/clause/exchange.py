@@ -66,8 +66,8 @@ def _once(bounds: Bounds, scene: Scene, lane: Lane, one: Exchange) -> Row | None
         return undecided("X1", "the client could not read from the connection any longer")
     limit = _patience_ends(scene, one)
     if one.watched_t < limit or not scene.name:
-        # It was cut or given up before anything can be said. So is a request beside the scenes: at the end of a run the
-        # broker deletes a hundred topics at once, and its groups wait for the replicas that do the same.
+        # The recording of this request ended too early. Requests outside of scenes are not judged either: at the end of
+        # a run, the broker deletes a hundred topics at once, and its groups wait for the replicas, which do the same.
         return None
     if one.watched_t < limit + bounds.added_ns(one.t, one.watched_t):
         seen = f"no answer in {after(one.watched_t, one.t)}, while the machine was overloaded"

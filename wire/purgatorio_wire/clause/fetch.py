@@ -1,8 +1,8 @@
 """F1 to F9, and the Fetch part of D1: how long a Fetch waits, and the records that it returns.
 
-A Fetch is judged only if its partitions belong to topics of the run and have worked before, a batch begins at each
-fetch offset, and there is no fetch session. An append takes effect between its request and its acknowledgement. So only
-an interval is known in which a Fetch becomes ready.
+The time of a Fetch's response is judged under four conditions. Its partitions belong to topics of the run. An earlier
+request to each partition succeeded. A batch begins at each fetch offset. The Fetch has no fetch session. An append
+takes effect between its request and its acknowledgement. So only an interval is known in which a Fetch becomes ready.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""G0, G3 and G7 to G10: the membership of a group, by member ids, heartbeats, sessions and leavings."""
+"""G0, G3 and G7 to G10: the membership of a group. These clauses are about member ids, heartbeats, sessions, and
+LeaveGroup."""
 
 from itertools import pairwise
 

@@ -1,5 +1,4 @@
-"""Q1: a client above its quota gets a throttle time. The broker delays the client for this time, not longer
-(KIP-219)."""
+"""Q1: a client above its quota gets a throttle time. The broker delays the client for at most this time (KIP-219)."""
 
 from typing import Final
 

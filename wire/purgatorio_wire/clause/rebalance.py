@@ -238,7 +238,8 @@ def _rebalance(group: Group, before: Generation, one: Generation) -> Rows:
     if missing and any(group.left(member, one.first_t) is None for member in silent):
         return  # the end of a session begins a rebalance too, and no client is notified when
     if missing:
-        # The group waits for the longest that a member asked for (KIP-62), and these were surely members.
+        # The group waits for the longest rebalance timeout that a member requested (KIP-62). These were certainly
+        # members.
         asked_ms = [group.asks_ms(member) for member in before.members if member not in silent]
         waits_ms = max([*asked_ms, *_of_the_newcomer(group, before, one)])
         yield from _without(group, before, one, missing, start + waits_ms * MS, longest)

@@ -1,9 +1,9 @@
 """S1 to S9: the records that members of a share group acquire, and the start and the end of each acquisition.
 
 A ShareFetch waits in a purgatory, and a timing wheel expires the acquisition locks. A response is a violation only if
-it is wrong in every possible order of the open requests. The owner of a record is known from the response that
-delivered the record until the first request that may have ended the acquisition. Waiting fetches are judged together:
-some member must get a record in time. Records that may have been in a lost response are not judged.
+it is wrong for every possible order of the open requests. The owner of a record is known from the response that
+delivered the record, until the first request that may have ended the acquisition. Waiting fetches are judged together:
+one of the members must get a record in time. Records that may have been in a lost response are not judged.
 """
 
 from __future__ import annotations

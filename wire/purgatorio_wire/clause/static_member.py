@@ -1,8 +1,7 @@
 """G11: static members (KIP-345). A static member keeps its place in a stable group when it returns.
 
-A member with an instance id is judged when it joins again without a member id. It is judged only if every other member
-has synced, sends heartbeats in time, and makes no other request. Then only the return of the member can have changed
-the group.
+A static member is judged when it joins again without a member id. Condition: every other member has synced, sends
+heartbeats in time, and makes no other request. Then only the return of the member can have changed the group.
 """
 
 from itertools import pairwise

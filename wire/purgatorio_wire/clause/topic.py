@@ -1,5 +1,5 @@
-"""A1 to A3, D1, E1, L1: creation, growth and deletion of topics, deletion of records, unneeded elections, and
-offsets."""
+"""A1 to A3, D1, E1, L1: creation, growth and deletion of topics, deletion of records, elections of leaders, and
+ListOffsets."""
 
 import re
 from bisect import bisect_left, bisect_right

@@ -1,7 +1,7 @@
 """A raw connection to a broker: sends requests without waiting, and records every response.
 
-It does not retry and hides no error, because the clauses judge behavior that a client library would hide. The broker is
-not trusted. An invalid frame, a hundred unrequested responses, or more bytes than the limit end the connection, and the
+The connection does not retry and hides no error, because the clauses judge behavior that a client library would hide.
+The broker is not trusted. An invalid frame, a hundred unrequested responses, or too many bytes end the connection. The
 record has the reason.
 """
 
@@ -219,7 +219,7 @@ def _patience_s(api: str, body: Mapping[str, object]) -> float:
 
 
 def _seen(future: asyncio.Future[Got]) -> None:
-    """Mark the exception of a response as handled, because a scene may not wait for it. The record has it."""
+    """Read the exception of a response, so that asyncio does not report it: a scene may not wait for this response."""
     if not future.cancelled():
         future.exception()
 

@@ -1,4 +1,4 @@
-"""Measures, during a whole run, how late this machine is, and the time of a plain round trip to the broker.
+"""Measures, during a whole run, how late this machine is, and how long a round trip to the broker takes.
 
 A timer of 5 ms measures the lateness of the client's event loop. An ApiVersions request every 50 ms, on a separate
 connection, measures the round trip. Both values are in the trace, because a slow machine must not cause a violation.

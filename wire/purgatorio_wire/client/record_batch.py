@@ -1,8 +1,8 @@
 """Record batches (magic 2): writes the batches of a Produce, and checks the batches of a Fetch response.
 
-The clauses need offsets, counts and sizes. So only the headers of batches are read, and the checksums are tested. A
-last batch that the broker cut at a byte limit is ignored, as clients do. If it is the only batch, it is an error,
-because a client could not continue.
+The clauses need offsets, counts and sizes. So only the headers of batches are read, and the checksums are tested. If
+the broker cut the last batch at a byte limit, this batch is ignored, as by clients. If it is the only batch, it is an
+error, because a client could not continue.
 """
 
 from __future__ import annotations

@@ -5,12 +5,16 @@
     slack   = limit - promised
 
 "At the ends" means: in the first half second of the wait, and from half a second before the promised time on. (A delay
-of the machine in the middle of a wait moves no deadline.) If several waits follow each other, the whole time counts
-(`through`).
+of the machine in the middle of a wait moves no deadline.) If the operation has several waits one after another, the
+lateness of the whole time counts (`through`).
 
-The *gap* is the smallest delay of a broken broker's response. A response before `strict` is in time. If the slack is
-more than a quarter of the gap, a response after `strict` is undecided. Otherwise a response before `limit` is in time,
-and a response after `limit` is late. If the recording ended before `limit`, a request without a response is undecided.
+The *gap* is the smallest delay that a broken broker would cause. The cases:
+
+- A response before `strict` is in time.
+- If the slack is more than a quarter of the gap, a response after `strict` is undecided.
+- Otherwise a response before `limit` is in time, and a response after `limit` is late.
+- If the recording ended before `limit`, a request without a response is undecided.
+
 A response is early if it comes more than `EARLY_NS` before the promised time. A slow machine cannot cause an early
 response.
 """

@@ -1,4 +1,4 @@
-"""A row: one occasion of a clause (case that could break it), and its result."""
+"""`Row`: the result of one occasion of a clause (a case that could break it)."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace

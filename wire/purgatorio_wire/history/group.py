@@ -1,8 +1,8 @@
 """The state of a classic consumer group, computed from the requests and responses of a scene.
 
-A generation is the set of joins whose responses have its number. A member of the previous generation that is not in the
-set had left, was late, or sent no heartbeats. This module computes which requests may have changed the group, and which
-members must still be in the group. The clauses are in `clause.rebalance` and `clause.membership`.
+A *generation* is the set of joins whose responses have the same generation id. If a member of the previous generation
+is not in this set, it has left, was late, or sent no heartbeats. This module computes which requests may have changed
+the group, and which members must still be in the group. The clauses are in `clause.rebalance` and `clause.membership`.
 """
 
 from collections import defaultdict

@@ -1,7 +1,7 @@
 """The requests and responses of one scene of a trace: exchanges, connections, and typed views of message bodies.
 
-Bodies are untrusted. A field that is missing or has a wrong type reads as zero. A body that cannot be decoded gives no
-clause an occasion.
+The bodies are untrusted input. A field that is missing or has a wrong type counts as zero. If a body cannot be decoded,
+no clause judges the request.
 """
 
 from __future__ import annotations

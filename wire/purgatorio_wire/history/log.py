@@ -1,9 +1,10 @@
-"""The records that must be, and that may be, in each partition, computed from the requests and responses of a scene.
+"""The possible contents of each partition, computed from the requests and responses of a scene.
 
 An append takes effect between its request and its acknowledgement. So at any time there is a minimum (the acknowledged
 appends) and a maximum (the appends that were sent). Clauses require the minimum and allow the maximum. The end of a
-transaction, which writes a marker to each of its partitions, has the same bounds. The last stable offset is not above
-the first record of a transaction that must be open, and not below the first record of a transaction that may be open.
+transaction writes a marker to each of its partitions, which has the same bounds. The last stable offset is at most the
+first record of any transaction that is certainly open, and at least the first record of the first transaction that may
+be open.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The scenes of a trace: requests with their responses, topics by name, and fetch sessions with all their
-partitions."""
+"""Makes the scenes of a trace from its events. Requests get their responses, topics their names, and the fetches of a
+session all its partitions."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,12 +1,12 @@
-"""The times at which each transaction may have ended and has certainly ended, and how it ended, computed from a scene
-(KIP-98).
+"""The transactions of a scene (KIP-98): the time from which each may have ended, the time from which it has certainly
+ended, and its outcome.
 
     open       from the response without an error to the first `add_partitions_to_txn` or `add_offsets_to_txn`
     may end    from the request that ends it (`end_txn`, or an `init_producer_id` with its id, which aborts it), or from
                its time-out
     has ended  when the coordinator lets its producer continue, with the next transaction or a new epoch. (Markers are
                written after the response to the end. Until then, requests get CONCURRENT_TRANSACTIONS.) If no client
-               ends the transaction: some time after its time-out, because coordinators look for such transactions
+               ends the transaction: some time after its time-out, because coordinators search for such transactions
                periodically
 
 With the second part of KIP-890, clients add no partitions: a transaction begins with its first append or offset, and

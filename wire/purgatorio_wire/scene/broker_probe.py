@@ -1,4 +1,4 @@
-"""The first requests of a run, for the broker's API versions, node id and settings."""
+"""Sends the first requests of a run, to read the broker's API versions, node id and settings."""
 
 from __future__ import annotations
 
@@ -163,8 +163,8 @@ _DIGITS: Final = 20
 
 
 async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> None:
-    """The broker's own settings that were not declared: constants, bounds, and what scenes must avoid. With several
-    nodes, each is asked for its own settings, because Kafka refuses those of another."""
+    """Reads the settings that the user did not declare: constants, bounds, and settings that prevent a scene. Each node
+    gets the request for its own settings, because Kafka nodes do not return the settings of other nodes."""
     version = broker.version("describe_configs")
     if version is None or not nodes:
         return

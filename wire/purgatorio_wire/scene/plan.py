@@ -1,8 +1,8 @@
-"""Runs scenes against a broker.
+"""Runs the scenes of a plan against a broker.
 
-Several scenes run at a time, each with its own connections, topics and groups. A scene with a late or undecided
-response is repeated, so that a slow machine is not mistaken for a slow broker. An interrupted scene is repeated too.
-The topics and groups of the run are deleted at the end, in every case.
+Several scenes run at one time, each with its own connections, topics and groups. A scene with a late or undecided
+response is repeated, so that a slow machine is not mistaken for a slow broker. An interrupted scene is repeated too. At
+the end, also after an error, the topics and groups of the run are deleted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Random scenes: a few connections that append, fetch, delete and list a few partitions of their own topics.
+"""Random scenes: a few connections that send random requests (append, fetch, delete, list) about partitions of new
+topics.
 
-A program is generated from a seed, written as one line of text, run, and judged by the clauses like any scene. To
-minimize a program that fails, this module runs parts of it.
+A *program* is generated from a seed. It is one line of text. The program is run, and judged by the clauses like any
+other scene. To minimize a program that fails, this module runs parts of the program.
 
 The head of `fetch.txt` has the notation of the text.
 """

@@ -1,7 +1,7 @@
 """Scenes of share groups (KIP-932), for the clauses S1 to S9.
 
-A member is a client with its own id and connection, to which its share session belongs. A group starts after the
-existing records (`share.auto.offset.reset` is `latest`), when a member first requests the partition. So each scene
+A member is a client with its own id and connection. Its share session belongs to this connection. A group starts at the
+end of a partition when a member first fetches the partition (`share.auto.offset.reset` is `latest`). So each scene
 first opens its sessions, and continues when a first record has come.
 """
 

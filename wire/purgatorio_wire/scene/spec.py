@@ -1,4 +1,4 @@
-"""The description of a scene, in a decorator of its function: `@scene("fetch", "F1, F2 late")`."""
+"""The decorator that makes a function a scene, and describes the scene: `@scene("fetch", "F1, F2 late")`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SceneSpec:
     """The approximate duration on an idle machine, in seconds."""
 
     def __post_init__(self) -> None:
-        """ValueError if it asks what no judge knows: that would stay UNKNOWN forever."""
+        """Raises ValueError if the scene tests an unknown clause or kind, which would stay UNKNOWN forever."""
         for ask in self.asks:
             clause, _, way = ask.partition(" ")
             if clause not in WAYS:

@@ -472,8 +472,8 @@ async def deleted_under(play: Play) -> None:
 async def fenced_producer(play: Play) -> None:
     """A transactional id is initialized again while its transaction is open. The transaction is aborted, which wakes
     waiting fetches; the former producer is refused, the new one continues, and adds an unknown partition. Then the
-    producer gets a new epoch, and asks again, as if the response was lost. In the end, EndTxn is sent without an open
-    transaction."""
+    producer gets a new epoch, and repeats the request, as if the response was lost. In the end, EndTxn is sent without
+    an open transaction."""
     play.need(*ALL_NEEDED)
     topic = await play.topic(partitions=2)
     former = await writer_of(play, topic)

@@ -87,8 +87,8 @@ class Declared:
 
 @dataclass(frozen=True, slots=True)
 class WireHeader:
-    """Line 1. `broker`: address and what it says of itself; `versions`: first and last it offers, by API; `client`:
-    the machine that recorded; `params`: how it was played."""
+    """Line 1. `broker`: its address and its own description. `versions`: the first and last version of each API.
+    `client`: the recording machine. `params`: the parameters of the run."""
 
     run: str
     broker: Mapping[str, object] = field(default_factory=dict)
@@ -122,8 +122,8 @@ class WireEvent:
 
 @dataclass(frozen=True, slots=True)
 class WireEnd:
-    """The last record. `skipped`: the clauses of which a scene cannot ask this broker, with the reason; `lost`: those
-    of scenes that never came to their end."""
+    """The last record. `skipped`: the clauses that a scene cannot test on this broker, with the reason. `lost`: the
+    clauses of scenes that did not end."""
 
     events: int
     dropped: int = 0
