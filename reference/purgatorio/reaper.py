@@ -1,9 +1,9 @@
 """The thread that drives a timer: `Reaper`, and `ReaperTimer`, a timer with its own reaper.
 
-Promises. The reaper calls its function `work` (one turn) again and again until it is stopped. The fault policy gets an
-exception of a turn. With the policy `CONTAIN`, the thread continues after a short pause. With `PROPAGATE`, the thread
-ends as in Kafka, and no later task expires. After an exit such as SystemExit (see `purgatorio.faults`), the thread
-continues, and the call that stops the reaper raises the exit.
+Promises. The reaper calls its function `work` (one turn) again and again until it is stopped. If a turn raises an
+exception, the fault policy decides. With the policy `CONTAIN`, the thread continues after a short pause. With
+`PROPAGATE`, the thread ends as in Kafka, and no later task expires. After an exit such as SystemExit (see
+`purgatorio.faults`), the thread continues, and the call that stops the reaper raises the exit.
 
 On the reaper's own thread, `await_shutdown` returns at once, because a thread cannot wait for its own end.
 """
@@ -147,8 +147,8 @@ class ReaperTimer(Owned):
         return task
 
     def cancel(self, waiting: Handle | TimerTask) -> None:
-        """For a task: the same as `task.cancel()`. For a handle of `call_later`: the function does not run, unless it
-        is running now. Raises TypeError for any other object."""
+        """For a task: the same as `task.cancel()`. For a handle of `call_later`: the function will not run. If it is
+        running already, it runs to its end. Raises TypeError for any other object."""
         wheel = self._wheel
         if wheel is not None:
             wheel.cancel(waiting)

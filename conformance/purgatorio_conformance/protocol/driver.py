@@ -252,7 +252,7 @@ class CommandSubject:
 
     @property
     def held(self) -> bool:
-        """Whether the driver pauses threads, at gates or at steps."""
+        """Whether the driver pauses threads, at pause points or at steps."""
         return self.mode.endswith(("-gates", "-steps"))
 
     @property

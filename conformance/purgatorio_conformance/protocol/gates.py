@@ -2,12 +2,6 @@
 
 The glossary (`docs/glossary.md`) has the terms of this package: lane, gate, step, stop, hold, play.
 
-- A *lane* is a caller: a thread that makes one call at a time.
-- A *gate* is a pause point: a callback in which the subject can pause a thread.
-- A *hold* is one pause of one thread.
-- A *step* is a place in the subject's own code at which the driver can pause a thread.
-- A *play* is one execution of a program in one order (`gated_execution`).
-
 At each moment, the driver either resumes a paused thread or makes the next call of a caller. It tries all orders of
 these actions, depth first. Each play has new operations and keys. If the subject counts steps, the driver also pauses
 each call at each of its steps (`gate_steps`). From time to time the driver judges the recorded events. It stops after

@@ -70,8 +70,8 @@ class Locked:
         return self.safe_try_complete_or_else(operation, watch_all)
 
     def safe_try_complete_or_else(self, operation: Completable, action: Callable[[], None]) -> bool:
-        """Evaluate the operation. If the result is False, run `action` and evaluate again. Does so also for a completed
-        operation.
+        """Evaluate the operation. If the result is False, run `action` and evaluate again. A completed operation is
+        evaluated too.
         """
         with operation.lock:
             if operation.call_try_complete():

@@ -20,8 +20,8 @@ An event may come while another thread evaluates the operation. The *dialect* de
 then. The modules of the two dialects, `pending_flag` and `locked`, add promises.
 
 For subclasses: `try_complete` must not block for long, and several threads may call `try_complete` at once. It must
-return the result of `force_complete`, or False. To return True for an operation that is not completed counts as a
-RuntimeError in `try_complete` (clause O2). A registration raises this error to its caller.
+return the result of `force_complete`, or False. If it returns True and the operation is not completed, a RuntimeError
+is raised, as if by `try_complete` (clause O2). In a registration, this error goes to the caller.
 """
 
 from purgatorio.compiling import mypyc_attr
@@ -37,7 +37,7 @@ from purgatorio.threads import THREADS
 @mypyc_attr(allow_interpreted_subclasses=True)
 class DelayedOperation(Completable):
     """One waiting request. The user implements `try_complete` and `on_complete`. `delay_ms` is the time-out. `sync`
-    must be the `sync` of the purgatory.
+    (the factory of locks, see `purgatorio.sync`) must be the one of the purgatory.
 
     By default each operation has its own lock. A shared `lock` must be re-entrant, and breaks the promises of the
     dialect `pending-flag` (KAFKA-8334)."""

@@ -24,7 +24,8 @@ _REMEMBERED = 200_000
 
 
 class HistoryJudge:
-    """Judges histories of runs with the same constants. `occasions` counts, by clause, over distinct histories."""
+    """Judges the histories of runs whose headers have the same constants (tick, bounds). `occasions`: the number of
+    occasions of each clause. Equal histories count once."""
 
     def __init__(self, run: Run) -> None:
         self.run = run

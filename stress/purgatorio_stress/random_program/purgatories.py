@@ -1,6 +1,7 @@
 """Random programs for a purgatory: registrations, events, expiry, shutdown, locks of callers, and callbacks that use
 these calls.
 
+A *group* is an object of the calling code with a lock, as a consumer group in Kafka. Operations may share this lock.
 The programs obey the rules for callers. In the dialect `locked`, an operation's lock is held while its callbacks run.
 So a callback obeys three rules. It takes the lock of a group only if no operation uses this lock. It checks keys only
 through the action queue. It registers or completes only operations with a higher number (the order of the locks). A
@@ -66,7 +67,8 @@ class _Operation(Operation):
 
 
 class PurgatoryPlayer(Player):
-    """Settings: timer (0: none, 1: `SystemTimer`, 2: `IntrusiveTimer`), purge interval, completes at end, reaper."""
+    """Settings: timer (0: none, 1: `SystemTimer`, 2: `IntrusiveTimer`), purge interval, `complete_at_shutdown`,
+    reaper."""
 
     def __init__(self, world: World, drawn: Drawn) -> None:
         super().__init__(world, drawn)
@@ -125,19 +127,21 @@ class PurgatoryPlayer(Player):
                 self.breaks("O8", "actions", f"{waiting} were there, {ran} ran")
 
     def call_back(self, slot: str, thing: int) -> None:
-        """As in `Player`, but without `act_ended`, because a callback does not end a request handler."""
+        """Execute the acts of a callback. Does not run the action queue: only the end of a request does
+        (`act_ended`)."""
         for callback in self.drawn.callbacks:
             if callback.slot == slot and callback.thing == thing:
                 getattr(self, f"do_{callback.act.do}")(*callback.act.args)
 
     def completed(self, number: int) -> None:
-        """The callback at completion, under the operation's lock or after the completion."""
+        """The callback at completion: under the operation's lock in the dialect `locked`, without a lock in
+        `pending-flag`."""
         if self.drawn.things[1:] == () and not self.left_at_completion:
             self.left_at_completion.append(self.purgatory.inner.watched())
         self.call_back("complete", number)
 
     def tried(self, number: int) -> None:
-        """The callback of a try. The first try belongs to the registering caller, so callbacks start at the second."""
+        """The callback of a try. The first try runs in the registration, and has no callback. Later tries have one."""
         self.tries[number] = self.tries.get(number, 0) + 1
         if self.tries[number] > 1:
             self.call_back("try", number)
@@ -154,8 +158,8 @@ class PurgatoryPlayer(Player):
     # The verbs.
 
     def do_register(self, number: int, given: Any = None) -> None:
-        """`try_complete_else_watch`. What leaves its first try is the caller's, and nothing is registered then. An exit
-        of a later try leaves the operation registered."""
+        """`try_complete_else_watch`. The caller gets an exception of the first try, and the operation is not
+        registered. After an exit (see `purgatorio.faults`) of a later try, the operation stays registered."""
         self.registered.add(number)
         self.arriving[number] = self.thread()
         try:
@@ -172,7 +176,7 @@ class PurgatoryPlayer(Player):
                 raise
 
     def do_give(self, form: int, number: int) -> None:
-        """Register, with the keys in another collection."""
+        """Register, with the keys in a collection of another type, such as a set."""
         operation = self.operations[number]
         given = _FORMS[form](operation.keys)
         operation.keys = tuple(given)
@@ -218,7 +222,7 @@ class PurgatoryPlayer(Player):
         self.operations[number].force_complete()
 
     def do_retry(self, number: int) -> None:
-        """`safe_try_complete`, which a check of one of its keys also calls."""
+        """Call `safe_try_complete` of an operation, as a check of one of the operation's keys does."""
         try:
             self.operations[number].safe_try_complete()
         except Planned as error:

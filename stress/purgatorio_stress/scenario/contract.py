@@ -29,9 +29,9 @@ class Scenario:
 
     `clauses`: the clauses that the scenario tests. `labels`: the branches that an exploration must reach; otherwise its
     verdict is UNKNOWN. `strategy`: the strategy that searches the scenario completely, `dpor` or `states`. `late_ms`:
-    the allowed lateness, if T2 is judged. `turns`: see `Program.turns`. `plain`: its code has state in plain
-    attributes, which the strategy `states` does not compare. `plays_timer`: the scenario itself runs the expiries, and
-    uses no timer.
+    the allowed lateness, if T2 is judged. `turns`: see `Program.turns`. `plain`: the code under test has state in plain
+    attributes. The strategy `states` cannot see these, so it is not used. `plays_timer`: the scenario itself runs the
+    expiries, and uses no timer.
     """
 
     name: str
@@ -79,7 +79,8 @@ def _spec_run(scenario: Scenario, dialect: str) -> Run:
 @dataclass
 class ScenarioProgram:
     """A `Program` of a scenario. It counts the labels that its runs reached, and the outcomes of the runs without a
-    violation. `memory`: containers that the code of a mutant uses. `races`: also find data races of cells (RACE)."""
+    violation. `memory`: the dictionaries and lists in which patched functions of a mutant keep data. `races`: data
+    races of shared variables are violations too (RACE)."""
 
     scenario: Scenario
     dialect: str
@@ -124,7 +125,7 @@ class ScenarioProgram:
         return self.world, self._final, self._raced, *self.memory
 
     def judge(self, run: Execution, /) -> Sequence[Broken]:
-        """Errors of tasks, the structures at the end, and the clauses over the recorded history."""
+        """Judge a run by the errors of its tasks, the structures at its end, and the clauses over its history."""
         world = self.world
         assert world is not None, "a run is judged after its set-up"
         broken: list[Broken] = []
@@ -147,15 +148,15 @@ class ScenarioProgram:
 
 
 def ended_by(task: str, error: BaseException) -> Broken:
-    """The violations that the exception of a task shows."""
+    """The violations to report if a task ended with an exception."""
     if isinstance(error, InvariantBroken):
         return Broken("CHECK", task, str(error))
     return Broken("O8", task, f"ended by {type(error).__name__}: {error}")
 
 
 def looked_at(final: Final_, *, whole: bool) -> list[Broken]:
-    """The violations of the check at the end. `whole`: every task ended. If a task died, its missing actions are not
-    checked."""
+    """The violations of the check at the end. `whole`: every task returned. If a task ended with an exception, the
+    check leaves out its remaining actions."""
     broken: list[Broken] = []
     try:
         broken.extend(final())

@@ -1,9 +1,10 @@
 """Executes a scenario of `scenarios.toml`.
 
 An act is a verb with arguments: `register op` calls `do_register`. `under LOCK: ...` holds the lock during the acts
-after the colon. `reach` has a condition for each branch that the exploration must reach. A condition is the last result
-of a task (`event = 1`), or is about operations and timer tasks (`fired task` calls `is_fired`). `finally` has the
-checks at the end of the run (`left` calls `see_left`), and may have other acts between the checks."""
+after the colon. The entry `reach` of a scenario has a condition for each branch that the exploration must reach. One
+kind of condition compares the last result of a thread: `event = 1` means that the thread `event` returned 1. The other
+kind is a question about an operation or a timer task: `fired task` calls `is_fired`. The entry `finally` has the checks
+at the end of the run (`left` calls `see_left`), and may have acts between the checks."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
@@ -51,7 +52,8 @@ def _condition(text: str) -> tuple[bool, str, list[str]]:
 
 
 class ScenarioPlayer:
-    """The objects of one run, and the acts on these objects. `said`: the scenario, as in the file."""
+    """The objects of one run, and the acts on these objects. `said`: the entries of the scenario, from
+    `scenarios.toml`."""
 
     timer: CheckedTimer
     purgatory: RecordedPurgatory
@@ -143,7 +145,8 @@ class ScenarioPlayer:
         self.purgatory.inner.close()
 
     def do_put_off(self, key: str) -> None:
-        """Kafka's rule since KAFKA-8334: no thread checks a key while it holds a lock."""
+        """Add the check of a key to the action queue. (Kafka's rule since KAFKA-8334: no thread checks a key under a
+        lock.)"""
         self.put_off.add(partial(self.purgatory.check, key))
 
     def do_run_put_off(self) -> None:
@@ -205,7 +208,7 @@ class ScenarioPlayer:
         return bool(self.tasks[task].fired_at_ms)
 
     def is_once_watched(self, task: str) -> bool:
-        """Whether the operation was added to one more list after the task saw it in at most one list."""
+        """Whether the operation had at most one entry when the task counted its entries, and has one more now."""
         before = cast(int, self.world.said[task])
         return before <= 1 and self.do_watched() == before + 1
 
@@ -268,7 +271,7 @@ class ScenarioPlayer:
             yield Broken("T5", "timer", f"size() is {self.timer.size()}, and {size} tasks wait")
 
     def see_as_counted(self, task: str) -> Iterator[Broken]:
-        """Check that the timer counts the task, unless it is cancelled."""
+        """Check that `timer.size()` is 1 if the task was not cancelled, and 0 otherwise."""
         self.cancelled = self.tasks[task].is_cancelled()
         return self.see_size("0" if self.cancelled else "1")
 

@@ -1,7 +1,8 @@
-"""`World`: the objects of one run of a scenario. They are objects of the reference that record their calls.
+"""`World`: the objects of one run of a scenario. They are timers and purgatories of the reference (the package
+`purgatorio`), and record their calls.
 
-Time is virtual. The objects use the `Sync` of a *stage*. The stage is the explorer, which chooses the next task, or
-real threads (`purgatorio_stress.harness`).
+Time is virtual. A *stage* runs the threads of the scenario. It is the explorer, which chooses the next thread at each
+step, or real threads (`purgatorio_stress.harness`). The stage also gives the objects their locks.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -33,10 +34,10 @@ FOREVER_MS: Final = 1 << 40
 
 
 class StageLog(Recording, Protocol):
-    """A recorder that can return its events. A dummy recorder has no events."""
+    """A recorder that can return its events. A stage without recording has a recorder without events."""
 
     def now_ns(self) -> int:
-        """The present time in the clock of the events."""
+        """The present virtual time in nanoseconds, as in the events."""
 
     @property
     def rows(self) -> list[LogRow]:
@@ -55,7 +56,7 @@ class Timeline(Protocol):
 
     @property
     def said(self) -> Mapping[str, object]:
-        """By task, the result of its body."""
+        """The results of the tasks that have ended, by the name of the task."""
 
     def spawn(self, name: str, body: Callable[[], object], /) -> object:
         """Add a task. All tasks start together."""
@@ -85,8 +86,8 @@ class RunStage(Protocol):
 
 
 class ExplorerStage:
-    """The explorer's stage. `step_clock`: tasks of the scenario move the time. `stepping`: see `ControlledSync`.
-    `races`: called with each data race (None: data races are not searched for)."""
+    """The explorer's stage. `step_clock`: whether threads of the scenario move the time. `stepping`: see
+    `ControlledSync`. `races`: called with each data race (None: data races are not searched for)."""
 
     def __init__(
         self,
@@ -141,7 +142,7 @@ class Own(TypedDict, total=False):
 
 
 class Operation(RecordedOperation):
-    """A recorded operation that a scenario can give a lock, and callbacks."""
+    """A recorded operation. A scenario may pass a lock and callbacks for it."""
 
     def __init__(
         self, world: "World", id: str, keys: tuple[str, ...], delay_ms: int, **own: Unpack[Own]
@@ -207,7 +208,8 @@ class PlainTask(TimerTask):
 
 
 class World:
-    """The objects of one run, on a new stage. `asked_for`: the kinds of `parts` that the scenario used."""
+    """The objects of one run, on a new stage. `parts`: the timer and purgatory under test (see `Parts`). `asked_for`:
+    those of them that the scenario has created."""
 
     def __init__(self, stage: RunStage, dialect: str, *, start_ms: int = 0, parts: Parts = REFERENCE) -> None:
         self.parts = parts
@@ -252,7 +254,7 @@ class World:
         return make("timer", tick_ms=tick_ms, wheel_size=wheel_size, **self.timer_parts(executor))
 
     def timer_parts(self, executor: Executor | None = None) -> TimerParts:
-        """The parts for another kind of timer."""
+        """The clock, the executor and the other arguments of a timer that the scenario creates itself."""
         return {"clock": self.clock, "executor": executor, "faults": self.faults, "sync": self.sync}
 
     def purgatory(

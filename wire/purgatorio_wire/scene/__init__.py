@@ -1,4 +1,4 @@
-"""Scenes: sequences of requests to a broker. Each clause has a scene with an occasion (a case that could break it).
+"""Scenes: sequences of requests to a broker. For each clause, some scene has an occasion (a case that could break it).
 
 - Scenes: `fetch.txt` (text, made into scenes by `rounds`); `fetch`, `topic`, `transaction`, `group`, `static_member`,
   `consumer_group`, `share_group` (functions with the decorator of `spec`); `random_scene` (drawn from a seed).
