@@ -1,4 +1,7 @@
-"""A timer with threads of its own, judged in real time: `pytest`. See docs/conformance-suite.md."""
+"""A timer with threads of its own, judged in real time: `pytest`. See docs/conformance-suite.md.
+
+Put your timer in the place of `threading.Timer`, and your values in `subject`.
+"""
 
 import threading
 
@@ -13,30 +16,34 @@ MS = 1_000_000
 
 
 class Adapter:
-    """Put your timer in the place of `threading.Timer`."""
-
     def add(self, delay_ns, task):
+        """Add a task, and return what `cancel` needs. A delay may be zero or below."""
         timer = threading.Timer(max(0, delay_ns) / 1e9, task)
         timer.daemon = True
         timer.start()
         return timer
 
     def cancel(self, handle):
+        """Return False, if the task was too late to be stopped and the timer knows that."""
         handle.cancel()
 
     def stop(self):
-        pass
+        """Called at the end of a run: end the threads of the timer."""
 
 
 def subject(promise):
     return PythonSubject(
-        name="my-threads",
-        implementation="my threads",
-        profile=promise.profile,
+        name="my-threads",  # in the names of runs and traces
+        implementation="my threads",  # in reports, with the version
         version_of=lambda: "1.0",
-        make=Adapter,
+        profile=promise.profile,
+        make=Adapter,  # called at the start of each run
+        # The tick, and how early and late a task may start. Without `early_ns`, T1 is SKIPPED; without `late_ns`, T2.
         constants=lambda plan: TimerConstants(tick_ns=MS, early_ns=MS, late_ns=2_000 * MS),
+        # Delays: `least_ns`, `most_ns`, multiples of `unit_ns`; `cancels=False` if the adapter has no `cancel`.
         shape=PlanShape(most_ns=3_600_000 * MS),
+        tick_ns=MS,  # many delays are near multiples of it
+        threads=4,  # the callers
     )
 
 

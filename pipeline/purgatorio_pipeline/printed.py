@@ -16,10 +16,9 @@ from purgatorio_pipeline.documents import Unreadable
 from purgatorio_pipeline.finding import Finding
 from purgatorio_pipeline.judging import FileCounts
 from purgatorio_spec.clause.registry import CLAUSES
-from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
-from purgatorio_spec.judge.tally import Cause
+from purgatorio_spec.judge.result import Cause, CheckResult, ClauseResult, RunResult
 from purgatorio_spec.show.visible import visible
-from purgatorio_spec.trace.block import BrokenLine
+from purgatorio_spec.trace.parse import BrokenLine
 from purgatorio_spec.verdict import Verdict, Violation, worst
 from purgatorio_stress.printed import (
     Count,

@@ -11,14 +11,13 @@ from purgatorio_spec.failure import Failure, failure_of
 from purgatorio_spec.fast_path.fold import Again, Fold, Outer
 from purgatorio_spec.history.run import run_of
 from purgatorio_spec.judge.context import run_facts
-from purgatorio_spec.judge.result import CheckResult, RunResult, TraceFacts, conclude, unjudged
+from purgatorio_spec.judge.result import CheckResult, RunResult, RunTally, TraceFacts, conclude, unjudged
 from purgatorio_spec.judge.rowwise import judge_run
-from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.show.selection import CauseKey, causes
-from purgatorio_spec.trace.block import BrokenLine
-from purgatorio_spec.trace.coded import Coded
+from purgatorio_spec.trace.coded import Coded, plain
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
+from purgatorio_spec.trace.parse import BrokenLine
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.trace.record import Header
 from purgatorio_spec.verdict import Violation
@@ -75,7 +74,7 @@ def fold_reader(
 
 
 def _row_by_row(reader: TraceReader, failure: Failure, tally: RunTally | None, only: str | None) -> Folded:
-    """The run of a fast check that failed, read again: the clauses need no rules."""
+    """A run on which the fast path failed, read again: the clauses need no rules."""
     fresh = TraceReader(reader.path, reader.name, segment=reader.segment)
     table = pa.Table.from_batches(fresh.batches(), EVENT_SCHEMA)
     facts, found = facts_of(fresh), RunTally(told=None if tally is None else tally.told)
@@ -92,10 +91,13 @@ def _row_by_row(reader: TraceReader, failure: Failure, tally: RunTally | None, o
 
 def _folded(reader: TraceReader, tally: RunTally | None, *, full: bool, only: str | None) -> Folded:
     fold: Fold | None = None
+    rowwise = full or only is not None
+    held: list[pa.RecordBatch] = []
     for batch in reader.coded():
-        fold = begin(reader, held=full or only is not None) if fold is None else fold
+        fold = begin(reader) if fold is None else fold
         if fold is not None:
             fold.feed(batch)
+            held += [plain(batch.rows, EVENT_SCHEMA)] if rowwise else []
     fold = begin(reader) if fold is None else fold
     facts = facts_of(reader)
 
@@ -104,20 +106,20 @@ def _folded(reader: TraceReader, tally: RunTally | None, *, full: bool, only: st
 
     if fold is None:
         return Folded(conclude(facts, None, RunTally()), None, again)
+    if rowwise:
+        # The fold then serves reports only: no part of the verdict comes from the fast path.
+        return Folded(judge_table(facts, pa.Table.from_batches(held, EVENT_SCHEMA), only, tally), fold, again)
     outer = outer_of(facts)
-    run = fold.run(outer)
-    rowwise = full or only is not None
-    found = judge_run(run, fold.table(), only, tally) if rowwise else fold.conclude(outer, again, tally)
-    return Folded(conclude(facts, run, found), fold, again)
+    return Folded(conclude(facts, fold.run(outer), fold.conclude(outer, again, tally)), fold, again)
 
 
-def begin(reader: TraceReader, *, held: bool = False) -> Fold | None:
-    """Begin the fast check of a reader's run, after its header has been read. None if the header is unusable. `held`:
-    keep all events until the end, because the lines can be read only once."""
+def begin(reader: TraceReader) -> Fold | None:
+    """Begin the fast path for a reader's run, after its header has been read. None if the header is unusable. Lines
+    that can be read only once are kept until the end."""
     header = reader.header
     if not _is_usable(header):
         return None
-    return Fold(header, held_bytes=None) if held or reader.lines is not None else Fold(header)
+    return Fold(header) if reader.lines is None else Fold(header, held_bytes=None)
 
 
 def _is_usable(header: Header | None) -> TypeGuard[Header]:

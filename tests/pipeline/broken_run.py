@@ -11,10 +11,11 @@ from typing import Final
 import pyarrow as pa
 
 from purgatorio_spec.fast_path.rules import RULES
+from purgatorio_spec.history.operation import histories
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Summary, summary_of
-from purgatorio_spec.judge.context import check_context, histories, thread_context
-from purgatorio_spec.judge.tally import judged_clauses
+from purgatorio_spec.judge.context import check_context, thread_context
+from purgatorio_spec.judge.result import judged_clauses
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.trace.record import (
     FUNCTIONS,

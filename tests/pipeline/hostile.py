@@ -5,12 +5,11 @@ from dataclasses import replace
 
 from pipeline.made_results import LONG_COMMAND, bug, findings_of, kill, mutants_of, outcome, raced, stress_of
 from purgatorio_pipeline.finding import Finding
-from purgatorio_spec.judge.result import CheckResult
-from purgatorio_spec.judge.tally import Cause
+from purgatorio_spec.judge.result import Cause, CheckResult
 from purgatorio_spec.lateness import Lateness
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.show.selection import CauseKey
-from purgatorio_spec.trace.block import BrokenLine
+from purgatorio_spec.trace.parse import BrokenLine
 from spec.trace_builder import MS, Trace
 
 HOSTILE = (

@@ -29,15 +29,15 @@ from purgatorio_spec.clause.declaration import Broken, Clause, Finding, Part
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.fast_path import operations, paged
 from purgatorio_spec.fast_path.fold import Fold, Outer
-from purgatorio_spec.fast_path.key_checks import FirstChecks
 from purgatorio_spec.fast_path.names import Names, unpacked
 from purgatorio_spec.fast_path.paged import Pages
+from purgatorio_spec.fast_path.recheck import FirstChecks
 from purgatorio_spec.fast_path.rules import NOT_PLAIN, RULES, Condition, Rule, candidates, summaries
 from purgatorio_spec.history.operation import OperationHistory
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Summary
+from purgatorio_spec.judge.result import RunTally
 from purgatorio_spec.judge.rowwise import judge_run
-from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.profile import SAID
 from purgatorio_spec.trace.coded import Coded, coded
 from purgatorio_spec.trace.record import Header

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from purgatorio_pipeline.pictures import POINTS_SHOWN, GaugeSeries, pending_at, pictures
 from purgatorio_spec.check import Folded, fold_reader
 from purgatorio_spec.fast_path.fold import Fold
-from purgatorio_spec.history.operation import NEVER, OperationHistory
-from purgatorio_spec.judge.context import histories
+from purgatorio_spec.history.operation import NEVER, OperationHistory, histories
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.lateness import EDGES_NS, Lateness, lateness_of
 from purgatorio_spec.trace.coded import coded

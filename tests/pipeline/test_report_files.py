@@ -20,7 +20,7 @@ from purgatorio_pipeline.report.sarif import sarif
 from purgatorio_spec.judge.result import CheckResult, RunResult, broken_off
 from purgatorio_spec.show.event_words import broken_here
 from purgatorio_spec.show.selection import CauseKey
-from purgatorio_spec.trace.block import BrokenLine
+from purgatorio_spec.trace.parse import BrokenLine
 from purgatorio_spec.verdict import Verdict
 from purgatorio_spec.whole_file import write_whole
 from spec.shown_trace import fired_early, garbage_kept, lost_with_a_flag, miscounted

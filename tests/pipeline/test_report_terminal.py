@@ -15,7 +15,7 @@ from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.show.event_words import broken_here
 from purgatorio_spec.show.selection import CauseKey
-from purgatorio_spec.trace.block import BrokenLine
+from purgatorio_spec.trace.parse import BrokenLine
 from purgatorio_spec.verdict import Verdict
 from spec.shown_trace import fired_early, lost_with_a_flag
 from spec.trace_builder import Trace

@@ -14,8 +14,7 @@ from purgatorio_conformance.subject.contract import Progress, SubjectFailed
 from purgatorio_conformance.subject.plan import Plan
 from purgatorio_conformance.subjects import FOREIGN, subjects_named
 from purgatorio_pipeline.survey import Surveyed, Totals, counts_of, survey
-from purgatorio_spec.judge.result import ClauseResult, RunResult
-from purgatorio_spec.judge.tally import Cause
+from purgatorio_spec.judge.result import Cause, ClauseResult, RunResult
 from purgatorio_spec.lateness import Lateness
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.trace.columns import EVENT_SCHEMA

@@ -14,7 +14,7 @@ from purgatorio_pipeline.watch.segments import event_rows, events_folder
 from purgatorio_spec.check import fold_reader
 from purgatorio_spec.fast_path.carry import read_carry
 from purgatorio_spec.fast_path.fold import Fold
-from purgatorio_spec.fast_path.key_checks import FirstChecks
+from purgatorio_spec.fast_path.recheck import FirstChecks
 from purgatorio_spec.history.run import BACKWARDS, run_of
 from purgatorio_spec.judge.context import run_facts
 from purgatorio_spec.judge.result import RunResult, TraceFacts, conclude

@@ -15,8 +15,8 @@ import pyarrow as pa
 from purgatorio_spec.fast_path.fold import Fold, Outer
 from purgatorio_spec.history.run import Run, run_of
 from purgatorio_spec.judge.context import run_facts
+from purgatorio_spec.judge.result import RunTally
 from purgatorio_spec.judge.rowwise import judge_run
-from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.trace.coded import coded
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch

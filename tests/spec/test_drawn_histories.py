@@ -12,7 +12,7 @@ import pytest
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.fast_path.carry import read_carry, write_carry
 from purgatorio_spec.fast_path.fold import Fold, Outer
-from purgatorio_spec.judge.tally import RunTally
+from purgatorio_spec.judge.result import RunTally
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.trace.coded import coded
 from spec import drawn_history, drawn_periodic

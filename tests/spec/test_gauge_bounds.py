@@ -10,10 +10,11 @@ import numpy as np
 
 from golden import Golden
 from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.history.operation import histories
 from purgatorio_spec.history.part import Reading
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import ReadingBounds, bounds, summary_of
-from purgatorio_spec.judge.context import histories, raw_readings, thread_context
+from purgatorio_spec.judge.context import raw_readings, thread_context
 from purgatorio_spec.judge.rowwise import moments_of, reading
 from spec.drawn_history import PLAYED, Drawn, draw
 

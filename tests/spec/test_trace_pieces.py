@@ -16,9 +16,9 @@ import zstandard
 from purgatorio_spec.check import check_files, fold_reader
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.trace import rows
-from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, fields_of
 from purgatorio_spec.trace.lines import Line, lines
+from purgatorio_spec.trace.parse import BrokenLine
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.trace.record import Header
 from purgatorio_spec.trace.writer import TraceWriter

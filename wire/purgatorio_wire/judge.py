@@ -33,8 +33,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from purgatorio_spec.failure import Failure, failure_of
-from purgatorio_spec.judge.result import ClauseResult, RunResult, accusing_nobody, verdict_of
-from purgatorio_spec.judge.tally import Cause
+from purgatorio_spec.judge.result import Cause, ClauseResult, RunResult, accusing_nobody, verdict_of
 from purgatorio_spec.trace.record import Header, Implementation
 from purgatorio_spec.verdict import Verdict, Violation
 from purgatorio_wire.clause.commit import committed

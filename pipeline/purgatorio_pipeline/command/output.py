@@ -158,7 +158,7 @@ def engine_options(function: Callable[..., R]) -> Callable[..., R]:
     @click.option(
         "--full",
         is_flag=True,
-        help="Judge every operation event by event, without the quick filter that skips correct operations. Slower. "
+        help="Judge every operation event by event, without the fast path, which skips correct operations. Slower. "
         "The verdicts are equal.",
     )
     @click.option(

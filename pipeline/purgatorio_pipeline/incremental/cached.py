@@ -23,7 +23,7 @@ from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.lateness import Lateness
 from purgatorio_spec.show.counterexample import HEAD_ROWS, TAIL_ROWS, Counterexample, counterexample
 from purgatorio_spec.show.selection import CauseKey, causes, kind_of
-from purgatorio_spec.trace.block import BrokenLine
+from purgatorio_spec.trace.parse import BrokenLine
 from purgatorio_spec.verdict import Violation
 
 MAX_CAUSES: Final = 50

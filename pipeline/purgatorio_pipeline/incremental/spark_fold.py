@@ -21,8 +21,7 @@ from purgatorio_pipeline.documents import decoded, encoded
 from purgatorio_pipeline.hadoop import HadoopPath, Place
 from purgatorio_pipeline.incremental.cached import CachedResult, cached_of, result_of
 from purgatorio_spec.check import fold_reader
-from purgatorio_spec.judge.result import CheckResult
-from purgatorio_spec.judge.tally import RunTally
+from purgatorio_spec.judge.result import CheckResult, RunTally
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Verdict, Violation
 from purgatorio_wire.judge import judge_file

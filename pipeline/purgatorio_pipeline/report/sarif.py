@@ -24,8 +24,7 @@ from urllib.parse import quote
 from purgatorio_pipeline.report.grouped import ExampleOf, run_titles, worst_first
 from purgatorio_pipeline.report.provenance import tool_version
 from purgatorio_spec.clause.declaration import Wording
-from purgatorio_spec.judge.result import CheckResult, RunResult
-from purgatorio_spec.judge.tally import Cause
+from purgatorio_spec.judge.result import Cause, CheckResult, RunResult
 from purgatorio_spec.show.counterexample import Counterexample, ShownEvent
 from purgatorio_spec.show.event_words import line_of
 from purgatorio_spec.show.selection import CauseKey, noun, wordings

@@ -23,8 +23,7 @@ from purgatorio_pipeline.watch.metrics import metrics_text
 from purgatorio_pipeline.watch.segments import Segment, file_rows, read_segments
 from purgatorio_pipeline.watch.state import OpenRun, WatchState, load_before
 from purgatorio_spec.failure import Failure
-from purgatorio_spec.judge.result import RunResult, TraceFacts, conclude, no_silent_pass
-from purgatorio_spec.judge.tally import RunTally
+from purgatorio_spec.judge.result import RunResult, RunTally, TraceFacts, conclude, no_silent_pass
 from purgatorio_spec.verdict import Violation
 from purgatorio_spec.whole_file import write_whole
 

@@ -24,8 +24,7 @@ from purgatorio_spec.check import outer_of
 from purgatorio_spec.failure import Failure, failure_of
 from purgatorio_spec.fast_path.carry import read_carry, write_carry
 from purgatorio_spec.fast_path.fold import Fold
-from purgatorio_spec.judge.result import RunResult, TraceFacts, conclude, unjudged
-from purgatorio_spec.judge.tally import RunTally
+from purgatorio_spec.judge.result import RunResult, RunTally, TraceFacts, conclude, unjudged
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.trace.coded import Coded, coded
 from purgatorio_spec.trace.columns import EVENT_SCHEMA

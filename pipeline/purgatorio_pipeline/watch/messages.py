@@ -31,9 +31,9 @@ from purgatorio_pipeline.watch.segments import (
     told_rows,
 )
 from purgatorio_pipeline.watch.state import WatchState
-from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.trace.columns import fields_of
 from purgatorio_spec.trace.lines import Line, split
+from purgatorio_spec.trace.parse import BrokenLine
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.trace.record import Header
 

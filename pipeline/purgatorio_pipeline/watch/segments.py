@@ -20,8 +20,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from purgatorio_pipeline.documents import decoded, encoded
 from purgatorio_pipeline.lake import Lake
 from purgatorio_spec.check import facts_of
-from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, Column, Fields
+from purgatorio_spec.trace.parse import BrokenLine
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.trace.record import Header
 

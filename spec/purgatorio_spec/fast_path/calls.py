@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from purgatorio_spec.fast_path.columns import Columns
-from purgatorio_spec.fast_path.numbered import Numbered
-from purgatorio_spec.trace.coded import IS_CALL, IS_RET, Codes, Ints, Kinds
+from purgatorio_spec.trace.coded import IS_CALL, IS_RET, Codes, Ints, Kinds, Numbered
 
 Places = npt.NDArray[np.intp]
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from purgatorio_spec.fast_path.columns import grown
-from purgatorio_spec.fast_path.numbered import Numbered
-from purgatorio_spec.trace.coded import Ints
+from purgatorio_spec.trace.coded import Ints, Numbered
 
 _LOWEST = np.iinfo(np.int64).min
 

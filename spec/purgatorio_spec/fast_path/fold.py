@@ -1,4 +1,4 @@
-"""The fast check of one run, batch by batch: `begin`, then `feed` for each batch, then `conclude` for the verdicts."""
+"""`Fold` is the fast path of one run, batch by batch: `feed` for each batch, then `conclude` for the verdicts."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -12,12 +12,10 @@ from purgatorio_spec.clause.declaration import CHECK, READING
 from purgatorio_spec.fast_path.calls import OpenCalls
 from purgatorio_spec.fast_path.clocks import LastTimes
 from purgatorio_spec.fast_path.columns import Stretches
-from purgatorio_spec.fast_path.key_checks import FirstChecks
 from purgatorio_spec.fast_path.names import Names
-from purgatorio_spec.fast_path.numbered import Numbered
 from purgatorio_spec.fast_path.operations import LIMIT, Operations
 from purgatorio_spec.fast_path.readings import READING_RULES, ReadingsSoFar, Truths, judge_every
-from purgatorio_spec.fast_path.recheck import Recheck, Wanted
+from purgatorio_spec.fast_path.recheck import FirstChecks, Recheck, Wanted
 from purgatorio_spec.fast_path.rules import OperationBlock, candidates, lacks_a_rule, summaries
 from purgatorio_spec.fast_path.texts import Texts
 from purgatorio_spec.fast_path.thread_checks import ThreadChecks
@@ -33,10 +31,22 @@ from purgatorio_spec.history.run import (
     run_of,
 )
 from purgatorio_spec.judge.context import ADVANCE_FIELDS, AdvanceRow, advances, key_cancels, most_registering
-from purgatorio_spec.judge.tally import RunTally, Tally, judged_clauses
+from purgatorio_spec.judge.result import RunTally, Tally, judged_clauses
 from purgatorio_spec.show.company import Company
 from purgatorio_spec.show.selection import Selection, Tasks, select, selection
-from purgatorio_spec.trace.coded import AT, CALL, IS_CALL, RET, Coded, Codes, Flags, Ints, code_of, plain
+from purgatorio_spec.trace.coded import (
+    AT,
+    CALL,
+    IS_CALL,
+    RET,
+    Coded,
+    Codes,
+    Flags,
+    Ints,
+    Numbered,
+    code_of,
+    plain,
+)
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.record import FUNCTIONS, Header
 from purgatorio_spec.verdict import Violation
@@ -336,10 +346,6 @@ class Fold:
             if len(batch):
                 yield self._number(batch, first, next(known, None))
                 first += len(batch)
-
-    def table(self) -> pa.Table:
-        held = [] if self._held is None else self._held
-        return pa.Table.from_batches([plain(some.batch.rows, EVENT_SCHEMA) for some, _ in held], EVENT_SCHEMA)
 
     def rows(self, again: Again, violations: Sequence[Violation]) -> list[pa.Table]:
         last_i = max((max(one.events) for one in violations), default=-1)

@@ -11,12 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from purgatorio_spec.fast_path.columns import Columns, grown
-from purgatorio_spec.fast_path.numbered import Numbered
 from purgatorio_spec.history.part import Reading
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Moments, ReadingBounds, bounds
 from purgatorio_spec.profile import REAPER_PERIOD_NS
-from purgatorio_spec.trace.coded import IS_CALL, IS_RET, Flags, Ints, given, values_of, where
+from purgatorio_spec.trace.coded import IS_CALL, IS_RET, Flags, Ints, Numbered, given, values_of, where
 from purgatorio_spec.trace.columns import Column
 
 _READING: Final = where(lambda f, ph: f in ("gauge", "quiesce"))

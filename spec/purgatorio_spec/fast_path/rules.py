@@ -1,4 +1,4 @@
-"""The rules of the fast check: each selects the candidates of one clause (operations that may break it) from the
+"""The rules of the fast path: each selects the candidates of one clause (operations that may break it) from the
 summaries.
 
 A *plain* operation has every call at most once, every call with its return, and no exception. All other operations are
@@ -17,12 +17,11 @@ import numpy as np
 
 from purgatorio_spec.clause.declaration import OPERATION
 from purgatorio_spec.clause.registry import CLAUSES
-from purgatorio_spec.fast_path.nullable import Numbers, Truth, greatest
-from purgatorio_spec.fast_path.operations import LIMIT, Operations
+from purgatorio_spec.fast_path.operations import LIMIT, Numbers, Operations, Truth, greatest
 from purgatorio_spec.history.operation import NEVER
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Summary
-from purgatorio_spec.judge.tally import judged_clauses
+from purgatorio_spec.judge.result import judged_clauses
 from purgatorio_spec.trace.coded import Flags, Ints
 
 _TIMES: Final = frozenset(

@@ -1,4 +1,4 @@
-"""The fast check of O7: finds the `check_and_complete` calls that certainly returned the correct number.
+"""The fast path of O7: finds the `check_and_complete` calls that certainly returned the correct number.
 
 A number is certainly correct if the thread made only `try_complete` calls inside the check, no call inside them could
 complete another operation, and the number is that of the `try_complete` calls that returned true. The clause judges all
@@ -14,8 +14,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from purgatorio_spec.fast_path.columns import Columns, Stretches, grown
-from purgatorio_spec.fast_path.numbered import Numbered
-from purgatorio_spec.trace.coded import IS_CALL, Flags, Ints, where
+from purgatorio_spec.trace.coded import IS_CALL, Flags, Ints, Numbered, where
 
 _EVENTS: Final = where(
     lambda f, ph: ph != "at" and f in ("check_and_complete", "try_complete", "try_complete_else_watch")

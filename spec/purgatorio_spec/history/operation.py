@@ -9,8 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from purgatorio_spec.trace.coded import codes, values
 from purgatorio_spec.trace.record import FUNCTIONS, MAX_INT, OF_AN_OPERATION
 
 NEVER: Final = MAX_INT
@@ -293,3 +300,28 @@ def _add_context(
         history.given_back += [GivenBack(keys[0], c, point) for point in points]
     else:
         raise ValueError(f"no such context row: {f!r}")
+
+
+SLICE_ROWS: Final = 50_000
+ROW_FIELDS: Final[tuple[str, ...]] = (
+    "id", "i", "th", "t", "ph", "f", "c", "keys", "delay_ns", "deadline_t", "t_call", "out", "err",
+)  # fmt: skip
+"""The columns for histories, in order."""
+
+
+def histories(table: pa.Table, context: Iterable[ContextRow]) -> Iterator[OperationHistory]:
+    """Yield the history of each operation and task, with its context. Only one history at a time is held as Python
+    objects."""
+    known: dict[str, list[ContextRow]] = {}
+    for row in context:
+        known.setdefault(row[0], []).append(row)
+    for operation, rows in groupby(_sorted_rows(table), key=itemgetter(0)):
+        yield operation_history(operation, (row[1:] for row in rows), known.get(operation, ()))
+
+
+def _sorted_rows(table: pa.Table) -> Iterator[tuple[str, *Row]]:
+    rows = table.filter(pc.is_valid(table.column("id"))).select(list(ROW_FIELDS))
+    order = np.lexsort((rows.column("i").to_numpy(), codes(rows.column("id"))))
+    for start in range(0, len(order), SLICE_ROWS):
+        part = rows.take(order[start : start + SLICE_ROWS])
+        yield from values(part, *ROW_FIELDS)

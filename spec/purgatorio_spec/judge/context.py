@@ -14,8 +14,6 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, pairwise
-from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
@@ -26,9 +24,6 @@ from purgatorio_spec.history.operation import (
     NEVER,
     ContextRow,
     KeyCheck,
-    OperationHistory,
-    Row,
-    operation_history,
 )
 from purgatorio_spec.history.part import CheckCall, RawReading
 from purgatorio_spec.history.run import (
@@ -44,8 +39,7 @@ from purgatorio_spec.history.run import (
 )
 from purgatorio_spec.history.summary import Ints
 from purgatorio_spec.profile import REAPER_PERIOD_NS
-from purgatorio_spec.trace.coded import Flags, values_of
-from purgatorio_spec.trace.columns import Column
+from purgatorio_spec.trace.coded import Flags, codes, values
 from purgatorio_spec.trace.record import Header
 
 FOLLOWED: Final = (
@@ -57,46 +51,9 @@ _READINGS: Final = ("gauge", "quiesce")
 _UNCOUNTED: Final = (*_READINGS, "advance_clock")
 """Calls that do not disturb quiescence: a reaper waits inside `advance_clock` most of its life."""
 
-SLICE_ROWS: Final = 50_000
-
-
-def codes(column: pa.ChunkedArray[pa.StringScalar]) -> Ints:
-    return pc.index_in(column, value_set=pc.unique(column)).to_numpy().astype(np.int64)
-
 
 def select(table: pa.Table, *functions: str) -> pa.Table:
     return table.filter(pc.is_in(table.column("f"), value_set=pa.array(functions)))
-
-
-def _values(table: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
-    columns = ([value for chunk in table.column(name).chunks for value in _listed(chunk)] for name in names)
-    return zip(*columns, strict=True)
-
-
-_SHORT: Final = 256
-"""With at most this number of values, a dictionary costs more than it saves."""
-
-
-def _listed(column: Column) -> list[Any]:
-    """As `to_pylist`, but without an Arrow object for each value."""
-    if isinstance(column, pa.DictionaryArray):
-        texts = np.array([*column.dictionary.to_pylist(), None], object)
-        found: list[Any] = texts[np.asarray(column.indices.fill_null(len(texts) - 1))].tolist()
-        return found
-    if isinstance(column, pa.ListArray):
-        values, ends = _listed(column.values), np.asarray(column.offsets).tolist()
-        found = [values[first:end] for first, end in pairwise(ends)]
-    elif pa.types.is_int64(column.type):
-        found = values_of(column).tolist()
-    elif len(column) > _SHORT:
-        return _listed(column.dictionary_encode())
-    else:
-        # The stubs of pyarrow have this method only for arrays of one type.
-        plain: Any = column
-        return [*plain.to_pylist()]
-    for at in np.flatnonzero(np.asarray(column.is_null())).tolist() if column.null_count else ():
-        found[at] = None
-    return found
 
 
 @dataclass(slots=True)
@@ -130,11 +87,11 @@ def checks_by_key(table: pa.Table) -> dict[str, KeyChecks]:
     """All `check_and_complete` calls that ended without an exception. A call with several keys counts for each key."""
     calls = select(table, "check_and_complete")
     returned: dict[int, int | None] = {}
-    for ph, i, c, err in _values(calls, "ph", "i", "c", "err"):
+    for ph, i, c, err in values(calls, "ph", "i", "c", "err"):
         if ph == "ret":
             returned.setdefault(c, i if err is None else None)
     by_key: dict[str, KeyChecks] = {}
-    for ph, i, keys in _values(calls, "ph", "i", "keys"):
+    for ph, i, keys in values(calls, "ph", "i", "keys"):
         ret_i = returned.get(i) if ph == "call" else None
         if ret_i is not None:
             for key in keys:
@@ -151,7 +108,7 @@ def check_context(table: pa.Table) -> Iterator[ContextRow]:
     operation was ready, and after each later evaluation that raised an exception, the check that returned first."""
     by_key = checks_by_key(table)
     since: dict[str, list[int]] = {}
-    for f, ph, operation, i, err in _values(
+    for f, ph, operation, i, err in values(
         select(table, "ready", "try_complete"), "f", "ph", "id", "i", "err"
     ):
         if f == "ready":
@@ -159,7 +116,7 @@ def check_context(table: pa.Table) -> Iterator[ContextRow]:
         elif ph != "call" and err is not None and operation in since:
             since[operation].append(i)
     done: set[str] = set()
-    for operation, ph, keys in _values(select(table, "try_complete_else_watch"), "id", "ph", "keys"):
+    for operation, ph, keys in values(select(table, "try_complete_else_watch"), "id", "ph", "keys"):
         if ph != "call" or operation in done or operation not in since:
             continue
         done.add(operation)
@@ -232,7 +189,7 @@ class ThreadCalls:
 
 
 def thread_rows(table: pa.Table) -> Iterator[ThreadRow]:
-    yield from _values(table, "th", "ph", "f", "i", "c", "id", "keys", "out")
+    yield from values(table, "th", "ph", "f", "i", "c", "id", "keys", "out")
 
 
 def _made_by_a_check(stack: list[_Frame], operation: str) -> bool:
@@ -251,7 +208,7 @@ def thread_context(table: pa.Table) -> ThreadCalls:
     threads.follow(thread_rows(select(table, *FOLLOWED)))
     tries = np.asarray(pc.equal(table.column("f"), pa.scalar("try_complete")))
     neighbours = (column[tries].tolist() for column in _neighbours(table))
-    rows = _values(table.filter(pa.array(tries)), "ph", "id", "i")
+    rows = values(table.filter(pa.array(tries)), "ph", "id", "i")
     for (ph, operation, i), before, after in zip(rows, *neighbours, strict=True):
         if ph == "call":
             threads.rows.append((operation, i, "previous", before, None))
@@ -347,7 +304,7 @@ def run_facts(table: pa.Table, header: Header) -> RunFacts:
             str(f)
             for f in pc.unique(table.filter(pc.not_equal(table.column("ph"), pa.scalar("ret"))).column("f"))
         ),
-        advances=advances(_values(select(table, "advance_clock"), *ADVANCE_FIELDS))
+        advances=advances(values(select(table, "advance_clock"), *ADVANCE_FIELDS))
         if asks_for_advances(header)
         else (),
         registering=_most_registering(table) if counts_registering(header) else None,
@@ -406,7 +363,7 @@ def _unreturned(table: pa.Table) -> dict[str, int]:
     is_open = pc.invert(pc.is_in(checks.column("i"), value_set=returned))
     calls = checks.filter(pc.and_(pc.equal(checks.column("ph"), pa.scalar("call")), is_open))
     found: dict[str, int] = {}
-    for i, keys in _values(calls, "i", "keys"):
+    for i, keys in values(calls, "i", "keys"):
         for key in keys or ():
             found.setdefault(key, i)
     return found
@@ -434,7 +391,7 @@ def broken_records(table: pa.Table) -> dict[str, tuple[int, int]]:
     last_t: dict[str, int] = {}
     is_open: Counter[str] = Counter()
     calls: dict[int, tuple[object, int]] = {}
-    for i, th, t, ph, f, c, operation in _values(table, "i", "th", "t", "ph", "f", "c", "id"):
+    for i, th, t, ph, f, c, operation in values(table, "i", "th", "t", "ph", "f", "c", "id"):
         if t < last_t.get(th, t):
             note(BACKWARDS, i)
         last_t[th] = t
@@ -472,27 +429,3 @@ def key_cancels(
             else:
                 unsettled.setdefault(key, []).append((row["i"], last_i))
     return unsettled, settled
-
-
-ROW_FIELDS: Final[tuple[str, ...]] = (
-    "id", "i", "th", "t", "ph", "f", "c", "keys", "delay_ns", "deadline_t", "t_call", "out", "err",
-)  # fmt: skip
-"""The columns for histories, in order."""
-
-
-def histories(table: pa.Table, context: Iterable[ContextRow]) -> Iterator[OperationHistory]:
-    """Yield the history of each operation and task, with its context. Only one history at a time is held as Python
-    objects."""
-    known: dict[str, list[ContextRow]] = {}
-    for row in context:
-        known.setdefault(row[0], []).append(row)
-    for operation, rows in groupby(_sorted_rows(table), key=itemgetter(0)):
-        yield operation_history(operation, (row[1:] for row in rows), known.get(operation, ()))
-
-
-def _sorted_rows(table: pa.Table) -> Iterator[tuple[str, *Row]]:
-    rows = table.filter(pc.is_valid(table.column("id"))).select(list(ROW_FIELDS))
-    order = np.lexsort((rows.column("i").to_numpy(), codes(rows.column("id"))))
-    for start in range(0, len(order), SLICE_ROWS):
-        part = rows.take(order[start : start + SLICE_ROWS])
-        yield from _values(part, *ROW_FIELDS)

@@ -1,6 +1,6 @@
 """The plain path: the clauses judge every operation of a run from all its events.
 
-Tests compare the fast check with the plain path. `check --operation ID` uses the plain path for the operation `ID`
+Tests compare the fast path with the plain path. `check --operation ID` uses the plain path for the operation `ID`
 only. A run is in memory as Arrow columns (some tens of bytes for each event). The events of one operation at a time
 become objects.
 """
@@ -13,17 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from purgatorio_spec.history.operation import histories
 from purgatorio_spec.history.part import RawReading, Reading
 from purgatorio_spec.history.run import Run, RunFacts
 from purgatorio_spec.history.summary import Moments, ReadingBounds, bounds, summary_of
-from purgatorio_spec.judge.context import (
-    PlacedReading,
-    check_context,
-    histories,
-    raw_readings,
-    thread_context,
-)
-from purgatorio_spec.judge.tally import RunTally, judged_clauses
+from purgatorio_spec.judge.context import PlacedReading, check_context, raw_readings, thread_context
+from purgatorio_spec.judge.result import RunTally, judged_clauses
 
 SUMMARIES: Final = 50_000
 

@@ -6,7 +6,6 @@ refusal. So the fast way may find a correct row unusual, but must never accept a
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -15,45 +14,16 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from purgatorio_spec.trace.coded import Coded, Ints, coded, given, is_usual, plain, values_of
-from purgatorio_spec.trace.columns import EVENT_FIELDS, EVENT_SCHEMA, Column, event_batch
+from purgatorio_spec.trace.columns import EVENT_FIELDS, EVENT_SCHEMA, Column
 from purgatorio_spec.trace.lines import Line
-from purgatorio_spec.trace.parse import Refusal, parse_line
-from purgatorio_spec.trace.record import MAX_LINE_BYTES, End, Event, Header
+from purgatorio_spec.trace.parse import Block, BrokenLine, parse_lines
+from purgatorio_spec.trace.record import MAX_LINE_BYTES
 
-KEPT_TEXT_BYTES: Final = 200
 EVENT_START: Final = b'{"kind":"event"'
 _ROW: Final = "x_log_row"
 """The only producer's field that is also read the fast way, because traces from logs have it in every second line."""
 _JSON_SCHEMA: Final = pa.schema([pa.field("kind", pa.string()), *EVENT_FIELDS, pa.field(_ROW, pa.int64())])
 _TEXTS: Final = frozenset({"th", "ph", "f", "id", "err"})
-
-
-@dataclass(frozen=True, slots=True)
-class BrokenLine:
-    """A line (or row) that is no record: its number, the field, the error, the remedy, and the start of its text.
-
-    Line 0 is the whole file.
-    """
-
-    file: str
-    line: int
-    field: str
-    why: str
-    hint: str
-    text: str = ""
-
-    def __str__(self) -> str:
-        where = f"{self.file}:{self.line}" if self.line else self.file
-        field = "" if self.field == "$" else f"field {self.field!r}: "  # `$` is the whole line
-        return f"{where}: {field}{self.why}; {self.hint}"
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """The contents of a block of lines: a batch of events, and the records between them with their line numbers."""
-
-    events: pa.RecordBatch
-    others: tuple[tuple[int, Header | End], ...]
 
 
 def parse_block(file: str, lines: Sequence[Line], broken: Callable[[BrokenLine], None]) -> Block:
@@ -119,31 +89,3 @@ def _is_utf8(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def parse_lines(file: str, lines: Sequence[Line], broken: Callable[[BrokenLine], None]) -> Block:
-    """Parse a block line by line. For a single line, this is also the faster way."""
-    events: list[tuple[int, Event]] = []
-    others: list[tuple[int, Header | End]] = []
-    for line in lines:
-        try:
-            if line.too_long:
-                raise Refusal(
-                    "$",
-                    f"longer than {MAX_LINE_BYTES} bytes",
-                    "no record of this format is that long: is this a trace?",
-                )
-            record = parse_line(line.text)
-        except Refusal as refusal:
-            broken(refused(file, line, refusal))
-            continue
-        if isinstance(record, Event):
-            events.append((line.number, record))
-        else:
-            others.append((line.number, record))
-    return Block(event_batch(events), tuple(others))
-
-
-def refused(file: str, line: Line, refusal: Refusal) -> BrokenLine:
-    text = line.text[:KEPT_TEXT_BYTES].decode(errors="replace")
-    return BrokenLine(file, line.number, refusal.field, refusal.why, refusal.hint, text)

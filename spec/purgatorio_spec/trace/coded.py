@@ -1,15 +1,16 @@
 """Events as numbers: each text of a batch becomes an integer code, and whole columns are checked against the format.
 
 Function and phase together are one 8-bit code. So one radix pass finds the rows of each kind, and a rule on function or
-phase is one table look-up. Threads, ids and keys have codes for one batch only. (`fast_path` numbers them for a whole
-run, once for each distinct text of a batch.)
+phase is one table look-up. Threads, ids and keys have codes for one batch only. `Numbered` is a batch whose
+texts have the same number in the whole run, and whose rows are numbered from the first row of the run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from itertools import pairwise
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -226,3 +227,92 @@ def with_values(lists: Lists, made: Callable[[Column], Column]) -> Lists:
     return pa.ListArray.from_arrays(
         offsets, made(lists.values.slice(first, last - first)), mask=pc.is_null(lists)
     )
+
+
+_OF_AN_OPERATION: Final = where(lambda f, ph: f in OF_AN_OPERATION)
+
+
+class Rows:
+    """The rows of each kind of event of a batch, in order."""
+
+    def __init__(self, code: Kinds) -> None:
+        self._order = np.argsort(code, kind="stable")  # of 8-bit numbers: one radix pass
+        self._ends = np.concatenate(([0], np.cumsum(np.bincount(code, minlength=256))))
+
+    def of(self, function: str, *phases: int) -> Ints:
+        parts = [self._of(code_of(function, phase)) for phase in phases]
+        some = [part for part in parts if len(part)]
+        if len(some) == 1:
+            return some[0]
+        return np.sort(np.concatenate(some)) if some else parts[0]
+
+    def _of(self, code: int) -> Ints:
+        return self._order[self._ends[code] : self._ends[code + 1]]
+
+
+@dataclass(slots=True)
+class Numbered:
+    """A batch. `operation`: 0 for events of no operation. `first`: the number of its first row in the run."""
+
+    batch: Coded
+    first: int
+    operation: Codes
+    thread: Codes
+    rows: Rows
+
+    @classmethod
+    def of(cls, batch: Coded, first: int, operations: Codes, threads: Codes) -> Numbered:
+        operation = operations[batch.id]
+        operation[~_OF_AN_OPERATION[batch.code]] = 0
+        return cls(batch, first, operation, threads[batch.th], Rows(batch.code))
+
+    def __len__(self) -> int:
+        return len(self.batch)
+
+    def some(self, name: str, rows: Ints) -> tuple[Ints, Ints]:
+        values, ok = self.batch.numbers(name)
+        kept = rows if ok is None else rows[ok[rows]]
+        return kept, values[kept]
+
+    def keys(self, rows: Ints) -> tuple[Ints, Ints]:
+        """For each key of these rows, the place of its row in `rows`, and the place of the key in the batch's keys."""
+        start = self.batch.key_from[rows].astype(np.int64)
+        count = self.batch.key_from[rows + 1] - start
+        place = np.repeat(np.arange(len(rows)), count)
+        before = np.cumsum(count) - count
+        return place, np.arange(len(place)) - before[place] + start[place]
+
+
+def codes(column: pa.ChunkedArray[pa.StringScalar]) -> Ints:
+    return pc.index_in(column, value_set=pc.unique(column)).to_numpy().astype(np.int64)
+
+
+def values(table: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
+    columns = ([value for chunk in table.column(name).chunks for value in _listed(chunk)] for name in names)
+    return zip(*columns, strict=True)
+
+
+_SHORT: Final = 256
+"""With at most this number of values, a dictionary costs more than it saves."""
+
+
+def _listed(column: Column) -> list[Any]:
+    """As `to_pylist`, but without an Arrow object for each value."""
+    if isinstance(column, pa.DictionaryArray):
+        texts = np.array([*column.dictionary.to_pylist(), None], object)
+        found: list[Any] = texts[np.asarray(column.indices.fill_null(len(texts) - 1))].tolist()
+        return found
+    if isinstance(column, pa.ListArray):
+        values, ends = _listed(column.values), np.asarray(column.offsets).tolist()
+        found = [values[first:end] for first, end in pairwise(ends)]
+    elif pa.types.is_int64(column.type):
+        found = values_of(column).tolist()
+    elif len(column) > _SHORT:
+        return _listed(column.dictionary_encode())
+    else:
+        # The stubs of pyarrow have this method only for arrays of one type.
+        plain: Any = column
+        return [*plain.to_pylist()]
+    for at in np.flatnonzero(np.asarray(column.is_null())).tolist() if column.null_count else ():
+        found[at] = None
+    return found

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from purgatorio_spec.trace.block import BrokenLine
+from purgatorio_spec.trace.parse import BrokenLine
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.trace.record import End
 from purgatorio_spec.trace.writer import TraceWriter

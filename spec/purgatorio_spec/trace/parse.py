@@ -1,26 +1,29 @@
-"""Parses one line of a trace into one record, or refuses it with a reason.
+"""Parses a line of a trace into a record, or refuses it with a reason; and lines into a batch of events.
 
 Traces are untrusted input. Nothing is evaluated, and every size is bounded. A refusal names the field, the expected
-value and the remedy. The functions of this module see one line. `purgatorio_spec.trace.reader` and
-`purgatorio_spec.history` check the whole file: the order of the record numbers `i`, that each return has a call, and
-the count in the end record.
+value and the remedy. The functions of this module see one line. For the whole file, `trace.reader` checks the order of
+the record numbers `i` and the count in the end record, and `judge.context` that each return has a call.
 """
 
 import json
 import re
 from codecs import BOM_UTF8
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
 import orjson
+import pyarrow as pa
 
+from purgatorio_spec.trace.columns import event_batch
+from purgatorio_spec.trace.lines import Line
 from purgatorio_spec.trace.record import (
     CATCH_UP,
     FORMAT,
     FORMAT_1,
     FUNCTIONS,
     MAX_INT,
+    MAX_LINE_BYTES,
     MIN_INT,
     OF_AN_OPERATION,
     PHASES,
@@ -43,6 +46,7 @@ from purgatorio_spec.trace.record import (
 
 _PHASE: Final[Mapping[object, Phase]] = {phase: phase for phase in PHASES}
 _FUNCTION: Final[Mapping[object, str]] = {f: f for f in FUNCTIONS}
+KEPT_TEXT_BYTES: Final = 200
 Fields = dict[str, object]
 T = TypeVar("T")
 
@@ -368,3 +372,59 @@ def _end(fields: Fields) -> End:
         dropped=_needed(integer_field(fields, "dropped", 0), "dropped"),
         x=_own(fields),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenLine:
+    """A line (or row) that is no record: its number, the field, the error, the remedy, and the start of its text.
+
+    Line 0 is the whole file.
+    """
+
+    file: str
+    line: int
+    field: str
+    why: str
+    hint: str
+    text: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}" if self.line else self.file
+        field = "" if self.field == "$" else f"field {self.field!r}: "  # `$` is the whole line
+        return f"{where}: {field}{self.why}; {self.hint}"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The contents of a block of lines: a batch of events, and the records between them with their line numbers."""
+
+    events: pa.RecordBatch
+    others: tuple[tuple[int, Header | End], ...]
+
+
+def parse_lines(file: str, lines: Sequence[Line], broken: Callable[[BrokenLine], None]) -> Block:
+    """Parse a block line by line. For a single line, this is also the faster way."""
+    events: list[tuple[int, Event]] = []
+    others: list[tuple[int, Header | End]] = []
+    for line in lines:
+        try:
+            if line.too_long:
+                raise Refusal(
+                    "$",
+                    f"longer than {MAX_LINE_BYTES} bytes",
+                    "no record of this format is that long: is this a trace?",
+                )
+            record = parse_line(line.text)
+        except Refusal as refusal:
+            broken(refused(file, line, refusal))
+            continue
+        if isinstance(record, Event):
+            events.append((line.number, record))
+        else:
+            others.append((line.number, record))
+    return Block(event_batch(events), tuple(others))
+
+
+def refused(file: str, line: Line, refusal: Refusal) -> BrokenLine:
+    text = line.text[:KEPT_TEXT_BYTES].decode(errors="replace")
+    return BrokenLine(file, line.number, refusal.field, refusal.why, refusal.hint, text)

@@ -17,18 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from purgatorio_spec.trace.block import (
-    EVENT_START,
-    BrokenLine,
-    parse_block,
-    parse_events,
-    parse_lines,
-    refused,
-)
+from purgatorio_spec.trace.block import EVENT_START, parse_block, parse_events
 from purgatorio_spec.trace.coded import Coded, Flags, Ints, coded, is_usual, plain
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.lines import Cut, Line, chunks, split
-from purgatorio_spec.trace.parse import Refusal
+from purgatorio_spec.trace.parse import BrokenLine, Refusal, parse_lines, refused
 from purgatorio_spec.trace.record import MAX_LINE_BYTES, End, Header
 from purgatorio_spec.trace.rows import (
     MAX_PIECE_BYTES,

@@ -15,8 +15,8 @@ from purgatorio_spec.history.part import CheckCall
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import ReadingBounds, bounds, summary_of
 from purgatorio_spec.judge.context import FOLLOWED, PlacedReading, ThreadCalls
+from purgatorio_spec.judge.result import judged_clauses
 from purgatorio_spec.judge.rowwise import moments_of, reading
-from purgatorio_spec.judge.tally import judged_clauses
 from purgatorio_spec.trace.recorder import LogRow
 from purgatorio_stress.explorer.program import Broken
 

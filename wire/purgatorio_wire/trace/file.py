@@ -15,10 +15,9 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.trace.convert import Conversion, partial_of
 from purgatorio_spec.trace.lines import Cut, lines
-from purgatorio_spec.trace.parse import Refusal, integer_field, object_field, shown, string_field
+from purgatorio_spec.trace.parse import BrokenLine, Refusal, integer_field, object_field, shown, string_field
 from purgatorio_spec.trace.record import End
 from purgatorio_spec.trace.writer import LineSink
 from purgatorio_wire.trace.record import (
