@@ -110,9 +110,10 @@ def deletes_in_time(s: Story, t: float, answer: float) -> None:
 
 
 def listed(
-    s: Story, t: float, which: int, offset: int, error: int = 0, time_ms: int = -1, epoch: int = -1
-) -> None:
-    said = of_t(offset=offset, error_code=error, timestamp=time_ms)
+    s: Story, t: float, which: int, offset: int, error: int = 0, time_ms: int = -1, epoch: int = -1, leader: int = -1
+) -> None:  # fmt: skip
+    with_leader = {"leader_epoch": leader} if leader >= 0 else {}
+    said = of_t(offset=offset, error_code=error, timestamp=time_ms, **with_leader)
     asked = of_t(timestamp=which, current_leader_epoch=epoch)
     s.ask(t, "list_offsets", {"topics": asked}, t + 1, {"topics": said})
 
@@ -325,12 +326,14 @@ def offset_held(s: Story, at: int) -> None:
 def consumer(
     s: Story, t: float, member: str, epoch: int, now: int, told: str | None = None, owned: str | None = None,
     error: int = 0, instance: str | None = None, api: str = "consumer_group_heartbeat", whole: bool = False,
+    topics: str = "t", assignor: str | None = None,
 ) -> None:  # fmt: skip
-    """A heartbeat of KIP-848; partitions are digits, and None where they have not changed. `whole`: with all fields."""
+    """A heartbeat of KIP-848; partitions are digits, and None where they have not changed. `whole`: with all fields.
+    Each letter of `topics` is one that it subscribes to."""
     body = {
         "group_id": "g", "member_id": member, "member_epoch": epoch, "rebalance_timeout_ms": -1 if epoch else 3000,
-        "subscribed_topic_names": ["t"] if whole or not epoch else None, "topic_partitions": _of_topic(owned),
-        "instance_id": instance,
+        "subscribed_topic_names": [*topics] if whole or not epoch else None, "topic_partitions": _of_topic(owned),
+        "instance_id": instance, "server_assignor": assignor,
     }  # fmt: skip
     given = None if told is None else {"topic_partitions": _of_topic(told)}
     got = {"error_code": error, "member_epoch": now, "heartbeat_interval_ms": 5000, "assignment": given}

@@ -56,6 +56,7 @@ from purgatorio_wire.clause.topic import (
     done_in_time,
     elections,
     offsets_listed,
+    settings_described,
     topics_come_and_go,
     topics_grow,
 )
@@ -148,6 +149,7 @@ JUDGES: Final[tuple[tuple[str, Judge], ...]] = (
     ("F8 M1 M2 M3 M4 M5 M6 M7 R5 R8", _of_topics(produces)),
     ("M4", _of_topics(back_in_sync)),
     ("A1 A2", _of_topics(topics_come_and_go)),
+    ("A1", _of_topics(settings_described)),
     ("A1 A2 A3 D1 E1 M1", _of_topics(done_in_time)),
     ("D1", _of_topics(deletes_records)),
     ("A3", _of_topics(topics_grow)),

@@ -179,11 +179,9 @@ class _Produced:
                     return {"error_code": ErrorCode.duplicate_sequence_number.value, "base_offset": -1}
             start = _start(self._node, partition) if result.error is Error.NONE else -1
             return {
-                "error_code": code_of(result.error),
-                "base_offset": base,
-                "log_start_offset": start,
+                "error_code": code_of(result.error), "base_offset": base, "log_start_offset": start,
                 "log_append_time_ms": self._now_ms if _stamps(self._node, partition) else None,
-            }
+            }  # fmt: skip
 
         return {"responses": grouped((one, entry(one)) for one in self._asked)}
 
@@ -313,13 +311,11 @@ class _Fetched:
         if result.error is not Error.NONE:
             return _no_data(code_of(result.error))
         values: dict[str, object] = {
-            "error_code": 0,
-            "high_watermark": ends.high_watermark.offset if ends is not None else -1,
+            "error_code": 0, "high_watermark": ends.high_watermark.offset if ends is not None else -1,
             "last_stable_offset": ends.last_stable.offset if ends is not None else -1,
-            "log_start_offset": _start(self._node, partition),
-            "records": stored(result.data.records),
+            "log_start_offset": _start(self._node, partition), "records": stored(result.data.records),
             "aborted_transactions": self._aborted(result) if self._isolation is Isolation.COMMITTED else None,
-        }
+        }  # fmt: skip
         if result.data.diverging is not None:
             end = result.data.diverging
             values["diverging_epoch"] = {"epoch": end.epoch, "end_offset": end.end_offset}

@@ -31,6 +31,9 @@ def find_coordinator(node: Node, request: Request) -> None:
 def consumer_group_heartbeat(node: Node, request: Request) -> None:
     """Kafka's ConsumerGroupHeartbeat, 0 to 1."""
     fields = request.fields
+    if fields.has("server_assignor") and fields.text("server_assignor") not in ("uniform", "range"):
+        request.answer(error_code=ErrorCode.unsupported_assignor.value)
+        return
     owned = frozenset(one.place for one in fields.asked("topic_partitions", node.cluster.named))
     told = owned if fields.has("topic_partitions") else None
     answer_beat(
@@ -258,14 +261,11 @@ def _described(node: Node, group_id: str, version: int) -> Values:
     with group.lock:
         stable = group.state() is GroupState.STABLE
         return {
-            "group_id": group_id,
-            "error_code": 0,
-            "group_state": group.state().value,
-            "protocol_type": group.protocol_type.get(),
-            "protocol_data": group.protocol() if stable else "",
+            "group_id": group_id, "error_code": 0, "group_state": group.state().value,
+            "protocol_type": group.protocol_type.get(), "protocol_data": group.protocol() if stable else "",
             "members": [_member(group, member, stable=stable) for member in group.members()],
             "authorized_operations": -(2**31),
-        }
+        }  # fmt: skip
 
 
 def list_groups(node: Node, request: Request) -> None:

@@ -35,11 +35,9 @@ def answer_beat(node: Node, request: Request, beat: Callable[..., Beat], *more: 
     group, member, epoch = fields.text("group_id"), fields.text("member_id"), fields.number("member_epoch")
     told = beat(group, member, epoch, subscribed, *more)
     values: dict[str, object] = {
-        "error_code": told.error.value,
-        "member_id": member,
-        "member_epoch": told.epoch,
+        "error_code": told.error.value, "member_id": member, "member_epoch": told.epoch,
         "heartbeat_interval_ms": BEAT_MS,
-    }
+    }  # fmt: skip
     if told.assigned is not None:
         parts = [
             {"topic_id": topic.topic_id, "partitions": [one.partition for one in some]}
@@ -178,12 +176,9 @@ def _responses(
         topic_id = None if topic is None else topic.topic_id
         result = results.get(partition, ShareResult(Error.NONE))
         said = {
-            "error_code": code_of(result.error),
-            "acknowledge_error_code": errors.get(partition, 0),
-            "current_leader": {},
-            "records": _whole(node, partition, result),
-            "acquired_records": _ranges(result),
-        }
+            "error_code": code_of(result.error), "acknowledge_error_code": errors.get(partition, 0),
+            "current_leader": {}, "records": _whole(node, partition, result), "acquired_records": _ranges(result),
+        }  # fmt: skip
         told.append((Asked(partition.topic, partition.partition, topic_id), said))
     return grouped(told)
 

@@ -33,12 +33,9 @@ CLOSES: Final = -1
 CAPACITY: Final = 2000
 MOST_ACKNOWLEDGED: Final = 10_000
 HOW: Final[Mapping[int, Acknowledgement]] = {
-    0: Acknowledgement.REJECT,
-    1: Acknowledgement.ACCEPT,
-    2: Acknowledgement.RELEASE,
-    3: Acknowledgement.REJECT,
+    0: Acknowledgement.REJECT, 1: Acknowledgement.ACCEPT, 2: Acknowledgement.RELEASE, 3: Acknowledgement.REJECT,
     4: Acknowledgement.RENEW,
-}
+}  # fmt: skip
 """By the number in the protocol; 0 is a gap."""
 
 Acknowledged = Mapping[int, int]

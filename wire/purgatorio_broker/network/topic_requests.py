@@ -193,19 +193,13 @@ def _described(node: Node, name: str, topic_id: object, *, create: bool) -> Valu
     topic = next((one for one in node.cluster.topics() if one.name == name or one.topic_id == topic_id), None)
     if topic is None:
         return {
-            "name": name or None,
-            "topic_id": topic_id,
-            "error_code": _absent(node, name, create),
-            "partitions": [],
-        }
+            "name": name or None, "topic_id": topic_id, "error_code": _absent(node, name, create), "partitions": [],
+        }  # fmt: skip
     partitions = [_partition(node, topic, partition) for partition in topic.all()]
     return {
-        "name": topic.name,
-        "topic_id": topic.topic_id,
-        "error_code": 0,
-        "partitions": partitions,
+        "name": topic.name, "topic_id": topic.topic_id, "error_code": 0, "partitions": partitions,
         "topic_authorized_operations": -(2**31),
-    }
+    }  # fmt: skip
 
 
 def _absent(node: Node, name: str, create: bool) -> int:
@@ -233,12 +227,9 @@ def _partition(node: Node, topic: Topic, partition: TopicPartition) -> Values:
         isr, epoch = frozenset(), -1
     return {
         "error_code": 0 if leader is not None else ErrorCode.leader_not_available.value,
-        "partition_index": partition.partition,
-        "leader_id": -1 if leader is None else leader,
-        "leader_epoch": epoch,
-        "replica_nodes": list(topic.replicas),
-        "isr_nodes": sorted(isr or topic.replicas),
-    }
+        "partition_index": partition.partition, "leader_id": -1 if leader is None else leader, "leader_epoch": epoch,
+        "replica_nodes": list(topic.replicas), "isr_nodes": sorted(isr or topic.replicas),
+    }  # fmt: skip
 
 
 def describe_configs(node: Node, request: Request) -> None:
@@ -247,15 +238,13 @@ def describe_configs(node: Node, request: Request) -> None:
         "group.initial.rebalance.delay.ms": node.settings.initial_delay_ms,
         "group.min.session.timeout.ms": node.settings.session_bounds_ms[0],
         "group.max.session.timeout.ms": node.settings.session_bounds_ms[1],
-        "group.consumer.session.timeout.ms": CONSUMER_SESSION_MS,
-        "group.share.session.timeout.ms": CONSUMER_SESSION_MS,
+        "group.consumer.session.timeout.ms": CONSUMER_SESSION_MS, "group.share.session.timeout.ms": CONSUMER_SESSION_MS,
         "group.share.delivery.count.limit": node.shares.limits.max_deliveries,
         "fetch.max.bytes": node.settings.max_fetch_bytes,
         "auto.create.topics.enable": str(node.settings.auto_create).lower(),
-        "max.connections": node.settings.max_connections,
-        "message.max.bytes": node.settings.max_message_bytes,
+        "max.connections": node.settings.max_connections, "message.max.bytes": node.settings.max_message_bytes,
         _MIN_IN_SYNC: node.settings.min_in_sync,
-    }
+    }  # fmt: skip
     results: list[Values] = []
     for entry in request.fields.entries("resources"):
         kind, name = entry.number("resource_type"), entry.text("resource_name")

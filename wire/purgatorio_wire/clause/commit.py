@@ -1,4 +1,5 @@
-"""G12: OffsetFetch returns a committed offset until another offset is committed, or its topic or its group is deleted.
+"""G12: OffsetFetch returns a committed offset until another offset is committed, or the offset, its topic or its group is
+deleted.
 
 A commit takes effect between its request and its response. So OffsetFetch may return each offset whose commit may have
 been the last one. The deletion of a topic may take effect some time later (KAFKA-2000).
@@ -189,7 +190,7 @@ def _may_be(made: list[_Commit], one: Exchange) -> set[Offset]:
 
 
 def _commits(scene: Scene, group: str, part: Part) -> Iterator[_Commit]:
-    for one in scene.of("offset_commit", "delete_groups"):
+    for one in scene.of("offset_commit", "offset_delete", "delete_groups"):
         done_t = one.ended_t
         if one.api == "delete_groups":
             codes = [
@@ -198,9 +199,9 @@ def _commits(scene: Scene, group: str, part: Part) -> Iterator[_Commit]:
             if group in texts(one.body, "groups_names") and (one.got is None or codes == [0]):
                 yield _Commit.at_once(one.t, done_t, NOTHING, surely=codes == [0])
             continue
-        if text(one.body, "group_id") != group:
+        if text(one.body, "group_id") != group or integer(one.got, "error_code"):
             continue
-        told = _told(one)
+        told = _told(one)  # OffsetDelete names no offset, and commits nothing
         for other, asked in parts(one.body, OTHERS[0]):
             error = told.get(other, 0)
             if other == part and (not error or error in BUSY):

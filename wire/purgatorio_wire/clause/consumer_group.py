@@ -41,6 +41,8 @@ TOPICS: Final = ("create_topics", "create_partitions", "delete_topics")
 JOINS, AWAY = 0, -2
 """The epochs for a join, and for a static member that leaves for a while; the epoch between them is for a leave."""
 UNKNOWN_MEMBER, NO_GROUP, FENCED_ID, FENCED_EPOCH, IN_USE, STALE, OFF = 25, 69, 82, 110, 111, 113, 35
+NO_ASSIGNOR, UNSUPPORTED = "purgatorio-nobody", 112
+"""The name of an assignor that no broker has, and its error, UNSUPPORTED_ASSIGNOR."""
 OFF_TOO: Final = 42
 """INVALID_REQUEST: what some brokers answer whose share groups are disabled."""
 GAP_NS: Final = 20_000 * MS
@@ -97,6 +99,7 @@ class _Member:
     held: Owned = frozenset()
     revokes: Exchange | None = None
     instance: str = ""
+    topics: tuple[str, ...] = ()
     away: bool = False
     retold: bool = False
     """Whether its assignment has changed in its epoch: Kafka takes no former epoch then."""
@@ -112,10 +115,9 @@ class _Group:
     api: str
     """That of the heartbeats."""
     members: dict[str, _Member] = field(default_factory=dict)
-    subscribed: set[tuple[str, ...]] = field(default_factory=set)
     change: Exchange | None = None
-    """The last request by which a member joined or left, or a topic was created, grew or was deleted, until all members
-    have their new assignments."""
+    """The last request by which a member joined, left or changed its subscription, or a topic was created, grew or was
+    deleted, until all members have their new assignments."""
     since_t: int = 0
     """The time since which only the broker delays the new assignments."""
     least_epoch: int = 0
@@ -127,6 +129,10 @@ class _Group:
     @property
     def shares(self) -> bool:
         return self.api == SHARE_BEAT
+
+    @property
+    def subscribed(self) -> set[tuple[str, ...]]:
+        return {member.topics for member in self.members.values()}
 
     @property
     def session_ms(self) -> int | None:
@@ -157,6 +163,11 @@ class _Group:
     def _told(self, one: Exchange) -> Rows:
         self.beat_ms = integer(one.got, "heartbeat_interval_ms") or self.beat_ms
         name, epoch, error = text(one.body, "member_id"), integer(one.body, "member_epoch"), one.error
+        if text(one.body, "server_assignor") == NO_ASSIGNOR:
+            yield answered_with(
+                "G15", "wrong-argument-accepted", one, error, UNSUPPORTED, ": no such assignor"
+            )
+            return
         member, holder = self.members.get(name), self._holder(name, text(one.body, "instance_id"))
         if holder is not None:
             yield from self._of_another(one, epoch, *holder)
@@ -266,12 +277,17 @@ class _Group:
         if epoch < 0:
             yield from self._gone(name, one)
             return
+        topics = tuple(sorted(texts(one.body, "subscribed_topic_names")))
         if epoch == JOINS:
-            self.subscribed.add(tuple(sorted(texts(one.body, "subscribed_topic_names"))))
             if name not in self.members and not returns:
                 yield from self._changes(one)
             rebalance_ns = integer(one.body, "rebalance_timeout_ms") * MS
-            self.members[name] = _Member(one, rebalance_ns, instance=text(one.body, "instance_id"))
+            self.members[name] = _Member(
+                one, rebalance_ns, instance=text(one.body, "instance_id"), topics=topics
+            )
+        elif topics and topics != self.members[name].topics:
+            yield from self._changes(one)
+            self.members[name].topics = topics
         member, now = self.members[name], integer(one.got, "member_epoch")
         member.heard = one
         if isinstance(one.body.get("topic_partitions"), list):

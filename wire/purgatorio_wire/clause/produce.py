@@ -36,6 +36,7 @@ from purgatorio_wire.history.log import (
     Topic,
     Topics,
     corrupt,
+    limit,
     produced,
     summed,
     transactional,
@@ -45,7 +46,7 @@ from purgatorio_wire.history.transaction import CONCURRENT, INIT, Transaction, b
 from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import BY_NOBODY, SEQUENCES, Body, Written
 
-CORRUPT, TIMED_OUT, NOT_ENOUGH, INVALID_ACKS = 2, 7, 19, 21
+CORRUPT, TIMED_OUT, TOO_LARGE, NOT_ENOUGH, INVALID_ACKS = 2, 7, 10, 19, 21
 OUT_OF_ORDER, UNKNOWN_PRODUCER = 45, 59
 INVALID_EPOCH, FENCED = 47, 90
 LOOKED_NS: Final = 1000 * MS
@@ -86,10 +87,13 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                     yield from deleted(bounds, one, topic, "append-waits-for-deleted", due, told)
             elif acks not in (-1, 1):
                 yield _wrong_acks(bounds, one, answer)
-            elif forbids := _forbids(topic, summed(batches, "bytes")):
-                if answer is not None:
-                    right, allowed = integer(answer, "error_code"), f"an error: {forbids}"
+            elif any(forbids := _forbids(bounds, topic, one, summed(batches, "bytes"))):
+                if answer is not None and all(forbids):
+                    right, allowed = integer(answer, "error_code"), f"an error: {forbids[0]}"
                     yield checked("M1", "forbidden-accepted", one, right, allowed, "the append is accepted")
+            elif "max.message.bytes" in topic.configs and integer(answer, "error_code") == TOO_LARGE:
+                allowed = "no error: the topic's max.message.bytes allows the batch"
+                yield broken("M1", "refused", one, allowed, named(TOO_LARGE))
             elif corrupt(batches):
                 if answer is not None:
                     error = integer(answer, "error_code")
@@ -114,12 +118,15 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 yield from _stopped(bounds, one, part, answer, topics, scene)
 
 
-def _forbids(topic: Topic, size: int) -> str:
-    """The setting of the topic that forbids a batch of records without keys; "" if there is none."""
-    if size > topic.limit(most := "max.message.bytes", size):
-        return f"a batch of {size} bytes is above {most}"
-    compacts = topic.configs.get("cleanup.policy") == "compact"
-    return "a compacted topic takes no record without a key" if compacts else ""
+def _forbids(bounds: Bounds, topic: Topic, one: Exchange, size: int) -> list[str]:
+    """Why each of the topic's possible settings forbids a batch of records without keys; "" if it does not."""
+    why: list[str] = []
+    for configs in topic.settings(one, bounds.declared.late_topics_ms * MS):
+        small = size > limit(configs, "max.message.bytes", size)
+        compacts = configs.get("cleanup.policy") == "compact"
+        keys = "a compacted topic takes no record without a key" if compacts else ""
+        why.append(f"a batch of {size} bytes is above max.message.bytes" if small else keys)
+    return why
 
 
 def _unanswered(scene: Scene, one: Exchange, topics: Topics) -> Rows:
@@ -334,7 +341,7 @@ def _stopped(
     topic = topics.topics[part.topic]
     until = one.until_t
     in_sync = topics.in_sync_around(part, one.t, until)
-    needed = min(topic.limit("min.insync.replicas", 1), topic.replicas)
+    needed = min(limit(topic.configs, "min.insync.replicas", 1), topic.replicas)
     spans = stopped_spans(scene.stimuli, scene.end_t)
     stays_away = any(begin <= one.t and until <= end for begin, end in spans)
     if acks == -1 and answer is not None and needed == topic.replicas and stays_away:

@@ -39,6 +39,7 @@ from purgatorio_wire.history.history import (
     Exchange,
     Scene,
     integer,
+    integers,
     items,
     text,
     texts,
@@ -138,6 +139,10 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             elif one.body.get("validate_only") and topic is None:
                 yield from _only_validated(scene, one, text(made, "name"))
             elif topic is not None:
+                count = integer(made, "num_partitions", -1)  # old versions, and ACLs, hide it
+                if topic.partitions and topic.delete_t is None and count > 0 and not error:
+                    right, allowed = count == topic.partitions, f"{topic.partitions} partitions"
+                    yield checked("A1", "other-partitions", one, right, allowed, f"{count} partitions")
                 yield from _second(bounds, one, topic, error)
     on_request = [one for one in scene.of("metadata") if one.body.get("allow_auto_topic_creation")]
     for name in sorted({text(asked, "name") for one in on_request for asked in items(one.body, "topics")}):
@@ -150,7 +155,7 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     for topic in topics.topics.values():
         if topic.made_t is not None:
             told = list(_told(scene, topic.name, topic.made_t, topic.delete_t or END_OF_TIME))
-            yield from _led(told)
+            yield from _led(topic, told)
             yield from _identified(scene, topic.name, told)
             asked = [(one, integer(said, "error_code")) for one, said in told]
             more_ns = _crowd_ns(bounds, made_t, topic)
@@ -164,6 +169,21 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 bounds, "A2", [*_fetched_by_id(scene, topic)], topic.deleted_t,
                 GONE, "an error: no topic has this id", "deleted-id-served",
             )  # fmt: skip
+
+
+def settings_described(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """A1: DescribeConfigs returns the settings that the topic was created with, or that were altered since."""
+    for one in scene.of("describe_configs"):
+        for said in items(one.got, "results"):
+            topic = topics.topics.get(text(said, "resource_name"))
+            if topic is None or topic.delete_t is not None or integer(said, "error_code"):
+                continue
+            told = {text(x, "name"): text(x, "value") for x in items(said, "configs")}
+            held = topic.settings(one, bounds.declared.late_topics_ms * MS)
+            for name in {name for each in held for name in each if name in told}:
+                may, seen = {each[name] for each in held if name in each}, f"{name} {told[name]}"
+                allowed = f"{name} {' or '.join(sorted(may))}"
+                yield checked("A1", "other-setting", one, told[name] in may, allowed, seen)
 
 
 def _crowd_ns(bounds: Bounds, made_t: Sequence[int], topic: Topic) -> int:
@@ -220,15 +240,23 @@ def _told(scene: Scene, name: str, since_t: int, until: int = END_OF_TIME) -> It
             yield from ((one, said) for said in items(one.got, "topics") if text(said, "name") == name)
 
 
-def _led(told: list[tuple[Exchange, Body]]) -> Rows:
-    """A1: a partition without an error has a leader; where there is one broker, that one."""
+def _led(topic: Topic, told: list[tuple[Exchange, Body]]) -> Rows:
+    """A1: metadata lists each partition. A partition without an error has a leader; where there is one broker, that
+    one, which is the only replica."""
+    most = max([topic.partitions, *(count for _, _, count in topic.grown)])
     for one, said in told:
         nodes = [integer(node, "node_id") for node in items(one.got, "brokers")]
+        shown = sorted(integer(part, "partition_index") for part in items(said, "partitions"))
+        if topic.partitions and not integer(said, "error_code"):
+            right = shown == [*range(len(shown))] and topic.partitions <= len(shown) <= most
+            allowed = f"{topic.partitions} to {most} partitions, from 0 on"
+            yield checked("A1", "other-partitions", one, right, allowed, f"partitions {shown}")
         for part in items(said, "partitions"):
+            held = [[*integers(part, name)] for name in ("replica_nodes", "isr_nodes")]
             leader = integer(part, "leader_id", -1)
-            if len(nodes) == 1 and not integer(part, "error_code"):
-                right, seen = leader in nodes, f"leader {leader}"
-                yield checked("A1", "other-leader", one, right, f"leader {nodes[0]}", seen)
+            if len(nodes) == topic.replicas == 1 and not integer(part, "error_code"):
+                right, seen = leader in nodes and held == [nodes] * 2, f"leader {leader}, replicas {held}"
+                yield checked("A1", "other-leader", one, right, f"leader {nodes[0]}, the only replica", seen)
 
 
 def _identified(scene: Scene, name: str, told: list[tuple[Exchange, Body]]) -> Rows:
@@ -484,6 +512,11 @@ def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
                 )
             if epoch != known:
                 continue
+            epochs = {known for _, known in topics.epochs.get(part, ()) if known >= 0}
+            if which == LATEST and epochs and not error and "leader_epoch" in (said or {}):
+                shown = integer(said, "leader_epoch", -1)
+                allowed = f"leader epoch {max(epochs)}, as in metadata"
+                yield checked("L1", "other-epoch", one, shown in epochs, allowed, f"leader epoch {shown}")
             if which in ENDS:
                 yield _listed(one, which, log, said)
                 if which == LARGEST_TIME and (note := newest.get(part)) is not None and note.t < one.t:

@@ -192,14 +192,11 @@ _EMPTY: Final[dict[str, object]] = {
 Convert = Callable[[Any], object]
 """Converts a value that is not None. The field's Kafka type determines its type."""
 _TO_PLAIN: Final[Mapping[str, Convert]] = {
-    "entity": lambda value: plain(value),
-    "error_code": lambda value: int(value.value),
-    "uuid": str,
-    "bytes": bytes.hex,
+    "entity": lambda value: plain(value), "error_code": lambda value: int(value.value), "uuid": str, "bytes": bytes.hex,
     "records": lambda value: [one.plain() for one in batches(value)],
     **dict.fromkeys(("timedelta_i32", "timedelta_i64"), lambda value: round(value / _MS)),
     "datetime_i64": lambda value: round(value.timestamp() * 1000),
-}
+}  # fmt: skip
 _FROM_PLAIN: Final[Mapping[str, Convert]] = {
     "error_code": ErrorCode,
     "uuid": lambda value: uuid.UUID(value) if isinstance(value, str) else value,

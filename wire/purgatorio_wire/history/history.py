@@ -21,12 +21,10 @@ EXCUSED: Final[Mapping[int, str]] = {
     **dict.fromkeys((5, 6, 9, 13, 56, 72, 74, 78), "the leader moved"),
     **dict.fromkeys((29, 30, 31, 53), "the client is not allowed to"),
     **dict.fromkeys((10, 18, 87), "the broker is set up to refuse such records"),
-    26: "the session time-out is outside of the broker's bounds",
-    32: "the clocks of broker and client differ",
-    44: "a policy of the broker forbids it",
-    81: "the broker limits the members of a group",
+    26: "the session time-out is outside of the broker's bounds", 32: "the clocks of broker and client differ",
+    44: "a policy of the broker forbids it", 81: "the broker limits the members of a group",
     89: "the broker's quota is used up",
-}
+}  # fmt: skip
 """The errors that are unrelated to the tested promise, with their meaning."""
 BUSY: Final = frozenset({7, 8, 41, *EXCUSED})
 """The controller did not answer in time, is missing or has changed, or throttles the client."""

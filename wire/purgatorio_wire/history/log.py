@@ -242,6 +242,8 @@ class Topic:
     """The preferred leader of its first partition, if the request to create it has assignments."""
     configs: dict[str, str] = field(default_factory=dict)
     """The settings of its creation."""
+    altered: list[tuple[int, int, dict[str, str]]] = field(default_factory=list)
+    """For each IncrementalAlterConfigs without an error: the times of request and response, and the settings."""
     partitions: int = 0
     """The number of partitions at its creation. 0 if the broker chose it."""
     id: str = ""
@@ -249,10 +251,14 @@ class Topic:
     grown: list[tuple[int, int | None, int]] = field(default_factory=list)
     """For each CreatePartitions without an error: the time of the request, of the response, and the new number."""
 
-    def limit(self, setting: str, default: int) -> int:
-        """The value of a setting that is a number."""
-        value = self.configs.get(setting, "")
-        return int(value[:9]) if value.isdecimal() else default
+    def settings(self, one: Exchange, late_ns: int) -> list[dict[str, str]]:
+        """The settings that may be in effect when the broker handles this request."""
+        found = [self.configs]
+        for t, done_t, new in self.altered:
+            if t <= one.until_t:
+                after = [{**held, **new} for held in found]
+                found = after if done_t + late_ns <= one.t else found + after
+        return found
 
     @property
     def changed_t(self) -> set[int | None]:
@@ -295,7 +301,7 @@ class Topics:
         gather: Mapping[str, Callable[[Exchange], None]] = {
             "create_topics": topics._create, "delete_topics": topics._delete, "create_partitions": topics._grow,
             "produce": topics._produce, "fetch": topics._fetch, "delete_records": topics._delete_records,
-            "metadata": topics._metadata,
+            "metadata": topics._metadata, "incremental_alter_configs": topics._alter,
         }  # fmt: skip
         for one in exchanges:
             if one.api in gather:
@@ -358,6 +364,13 @@ class Topics:
             topic, error = self.topics.get(text(asked, "name")), errors.get(text(asked, "name"))
             if topic is not None and error in (None, 0):
                 topic.grown.append((one.t, one.answer_t, integer(asked, "count")))
+
+    def _alter(self, one: Exchange) -> None:
+        for asked, said in zip(items(one.body, "resources"), items(one.got, "responses"), strict=False):
+            topic = self.topics.get(text(asked, "resource_name"))
+            if topic is not None and one.answer_t is not None and not integer(said, "error_code"):
+                new = {text(x, "name"): text(x, "value") for x in items(asked, "configs")}
+                topic.altered.append((one.t, one.answer_t, new))
 
     def _delete(self, one: Exchange) -> None:
         errors = _errors(one, "responses")
@@ -454,6 +467,12 @@ class Topics:
                 self.leaders[part].append((one.answer_t, integer(partition, "leader_id", -1)))
 
 
+def limit(configs: Mapping[str, str], setting: str, default: int) -> int:
+    """The value of a setting that is a number."""
+    value = configs.get(setting, "")
+    return int(value[:9]) if value.isdecimal() else default
+
+
 Names = tuple[str, str, str, str]
 """The fields of: the list of topics, a topic's name, its list of partitions, a partition's number."""
 PRODUCED: Final = (
@@ -466,7 +485,7 @@ FORGOTTEN: Final = ("forgotten_topics_data", "topic", "partitions", "")
 OTHERS: Final = (("topics", "name", "partitions", "partition_index"),) * 2
 NAMED: Final[Mapping[str, tuple[Names, Names]]] = {
     "produce": PRODUCED, "fetch": FETCHED, "list_offsets": OTHERS, "delete_records": OTHERS,
-    "offset_commit": OTHERS,
+    "offset_commit": OTHERS, "offset_delete": OTHERS,
     "add_partitions_to_txn": (
         ("v3_and_below_topics", "name", "partitions", ""),
         ("results_by_topic_v3_and_below", "name", "results_by_partition", "partition_index"),

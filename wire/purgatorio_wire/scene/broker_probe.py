@@ -114,14 +114,11 @@ LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 OF_TOPICS: Final[Mapping[str, tuple[str, str]]] = {
-    "compression.type": ("compression.type", "producer"),
-    "log.cleanup.policy": ("cleanup.policy", "delete"),
-    "log.segment.bytes": ("segment.bytes", str(1 << 30)),
-    "log.roll.ms": ("segment.ms", "604800000"),
-    "log.retention.ms": ("retention.ms", "604800000"),
-    "message.max.bytes": ("max.message.bytes", "1048588"),
+    "compression.type": ("compression.type", "producer"), "log.cleanup.policy": ("cleanup.policy", "delete"),
+    "log.segment.bytes": ("segment.bytes", str(1 << 30)), "log.roll.ms": ("segment.ms", "604800000"),
+    "log.retention.ms": ("retention.ms", "604800000"), "message.max.bytes": ("max.message.bytes", "1048588"),
     "min.insync.replicas": ("min.insync.replicas", "1"),
-}
+}  # fmt: skip
 """Settings of a broker for all topics, and the settings of a scene's topic that replace them: batches stay
 unchanged, in one segment."""
 

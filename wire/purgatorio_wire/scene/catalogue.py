@@ -14,10 +14,8 @@ from purgatorio_wire.scene.spec import FOUND, SceneSpec
 from purgatorio_wire.trace.record import DRAWN
 
 WARM_UPS: Final = {
-    "groups": scene_group.warm_up,
-    "transactions": scene_transactions.warm_up,
-    "shares": scene_share.warm_up,
-}
+    "groups": scene_group.warm_up, "transactions": scene_transactions.warm_up, "shares": scene_share.warm_up,
+}  # fmt: skip
 """Of these areas, in addition of fetches."""
 MODULES: Final = (
     scene_share, scene_transactions, scene_group, consumer_group, static_member, scene_fetch, rounds, topic,

@@ -16,6 +16,7 @@ from typing import Final
 from purgatorio_wire.clause.consumer_group import (
     AWAY,
     BEAT,
+    NO_ASSIGNOR,
     OFF,
     OFF_TOO,
     SHARE_BEAT,
@@ -63,7 +64,8 @@ class Consumer:
     instance: str | None = None
     api: str = BEAT
     later: tuple[str, ...] = ()
-    """The topics of its subscription that do not exist yet."""
+    """The other topics of its subscription. They may not exist yet."""
+    assignor: str | None = None
 
     async def beat(
         self,
@@ -85,7 +87,7 @@ class Consumer:
             "member_epoch": self.epoch if epoch is None else epoch,
             "instance_id": self.instance, "rack_id": None, "rebalance_timeout_ms": self.rebalance_ms if whole else -1,
             "subscribed_topic_names": [self.topic, *self.later] if whole else None, "subscribed_topic_regex": None,
-            "server_assignor": None, "topic_partitions": None if owns is None else _named(owns),
+            "server_assignor": self.assignor, "topic_partitions": None if owns is None else _named(owns),
         }  # fmt: skip
         got = await self.play.ask(self.conn, self.api, values)
         if usual and not codes(got.body):
@@ -185,7 +187,8 @@ async def settled(members: Sequence[Consumer], above: int = 0, partitions: int =
 async def reassigned(play: Play) -> None:
     """Members join and leave. A member that must revoke partitions keeps them for a while. Heartbeats and commits name
     wrong epochs and members, and, as if a response was lost, the former epoch, or all fields. A static member goes
-    and comes back. In the end, the topic is deleted, and the members lose its partitions."""
+    and comes back. A client names an assignor that the broker does not have. In the end, the members
+    subscribe to another topic too, the first topic is deleted, and the members lose its partitions."""
     first, second, third = await consumers(play, 3)
     third.instance = play.unique("i")
     now = await settled([first])
@@ -218,9 +221,15 @@ async def reassigned(play: Play) -> None:
     now = await settled([first, third, second], now)
     await third.leave()
     now = await settled([first, second], now)
+    await replace(third, id=own_id(play), assignor=NO_ASSIGNOR, instance=None).beat()
+    other = await play.topic(2)
+    for one in (first, second):
+        one.later = (other,)
+        await one.beat(whole=True)
+    now = await settled([first, second], now, PARTITIONS + 2)
     if play.offers("delete_topics"):
         await play.delete(first.topic)
-        await settled([first, second], now, 0)
+        await settled([first, second], now, 2)
     for one in (first, second):
         await one.leave()
 

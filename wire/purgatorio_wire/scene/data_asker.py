@@ -56,11 +56,8 @@ class FetchSession:
         for topic in (*topics, *gone):
             topic["topic_id"] = ids.get(str(topic["topic"]))
         return {
-            "session_id": self.id,
-            "session_epoch": self.epoch,
-            "topics": topics,
-            "forgotten_topics_data": gone,
-        }
+            "session_id": self.id, "session_epoch": self.epoch, "topics": topics, "forgotten_topics_data": gone,
+        }  # fmt: skip
 
     def took(self, got: Got) -> int:
         """Stores the session epoch of the response, and returns the error."""
@@ -98,11 +95,9 @@ class DataAsker(Asker):
             for topic, number, offset in parts
         )  # fmt: skip
         limits = {
-            "max_wait_ms": max_wait_ms,
-            "min_bytes": min_bytes,
-            "max_bytes": most or self.broker.fetch_bytes,
+            "max_wait_ms": max_wait_ms, "min_bytes": min_bytes, "max_bytes": most or self.broker.fetch_bytes,
             "isolation_level": self.rng.randrange(2) if committed is None else int(committed),
-        }
+        }  # fmt: skip
         topics = by_topic(asked, "topic")
         if session is None:
             return self._send_about(conn, "fetch", {**limits, "topics": topics}, topics, "topic", by_id)

@@ -474,13 +474,17 @@ async def left_waiting(play: Play) -> None:
 
 @scene("groups", "G12 committed, G12 lost-by-a-deletion")
 async def forgotten_offsets(play: Play) -> None:
-    """A group commits an offset, and the same offset with other metadata. One of its topics is deleted, and its offset
-    with it; the offset of another topic stays. Then a topic of the deleted name is created. In the end, the group is
-    deleted, and a new group of the same name commits other offsets."""
+    """A group commits an offset, and, after OffsetDelete, the same offset with other metadata. One of its topics is
+    deleted, and its offset with it; the offset of another topic stays. Then a topic of the deleted name is created. In
+    the end, the group is deleted, and a new group of the same name commits other offsets."""
     play.need("offset_commit", "offset_fetch", "create_topics", "delete_topics")
     group, conn = await play.group(), await play.open("committer")
     topics = [await play.topic(), await play.topic()]
-    for _ in range(2):
+    for again in (False, True):
+        if again and play.offers("offset_delete"):
+            gone = {"name": topics[1], "partitions": [{"partition_index": 0}]}
+            await play.ask(conn, "offset_delete", {"group_id": group, "topics": [gone]})
+            await play.ask_offsets(conn, group, topics)
         await play.commit(conn, group, "", -1, topics, at=1000)
         for asked in (topics, None):
             await play.ask_offsets(conn, group, asked)

@@ -80,14 +80,11 @@ class Play(DataAsker):
         """Sends JoinGroup in the classic protocol. `says`: the part of the subscription that only this member has,
         by protocol."""
         values = {
-            "group_id": group,
-            "session_timeout_ms": self.session_ms if session_ms is None else session_ms,
-            "rebalance_timeout_ms": rebalance_ms,
-            "member_id": member,
-            "group_instance_id": instance,
+            "group_id": group, "session_timeout_ms": self.session_ms if session_ms is None else session_ms,
+            "rebalance_timeout_ms": rebalance_ms, "member_id": member, "group_instance_id": instance,
             "protocol_type": kind,
             "protocols": [{"name": name, "metadata": _consumer_data(f"{says} {name}")} for name in protocols],
-        }
+        }  # fmt: skip
         return self.send(conn, "join_group", values)
 
     def sync(

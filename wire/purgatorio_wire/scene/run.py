@@ -108,11 +108,9 @@ def _second(second: Second | None) -> Mapping[str, object]:
 def _machine() -> Mapping[str, object]:
     """The properties of this machine that may influence times."""
     return {
-        "python": platform.python_version(),
-        "system": platform.system(),
-        "cpus": os.cpu_count() or 0,
+        "python": platform.python_version(), "system": platform.system(), "cpus": os.cpu_count() or 0,
         "load": [round(value, 2) for value in os.getloadavg()] if hasattr(os, "getloadavg") else [],
-    }
+    }  # fmt: skip
 
 
 def declared_of(words: str) -> Declared:

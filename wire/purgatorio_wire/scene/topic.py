@@ -102,7 +102,7 @@ async def topics(play: Play) -> None:
     play.need("create_topics", "metadata")
     for count in (1, 2):
         names = [play.unique("t") for _ in range(count)]
-        await play.create(*names)
+        await play.create(*names, partitions=count)
         for name in names:
             await play.until_told(name, 0)
         beside = [play.unique("t") for _ in range(count - 1)]
@@ -190,12 +190,24 @@ async def wrong_topics(play: Play) -> None:
 
 @scene("topics", "M1 forbidden-accepted, M1 append-time")
 async def topic_settings(play: Play) -> None:
-    """One topic has a limit for batches: a smaller batch is accepted, a larger one is refused. One topic gives records
-    the time of their append. A compacted topic refuses records without keys."""
+    """One topic has a limit for batches: a smaller batch is accepted, a larger one is refused. Then the limit is
+    altered, and altered again. One topic gives records the time of their append. A compacted topic refuses records
+    without keys."""
     for setting, value in SETTINGS:
         topic, writer = await play.topic(configs={setting: value}), await play.open("writer")
         for size in (20, SMALL_BATCH):
             await play.ask_all(play.produce(writer, topic, acks=-1, size=size))
+        alters = (
+            value.isdecimal() and play.offers("incremental_alter_configs") and play.offers("describe_configs")
+        )
+        for most in (100 * SMALL_BATCH, SMALL_BATCH) if alters else ():
+            of = {"resource_type": 2, "resource_name": topic}
+            config = {"name": setting, "config_operation": 0, "value": f"{most}"}
+            for api, more in (("incremental_alter_configs", {"configs": [config]}), ("describe_configs", {})):
+                asked = {"resources": [{**of, "configuration_keys": None, **more}], "validate_only": False}
+                await play.ask(writer, api, asked)
+                await play.pause(play.broker.declared.late_topics_ms)
+            await play.ask_all(play.produce(writer, topic, acks=-1, size=SMALL_BATCH))
 
 
 @scene("topics", "A3 partitions-not-added, A3 not-in-effect, E1, F3 not-woken, L1")
@@ -633,10 +645,8 @@ async def elected(play: Play) -> None:
         return
     await _until_in_sync(play, topic, 2)
     asked = {
-        "election_type": 0,
-        "topic_partitions": [{"topic": topic, "partitions": [0]}],
-        "timeout_ms": ELECTION_MS,
-    }
+        "election_type": 0, "topic_partitions": [{"topic": topic, "partitions": [0]}], "timeout_ms": ELECTION_MS,
+    }  # fmt: skip
     epoch = await play.epoch(topic)
     if epoch < 0:
         play.cannot("metadata does not return leader epochs", "F8")

@@ -115,15 +115,11 @@ def fields_of(record: WireRecord) -> dict[str, object]:
         }  # fmt: skip
     declared = {one.name: getattr(record.declared, one.name) for one in fields(Declared)}
     return {
-        "kind": "header",
-        "format": FORMAT,
-        "run": record.run,
-        "broker": dict(record.broker),
+        "kind": "header", "format": FORMAT, "run": record.run, "broker": dict(record.broker),
         "versions": {name: list(pair) for name, pair in record.versions.items()},
         "declared": {name: value for name, value in declared.items() if value is not None},
-        "client": dict(record.client),
-        "params": dict(record.params),
-    }
+        "client": dict(record.client), "params": dict(record.params),
+    }  # fmt: skip
 
 
 def is_wire_trace(path: Path) -> bool:
