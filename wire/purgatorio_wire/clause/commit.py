@@ -1,5 +1,5 @@
-"""G12: OffsetFetch returns a committed offset until another offset is committed, or the offset, its topic or its group is
-deleted.
+"""G12: OffsetFetch returns a committed offset until another offset is committed, or the offset, its topic or its group
+is deleted.
 
 A commit takes effect between its request and its response. So OffsetFetch may return each offset whose commit may have
 been the last one. The deletion of a topic may take effect some time later (KAFKA-2000).
