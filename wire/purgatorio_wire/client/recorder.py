@@ -20,10 +20,8 @@ class WireRecorder:
     """Numbers events and stores them by scene. Events above the limit of the format are only counted in `dropped`."""
 
     def __init__(
-        self,
-        write: Callable[[WireEvent], None] = lambda event: None,
-        clock: Callable[[], int] = time.monotonic_ns,
-    ) -> None:
+        self, write: Callable[[WireEvent], None] = lambda event: None, clock: Callable[[], int] = time.monotonic_ns,
+    ) -> None:  # fmt: skip
         self.now = clock
         self.dropped = 0
         self.open_connections = 0
