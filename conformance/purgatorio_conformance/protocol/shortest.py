@@ -339,10 +339,27 @@ class ScriptSearch:
                 # Further candidates of a long script would take minutes, and none is executed any more.
                 break
             for rounder in self._rounder(script, call):
-                changed = replace(script, calls=(*script.calls[:place], rounder, *script.calls[place + 1 :]))
+                changed = _changed(script, place, rounder)
                 if _in_order(changed) and self._broken(changed):
                     script = changed
                     break
+            script = self._shortened(script, place)
+        return script
+
+    def _shortened(self, script: Script, place: int) -> Script:
+        """The script with a shorter delay in this call, by bisection: the limit at which a program goes wrong (2^31 ms,
+        a turn of a wheel) is shown as it is."""
+        call, description = script.calls[place], self._description
+        if not isinstance(call, Add | Register):
+            return script
+        grain_ns = description.grain_ns
+        low, high = max(0, description.least_delay_ns) // grain_ns, -(-call.delay_ns // grain_ns)
+        while high - low > 1 and not self._over():
+            middle = (low + high) // 2
+            if self._broken(changed := _changed(script, place, _with_number(call, middle * grain_ns))):
+                script, high = changed, middle
+            else:
+                low = middle
         return script
 
     def _rounder(self, script: Script, call: ScriptStep) -> Iterator[ScriptStep]:
@@ -372,6 +389,10 @@ def _shape(script: Script) -> Callable[[Script], Script]:
 def _asked(script: Script) -> tuple[str, ...]:
     """The tasks or operations of the script."""
     return tuple(dict.fromkeys(one for call in script.calls for one in concerned(script, call)))
+
+
+def _changed(script: Script, place: int, call: ScriptStep) -> Script:
+    return replace(script, calls=(*script.calls[:place], call, *script.calls[place + 1 :]))
 
 
 def _number(call: ScriptStep) -> int | None:
