@@ -40,6 +40,10 @@ type Promises struct {
 	// "fixed-rate", "fixed-delay", "period-first", "reset", "reset-periodic".
 	Can []string
 
+	// Lacks names the hooks that the adapter never calls: "timer_add", "timer_cancel" and "timer_fire" if the time-outs
+	// are inside code that it cannot reach. Then the clauses of timers are SKIPPED.
+	Lacks []string
+
 	// Steps says that the code under test calls [Step].
 	Steps bool
 }
@@ -204,7 +208,8 @@ func (h *Hooks) ForceComplete(own func() bool) bool {
 	})
 }
 
-// OnComplete is the callback of completion, OnExpiration that of expiration.
+// OnComplete is the callback of completion, OnExpiration that of expiration. Without TimerFire, the goroutine that completed
+// the operation calls OnExpiration.
 func (h *Hooks) OnComplete()   { h.within("on_complete", nil, func() {}) }
 func (h *Hooks) OnExpiration() { h.within("on_expiration", nil, func() {}) }
 

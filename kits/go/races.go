@@ -31,7 +31,7 @@ func race(promises Promises, factory Factory, folder string, rounds int, seed in
 		run := fmt.Sprintf("%s-%s-races-seed%d", promises.Name, part, seed)
 		recorded := []string{"timer_add", "timer_cancel", "timer_fire", "quiesce"}
 		if part == "purgatory" {
-			recorded = append(ofOperations, "try_complete_else_watch", "check_and_complete", "cancel_for_key", "cancelled",
+			recorded = append(promises.reported(ofOperations), "try_complete_else_watch", "check_and_complete", "cancel_for_key", "cancelled",
 				"ready", "quiesce")
 		}
 		recorder, err := NewRecorder(filepath.Join(folder, run+".jsonl.gz"), promises, run, recorded)

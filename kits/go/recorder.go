@@ -21,7 +21,7 @@ type Recorder struct {
 	file   io.WriteCloser
 	out    *bufio.Writer
 	paused func(f, id string)
-	slots  slots
+	crowd  crowd
 }
 
 // event is a line, by its place in the order of all.
@@ -92,7 +92,7 @@ func (r *Recorder) now() int64 { return int64(time.Since(r.begin)) }
 func (r *Recorder) event(line map[string]any, ph, f string) int64 {
 	me := goroutine()
 	line["kind"], line["ph"], line["f"] = "event", ph, f
-	line["th"] = r.slots.enter(me)
+	line["th"] = r.crowd.enter(me)
 	line["t"] = r.now()
 	r.lock.Lock()
 	i := r.ticket.Add(1) - 1
@@ -101,10 +101,10 @@ func (r *Recorder) event(line map[string]any, ph, f string) int64 {
 	r.lock.Unlock()
 	// A goroutine keeps its name from a call to its return.
 	if ph != "call" {
-		r.slots.leave(me)
+		r.crowd.leave(me)
 	}
 	if ph == "ret" {
-		r.slots.leave(me)
+		r.crowd.leave(me)
 	}
 	return i
 }

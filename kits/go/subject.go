@@ -78,7 +78,7 @@ type run struct {
 	ready    map[string]bool
 	held     map[int64]chan message
 	settling map[chan struct{}]uint64
-	slots    slots
+	crowd    crowd
 }
 
 // failure is the panic value of a callback that the driver makes fail.
@@ -87,7 +87,7 @@ type failure struct{}
 func serve(promises Promises, factory Factory, in io.Reader, out io.Writer) {
 	s := &subject{promises: promises, factory: factory, out: bufio.NewWriter(out), reports: []string{"timer_fire"}}
 	if s.can("purgatory") {
-		s.reports = ofOperations
+		s.reports = promises.reported(ofOperations)
 	}
 	stepping.Store(nil)
 	lines := bufio.NewScanner(in)
@@ -132,6 +132,11 @@ func serve(promises Promises, factory Factory, in io.Reader, out io.Writer) {
 	case <-answered:
 	case <-time.After(time.Second):
 	}
+}
+
+// reported is the functions without those that the adapter never reports.
+func (p Promises) reported(functions []string) []string {
+	return slices.DeleteFunc(slices.Clone(functions), func(f string) bool { return slices.Contains(p.Lacks, f) })
 }
 
 func (s *subject) can(capability string) bool { return slices.Contains(s.promises.Can, capability) }
@@ -441,7 +446,7 @@ func (r *run) call(f, id string, _ *int64) func(result) {
 		return func(result) {}
 	}
 	me := goroutine()
-	name := r.slots.enter(me)
+	name := r.crowd.enter(me)
 	line := map[string]any{"m": "enter", "f": f, "id": id}
 	r.here(line, me, name)
 	r.report(line)
@@ -450,7 +455,7 @@ func (r *run) call(f, id string, _ *int64) func(result) {
 		ended.fields(line)
 		r.here(line, me, name)
 		r.report(line)
-		r.slots.leave(me)
+		r.crowd.leave(me)
 	}
 }
 
@@ -484,8 +489,8 @@ func (r *run) hold(f, id string) {
 	if id != "" {
 		line["id"] = id
 	}
-	r.here(line, me, r.slots.enter(me))
-	defer r.slots.leave(me)
+	r.here(line, me, r.crowd.enter(me))
+	defer r.crowd.leave(me)
 	r.report(line)
 	for call := range there {
 		if call.M != "go" {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"runtime"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -63,52 +62,36 @@ func asInt(value bool) int {
 	return 0
 }
 
-// slots names goroutines while they are inside reported functions. Many timers start a goroutine for each task; a
-// name that is free again is used again. The protocol has 64 names: where more goroutines come at a time, they wait for one.
-type slots struct {
+// crowd counts the goroutines that are inside reported functions. The protocol has names for 64 at a time: where more come,
+// they wait. The number of a goroutine is its name, so what it reports later is on the same thread.
+type crowd struct {
 	lock   sync.Mutex
-	free   sync.Cond
-	inside map[uint64]*slot
-	taken  [48]bool
+	left   sync.Cond
+	inside map[uint64]int
 }
 
-type slot struct {
-	number, depth int
-}
+const crowdMost = 48
 
 // enter says the name of the goroutine, which is inside one function more from here on.
-func (s *slots) enter(me uint64) string {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	mine := s.inside[me]
-	if mine == nil {
-		s.free.L = &s.lock
-		number := slices.Index(s.taken[:], false)
-		for ; number < 0; number = slices.Index(s.taken[:], false) {
-			s.free.Wait()
-		}
-		s.taken[number] = true
-		mine = &slot{number: number}
-		if s.inside == nil {
-			s.inside = map[uint64]*slot{}
-		}
-		s.inside[me] = mine
+func (c *crowd) enter(me uint64) string {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if c.inside == nil {
+		c.inside, c.left.L = map[uint64]int{}, &c.lock
 	}
-	mine.depth++
-	return mine.name()
+	for c.inside[me] == 0 && len(c.inside) >= crowdMost {
+		c.left.Wait()
+	}
+	c.inside[me]++
+	return fmt.Sprintf("goroutine-%d", me)
 }
 
-// leave ends the use of a slot by a goroutine that has reported all its calls.
-func (s *slots) leave(me uint64) {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	if mine := s.inside[me]; mine != nil {
-		if mine.depth--; mine.depth == 0 {
-			s.taken[mine.number] = false
-			delete(s.inside, me)
-			s.free.Signal()
-		}
+// leave ends a function of the goroutine.
+func (c *crowd) leave(me uint64) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if c.inside[me]--; c.inside[me] == 0 {
+		delete(c.inside, me)
+		c.left.Signal()
 	}
 }
-
-func (s *slot) name() string { return fmt.Sprintf("goroutine-%d", s.number) }

@@ -20,7 +20,8 @@ const CONSTANTS = {
 /**
  * Drive the subject that the factory creates for each run.
  *
- * promises: { name, version, profile, can: [capabilities], lanes, and of the constants those that are promised: tickNs,
+ * promises: { name, version, profile, can: [capabilities], lacks: [hooks that the adapter never calls, such as the three of
+ *   a timer that is inside code that it cannot reach], lanes, and of the constants those that are promised: tickNs,
  *   wheelSize, earlyNs, earlyRealNs, lateNs, lateRealNs, purgeInterval, unitNs, leastDelayNs, mostDelayNs, catchUp, turn }
  * factory.timer(virtual, nowNs): { add(task, delayNs) -> handle, addAgain(handle, delayNs),
  *   fixedRate(task, firstNs, periodNs) -> handle, fixedDelay(task, firstNs, periodNs) -> handle,
@@ -32,7 +33,10 @@ const CONSTANTS = {
  */
 function run(promises, factory) {
   const can = promises.can;
-  const reports = can.includes("purgatory") ? OF_OPERATIONS : ["timer_fire"];
+  const lacks = promises.lacks ?? [];
+  const reports = can.includes("purgatory") ? OF_OPERATIONS.filter((f) => !lacks.includes(f)) : ["timer_fire"];
+  // Then O3 asks for one turn of the event loop for a completion and its onExpiration.
+  const ownTimer = promises.profile === "hand-over" || lacks.includes("timer_fire");
   // From within which call something happens, { during }; or which turn of the event loop it is, { th }.
   const here = new AsyncLocalStorage();
   const answered = new WeakSet(); // what a call began may end after its answer: outside of any call
@@ -86,8 +90,11 @@ function run(promises, factory) {
     }
 
     async within(f, id, body) {
+      if (here.getStore() === undefined || answered.has(here.getStore())) {
+        if (f === "on_expiration" && ownTimer) throw new Error("call onExpiration and its forceComplete inside timerFire");
+        return this.inTurn(() => this.within(f, id, body));
+      }
       if (!reports.includes(f)) return body();
-      if (here.getStore() === undefined || answered.has(here.getStore())) return this.inTurn(() => this.within(f, id, body));
       this.report({ m: "enter", f, id, ...here.getStore() });
       const leave = { m: "leave", f, id };
       try {

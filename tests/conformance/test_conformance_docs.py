@@ -21,13 +21,21 @@ LINKED = {
 
 
 def block(name: str) -> str:
-    """The file between two markers of the page, or the file that the page links."""
+    """The file between two markers of the page, or the file that the page links. A pool replaces a part of a file."""
+    if name == "pool":
+        whole = listing(PAGE, "purgatory")
+        before, after = whole.index("class Adapter"), whole.index("@pytest.fixture")
+        return f"{whole[:before]}{listing(PAGE, name)}\n\n{whole[after:]}"
     return LINKED[name].read_text() if name in LINKED else listing(PAGE, name)
 
 
 @pytest.mark.parametrize(
     "name",
-    ["purgatory", *(pytest.param(name, marks=pytest.mark.slow) for name in ("event_loop", "real_time"))],
+    [
+        "purgatory",
+        "pool",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("event_loop", "real_time")),
+    ],
 )
 def test_the_files_of_the_page_run(
     name: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch

@@ -162,6 +162,14 @@ def test_two_threads_of_one_name_are_two(built: tuple[Path, Path], tmp_path: Pat
     assert {"subject/worker", "subject/worker#2"} <= {event.th for event in read_run(path).events}
 
 
+def test_hooks_that_are_never_called_are_not_declared(built: tuple[Path, Path]) -> None:
+    java, classes = built
+    description = describe_command([str(java), *QUICK, "-cp", str(classes), "Lacking"])
+    assert description.reports == ("try_complete", "force_complete", "on_complete", "on_expiration")
+    assert description.gates == description.reports
+    assert "failing" not in description.capabilities
+
+
 def test_what_was_read_is_answered_at_the_end_of_input(built: tuple[Path, Path]) -> None:
     calls = [
         {"m": "start", "part": "purgatory", "time": "real"},

@@ -18,7 +18,7 @@ from purgatorio_spec.judge.result import RunResult
 
 ROOT = Path(__file__).parents[2]
 KITS = ROOT / "kits"
-TOYS = ("wheel", "purgatory", "periodic")
+TOYS = ("wheel", "purgatory", "periodic", "semaphore")
 BUILD_TIMEOUT_S = 600.0
 
 pytestmark = pytest.mark.xdist_group("kits")  # each is built once
@@ -31,6 +31,7 @@ class Toys:
     wheel: Sequence[str]
     purgatory: Sequence[str]
     periodic: Sequence[str]
+    semaphore: Sequence[str]
     bug: Sequence[str] = ()
     buggy: Sequence[str] = ("env", "TOY_BUG=1")
 
@@ -64,8 +65,10 @@ def toys(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
     language = request.param
     if language == "node":
         node = needed("node")
-        wheel, purgatory, periodic = ((node, str(KITS / "node" / "examples" / f"{name}.js")) for name in TOYS)
-        return Toys(wheel, purgatory, periodic, ("--bug",), ())
+        wheel, purgatory, periodic, pool = (
+            (node, str(KITS / "node" / "examples" / f"{name}.js")) for name in (*TOYS[:3], "pool")
+        )
+        return Toys(wheel, purgatory, periodic, pool, ("--bug",), ())
     out = tmp_path_factory.mktemp(language)
     if language == "go":
         built(
@@ -93,6 +96,24 @@ def test_a_bug_of_a_toy_wheel_is_found(toys: Toys, bug: bool, tmp_path: Path) ->
     assert found(toys.command("wheel", bug), "virtual-plan", tmp_path) & {"T1", "T3"} == (
         {"T1"} if bug else set()
     )
+
+
+@pytest.mark.parametrize(
+    ("mode", "bug"),
+    [
+        ("virtual-units", False),
+        ("virtual-units", True),
+        pytest.param("real-units", False, marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("toys", ["go"], indirect=True)
+def test_a_semaphore_without_hooks_of_a_timer_is_judged(
+    toys: Toys, mode: Mode, bug: bool, tmp_path: Path
+) -> None:
+    """Each request times out on a goroutine of its own, which completes it and reports its expiration."""
+    run = judged(toys.command("semaphore", bug), mode, tmp_path, ops=60)
+    assert broken(run) == ({"O4"} if bug else set())
+    assert (run.clauses["O3"].verdict, run.clauses["T3"].verdict) == ("PASS", "SKIPPED")
 
 
 @pytest.mark.parametrize("toys", ["go", "rust", "node"], indirect=True)

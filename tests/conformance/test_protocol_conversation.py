@@ -188,17 +188,30 @@ def test_an_error_is_an_event_where_the_call_is_one() -> None:
 def test_threads_and_depth_have_limits() -> None:
     """A thread with a new name is recorded as one that is in no function. Functions that are never left are floods."""
     scene = Scene(*PURGATORY, virtual=False)
-    for number in range(200):
+    for number in range(400):
         scene.hear("armed", f'"id":"op","th":"{number}"')
-    assert len({event.th for event in scene.recorder.drain()}) == 1 + 63
-    for number in range(63):
+    assert len({event.th for event in scene.recorder.drain()}) == 1 + 255
+    for number in range(255):
         scene.hear("enter", f'"f":"try_complete","id":"op","th":"{number}"')
-    with pytest.raises(Misbehaved, match="more than 64 threads at work"):
-        scene.hear("armed", '"id":"op","th":"63"')
+    with pytest.raises(Misbehaved, match="more than 256 threads at work"):
+        scene.hear("armed", '"id":"op","th":"255"')
     for _ in range(63):
         scene.hear("enter", '"f":"try_complete","id":"op","th":"0"')
     with pytest.raises(Misbehaved, match="more than 64 functions entered and not left"):
         scene.hear("enter", '"f":"try_complete","id":"op","th":"0"')
+
+
+def test_a_call_at_a_pause_is_on_the_log_of_its_thread() -> None:
+    """Also if another thread had this log before."""
+    scene = Scene(Start("purgatory", "real", gates=("try_complete",)), *PURGATORY, virtual=False)
+    for number in range(255):
+        scene.hear("armed", f'"id":"op","th":"{number}"')
+    for name in ("new", "newer"):
+        scene.hear("enter", f'"f":"try_complete","id":"op","th":"{name}"')
+    scene.hear("held", '"f":"try_complete","id":"op","hold":1,"th":"new"')
+    scene.conversation.ask(Check("k"), hold=1)
+    check = scene.recorder.drain()[-1]
+    assert (check.f, check.th) == ("check_and_complete", "subject/0")
 
 
 def test_the_runs_of_a_task_have_a_limit() -> None:

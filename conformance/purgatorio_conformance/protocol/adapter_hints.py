@@ -37,9 +37,13 @@ class AdapterHints:
             "timer_cancel": self.completed,
             "timer_fire": self.told["on_expiration"],
         }
+        # The profile `hand-over` needs no event of a timer.
+        occasions = {} if self.units else occasions
         mute = [f for f, times in occasions.items() if f in reports and times >= _ENOUGH and not self.told[f]]
         found = [
-            f"the description says that the subject reports {f}, but the subject never reported it"
+            f"the description says that the subject reports {f}, but the subject never reported it: call the hook"
+            f" {f}, with an empty action if the time-out is inside your code, or declare that it is not reported"
+            " (in a kit: `lacks`)"
             for f in mute
         ]
         if self.blind:

@@ -63,7 +63,8 @@ from purgatorio_spec.trace.parse import Refusal
 from purgatorio_spec.trace.record import MAX_INT, MIN_INT, State
 from purgatorio_spec.trace.recorder import Recorder, ThreadLog
 
-_MAX_THREADS: Final = 64
+_MAX_THREADS: Final = 256
+_MAX_HOLDS: Final = 64
 _MAX_DEPTH: Final = 64
 _MAX_RUNS: Final = 64
 """The driver ends the run if a task runs more often after one add: more runs could be millions of lines."""
@@ -347,7 +348,8 @@ class Conversation:
             assert self._innermost(standing.thread) is standing, "it is paused at an inner gate"
             assert standing.making is None, "it has a call under way"
             standing.making = number
-            log = self._log(standing.thread)
+            # Another thread may have had this log before.
+            log = next(log for log in self._logs.values() if log.name == standing.thread)
         else:
             log = self._log(f"caller-{lane}")
             if isinstance(call, Go):
@@ -464,8 +466,8 @@ class Conversation:
             if asked is None or not asked.stops:
                 raise Misbehaved("rubbish", "it is paused at a step that its call did not request")
             asked.stops -= 1
-        if len(self._holds) >= _MAX_THREADS:
-            raise Misbehaved("flood", f"more than {_MAX_THREADS} paused threads")
+        if len(self._holds) >= _MAX_HOLDS:
+            raise Misbehaved("flood", f"more than {_MAX_HOLDS} paused threads")
         self.doubts.met = self.doubts.met or bool(self.standing())
         self._held_before.add(said.hold)
         self._holds[said.hold] = Hold(said.hold, thread, said.f, said.id)
@@ -709,7 +711,9 @@ class Conversation:
             elif (idle := self._idle()) is not None:
                 log = self._logs.pop(idle)
             else:
-                raise Misbehaved("flood", f"more than {_MAX_THREADS} threads at work")
+                raise Misbehaved(
+                    "flood", f"more than {_MAX_THREADS} threads at work: let fewer run at a time"
+                )
             self._logs[name] = log
         elif len(self._logs) == _MAX_THREADS:
             self._logs[name] = self._logs.pop(name)

@@ -53,6 +53,9 @@ pub struct Promises {
     /// `cancel-key-all`, `force`, `gauge`, `add-again`, `add-same`, `failing`, `fixed-rate`,
     /// `fixed-delay`, `period-first`, `reset`, `reset-periodic`.
     pub can: &'static [&'static str],
+    /// The hooks that the adapter never calls: `timer_add`, `timer_cancel` and `timer_fire`, if the time-outs are inside code
+    /// that it cannot reach. Then the clauses of timers are SKIPPED.
+    pub lacks: &'static [&'static str],
     /// The code under test calls [`step`].
     pub steps: bool,
 }
@@ -210,7 +213,7 @@ impl Hooks {
         self.within("on_complete", || {});
     }
 
-    /// The callback of expiration.
+    /// The callback of expiration. Without `timer_fire`, the thread that completed the operation calls it.
     pub fn on_expiration(&self) {
         self.within("on_expiration", || {});
     }

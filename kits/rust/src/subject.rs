@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, BufRead, Write as _};
 use std::panic::{catch_unwind, panic_any, AssertUnwindSafe};
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::mpsc::{channel, Sender};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use std::time::Duration;
 const PROTOCOL: &str = "purgatorio-subject/1.2";
 const OF_OPERATIONS: [&str; 7] =
     ["try_complete", "force_complete", "on_complete", "on_expiration", "timer_add", "timer_cancel", "timer_fire"];
-const NAMES: usize = 48; // the protocol takes 64 threads
+const CROWD: usize = 48; // the protocol has names for 64 threads at a time
 
 /// Drive a timer: `make(virtual, now_ns)` makes one for each run. Returns when standard input ends.
 pub fn run_timer<T: Timer>(promises: Promises, make: impl Fn(bool, i64) -> T + 'static) {
@@ -61,8 +61,10 @@ struct Failure;
 
 struct Here {
     calls: Vec<Under>,
-    name: Option<usize>,
+    /// The name of the thread, so that what it reports later is on the same thread.
+    name: usize,
     depth: usize,
+    counted: bool,
     dice: u64,
 }
 
@@ -75,15 +77,16 @@ struct Under {
 
 thread_local! {
     static HERE: RefCell<Here> = RefCell::new(Here {
-        calls: Vec::new(), name: None, depth: 0, dice: RandomState::new().build_hasher().finish(),
+        calls: Vec::new(), name: THREADS.fetch_add(1, Ordering::SeqCst), depth: 0, counted: false,
+        dice: RandomState::new().build_hasher().finish(),
     });
 }
 
-/// Names of threads that are inside functions which are told of. A name that is free again is used again; where more threads
-/// come than there are names, they wait for one.
-struct Names {
-    taken: Mutex<[bool; NAMES]>,
-    freed: Condvar,
+/// Counts the threads that are inside reported functions. Where more come than the protocol has names for, they wait.
+#[derive(Default)]
+struct Crowd {
+    inside: Mutex<usize>,
+    left: Condvar,
 }
 
 trait Part: Send + Sync {
@@ -99,9 +102,9 @@ type Makes = dyn Fn(bool, i64, &Arc<Run>) -> Arc<dyn Part>;
 
 struct Run {
     virtual_time: bool,
-    of_operations: bool,
+    reports: Vec<&'static str>,
     gates: Vec<String>,
-    names: Names,
+    crowd: Crowd,
     state: Mutex<State>,
 }
 
@@ -112,6 +115,7 @@ struct State {
     settling: Vec<(std::thread::ThreadId, Arc<Interrupted>)>,
 }
 
+static THREADS: AtomicUsize = AtomicUsize::new(0);
 static HOLDS: AtomicI64 = AtomicI64::new(0);
 static UNANSWERED: AtomicI64 = AtomicI64::new(0);
 
@@ -177,6 +181,12 @@ fn serve(promises: &Promises, part: &'static str, make: &Makes) {
     std::process::exit(0);
 }
 
+/// The functions that are reported.
+fn reports(promises: &Promises, part: &str) -> Vec<&'static str> {
+    let functions: &[&str] = if part == "purgatory" { &OF_OPERATIONS } else { &["timer_fire"] };
+    functions.iter().copied().filter(|f| !promises.lacks.contains(f)).collect()
+}
+
 fn description(promises: &Promises, part: &str, n: i64) -> String {
     let mut line = format!("\"m\":\"description\",\"n\":{n},\"protocol\":\"{PROTOCOL}\",\"language\":\"Rust\"");
     for (name, value) in [("name", promises.name), ("version", promises.version), ("profile", promises.profile)] {
@@ -185,10 +195,10 @@ fn description(promises: &Promises, part: &str, n: i64) -> String {
             quote(&mut line, value);
         }
     }
-    let reports: &[&str] = if part == "purgatory" { &OF_OPERATIONS } else { &["timer_fire"] };
+    let reports = reports(promises, part);
     let can: Vec<&str> = [part].into_iter().chain(promises.can.iter().copied()).collect();
     let gates: Vec<&str> = reports.iter().copied().chain(promises.steps.then_some("step")).collect();
-    for (name, list) in [("capabilities", &can[..]), ("reports", reports), ("gates", &gates)] {
+    for (name, list) in [("capabilities", &can[..]), ("reports", &reports), ("gates", &gates)] {
         write!(line, ",\"{name}\":[\"{}\"]", list.join("\",\"")).expect("into a text");
     }
     for (name, value) in [
@@ -222,9 +232,9 @@ fn start(promises: &Promises, part: &str, make: &Makes, call: &Fields) -> Driven
     });
     let run = Arc::new(Run {
         virtual_time: text(call, "time") == "virtual",
-        of_operations: part == "purgatory",
+        reports: reports(promises, part),
         gates: gates.collect(),
-        names: Names { taken: Mutex::new([false; NAMES]), freed: Condvar::new() },
+        crowd: Crowd::default(),
         state: Mutex::default(),
     });
     let part = make(run.virtual_time, number(call, "now_ns").unwrap_or(0), &run);
@@ -339,16 +349,16 @@ impl Run {
     fn here(&self, line: &mut String) {
         HERE.with(|here| {
             let here = here.borrow();
-            match (here.calls.last(), here.name) {
-                (Some(under), _) => write!(line, ",\"during\":{}", under.call),
-                (None, name) => write!(line, ",\"th\":\"thread-{}\"", name.unwrap_or(NAMES)),
+            match here.calls.last() {
+                Some(under) => write!(line, ",\"during\":{}", under.call),
+                None => write!(line, ",\"th\":\"thread-{}\"", here.name),
             }
             .expect("into a text");
         });
     }
 
     fn tell(&self, kind: &str, f: &str, id: &str, more: &str) {
-        if self.of_operations || f == "timer_fire" {
+        if self.reports.contains(&f) {
             let mut line = format!("\"m\":\"{kind}\",\"f\":\"{f}\",\"id\":");
             quote(&mut line, id);
             line.push_str(more);
@@ -396,7 +406,7 @@ impl Run {
 
 impl Telling for Arc<Run> {
     fn enter(&self, f: &'static str, hooks: &Hooks) -> i64 {
-        self.names.enter();
+        self.crowd.enter();
         self.tell("enter", f, &hooks.id, "");
         0
     }
@@ -408,7 +418,7 @@ impl Telling for Arc<Run> {
             (false, None) => String::new(),
         };
         self.tell("leave", f, &hooks.id, &more);
-        self.names.leave();
+        self.crowd.leave();
     }
 
     fn pause(&self, f: &'static str, id: &str) {
@@ -432,17 +442,15 @@ fn dwell() {
     }
 }
 
-impl Names {
+impl Crowd {
     fn enter(&self) {
         HERE.with(|here| {
             let mut here = here.borrow_mut();
             here.depth += 1;
             if here.depth == 1 && here.calls.is_empty() {
-                let taken = self.taken.lock().expect("no thread panics with the lock");
-                let mut taken = self.freed.wait_while(taken, |taken| taken.iter().all(|one| *one)).expect("the same");
-                let free = taken.iter().position(|one| !one).expect("one is free");
-                taken[free] = true;
-                here.name = Some(free);
+                let inside = self.inside.lock().expect("no thread panics with the lock");
+                *self.left.wait_while(inside, |inside| *inside >= CROWD).expect("the same") += 1;
+                here.counted = true;
             }
         });
     }
@@ -451,11 +459,9 @@ impl Names {
         HERE.with(|here| {
             let mut here = here.borrow_mut();
             here.depth -= 1;
-            if here.depth == 0 {
-                if let Some(name) = here.name.take() {
-                    self.taken.lock().expect("no thread panics with the lock")[name] = false;
-                    self.freed.notify_one();
-                }
+            if here.depth == 0 && std::mem::take(&mut here.counted) {
+                *self.inside.lock().expect("no thread panics with the lock") -= 1;
+                self.left.notify_one();
             }
         });
     }

@@ -191,6 +191,8 @@ def _show(
     judged = replace(judged, failures=failures)
     shortest = [one.printed() for one in shown]
     if not output.json:
+        # First of all: if the adapter is wrong, nothing below is about the timer or purgatory.
+        _print_told(doubts)
         print_shortest(shown, notes)
     status = show(
         judged,
@@ -202,11 +204,15 @@ def _show(
     )
     if not output.json:
         passed = judged.result.verdict is Verdict.PASS
-        told = defaultdict[str, list[str]](list)
-        for whom, said in (*(looked_for(driven) if passed else ()), *silent, *doubts):
-            told[whom].append(visible(said, 4 * TEXT_LIMIT))
-        for whom, lines in told.items():
-            click.echo(visible(whom))
-            for said in lines:
-                click.echo(textwrap.fill(said, 80, initial_indent="  ", subsequent_indent="    "))
+        _print_told([*(looked_for(driven) if passed else ()), *silent])
     return status
+
+
+def _print_told(told: Sequence[tuple[str, str]]) -> None:
+    lines = defaultdict[str, list[str]](list)
+    for whom, said in told:
+        lines[whom].append(visible(said, 4 * TEXT_LIMIT))
+    for whom, of_it in lines.items():
+        click.echo(visible(whom))
+        for said in of_it:
+            click.echo(textwrap.fill(said, 80, initial_indent="  ", subsequent_indent="    "))

@@ -20,6 +20,7 @@ import java.util.function.BooleanSupplier;
  * </pre>
  *
  * <p>Hand on all of them: the kit declares that each is reported, and one that is not looks like one that never happens.
+ * What you cannot hand on, declare with {@link Promises#lacks}.
  */
 public final class OperationHooks {
     /** Of the operation, unique in a run. */

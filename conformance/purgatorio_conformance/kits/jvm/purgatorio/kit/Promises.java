@@ -30,6 +30,7 @@ public final class Promises {
     private final Map<String, Long> limits = new LinkedHashMap<String, Long>();
     private final Map<String, String> words = new LinkedHashMap<String, String>();
     private final Set<String> capabilities = new LinkedHashSet<String>(Collections.singleton("failing"));
+    private final Set<String> lacks = new LinkedHashSet<String>();
     private int lanes = 1;
 
     /**
@@ -132,10 +133,22 @@ public final class Promises {
         return this;
     }
 
-    /** What it cannot do: {@code failing}, if it lets the error of a callback through to its caller. */
-    public Promises lacks(String name) {
-        capabilities.remove(name);
+    /**
+     * What it cannot do: {@code failing}, if it lets the error of a callback through to its caller. And the hooks that
+     * the adapter never calls, by the names of the protocol: {@code timer_add}, {@code timer_cancel} and
+     * {@code timer_fire}, if the time-outs are inside code that it cannot reach. Then the clauses of timers are SKIPPED.
+     */
+    public Promises lacks(String... names) {
+        lacks.addAll(Arrays.asList(names));
+        capabilities.removeAll(lacks);
         return this;
+    }
+
+    /** Of these functions, those that are reported. */
+    List<String> reported(List<String> functions) {
+        List<String> told = new ArrayList<String>(functions);
+        told.removeAll(lacks);
+        return told;
     }
 
     /** The same, with a late bound that leaves the machine some time; where none is promised there is none. */
@@ -146,6 +159,7 @@ public final class Promises {
         other.capabilities.clear();
         other.capabilities.addAll(capabilities);
         other.words.putAll(words);
+        other.lacks.addAll(lacks);
         Long late = (Long) constants.get("late_ns");
         return late == null ? other : other.lateNs(late.longValue() + slackNs);
     }

@@ -166,7 +166,7 @@ final class Races {
 
     /** The counts of many timers are not one count. */
     private List<String> recorded() {
-        return part.equals("purgatory") ? OF_PURGATORIES : part.equals("timer") ? OF_TIMERS : OF_TIMERS.subList(0, 3);
+        return part.equals("purgatory") ? promises.reported(OF_PURGATORIES) : part.equals("timer") ? OF_TIMERS : OF_TIMERS.subList(0, 3);
     }
 
     /** Read the sizes now and then, until all have ended or none gets on any more. */

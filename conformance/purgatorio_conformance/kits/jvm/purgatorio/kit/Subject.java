@@ -72,7 +72,7 @@ public final class Subject {
         this.promises = promises;
         this.factory = factory;
         this.out = out;
-        this.reports = promises.knows("purgatory") ? OF_OPERATIONS : OF_TASKS;
+        this.reports = promises.knows("purgatory") ? promises.reported(OF_OPERATIONS) : OF_TASKS;
     }
 
     /** Answer the calls on {@code in} to its end. */

@@ -1,6 +1,10 @@
-// A pool of one resource for each key, in real time; a release serves the first request that still waits (cds-dbs#1721).
-'use strict';
-const { run } = require('purgatorio-kit');
+// A pool with time-outs, and its adapter with the profile hand-over: purgatorio verify --command 'node pool.js', and with the
+// bug of cds-dbs#1721: '... --bug'. An acquire waits for the resource of a key. A check releases it.
+"use strict";
+
+const { run } = require("..");
+
+const BUG = process.argv.includes("--bug"); // the resource of a request that has timed out is lost
 
 class Pool {
   constructor() { this.queue = []; this.free = 0; }
@@ -19,7 +23,7 @@ class Pool {
     if (this.free === 0 || queue.length === 0) return;
     this.free -= 1;
     let request = queue.shift();
-    while (request && !request.pending) request = queue.shift();
+    while (!BUG && request && !request.pending) request = queue.shift();
     if (!request) this.free += 1;
     else if (request.pending) request.served();
   }
@@ -44,18 +48,19 @@ class Pools {
   async tryCompleteElseWatch(operation, [key]) {
     const { hooks } = operation;
     const expire = async () => { if (await this.complete(operation)) await hooks.onExpiration(); };
-    // What comes later is in no call.
+    // What comes later is in no call. With a time-out of its own, timerFire keeps completion and expiration together.
     const later = (act) => () => setImmediate(act);
-    await hooks.timerAdd(() => this.of(key).acquire(
+    this.of(key).acquire(
       hooks.delayNs / 1e6, later(() => this.complete(operation)), later(() => hooks.timerFire(expire)),
-    ));
+    );
     return false;
   }
 
   checkAndComplete(key) { this.of(key).release(); return 0; }
 }
 
-run(
-  { name: 'pool', version: '1', profile: 'hand-over', unitNs: 1e6, earlyNs: 0, earlyRealNs: 1e6, lateNs: 0, can: ['purgatory', 'real-time'] },
-  { purgatory: () => new Pools() },
-);
+const promises = {
+  name: "toy-pool-js", version: "1", profile: "hand-over", unitNs: 1e6, earlyNs: 0, earlyRealNs: 1e6, lateNs: 0,
+  can: ["purgatory", "real-time"],
+};
+run(promises, { purgatory: () => new Pools() });
