@@ -211,6 +211,25 @@ def test_a_late_task_is_shown_with_the_jumps_of_time_and_both_parts_of_its_bound
     assert {row.i for row in example.rows if row.f == "advance_clock"} == beside
 
 
+@pytest.mark.parametrize(("out", "said"), [(None, "had no result, which this profile"), (1, "succeeded at")])
+def test_a_cancel_without_a_result_is_no_success_of_the_adapter(out: int | None, said: str) -> None:
+    """An adapter that returned None would look for its True."""
+    made = Trace("timer-cancel-barrier")
+    made.add("a", delay_ns=0)
+    made.cancel("a", out)
+    made.fire("a", "w")
+    assert said in made.example("T4").violation.allowed
+
+
+@pytest.mark.parametrize(("late_ns", "said"), [(None, "once: without a late bound, when"), (0, "once")])
+def test_a_task_is_due_at_rest_without_a_late_bound(late_ns: int | None, said: str) -> None:
+    made = Trace("timer", late_ns=late_ns)
+    made.add("a", delay_ns=0)
+    made.wait(10**9)
+    made.gauge(None, None)
+    assert said in made.example("T3").violation.allowed
+
+
 @pytest.mark.parametrize(
     ("by_ms", "lasts_ns", "shown"), [(4, 0, "60.000 to 64.000"), (0, 0, "64.000"), (4, 1, "60.000")]
 )

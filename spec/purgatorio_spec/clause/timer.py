@@ -163,10 +163,11 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
         return STILL_OPEN
     if due is Due.UNBOUNDED:
         return NO_BOUND
+    unbound = "" if run.late_ns is not None else ": without a late bound, when the timer comes to rest"
     return Broken(
         "never-fired",
         [last.call_i, last.end_i],
-        "a task that is not cancelled fires exactly once",
+        f"a task that is not cancelled fires exactly once{unbound}",
         f"it was due by t = {run.at(due_t)}, {exact(run.facts.end_t - due_t)} before the end, and never fired",
     )
 
@@ -203,6 +204,8 @@ class _Stop(NamedTuple):
     from_i: int
     th: str | None = None
     """If set, it forbids only fires of this thread."""
+    says: bool = True
+    """Whether a cancel had a result."""
 
 
 @T4.of_operation
@@ -279,7 +282,8 @@ def _fired_all_the_same(run: Run, stop: _Stop, fire: Call) -> Broken:
             f"{exact(stop.settled_t - fire.call_t)} before",
         )
     if not _in_time(run, stop.settled_t, stop.deadline_t):
-        allowed = f"{stop.f} succeeded at t = {run.at(stop.settled_t)}: the task does not fire at any time"
+        how = "succeeded" if stop.says else "had no result, which this profile takes for a success,"
+        allowed = f"{stop.f} {how} at t = {run.at(stop.settled_t)}: the task does not fire at any time"
     else:
         before_ns = stop.deadline_t - stop.settled_t
         allowed = (
@@ -339,6 +343,7 @@ def _cancel_stops(run: Run, history: OperationHistory) -> list[_Stop]:
                 deadline_t,
                 from_i,
                 th,
+                cancel.out is not None,
             )
         )
     return stops

@@ -4,10 +4,10 @@
     of the timer, for a task:   an add, a cancel or a fire of another task
     of time, for a late task:   an advance_clock after the add of the task
 
-If an operation of the profile `hand-over` waits although a unit of its key is free, the last calls of the key are
-shown, because one of them lost the unit. Any other call is shown if it was open at an event that shows the violation,
-or at the call of such an event, or if it ended with an error during the life of the operation. Only the last
-`CALLS_SHOWN` of these calls are shown.
+If units of the profile `hand-over` are lost or handed over twice, the last calls of the key are shown, and the ends of
+the other operations of the key: one of them lost the unit, or got it. Any other call is shown if it was open at an
+event that shows the violation, or at the call of such an event, or if it ended with an error during the life of the
+operation. Only the last `CALLS_SHOWN` of these calls are shown.
 """
 
 from __future__ import annotations
@@ -25,8 +25,13 @@ from purgatorio_spec.show.selection import TIMER, kind_of
 from purgatorio_spec.verdict import Violation
 
 CALLS_SHOWN: Final = 6
+OF_KEY_SHOWN: Final = 18
+"""The maximum for units of the profile `hand-over`."""
 _ADVANCE: Final = "advance_clock"
-_OF_KEYS: Final = ("check_and_complete", "cancel_for_key", "try_complete_else_watch")
+_REGISTERS: Final = "try_complete_else_watch"
+_OF_KEYS: Final = ("check_and_complete", "cancel_for_key", _REGISTERS)
+_ENDS: Final = ("on_complete", "on_expiration")
+_OF_UNITS: Final = (BESIDE_A_UNIT, "got-no-unit")
 
 
 @dataclass(slots=True)
@@ -45,6 +50,10 @@ class Company:
     found: dict[int, int | None] = field(default_factory=dict)
     """The found calls, each with its return."""
     _open: dict[int, None] = field(default_factory=dict)
+    _registered: dict[str, int] = field(default_factory=dict)
+    """The other operations of the key, each with its registration."""
+    _ends: dict[int, str] = field(default_factory=dict)
+    """The found ends of these operations."""
 
     @classmethod
     def of(cls, own: pa.Table, violation: Violation) -> Self | None:
@@ -62,8 +71,8 @@ class Company:
         keys = tuple(dict.fromkeys(key for _, _, keys in rows for key in keys or ()))
         if not moments:
             return None
-        late, beside_unit = violation.clause == "T2", violation.cause == BESIDE_A_UNIT
-        return cls(violation.subject, rows[0][0], tuple(sorted(moments)), keys, late, beside_unit)
+        late, of_units = violation.clause == "T2", violation.cause in _OF_UNITS
+        return cls(violation.subject, rows[0][0], tuple(sorted(moments)), keys, late, of_units)
 
     def feed(self, events: pa.Table) -> None:
         if not events.num_rows:
@@ -82,6 +91,20 @@ class Company:
             elif c in self._open:
                 del self._open[c]
                 self._keep(c, at, err is not None or f == _ADVANCE)
+        if self.all_of_key:
+            self._feed_ends(events)
+
+    def _feed_ends(self, events: pa.Table) -> None:
+        """The ends of the other operations of the key."""
+        rows = events.filter(pc.is_in(events.column("f"), value_set=pa.array((_REGISTERS, *_ENDS))))
+        names = ("i", "ph", "f", "id", "c")
+        for at, ph, f, one, c in zip(*(rows.column(name).to_pylist() for name in names), strict=True):
+            if at in self.found or at in self._open:
+                self._registered.setdefault(one, at)
+            elif c in self._ends:
+                self.found[c] = at
+            elif f in _ENDS and ph != "ret" and one in self._registered and at <= self.moments[-1]:
+                self.found[at], self._ends[at] = None, one
 
     def _mine(self, events: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         other = ~np.asarray(
@@ -110,9 +133,11 @@ class Company:
         for call_i in list(self._open):
             self._keep(call_i, None, tells=False)
         last_i = self.moments[-1]
-        shown = sorted(self.found.items())[-CALLS_SHOWN:]
-        ends = {ret_i for _, ret_i in shown if ret_i is not None and ret_i <= last_i}
-        return {call_i for call_i, _ in shown} | ends
+        shown = sorted(self.found.items())[-(OF_KEY_SHOWN if self.all_of_key else CALLS_SHOWN) :]
+        chosen = {call_i for call_i, _ in shown}
+        # Of an operation whose registration is left out, the end is left out, too.
+        chosen -= {call_i for call_i, one in self._ends.items() if self._registered[one] not in chosen}
+        return chosen | {ret_i for _, ret_i in shown if ret_i is not None and ret_i <= last_i}
 
 
 def company_of(own: pa.Table, violation: Violation, events: Iterable[pa.Table]) -> set[int]:
