@@ -7,28 +7,16 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+from purgatorio_conformance.builtin.jvm_timers import JVM_FAMILIES, jvm_timers
+from purgatorio_conformance.builtin.scripts import asyncio_periodic, npm_periodic, npm_timer_wheel
 from purgatorio_conformance.protocol.driver import CommandSubject
-from purgatorio_conformance.protocol.program_subjects import (
-    asyncio_periodic,
-    jdk_periodic,
-    npm_periodic,
-    npm_timer_wheel,
-)
 from purgatorio_conformance.subject.child import LineChild
 from purgatorio_conformance.subject.contract import Progress, Subject, SubjectFailed, silent
-from purgatorio_conformance.subject.jvm_timers import (
-    caffeine_expiry,
-    debian_netty_wheel,
-    jdk_executor,
-    jdk_timer,
-    jetty_scheduler,
-    netty_wheel,
-    vertx_timer,
-)
-from purgatorio_conformance.subject.plan import MS, Plan, PlanShape
+from purgatorio_conformance.subject.plan import PlanShape
 from purgatorio_conformance.subject.python_timers import asyncio_loop, sched_scheduler, threading_timer
 from purgatorio_conformance.subject.reference import reference_subjects
 from purgatorio_conformance.subprocess_runner import end_all, few_full_collections, run_apart
@@ -39,36 +27,16 @@ _GRACE_S: Final = 5.0
 _LOOK_S: Final = 0.2
 
 
-def _netty() -> Sequence[Subject]:
-    return [
-        netty_wheel(1 * MS, 512),
-        netty_wheel(1 * MS, 8),
-        netty_wheel(10 * MS, 512),
-        netty_wheel(10 * MS, 8),
-        netty_wheel(100 * MS, 512),
-        netty_wheel(100 * MS, 512, dense=True),
-        netty_wheel(1 * MS, 512, max_pending=250),
-    ]
-
-
-def _asyncio() -> Sequence[Subject]:
-    return [asyncio_loop("call_later"), asyncio_loop("call_at")]
-
-
+_JVM: Final = {family: partial(jvm_timers, family) for family in JVM_FAMILIES}
 SUBJECTS: Final[Mapping[str, SubjectFactory]] = {
     "reference": reference_subjects,
-    "netty": _netty,
-    "asyncio": _asyncio,
-    "debian-netty": lambda: [debian_netty_wheel(1 * MS, 512), debian_netty_wheel(100 * MS, 512, dense=True)],
-    "jdk-executor": lambda: [jdk_executor(1), jdk_executor(4)],
-    "jdk-timer": lambda: [jdk_timer()],
-    "vertx": lambda: [vertx_timer()],
-    "jetty": lambda: [jetty_scheduler(on_jdk_timer=False), jetty_scheduler(on_jdk_timer=True)],
-    "caffeine": lambda: [caffeine_expiry()],
+    "netty": _JVM["netty"],
+    "asyncio": lambda: [asyncio_loop("call_later"), asyncio_loop("call_at")],
+    **{family: factory for family, factory in _JVM.items() if family != "jdk-periodic"},
     "sched": lambda: [sched_scheduler()],
     "threading-timer": lambda: [threading_timer()],
     "npm-timer-wheel": npm_timer_wheel,
-    "jdk-periodic": jdk_periodic,
+    "jdk-periodic": _JVM["jdk-periodic"],
     "asyncio-periodic": asyncio_periodic,
     "npm-periodic": npm_periodic,
 }
@@ -139,7 +107,10 @@ def record_runs(
             if isinstance(subject, CommandSubject) and subject.listener is None:
                 run_apart(subject, seed, ops, path, progress)
             else:
-                subject.run(_plan(subject, seed, ops), path, progress)
+                plan = getattr(subject, "shape", PlanShape()).make(
+                    seed, ops, subject.threads, subject.tick_ns
+                )
+                subject.run(plan, path, progress)
             record = RunRecord(run, subject.name, path)
         except SubjectFailed as failure:
             progress(subject.name, ops, ops)
@@ -183,9 +154,3 @@ def record_runs(
                 LineChild.end_all()
                 end_all()
                 wait_s = _LOOK_S
-
-
-def _plan(subject: Subject, seed: int, ops: int) -> Plan:
-    shape = getattr(subject, "shape", None)
-    made = shape if isinstance(shape, PlanShape) else PlanShape()
-    return made.make(seed, ops, subject.threads, subject.tick_ns)

@@ -17,8 +17,8 @@ from conformance.reference_adapters import IN_MS, AnyTimer
 from program_text import program
 from purgatorio import IntrusiveTimer, ManualClock, QueuedExecutor, TimerTask
 from purgatorio.timer.calls import Repeated
+from purgatorio_conformance.builtin.program import ProgramSubject
 from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects, describe_command
-from purgatorio_conformance.protocol.program_subjects import ProgramSubject
 from purgatorio_conformance.subject.contract import SubjectFailed, silent
 from purgatorio_conformance.subject.plan import make_plan
 from purgatorio_conformance.subjects import PERIODIC, subjects_named

@@ -54,7 +54,6 @@ def check_intervals(events: list[Event]) -> None:
 def check_whole_run(run: ReadRun) -> None:
     check_intervals(run.events)
     assert run.end == End(len(run.events), 0)
-    assert run.header.params["left_open"] == 0
     assert {event.f for event in run.events} <= set(run.header.recorded)
     added = {str(e.id) for e in run.events if e.f == "timer_add" and e.ph == "ret" and e.err is None}
     fired = run.ids("timer_fire", "call")

@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 
 from purgatorio_spec.lateness import lateness_of
+from purgatorio_spec.trace.record import MAX_INT, MIN_INT
 
 NAP_S: Final = 0.005
 """How long the control sleeps at a time."""
@@ -46,11 +47,25 @@ class Oversleep(threading.Thread):
         self._worst_ns = 0
         self._oversleeps_ns: list[int] = []
         self._stopped = threading.Event()
+        self._ahead_most_ns, self._ahead_least_ns = MIN_INT, MAX_INT
+        self._look()
+
+    @property
+    def shift_ns(self) -> int:
+        """How far the wall clock certainly ran ahead of the monotonic clock meanwhile: somebody set it forward. Each
+        reading of it is between two of the other, so a pause between them only widens the bounds."""
+        return max(0, self._ahead_most_ns - self._ahead_least_ns)
+
+    def _look(self) -> None:
+        before_ns, wall_ns, after_ns = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        self._ahead_most_ns = max(self._ahead_most_ns, wall_ns - after_ns)
+        self._ahead_least_ns = min(self._ahead_least_ns, wall_ns - before_ns)
 
     def run(self) -> None:
         """Sleep and measure until stopped."""
         nap_ns = int(NAP_S * 1e9)
         while not self._stopped.is_set():
+            self._look()
             start_ns = time.monotonic_ns()
             time.sleep(NAP_S)
             over_ns = max(0, time.monotonic_ns() - start_ns - nap_ns)

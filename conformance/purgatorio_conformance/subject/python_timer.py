@@ -212,7 +212,6 @@ class _Run:
                 "timers": self._plan.timers,
                 "threads": self._plan.threads,
                 "platform": sys.platform,
-                "left_open": len(self._open),
                 **control,
             },
         )

@@ -7,15 +7,23 @@ import java.util.concurrent.TimeUnit;
 import purgatorio.kit.TimerUnderTest;
 
 /** The JDK's ScheduledThreadPoolExecutor with `pool` threads. */
-final class JdkExecutor implements TimerUnderTest {
+final class JdkExecutor implements TimerUnderTest.Periodic {
     private final ScheduledThreadPoolExecutor executor;
 
     JdkExecutor(Map options) {
-        executor = new ScheduledThreadPoolExecutor((int) Driver.number(options, "pool"), new NamedThreads("executor"));
+        executor = new ScheduledThreadPoolExecutor((int) Timers.number(options, "pool"), new NamedThreads("executor"));
     }
 
     public Object add(Runnable task, long delayNs) {
         return executor.schedule(task, delayNs, TimeUnit.NANOSECONDS);
+    }
+
+    public Object fixedRate(Runnable task, long firstNs, long periodNs) {
+        return executor.scheduleAtFixedRate(task, firstNs, periodNs, TimeUnit.NANOSECONDS);
+    }
+
+    public Object fixedDelay(Runnable task, long firstNs, long periodNs) {
+        return executor.scheduleWithFixedDelay(task, firstNs, periodNs, TimeUnit.NANOSECONDS);
     }
 
     public Boolean cancel(Object handle) {

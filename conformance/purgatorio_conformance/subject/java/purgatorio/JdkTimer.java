@@ -6,10 +6,13 @@ import java.util.TimerTask;
 import purgatorio.kit.TimerUnderTest;
 
 /** java.util.Timer. Its delays are milliseconds: the plan holds no other. */
-final class JdkTimer implements TimerUnderTest {
+final class JdkTimer implements TimerUnderTest.Periodic {
     private final Timer timer = new Timer("timer", true);
 
+    private final boolean restarts;
+
     JdkTimer(Map options) {
+        restarts = "restart".equals(options.get("catch_up"));
     }
 
     private static final class Task extends TimerTask {
@@ -28,6 +31,20 @@ final class JdkTimer implements TimerUnderTest {
         Task wrapped = new Task(task);
         timer.schedule(wrapped, delayNs / 1000000L);
         return wrapped;
+    }
+
+    public Object fixedRate(Runnable task, long firstNs, long periodNs) {
+        Task wrapped = new Task(task);
+        if (restarts) {
+            timer.schedule(wrapped, firstNs / 1000000L, periodNs / 1000000L);
+        } else {
+            timer.scheduleAtFixedRate(wrapped, firstNs / 1000000L, periodNs / 1000000L);
+        }
+        return wrapped;
+    }
+
+    public Object fixedDelay(Runnable task, long firstNs, long periodNs) {
+        throw new IllegalStateException("not declared: its delay counts from the start of a run");
     }
 
     public Boolean cancel(Object handle) {

@@ -15,7 +15,7 @@ final class JettyScheduler implements TimerUnderTest {
     private final Scheduler scheduler;
 
     JettyScheduler(Map options) throws Exception {
-        boolean onTimer = Driver.number(options, "jdk_timer") == 1;
+        boolean onTimer = Timers.number(options, "jdk_timer") == 1;
         scheduler = onTimer
                 ? (Scheduler) new TimerScheduler("scheduler", true)
                 : (Scheduler) new ScheduledExecutorScheduler("scheduler", true);

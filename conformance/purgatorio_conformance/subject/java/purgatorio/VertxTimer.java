@@ -11,7 +11,7 @@ final class VertxTimer implements TimerUnderTest {
     private final Vertx vertx;
 
     VertxTimer(Map options) throws Exception {
-        VertxOptions wanted = new VertxOptions().setEventLoopPoolSize((int) Driver.number(options, "pool"));
+        VertxOptions wanted = new VertxOptions().setEventLoopPoolSize((int) Timers.number(options, "pool"));
         // By reflection, since janino compiles no call of a static method of an interface.
         vertx = (Vertx) Vertx.class.getMethod("vertx", new Class[] {VertxOptions.class})
                 .invoke(null, new Object[] {wanted});

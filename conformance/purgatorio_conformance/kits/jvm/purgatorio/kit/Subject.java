@@ -201,7 +201,7 @@ public final class Subject {
     private final class Run implements Recording, Gate {
         private final boolean virtual;
         private final Set<Object> gates = new HashSet<Object>();
-        private final Gate dwelling = new Dwelling();
+        private final Gate dwelling = Boolean.getBoolean("purgatorio.still") ? null : new Dwelling();
         private final PurgatoryUnderTest<Object> purgatory;
         private final TimerUnderTest<Object> timer;
         private final Map<String, Object> handles = new ConcurrentHashMap<String, Object>();
@@ -323,6 +323,7 @@ public final class Subject {
             Long before = (Long) under.get();
             under.set((Long) call.get("n"));
             String name = (String) call.get("m");
+            String begun = time();
             String said;
             try {
                 said = answer(name, call);
@@ -330,7 +331,7 @@ public final class Subject {
                 said = error(thrown);
             }
             under.set(before);
-            String line = "\"m\":\"answer\",\"n\":" + number(call, "n") + said;
+            String line = "\"m\":\"answer\",\"n\":" + number(call, "n") + said + begun;
             if ("stop".equals(name)) {
                 say(line);
             } else {
@@ -557,14 +558,19 @@ public final class Subject {
             StringBuilder line = new StringBuilder("\"m\":\"").append(kind).append("\",\"f\":\"").append(f);
             line.append("\",\"id\":");
             Json.text(line, id);
-            line.append(more);
+            line.append(more).append(time());
             here(line);
             report(line.toString());
         }
 
+        /** In real time, a field of our own: when a call began, or an event happened. Purgatorio's own subjects use it. */
+        private String time() {
+            return virtual ? "" : ",\"x_t\":" + System.nanoTime();
+        }
+
         public void pass(String f, String id) {
             if (over || !gates.contains(f)) {
-                if (!over && !virtual && gates.isEmpty()) {
+                if (!over && !virtual && gates.isEmpty() && dwelling != null) {
                     dwelling.pass(f, id);
                 }
                 return;

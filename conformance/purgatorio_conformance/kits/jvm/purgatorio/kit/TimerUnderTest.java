@@ -37,7 +37,7 @@ public interface TimerUnderTest<H> {
     }
 
     /** A timer whose time is the driver's, or whose tasks can be added again; a plain one needs none of this. */
-    interface Driven<H> extends TimerUnderTest<H> {
+    public interface Driven<H> extends TimerUnderTest<H> {
         /**
          * Add a task again: a finished task starts again, a waiting task is moved. Only if {@code add-again} is declared,
          * or {@code add-same}: then {@code delayNs} is the same as the first time.

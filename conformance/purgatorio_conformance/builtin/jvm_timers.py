@@ -1,0 +1,133 @@
+"""Timers of the JVM: netty's `HashedWheelTimer`, Vert.x's and Jetty's timers from PySpark's jars, the timers of the
+JDK, and Debian's Caffeine and older netty, if they are installed.
+
+Each is an adapter of the kit for the JVM (`subject/java`), which `purgatorio.Timers` serves with the promises in
+`jvm_timers.toml`.
+"""
+
+import re
+import threading
+import tomllib
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+from purgatorio_conformance.builtin.program import ProgramSubject
+from purgatorio_conformance.java_home import JavaHome, JavaNotFound, find_java
+from purgatorio_conformance.protocol.driver import Mode
+from purgatorio_conformance.subject.contract import SubjectFailed
+from purgatorio_conformance.subject.java_build import compiled_classes, installed_jar, pyspark_jars
+from purgatorio_conformance.subject.plan import MAX_DELAY_NS, MS, PlanShape
+from purgatorio_spec.profile import PROFILES
+
+_FAMILIES: Final[dict[str, dict[str, Any]]] = tomllib.loads(
+    files(__package__).joinpath("jvm_timers.toml").read_text("utf-8")
+)
+JVM_FAMILIES: Final = tuple(_FAMILIES)
+_build_lock = threading.Lock()
+
+
+def jvm_timers(family: str) -> list[ProgramSubject]:
+    """The configurations of a family, by the names in the table."""
+    base = {key: value for key, value in _FAMILIES[family].items() if key != "runs"}
+    found = []
+    for name, own in _FAMILIES[family]["runs"].items():
+        said = base | {key: value for key, value in own.items() if key in _FIELDS}
+        options = said.pop("promises", {}) | {key: value for key, value in own.items() if key not in _FIELDS}
+        found.append(_Jvm(name, options=options, **said).subject())
+    return found
+
+
+def _java() -> JavaHome:
+    try:
+        return find_java()
+    except JavaNotFound as missing:
+        raise SubjectFailed("JVM", "unavailable", str(missing)) from None
+
+
+@dataclass(frozen=True)
+class _Jvm:
+    """A configuration, as the table has it. `properties`: the place of the version in its jar, if the name of the jar
+    has another."""
+
+    name: str
+    adapter: str
+    implementation: str
+    profile: str
+    options: dict[str, int | str]
+    jars: str = ""
+    debian: Sequence[str] = ()
+    properties: str = ""
+    mode: Mode = "real"
+    shape: dict[str, int] = field(default_factory=dict)
+    wall_clock: bool = False
+    refuses: bool = True
+
+    def subject(self) -> ProgramSubject:
+        return ProgramSubject(
+            name=self.name if self.mode == "real" else f"{self.name}-timer-{self.mode}",
+            command=self._command,
+            version_of=self._version,
+            mode=self.mode,
+            profile=self.profile,
+            threads=4,
+            tick_ns=self._tick_ns,
+            shape=self._shape,
+            refuses=self.refuses,
+            wall_clock=self.wall_clock,
+        )
+
+    @property
+    def _tick_ns(self) -> int:
+        return int(self.options.get("tick_ns", int(self.options.get("tick_ms", 1)) * MS))
+
+    @property
+    def _shape(self) -> PlanShape:
+        shape: dict[str, Any] = {f"{name.removesuffix('ms')}ns": ms * MS for name, ms in self.shape.items()}
+        # In whole milliseconds, the smallest delay is a whole one.
+        return PlanShape(**({"least_ns": -(MAX_DELAY_NS // MS * MS)} if "unit_ns" in shape else {}) | shape)
+
+    def _libraries(self) -> list[Path]:
+        if self.debian:
+            return [installed_jar(self.name, *self.debian)]
+        return list(map(pyspark_jars().library, self.jars.split()))
+
+    def _version(self) -> str:
+        jars = self._libraries()
+        if self.properties:
+            try:
+                with zipfile.ZipFile(jars[0]) as jar:
+                    said = jar.read(self.properties)[:4096].decode(errors="replace")
+            except (KeyError, OSError, zipfile.BadZipFile):
+                said = ""
+            found = re.search(r"^version=(.*)$", said, re.MULTILINE)
+            return found[1].strip() if found else "of unknown version"
+        # `4.2.13.Final` from `netty-common-4.2.13.Final.jar`.
+        return re.sub(r"^\D*-", "", jars[0].stem) if jars else _java().version
+
+    def _command(self) -> tuple[str, ...]:
+        java, shape = _java(), self._shape
+        with _build_lock:
+            classes = compiled_classes(java, pyspark_jars())
+        told: dict[str, object] = {
+            "name": self.implementation, "profile": self.profile, "version": self._version(),
+            "unit_ns": shape.unit_ns, "least_ns": shape.least_ns, "most_ns": shape.most_ns, **self.options,
+        }  # fmt: skip
+        if "tick_ms" in told:
+            told["tick_ns"] = self._tick_ns
+        if "counts" in told:
+            told["late_ns"] = self._tick_ns
+        if PROFILES[self.profile].cancel_is_barrier:
+            told["barrier"] = 1
+        # Only the first compiler and the simplest collector: the program then starts in a third of the time.
+        # `still`: the kit does not let callbacks wait.
+        quick = ("-Xms64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dpurgatorio.still=true")
+        path = ":".join(map(str, (classes, *self._libraries())))
+        said = (f"{key}={value}" for key, value in told.items())
+        return (str(java.java), *quick, "-cp", path, "purgatorio.Timers", self.adapter, *said)
+
+
+_FIELDS: Final = frozenset(_Jvm.__dataclass_fields__) | {"promises"}

@@ -1,0 +1,156 @@
+"""A built-in subject behind a program that speaks the protocol `purgatorio-subject/1`."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import orjson
+
+from purgatorio_conformance.protocol.driver import Mode, command_subjects
+from purgatorio_conformance.subject.contract import Progress, SubjectFailed
+from purgatorio_conformance.subject.oversleep import Oversleep
+from purgatorio_conformance.subject.plan import MS, Plan, PlanShape, Step
+from purgatorio_spec.trace.parse import Refusal, parse_line
+from purgatorio_spec.trace.record import MAX_INT, End, Event, Header
+from purgatorio_spec.trace.trace_file import run_of_file, write_run
+
+Command = Callable[[], tuple[str, ...]]
+"""Returns the command. Raises SubjectFailed, kind `unavailable`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramSubject:
+    """One configuration of a timer behind a program, driven in one `mode`. `version_of`: raises SubjectFailed, kind
+    `unavailable`, if it is not installed. `lost_ns`: one more task is added so long after all others. When it fires, a
+    task that was only overlooked has fired too; any other is lost. `refuses`: an add that raises is no failure.
+    `wall_clock`: the early bound grows by any forward change of the wall clock during the run (0 in nearly every run).
+    """
+
+    name: str
+    command: Command
+    version_of: Callable[[], str]
+    mode: Mode = "real"
+    profile: str = "timer"
+    threads: int = 1
+    tick_ns: int = MS
+    shape: PlanShape = field(default_factory=PlanShape)
+    lost_ns: int = 0
+    refuses: bool = False
+    wall_clock: bool = False
+
+    @property
+    def version(self) -> str:
+        """The version as its makers name it. Raises SubjectFailed, kind `unavailable`, if it is not installed."""
+        try:
+            return self.version_of()
+        except SubjectFailed as failure:
+            failure.subject = self.name
+            raise
+
+    def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
+        """See `Subject.run`. If the tasks are periodic, only the seed and the number of tasks count."""
+        # If the program is missing, this raises the reason before the run begins.
+        _ = self.version
+        told, control = _ToldTimes(), Oversleep()
+        control.start()
+        path = out_path.with_name(f"{run_of_file(out_path)}.jsonl")
+        failed: SubjectFailed | None = None
+        try:
+            virtual = self.mode.startswith("virtual")
+            driven = command_subjects(
+                self.command(),
+                time="virtual" if virtual else "real",
+                label=self.name,
+                lines=None,
+                listener=told.hear,
+            )
+            subject = next(one for one in driven if one.mode == self.mode)
+            fit = self._prolonged(self.shape.fit(plan))
+            subject.run(fit, path, lambda _, *share: progress(self.name, *share))
+        except SubjectFailed as failure:
+            failed = failure
+        finally:
+            params = control.stop()
+            ended = path.exists() and self._rewrite(path, out_path, told, params, control.shift_ns)
+        if failed is not None and not (ended and self.refuses and failed.kind == "refused"):
+            failed.subject, failed.trace = self.name, failed.trace and out_path
+            raise failed
+        return out_path
+
+    def _prolonged(self, plan: Plan) -> Plan:
+        if not self.lost_ns:
+            return plan
+        last = Step(plan.end_ns + self.lost_ns, 0, plan.timers, 2 * self.tick_ns)
+        end_ns = last.at_ns + 2 * self.tick_ns
+        return replace(plan, timers=plan.timers + 1, steps=(*plan.steps, last), end_ns=end_ns)
+
+    def _rewrite(
+        self, path: Path, out_path: Path, told: _ToldTimes, params: Mapping[str, object], shift_ns: int
+    ) -> bool:
+        """Write the trace with the times that the program told, and with what is known at the end only. Returns whether
+        the run came to its end."""
+        header, *records = _records(path)
+        assert isinstance(header, Header), "written by the driver"
+        end = records.pop() if records and isinstance(records[-1], End) else None
+        early_ns = header.timer.early_ns
+        if self.wall_clock and early_ns is not None:
+            # In a run that broke off, it is unknown whether the wall clock was set.
+            early_ns = None if end is None else early_ns + shift_ns
+        header = replace(
+            header,
+            timer=replace(header.timer, early_ns=early_ns),
+            params={**header.params, **params},
+        )
+        path.unlink()
+        events = [told.exact(one) for one in records if isinstance(one, Event)]
+        write_run(out_path, header, events, end.dropped if isinstance(end, End) else None)
+        return end is not None
+
+
+def _records(path: Path) -> list[Header | Event | End]:
+    """The records of a trace, to its end or to a line that was cut."""
+    found: list[Header | Event | End] = []
+    with path.open("rb") as lines, suppress(Refusal):
+        for line in lines:
+            found.append(parse_line(line))
+    return found
+
+
+class _ToldTimes:
+    """The times that a program of ours told in fields of its own (`x_t`): when it began to make an add, and when a task
+    fired. They are by this clock (`CLOCK_MONOTONIC`), and do not contain the way of the message."""
+
+    def __init__(self) -> None:
+        self._adds: dict[int, tuple[str, int]] = {}
+        self._deadlines: dict[str, int] = {}
+        self._fired: defaultdict[tuple[str, str], deque[int]] = defaultdict(deque)
+
+    def hear(self, way: str, line: bytes) -> None:
+        """Hear a line of the session. See `Listener`."""
+        if way == ">":
+            call = orjson.loads(line)
+            if call["m"] == "add":
+                self._adds[call["n"]] = call["id"], call["delay_ns"]
+        elif b'"x_t"' in line:
+            with suppress(orjson.JSONDecodeError, KeyError, TypeError):
+                said = orjson.loads(line)
+                now_ns = time.monotonic_ns()
+                if said["m"] == "answer" and said["n"] in self._adds:
+                    name, delay_ns = self._adds[said["n"]]
+                    self._deadlines[name] = min(MAX_INT, said["x_t"] + max(0, delay_ns))
+                elif said.get("f") == "timer_fire":
+                    self._fired[said["m"], said["id"]].append(min(said["x_t"], now_ns))
+
+    def exact(self, event: Event) -> Event:
+        """The event with the time that the program told."""
+        if event.f == "timer_fire" and event.id is not None:
+            told = self._fired["enter" if event.ph == "call" else "leave", event.id]
+            return event._replace(t=told.popleft()) if told else event
+        if event.deadline_t is not None and event.id in self._deadlines:
+            return event._replace(deadline_t=self._deadlines[event.id])
+        return event

@@ -1,0 +1,87 @@
+"""Third-party timers of PyPI on asyncio, of Node, and of npm, behind programs that speak the protocol."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from purgatorio_conformance.builtin.program import ProgramSubject
+from purgatorio_conformance.protocol.driver import Mode
+from purgatorio_conformance.subject.contract import SubjectFailed
+from purgatorio_conformance.subject.plan import MS, PlanShape
+
+_JS: Final = Path(__file__).parents[1] / "protocol" / "js"
+_WHEEL_TICK_NS: Final = 1_024 * MS
+_VIRTUAL: Final[tuple[Mode, ...]] = ("virtual-steps", "virtual-jumps")
+_START_TIMEOUT_S: Final = 60.0
+
+
+def _version_of(command: Callable[[], tuple[str, ...]], missing: str) -> str:
+    """What the program says to `--version`. `missing`: how to install a missing package."""
+    done = subprocess.run(
+        [*command(), "--version"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=_START_TIMEOUT_S,
+        check=False,
+    )
+    if done.returncode:
+        raise SubjectFailed("program", "unavailable", f"it is not installed here; {missing}")
+    return done.stdout.strip()[:100]
+
+
+def _node(program: str, *arguments: str) -> Callable[[], tuple[str, ...]]:
+    def command() -> tuple[str, ...]:
+        node = shutil.which("node")
+        if node is None:
+            raise SubjectFailed("node", "unavailable", "there is no program node; install Node.js")
+        return (node, str(_JS / program), *arguments)
+
+    return command
+
+
+def _periodic(name: str, command: Callable[[], tuple[str, ...]], missing: str) -> ProgramSubject:
+    return ProgramSubject(
+        name=f"{name}-timer-real-periodic",
+        command=command,
+        version_of=lambda: _version_of(command, missing),
+        mode="real-periodic",
+    )
+
+
+def asyncio_periodic() -> list[ProgramSubject]:
+    """APScheduler's AsyncIOScheduler, and Tornado's PeriodicCallback."""
+    module = (sys.executable, "-m", "purgatorio_conformance.protocol.python_periodic")
+    return [
+        _periodic(name, partial(tuple, (*module, name)), f"pip install {name}")
+        for name in ("apscheduler", "tornado")
+    ]
+
+
+def npm_periodic() -> list[ProgramSubject]:
+    """Node's setInterval, and the packages toad-scheduler and set-interval-async."""
+    names = ("interval", "toad-scheduler", "set-interval-async")
+    return [_periodic(name, _node("npm_periodic.js", name), f"npm install {name}") for name in names]
+
+
+def npm_timer_wheel() -> list[ProgramSubject]:
+    """The npm package `timer-wheel` in virtual time, advanced to every relevant time, or over many at once."""
+    command = _node("npm_timer_wheel.js")
+    return [
+        ProgramSubject(
+            name=f"npm-timer-wheel-timer-{mode}",
+            command=command,
+            version_of=lambda: _version_of(command, "npm install timer-wheel@1.0.0"),
+            mode=mode,
+            profile="npm-timer-wheel",
+            tick_ns=_WHEEL_TICK_NS,
+            shape=PlanShape(unit_ns=MS, least_ns=1_000 * MS, span_ns=60_000 * MS, longest_ns=90_000 * MS),
+            lost_ns=4 * 64 * _WHEEL_TICK_NS,
+        )
+        for mode in _VIRTUAL
+    ]
