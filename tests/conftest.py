@@ -13,7 +13,7 @@ from hypothesis.internal.constants_ast import Constants
 
 from golden import Golden
 from hypothesis_profiles import CI, SLOW
-from purgatorio_conformance import subjects
+from purgatorio_conformance import recording
 from purgatorio_conformance.protocol.driver import CommandSubject
 
 # `pytest --hypothesis-profile deep` chooses another. `ci` is derandomised, so a red build is red for its change; `deep`
@@ -90,7 +90,7 @@ def looked_through_once() -> None:
 def driven_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs are driven by this interpreter, not by one each that would import all of it again, and hear of what a
     test patches (`stress/test_apart.py` has them driven as the command does)."""
-    monkeypatch.setattr(subjects, "run_apart", CommandSubject.run_seeded)
+    monkeypatch.setattr(recording, "run_apart", CommandSubject.run_seeded)
 
 
 @pytest.fixture

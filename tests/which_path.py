@@ -29,7 +29,7 @@ from mutants.reference.mutant import Mutant
 from purgatorio import ActionQueue, DelayedOperation, DirectExecutor, Purgatory
 from purgatorio.sync import Lock
 from purgatorio_conformance.protocol.driver import Mode, command_subjects
-from purgatorio_conformance.subjects import record_runs
+from purgatorio_conformance.recording import record_runs
 from purgatorio_spec.check import check_files
 from purgatorio_spec.verdict import Verdict
 

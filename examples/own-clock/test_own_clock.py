@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
+from purgatorio_conformance.builtin.python_timer import PythonSubject
 from purgatorio_conformance.subject.plan import PlanShape
-from purgatorio_conformance.subject.python_timer import PythonSubject
 from purgatorio_conformance.suite.contract import Promise
 from purgatorio_spec.trace.record import TimerConstants
 

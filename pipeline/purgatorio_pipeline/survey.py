@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from purgatorio_conformance.recording import RunRecord, record_runs
 from purgatorio_conformance.subject.contract import Progress, Subject, silent
-from purgatorio_conformance.subjects import RunRecord, record_runs
 from purgatorio_pipeline.judging import judge_in_process
 from purgatorio_pipeline.printed import run_of
 from purgatorio_spec.judge.result import RunResult

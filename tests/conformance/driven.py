@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from purgatorio_conformance.recording import record_runs
 from purgatorio_conformance.subject.contract import Subject
-from purgatorio_conformance.subjects import record_runs
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
 

@@ -13,9 +13,9 @@ from conformance.kit_classes import QUICK
 from purgatorio_conformance.protocol import driver
 from purgatorio_conformance.protocol.driver import command_subjects, describe_command
 from purgatorio_conformance.protocol.gates import Effort
+from purgatorio_conformance.recording import record_runs
 from purgatorio_conformance.subject.child import ChildLimits, LineChild
 from purgatorio_conformance.subject.contract import SubjectFailed, silent
-from purgatorio_conformance.subjects import record_runs
 from purgatorio_spec.check import check_files
 from purgatorio_spec.trace.record import MIN_INT, End
 from stress.trace_structure import ReadRun, check_intervals, read_run

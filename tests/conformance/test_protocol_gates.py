@@ -45,10 +45,10 @@ from purgatorio_conformance.protocol.scope import crossing_named
 from purgatorio_conformance.protocol.session import Peer, Session
 from purgatorio_conformance.protocol.small_program import EveryOrder, Expiry, SmallProgram, delays_for
 from purgatorio_conformance.protocol.virtual_time import VirtualClock
+from purgatorio_conformance.recording import record_runs
 from purgatorio_conformance.subject.at_work import ProcessThreads
 from purgatorio_conformance.subject.child import ChildLimits, Quiet
 from purgatorio_conformance.subject.plan import MS
-from purgatorio_conformance.subjects import record_runs
 from purgatorio_conformance.suite import gated as gated_conformance
 from purgatorio_conformance.suite.contract import Promise
 from purgatorio_conformance.suite.gated import of_purgatory, of_timer, play

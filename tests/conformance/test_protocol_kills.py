@@ -11,7 +11,7 @@ import pytest
 from conformance.driven import broken, changed
 from mutants.diffs import Diff, diffs
 from purgatorio_conformance.protocol.driver import command_subjects
-from purgatorio_conformance.subjects import record_runs
+from purgatorio_conformance.recording import record_runs
 from purgatorio_spec.check import check_files
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "subjects"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from purgatorio_conformance import subjects
+from purgatorio_conformance import recording
 from purgatorio_conformance.protocol import failed_run
 from purgatorio_conformance.protocol.driver import CommandSubject, Mode, command_subjects, describe_command
 from purgatorio_conformance.protocol.message import Add, Advance
@@ -19,10 +19,10 @@ from purgatorio_conformance.protocol.played_order import PlayedOrder, Stop
 from purgatorio_conformance.protocol.run_record import Account
 from purgatorio_conformance.protocol.script import ScriptPlayer
 from purgatorio_conformance.protocol.shortest import shortest_failed
+from purgatorio_conformance.recording import RunRecord, record_runs
 from purgatorio_conformance.subject.child import STDERR_KEPT_BYTES, ChildLimits
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed, silent
 from purgatorio_conformance.subject.plan import MS, make_plan
-from purgatorio_conformance.subjects import RunRecord, record_runs
 from purgatorio_conformance.suite.command import command_promise
 from purgatorio_conformance.suite.gated import of_command, play
 from purgatorio_pipeline.command.driving import judge_records
@@ -253,7 +253,7 @@ def test_who_hangs_with_tasks_that_are_due_is_late(
 
 def test_ctrl_c_ends_programs_that_would_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A program that hangs is killed; what was recorded is kept. A run that has not begun never begins."""
-    monkeypatch.setattr(subjects, "_GRACE_S", 0.0)
+    monkeypatch.setattr(recording, "_GRACE_S", 0.0)
     hangs = threading.Event()
 
     def asked(_: str, line: bytes) -> None:

@@ -38,10 +38,10 @@ from purgatorio_conformance.protocol.recorded_calls import script_of
 from purgatorio_conformance.protocol.script import Script, ScriptPlayer, late_bound_ns
 from purgatorio_conformance.protocol.shortest import Budget, ScriptSearch, shortest, shortest_of_run
 from purgatorio_conformance.protocol.timeline import fitted, shape_of, timeline
+from purgatorio_conformance.recording import record_runs
 from purgatorio_conformance.subject.child import ChildLimits, LineChild
 from purgatorio_conformance.subject.contract import SubjectFailed
 from purgatorio_conformance.subject.plan import HUGE_NS, MS, make_plan
-from purgatorio_conformance.subjects import record_runs
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.recording import Recording, judge

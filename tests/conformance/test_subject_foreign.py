@@ -1,7 +1,6 @@
 """Other people's timers for real, on a small plan each, with asyncio's loop; planted twins that must be found; reasons
 to be SKIPPED; and the registry of subjects."""
 
-import asyncio
 import math
 import shutil
 import threading
@@ -19,19 +18,20 @@ from program_text import program as text_of
 from purgatorio_conformance.builtin import program
 from purgatorio_conformance.builtin.jvm_timers import jvm_timers
 from purgatorio_conformance.builtin.program import ProgramSubject, _ToldTimes
-from purgatorio_conformance.builtin.scripts import npm_timer_wheel
-from purgatorio_conformance.subject.contract import Subject, SubjectFailed, silent
-from purgatorio_conformance.subject.java_build import debian_jar
-from purgatorio_conformance.subject.oversleep import Oversleep
-from purgatorio_conformance.subject.plan import MAX_DELAY_NS, MS, Plan, PlanShape, Step, make_plan
-from purgatorio_conformance.subject.python_timer import PythonSubject
-from purgatorio_conformance.subject.python_timers import (
+from purgatorio_conformance.builtin.python_timer import PythonSubject
+from purgatorio_conformance.builtin.python_timers import (
     asyncio_loop,
     early_bound_ns,
     sched_scheduler,
     threading_timer,
 )
-from purgatorio_conformance.subjects import FOREIGN, SUBJECTS, record_runs, subjects_named
+from purgatorio_conformance.builtin.scripts import npm_timer_wheel
+from purgatorio_conformance.recording import record_runs
+from purgatorio_conformance.subject.contract import Subject, silent
+from purgatorio_conformance.subject.java_build import debian_jar
+from purgatorio_conformance.subject.oversleep import Oversleep
+from purgatorio_conformance.subject.plan import MAX_DELAY_NS, MS, Plan, PlanShape, Step, make_plan
+from purgatorio_conformance.subjects import FOREIGN, SUBJECTS, subjects_named
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import ClauseResult
 from purgatorio_spec.profile import PROFILES
@@ -307,14 +307,14 @@ def test_what_a_plan_cancels_is_not_waited_for_where_the_range_makes_an_hour_of_
     "subject", [asyncio_loop("call_later"), asyncio_loop("call_at")], ids=lambda subject: subject.name
 )
 def test_real_loop_leaves_a_whole_trace(subject: PythonSubject, tmp_path: Path) -> None:
-    """The second foreign timer: everything on the loop's thread, no count of the pending, no answer of cancel."""
+    """The second foreign timer: its tasks on the loop's thread, no count of the pending, no answer of cancel."""
     plan = make_plan(2, 300, 1, MS, span_ns=100 * MS, longest_ns=80 * MS)
     seen: list[int] = []
     path = subject.run(plan, tmp_path / "run.jsonl", lambda run, settled, planned: seen.append(settled))
     run = read_run(path)
     assert run.count("timer_add") == 300
     assert run.count("timer_cancel") > 50
-    assert {e.th for e in run.events if e.id is not None} == {"loop"}
+    assert {e.th for e in run.events if e.f == "timer_fire"} == {"subject/loop"}
     assert {e.out for e in run.events} == {None}
     assert "gauge" not in run.header.recorded
     assert run.header.profile == "asyncio"
@@ -350,46 +350,21 @@ def test_delays_beyond_the_range_are_kept_as_asked(
     assert {"t-0", "t-1", "t-2", "t-3"} & set(run.ids("timer_fire")) == {"t-0", "t-1", "t-2"}
 
 
-def test_refused_add_is_recorded_with_its_exception(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A loop that says no: the refusal is an event with `err`, and the run still comes to its end."""
-    plain = asyncio.SelectorEventLoop.call_at
+def test_refused_add_is_recorded_with_its_exception(tmp_path: Path) -> None:
+    """A timer that says no: the refusal is an event with `err`, and the run still comes to its end."""
 
-    def refuse_ours(
-        loop: asyncio.SelectorEventLoop, when: float, callback: object, *arguments: object, **more: object
-    ) -> asyncio.TimerHandle:
-        if "_Run._add" in getattr(callback, "__qualname__", ""):
-            raise OverflowError("too far")
-        return plain(loop, when, callback, *arguments, **more)  # type: ignore[arg-type] # passed on as it came
+    def refuse(delay_ns: int, task: Callable[[], None]) -> None:
+        raise OverflowError("too far")
 
-    monkeypatch.setattr(asyncio.SelectorEventLoop, "call_at", refuse_ours)
     plan = Plan(0, 1, 1, (Step(0, 0, 0, 5 * MS),), 5 * MS)
-    run = read_run(asyncio_loop("call_at").run(plan, tmp_path / "run.jsonl", silent))
+    subject = replace(sched_scheduler(), make=lambda: _Wrong(refuse))
+    run = read_run(subject.run(plan, tmp_path / "run.jsonl", silent))
     assert [(e.ph, e.f, e.err) for e in run.events] == [
         ("call", "timer_add", None),
         ("ret", "timer_add", "OverflowError"),
         ("at", "quiesce", None),
     ]
     assert run.end is not None
-
-
-def test_loop_that_dies_leaves_its_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A crash inside the loop is reported as `died`. The trace has the events until then, and no end record."""
-
-    def explode(*arguments: object, **more: object) -> asyncio.TimerHandle:
-        raise OverflowError("too far")
-
-    # What carries out the plan sleeps by call_later; the subject under test is asked by call_at.
-    monkeypatch.setattr(asyncio.SelectorEventLoop, "call_later", explode)
-    # So late that no busy machine has come to it without a sleep; nobody waits for it.
-    late_ns = 5_000 * MS
-    plan = Plan(0, 1, 1, (Step(0, 0, 0, MAX_DELAY_NS), Step(late_ns, 0, 0, None)), late_ns)
-    with pytest.raises(SubjectFailed, match="too far") as caught:
-        asyncio_loop("call_at").run(plan, tmp_path / "run.jsonl", silent)
-    assert caught.value.kind == "died"
-    assert caught.value.trace is not None
-    run = read_run(caught.value.trace)
-    assert [(e.ph, e.f) for e in run.events] == [("call", "timer_add"), ("ret", "timer_add")]
-    assert run.end is None
 
 
 def test_early_bound_is_the_resolution_and_the_roundings() -> None:

@@ -15,10 +15,10 @@ import pytest
 
 from program_text import program
 from purgatorio_conformance.protocol.driver import command_subjects
+from purgatorio_conformance.recording import record_runs
 from purgatorio_conformance.subject.child import ChildLimits
 from purgatorio_conformance.subject.contract import Progress
 from purgatorio_conformance.subject.plan import Plan
-from purgatorio_conformance.subjects import record_runs
 from purgatorio_spec.check import check_files
 
 BAD = Path(__file__).with_name("bad_subject.py")

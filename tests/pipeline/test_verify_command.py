@@ -11,8 +11,8 @@ from click.testing import Result
 from pipeline.test_commands import run
 from purgatorio_conformance.protocol.driver import CommandSubject, Mode, command_subjects
 from purgatorio_conformance.protocol.message import Description
+from purgatorio_conformance.recording import record_runs
 from purgatorio_conformance.subject.contract import SubjectFailed, silent
-from purgatorio_conformance.subjects import record_runs
 from purgatorio_pipeline.command import driving as drive
 from purgatorio_pipeline.command.driving import SESSION_KEPT, Minimal, shortest_sessions, to_show
 from purgatorio_spec.check import check_files

@@ -51,7 +51,7 @@ def _java() -> JavaHome:
 @dataclass(frozen=True)
 class _Jvm:
     """A configuration, as the table has it. `properties`: the place of the version in its jar, if the name of the jar
-    has another."""
+    has another. `dwells`: the kit lets tasks wait a little, so that they overlap."""
 
     name: str
     adapter: str
@@ -65,6 +65,7 @@ class _Jvm:
     shape: dict[str, int] = field(default_factory=dict)
     wall_clock: bool = False
     refuses: bool = True
+    dwells: bool = False
 
     def subject(self) -> ProgramSubject:
         return ProgramSubject(
@@ -123,11 +124,11 @@ class _Jvm:
         if PROFILES[self.profile].cancel_is_barrier:
             told["barrier"] = 1
         # Only the first compiler and the simplest collector: the program then starts in a third of the time.
-        # `still`: the kit does not let callbacks wait.
-        quick = ("-Xms64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dpurgatorio.still=true")
+        quick = ("-Xms64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+        still = f"-Dpurgatorio.still={str(not self.dwells).lower()}"
         path = ":".join(map(str, (classes, *self._libraries())))
         said = (f"{key}={value}" for key, value in told.items())
-        return (str(java.java), *quick, "-cp", path, "purgatorio.Timers", self.adapter, *said)
+        return (str(java.java), *quick, still, "-cp", path, "purgatorio.Timers", self.adapter, *said)
 
 
 _FIELDS: Final = frozenset(_Jvm.__dataclass_fields__) | {"promises"}

@@ -1,8 +1,9 @@
-"""A built-in subject behind a program that speaks the protocol `purgatorio-subject/1`."""
+"""A subject with its own clock, driven by the driver of the protocol `purgatorio-subject/1`."""
 
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -11,7 +12,8 @@ from pathlib import Path
 
 import orjson
 
-from purgatorio_conformance.protocol.driver import Mode, command_subjects
+from purgatorio_conformance.protocol.driver import CommandSubject, Mode, TimeChoice, command_subjects
+from purgatorio_conformance.protocol.session import Listener
 from purgatorio_conformance.subject.contract import Progress, SubjectFailed
 from purgatorio_conformance.subject.oversleep import Oversleep
 from purgatorio_conformance.subject.plan import MS, Plan, PlanShape, Step
@@ -24,54 +26,40 @@ Command = Callable[[], tuple[str, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProgramSubject:
-    """One configuration of a timer behind a program, driven in one `mode`. `version_of`: raises SubjectFailed, kind
-    `unavailable`, if it is not installed. `lost_ns`: one more task is added so long after all others. When it fires, a
-    task that was only overlooked has fired too; any other is lost. `refuses`: an add that raises is no failure.
-    `wall_clock`: the early bound grows by any forward change of the wall clock during the run (0 in nearly every run).
-    """
+class DrivenSubject(ABC):
+    """One configuration of a timer or purgatory, driven by the protocol's driver in one `mode`. `refuses`: an add that
+    raises is no failure. `wall_clock`: the early bound grows by any forward change of the wall clock during the run (0
+    in nearly every run)."""
 
     name: str
-    command: Command
-    version_of: Callable[[], str]
-    mode: Mode = "real"
     profile: str = "timer"
+    mode: Mode = "real"
     threads: int = 1
     tick_ns: int = MS
     shape: PlanShape = field(default_factory=PlanShape)
-    lost_ns: int = 0
     refuses: bool = False
     wall_clock: bool = False
 
     @property
+    @abstractmethod
     def version(self) -> str:
         """The version as its makers name it. Raises SubjectFailed, kind `unavailable`, if it is not installed."""
-        try:
-            return self.version_of()
-        except SubjectFailed as failure:
-            failure.subject = self.name
-            raise
+
+    @abstractmethod
+    def driven(self, plan: Plan, listener: Listener) -> CommandSubject:
+        """What the driver drives with a plan."""
 
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
         """See `Subject.run`. If the tasks are periodic, only the seed and the number of tasks count."""
-        # If the program is missing, this raises the reason before the run begins.
-        _ = self.version
         told, control = _ToldTimes(), Oversleep()
         control.start()
         path = out_path.with_name(f"{run_of_file(out_path)}.jsonl")
         failed: SubjectFailed | None = None
         try:
-            virtual = self.mode.startswith("virtual")
-            driven = command_subjects(
-                self.command(),
-                time="virtual" if virtual else "real",
-                label=self.name,
-                lines=None,
-                listener=told.hear,
-            )
-            subject = next(one for one in driven if one.mode == self.mode)
-            fit = self._prolonged(self.shape.fit(plan))
-            subject.run(fit, path, lambda _, *share: progress(self.name, *share))
+            # If it is not installed, this raises the reason before the run begins.
+            _ = self.version
+            fit = self.shape.fit(plan)
+            self.driven(fit, told.hear).run(fit, path, lambda _, *share: progress(self.name, *share))
         except SubjectFailed as failure:
             failed = failure
         finally:
@@ -81,13 +69,6 @@ class ProgramSubject:
             failed.subject, failed.trace = self.name, failed.trace and out_path
             raise failed
         return out_path
-
-    def _prolonged(self, plan: Plan) -> Plan:
-        if not self.lost_ns:
-            return plan
-        last = Step(plan.end_ns + self.lost_ns, 0, plan.timers, 2 * self.tick_ns)
-        end_ns = last.at_ns + 2 * self.tick_ns
-        return replace(plan, timers=plan.timers + 1, steps=(*plan.steps, last), end_ns=end_ns)
 
     def _rewrite(
         self, path: Path, out_path: Path, told: _ToldTimes, params: Mapping[str, object], shift_ns: int
@@ -110,6 +91,33 @@ class ProgramSubject:
         events = [told.exact(one) for one in records if isinstance(one, Event)]
         write_run(out_path, header, events, end.dropped if isinstance(end, End) else None)
         return end is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramSubject(DrivenSubject):
+    """A timer behind a program. `version_of`: raises SubjectFailed, kind `unavailable`, if it is not installed.
+    `lost_ns`: one more task is added so long after all others. When it fires, a task that was only overlooked has fired
+    too; any other is lost."""
+
+    command: Command
+    version_of: Callable[[], str]
+    lost_ns: int = 0
+
+    @property
+    def version(self) -> str:
+        return self.version_of()
+
+    def driven(self, plan: Plan, listener: Listener) -> CommandSubject:
+        time: TimeChoice = "virtual" if self.mode.startswith("virtual") else "real"
+        found = command_subjects(self.command(), time=time, label=self.name, lines=None, listener=listener)
+        return next(one for one in found if one.mode == self.mode)
+
+    def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
+        if self.lost_ns:
+            last = Step(plan.end_ns + self.lost_ns, 0, plan.timers, 2 * self.tick_ns)
+            end_ns = last.at_ns + 2 * self.tick_ns
+            plan = replace(plan, timers=plan.timers + 1, steps=(*plan.steps, last), end_ns=end_ns)
+        return super().run(plan, out_path, progress)
 
 
 def _records(path: Path) -> list[Header | Event | End]:

@@ -15,7 +15,7 @@ from purgatorio_conformance.subject.plan import MS, PlanShape
 
 _JS: Final = Path(__file__).parents[1] / "protocol" / "js"
 _WHEEL_TICK_NS: Final = 1_024 * MS
-_VIRTUAL: Final[tuple[Mode, ...]] = ("virtual-steps", "virtual-jumps")
+_VIRTUAL: Final[tuple[Mode, ...]] = ("virtual-plan", "virtual-jumps")
 _START_TIMEOUT_S: Final = 60.0
 
 

@@ -9,9 +9,9 @@ from typing import Final, Literal
 
 from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.driver import CommandSubject
+from purgatorio_conformance.recording import record_runs
 from purgatorio_conformance.subject import plan
 from purgatorio_conformance.subject.contract import Subject as RealSubject
-from purgatorio_conformance.subjects import record_runs
 from purgatorio_conformance.suite.contract import BadPromise, Promise, PurgatoryFactory, TimerFactory
 from purgatorio_conformance.suite.gated import PLAN, SuiteScenario, of_purgatory, of_timer, play, scenarios_of
 from purgatorio_conformance.suite.in_process import raised_by

@@ -186,8 +186,9 @@ class InProcess:
 
     def _start(self, call: Call) -> None:
         """Make the subject, on the thread that makes its first calls."""
-        now_ns = call["now_ns"]
-        assert isinstance(now_ns, int), "time is virtual"
+        now_ns = call.get("now_ns", 0)
+        assert isinstance(now_ns, int), "as the driver writes it"
+        self._stage.real = call.get("time") == "real"
         self._end_run()
         try:
             self._run = self._make(self._stage, now_ns)
@@ -210,6 +211,7 @@ class InProcess:
     def _answer(self, call: Call) -> None:
         run, stage = self._run, self._stage
         assert run is not None, "start comes first"
+        begun = stage.now()
         with stage.inside(call):
             try:
                 with StepCounter(stage, call):
@@ -221,7 +223,7 @@ class InProcess:
             ) as error:  # a thread that ended by SystemExit would leave its call unanswered
                 self._error = _in_words(self._method(call), error)
                 result = {"err": type(error).__name__}
-            stage.say("answer", n=call["n"], **result)
+            stage.say("answer", n=call["n"], **result, **begun)
 
     def _method(self, call: Call) -> str:
         """The method of the adapter that a call of the driver makes."""

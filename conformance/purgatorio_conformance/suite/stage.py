@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -44,6 +45,12 @@ class Stage:
         self._closed = False
         self.cut: bool = before is not None and before.cut
         """Whether a paused thread was ended in the middle of a callback, in this run or the one before."""
+        self.real = False
+        """In real time, each message has a field of our own, its time."""
+
+    def now(self) -> Fields:
+        """This field."""
+        return {"x_t": time.monotonic_ns()} if self.real else {}
 
     def say(self, m: str, **fields: object) -> None:
         if not self._closed:
@@ -53,7 +60,7 @@ class Stage:
         """Report one message, with its call or thread."""
         call = getattr(self._here, "call", None)
         place = {"th": threading.current_thread().name} if call is None else {"during": call}
-        self.say(m, **place, **fields)
+        self.say(m, **place, **fields, **self.now())
 
     @contextmanager
     def inside(self, call: Call) -> Iterator[None]:

@@ -20,8 +20,8 @@ from purgatorio_conformance.protocol.shortest import (
     shortest_of_run,
     shortest_of_trace,
 )
+from purgatorio_conformance.recording import RunRecord
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
-from purgatorio_conformance.subjects import RunRecord
 from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.printed import Shortest
 from purgatorio_spec.check import check_files

@@ -16,7 +16,8 @@ import click
 from purgatorio_conformance.protocol.coverage import doubted, looked_for, not_looked_for
 from purgatorio_conformance.protocol.driver import CommandSubject, TimeChoice
 from purgatorio_conformance.protocol.lines import ANY_CLASS
-from purgatorio_conformance.subjects import MAIN, SUBJECTS, RunRecord, record_runs, subjects_named
+from purgatorio_conformance.recording import RunRecord, record_runs
+from purgatorio_conformance.subjects import MAIN, SUBJECTS, subjects_named
 from purgatorio_pipeline.command.driving import (
     Minimal,
     bad_end,

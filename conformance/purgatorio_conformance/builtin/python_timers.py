@@ -19,11 +19,12 @@ import sched
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Final, Literal, cast
 
+from purgatorio_conformance.builtin.python_timer import PythonSubject
 from purgatorio_conformance.subject.contract import LATE_SLACK_NS
 from purgatorio_conformance.subject.plan import MS, Plan, PlanShape
-from purgatorio_conformance.subject.python_timer import PythonSubject
 from purgatorio_spec.trace.record import TimerConstants
 
 SECOND_NS: Final = 1_000 * MS
@@ -133,25 +134,32 @@ def asyncio_loop(call: Literal["call_later", "call_at"]) -> PythonSubject:
         make=_CallLater if call == "call_later" else _CallAt,
         constants=lambda plan: TimerConstants(early_ns=early_bound_ns(plan.end_ns), late_ns=LATE_SLACK_NS),
         threads=1,
-        patience_s=2 * LATE_SLACK_NS / 1e9,
-        on_loop=True,
     )
 
 
 class _CallLater:
+    """A loop on a thread of its own, which makes the calls."""
+
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, name="loop", daemon=True).start()
+
+    def _on_loop(self, call: Callable[[], asyncio.TimerHandle | None]) -> object:
+        async def made() -> asyncio.TimerHandle | None:
+            return call()
+
+        return asyncio.run_coroutine_threadsafe(made(), self._loop).result()
 
     def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        return self._loop.call_later(delay_ns / 1e9, task)
+        return self._on_loop(partial(self._loop.call_later, delay_ns / 1e9, task))
 
     def cancel(self, handle: object) -> None:
-        cast(asyncio.TimerHandle, handle).cancel()
+        self._on_loop(cast(asyncio.TimerHandle, handle).cancel)
 
     def stop(self) -> None:
-        """The loop ends by itself."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
 
 
 class _CallAt(_CallLater):
     def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        return self._loop.call_at(self._loop.time() + delay_ns / 1e9, task)
+        return self._on_loop(lambda: self._loop.call_at(self._loop.time() + delay_ns / 1e9, task))

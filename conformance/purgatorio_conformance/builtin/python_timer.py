@@ -1,0 +1,105 @@
+"""A Python timer with its own clock as a subject in real time: `PythonSubject` drives it in this process.
+
+The callers, the driver and the timer share the GIL. So the driver may be the cause of a late task. But an early task is
+always a bug of the timer.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Protocol
+
+from purgatorio_conformance.builtin.program import DrivenSubject
+from purgatorio_conformance.protocol.message import SPOKEN, Description
+from purgatorio_conformance.protocol.session import Listener
+from purgatorio_conformance.subject.contract import Adds, Cancels
+from purgatorio_conformance.subject.plan import Plan
+from purgatorio_conformance.suite.contract import Promise
+from purgatorio_conformance.suite.gated import AdapterSubject
+from purgatorio_conformance.suite.in_process import DrivenTimer
+from purgatorio_conformance.suite.stage import Stage
+from purgatorio_spec.profile import PROFILES
+from purgatorio_spec.trace.record import TimerConstants
+
+LANES: Final = 4
+_OWN: Final = 20
+_BORROWED: Final = 30
+
+
+class PythonTimer(Adds, Cancels, Protocol):
+    """The methods of a timer. If `add` raises, the exception is recorded, and the run continues."""
+
+    def stop(self) -> None:
+        """End the timer: no task is expected to run any more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PythonSubject(DrivenSubject):
+    """One configuration of a Python timer. `version_of`, and `make` at the start of a run, raise SubjectFailed, kind
+    `unavailable`, if the timer is not installed. `constants` returns the constants of the header for a plan."""
+
+    implementation: str
+    version_of: Callable[[], str]
+    make: Callable[[], PythonTimer]
+    constants: Callable[[Plan], TimerConstants]
+    threads: int = LANES
+    refuses: bool = True
+
+    @property
+    def version(self) -> str:
+        return self.version_of()
+
+    def driven(self, plan: Plan, listener: Listener) -> AdapterSubject:
+        constants, barrier = self.constants(plan), PROFILES[self.profile].cancel_is_barrier
+        description = Description(
+            n=0, protocol=SPOKEN[-1], name=self.implementation, version=self.version, language="Python",
+            capabilities=("timer", "real-time", "cancel", *(["cancel-barrier"] * barrier)), reports=("timer_fire",),
+            profile=self.profile, tick_ns=constants.tick_ns, wheel_size=constants.wheel_size,
+            early_ns=constants.early_ns, late_ns=constants.late_ns, unit_ns=self.shape.unit_ns,
+            least_delay_ns=self.shape.least_ns, most_delay_ns=self.shape.most_ns, lanes=self.threads,
+        )  # fmt: skip
+        return AdapterSubject(
+            (),
+            description,
+            "timer",
+            self.mode,
+            self.name,
+            late_slack_ns=0,
+            listener=listener,
+            makes=self._made,
+        )
+
+    def _made(self, stage: Stage, now_ns: int) -> DrivenTimer:
+        promise = Promise(self.profile, tick_ns=self.tick_ns, lacks={"size": "it has no count of its tasks"})
+        return DrivenTimer(promise, lambda _: _Closing(self.make()), stage, now_ns)
+
+
+class _Closing:
+    """A timer that the end of a run stops. Its clock is its own. A run may have 64 names of threads: if each task has a
+    thread of its own, the later ones use names of threads that have ended."""
+
+    def __init__(self, timer: PythonTimer) -> None:
+        self.cancel, self.close = timer.cancel, timer.stop
+        self._add = timer.add
+        self._own: set[str] = set()
+        self._free = deque(f"task-{number}" for number in range(_BORROWED))
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
+        return self._add(delay_ns, partial(self._named, task))
+
+    def _named(self, task: Callable[[], None]) -> None:
+        thread = threading.current_thread()
+        if thread.name in self._own or len(self._own) < _OWN:
+            self._own.add(thread.name)
+            task()
+            return
+        thread.name = self._free.popleft()
+        try:
+            task()
+        finally:
+            self._free.append(thread.name)
+
+    def advance(self, by_ns: int) -> None:
+        raise AssertionError("its time is real")
