@@ -9,9 +9,9 @@ from typing import Final
 
 from purgatorio_conformance.builtin.jvm_timers import JVM_FAMILIES, jvm_timers
 from purgatorio_conformance.builtin.python_timers import asyncio_loop, sched_scheduler, threading_timer
+from purgatorio_conformance.builtin.reference import reference_subjects
 from purgatorio_conformance.builtin.scripts import asyncio_periodic, npm_periodic, npm_timer_wheel
 from purgatorio_conformance.subject.contract import Subject
-from purgatorio_conformance.subject.reference import reference_subjects
 
 SubjectFactory = Callable[[], Sequence[Subject]]
 _JVM: Final = {family: partial(jvm_timers, family) for family in JVM_FAMILIES}

@@ -65,7 +65,7 @@ def _measured(machine: Mapping[str, object], seed: int, operations: int) -> Iter
     on = ", ".join(f"{name} {value}" for name, value in machine.items())
     yield from _wrapped(
         f"**Figures vary from run to run.** These are of one run each, at most {operations:,} timers "
-        f"(and one or two more of the driver's own, which show that all is at rest), seed {seed}, on "
+        f"(and more of the driver's own, at boundaries and to show that all is at rest), seed {seed}, on "
         f"a machine with other work: {on}. Lateness is of the timers that fired and were not "
         "cancelled, in milliseconds from the deadline, or from the return of the add if that came later; *before* "
         "counts those that fired before the deadline, whatever the bound. In the tables of verdicts the numbers are "

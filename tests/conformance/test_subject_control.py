@@ -6,10 +6,10 @@ import pytest
 
 from purgatorio_conformance.builtin.jvm_timers import jvm_timers
 from purgatorio_conformance.builtin.python_timers import asyncio_loop, threading_timer
+from purgatorio_conformance.builtin.reference import reference_subjects
 from purgatorio_conformance.subject.contract import Subject, silent
 from purgatorio_conformance.subject.oversleep import MAX_NAPS, control_params
 from purgatorio_conformance.subject.plan import MS, Plan, make_plan
-from purgatorio_conformance.subject.reference import reference_subjects
 from stress.trace_structure import read_run
 
 

@@ -203,8 +203,8 @@ def test_a_task_fires_when_its_program_says_so(tmp_path: Path) -> None:
     times = _ToldTimes()
     times.hear(">", b'{"m":"add","n":3,"id":"t-0","delay_ns":50}')
     times.hear("<", b'{"m":"answer","n":3,"x_t":100}')
-    times.hear("<", b'{"m":"enter","f":"timer_fire","id":"t-0","x_t":160}')
-    times.hear("<", b'{"m":"leave","f":"timer_fire","id":"t-0","x_t":165}')
+    times.hear("<", b'{"m":"enter","f":"timer_fire","id":"t-0","th":"wheel","x_t":160}')
+    times.hear("<", b'{"m":"leave","f":"timer_fire","id":"t-0","th":"wheel","x_t":165}')
     fire = Event(7, "subject/wheel", 400, "call", "timer_fire", "t-0")
     events = [
         Event(1, "caller-0", 180, "ret", "timer_add", "t-0", 0, deadline_t=140),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -130,35 +130,52 @@ def _records(path: Path) -> list[Header | Event | End]:
 
 
 class _ToldTimes:
-    """The times that a program of ours told in fields of its own (`x_t`): when it began to make an add, and when a task
-    fired. They are by this clock (`CLOCK_MONOTONIC`), and do not contain the way of the message."""
+    """The times that a subject of ours told in fields of its own (`x_t`): when it began to make an add, and when it
+    entered and left a function. They are by this clock (`CLOCK_MONOTONIC`), and do not contain the way of the
+    message."""
 
     def __init__(self) -> None:
-        self._adds: dict[int, tuple[str, int]] = {}
+        self._calls: dict[int, dict[str, Any]] = {}
         self._deadlines: dict[str, int] = {}
-        self._fired: defaultdict[tuple[str, str], deque[int]] = defaultdict(deque)
+        self._told: defaultdict[tuple[str, ...], deque[int]] = defaultdict(deque)
 
     def hear(self, way: str, line: bytes) -> None:
         """Hear a line of the session. See `Listener`."""
         if way == ">":
             call = orjson.loads(line)
-            if call["m"] == "add":
-                self._adds[call["n"]] = call["id"], call["delay_ns"]
+            self._calls[call["n"]] = call
         elif b'"x_t"' in line:
             with suppress(orjson.JSONDecodeError, KeyError, TypeError):
                 said = orjson.loads(line)
-                now_ns = time.monotonic_ns()
-                if said["m"] == "answer" and said["n"] in self._adds:
-                    name, delay_ns = self._adds[said["n"]]
-                    self._deadlines[name] = min(MAX_INT, said["x_t"] + max(0, delay_ns))
-                elif said.get("f") == "timer_fire":
-                    self._fired[said["m"], said["id"]].append(min(said["x_t"], now_ns))
+                if said["m"] == "answer":
+                    call = self._calls[said["n"]]
+                    if call["m"] == "add":
+                        self._due(said["x_t"], call["id"], call["delay_ns"])
+                else:
+                    self._told[_thread(said, self._calls), said["m"], said["f"], said["id"]].append(
+                        said["x_t"]
+                    )
+
+    def _due(self, begun_t: int, name: str, delay_ns: int) -> None:
+        self._deadlines[name] = min(MAX_INT, begun_t + max(0, delay_ns))
 
     def exact(self, event: Event) -> Event:
-        """The event with the time that the program told."""
-        if event.f == "timer_fire" and event.id is not None:
-            told = self._fired["enter" if event.ph == "call" else "leave", event.id]
-            return event._replace(t=told.popleft()) if told else event
-        if event.deadline_t is not None and event.id in self._deadlines:
-            return event._replace(deadline_t=self._deadlines[event.id])
+        """The event with the times that the subject told."""
+        name = event.id
+        if name is None:
+            return event
+        told = self._told[event.th, "enter" if event.ph == "call" else "leave", event.f, name]
+        if told and event.ph != "at":
+            event = event._replace(t=told.popleft())
+            if event.delay_ns is not None:
+                self._due(event.t, name, event.delay_ns)
+        if event.deadline_t is not None and name in self._deadlines:
+            return event._replace(deadline_t=self._deadlines[name])
         return event
+
+
+def _thread(said: Mapping[str, Any], calls: Mapping[int, Mapping[str, Any]]) -> str:
+    """The thread of the trace on which the driver records an event."""
+    if "during" in said:
+        return f"caller-{calls[said['during']].get('lane', 0)}"
+    return f"subject/{said['th']}" if "th" in said else "subject"
