@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
+from purgatorio_conformance.builtin.asyncio_periodic import asyncio_periodic
 from purgatorio_conformance.builtin.jvm_timers import JVM_FAMILIES, jvm_timers
 from purgatorio_conformance.builtin.python_timers import asyncio_loop, sched_scheduler, threading_timer
 from purgatorio_conformance.builtin.reference import reference_subjects
-from purgatorio_conformance.builtin.scripts import asyncio_periodic, npm_periodic, npm_timer_wheel
+from purgatorio_conformance.builtin.scripts import npm_periodic, npm_timer_wheel
 from purgatorio_conformance.subject.contract import Subject
 
 SubjectFactory = Callable[[], Sequence[Subject]]

@@ -1,11 +1,12 @@
 """Timers with periodic tasks, resets and turns: the toy is found sound as declared, and each of its bugs is found, by
 the protocol and by the conformance suite."""
 
+import asyncio
 import importlib.util
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -14,12 +15,11 @@ import pytest
 
 from conformance.driven import broken
 from conformance.reference_adapters import IN_MS, AnyTimer
-from program_text import program
 from purgatorio import IntrusiveTimer, ManualClock, QueuedExecutor, TimerTask
 from purgatorio.timer.calls import Repeated
-from purgatorio_conformance.builtin.program import ProgramSubject
+from purgatorio_conformance.builtin.asyncio_periodic import LoopSubject
 from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects, describe_command
-from purgatorio_conformance.subject.contract import SubjectFailed, silent
+from purgatorio_conformance.subject.contract import Subject, SubjectFailed, silent
 from purgatorio_conformance.subject.plan import make_plan
 from purgatorio_conformance.subjects import PERIODIC, subjects_named
 from purgatorio_conformance.suite import gated
@@ -340,7 +340,7 @@ def test_a_description_that_cannot_be_played(old: str, new: str, why: str, tmp_p
 @pytest.mark.parametrize(
     "subject", [one for name in PERIODIC for one in subjects_named(name)], ids=lambda one: one.name
 )
-def test_a_foreign_timer_keeps_its_periods(subject: ProgramSubject, tmp_path: Path) -> None:
+def test_a_foreign_timer_keeps_its_periods(subject: Subject, tmp_path: Path) -> None:
     """The JDK's, and those of packages where they are installed: two programs of real time each."""
     try:
         path = subject.run(make_plan(1, 16, threads=1, tick_ns=MS), tmp_path / "run.jsonl", silent)
@@ -354,8 +354,34 @@ def test_a_foreign_timer_keeps_its_periods(subject: ProgramSubject, tmp_path: Pa
     assert run.clauses["T10"].occasions > 2
 
 
-BROKEN: Final = program("broken_loop")
-"""A timer on asyncio; the argument names its bug."""
+class BrokenLoop:
+    """A timer on asyncio, with a bug."""
+
+    def __init__(self, bug: str) -> None:
+        self.bug, self.loop = bug, asyncio.get_running_loop()
+        self.cancelled: set[object] = set()
+
+    def repeat(self, delay_ns: int, period_ns: int, task: Callable[[], None]) -> object:
+        handle, at = object(), self.loop.time() + delay_ns / 1e9
+        self.loop.call_at(at, self.run, handle, at, period_ns / 1e9, task)
+        return handle
+
+    def run(self, handle: object, at: float, period: float, task: Callable[[], None]) -> None:
+        if handle in self.cancelled:
+            return
+        task()
+        while self.bug == "backlog" and at + period < self.loop.time():
+            at += period
+            task()  # what came due meanwhile, without a look at the cancelled ones
+        if self.bug == "cancel":
+            self.cancelled.discard(handle)  # it is put back behind its run, whatever happened in it
+        if self.bug == "twice":
+            self.loop.call_soon(task)
+        self.loop.call_at(at + period, self.run, handle, at + period, period, task)
+
+    def cancel(self, handle: object) -> bool:
+        self.cancelled.add(handle)
+        return True
 
 
 @pytest.mark.parametrize(
@@ -363,9 +389,7 @@ BROKEN: Final = program("broken_loop")
 )
 def test_real_time_finds_a_bug(bug: str, clause: str, tmp_path: Path) -> None:
     """The twins of the foreign timers, and one that is sound."""
-    program = tmp_path / "broken.py"
-    program.write_text(BROKEN, encoding="utf-8")
-    found = command_subjects([sys.executable, str(program), bug], time="real", lines=None)
-    subject = next(one for one in found if one.mode == "real-periodic")
-    found_broken = broken(judged(subject, 1, 32, tmp_path))
+    subject = LoopSubject(name="broken", package="pytest", make=partial(BrokenLoop, bug), catch_up="burst")
+    path = subject.run(make_plan(1, 32, threads=1, tick_ns=MS), tmp_path / "run.jsonl", silent)
+    found_broken = broken(check_files([path]).runs[0])
     assert clause in found_broken if clause else not found_broken

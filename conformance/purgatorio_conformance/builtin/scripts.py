@@ -1,10 +1,8 @@
-"""Third-party timers of PyPI on asyncio, of Node, and of npm, behind programs that speak the protocol."""
+"""Third-party timers of Node and of npm, behind programs that speak the protocol."""
 
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -52,15 +50,6 @@ def _periodic(name: str, command: Callable[[], tuple[str, ...]], missing: str) -
         version_of=lambda: _version_of(command, missing),
         mode="real-periodic",
     )
-
-
-def asyncio_periodic() -> list[ProgramSubject]:
-    """APScheduler's AsyncIOScheduler, and Tornado's PeriodicCallback."""
-    module = (sys.executable, "-m", "purgatorio_conformance.protocol.python_periodic")
-    return [
-        _periodic(name, partial(tuple, (*module, name)), f"pip install {name}")
-        for name in ("apscheduler", "tornado")
-    ]
 
 
 def npm_periodic() -> list[ProgramSubject]:
