@@ -187,6 +187,7 @@ func Run(promises Promises, factory Factory) {
 type Hooks struct {
 	ID      string // unique in a run
 	DelayNs int64  // its time-out
+	Units   int64  // with `amounts`: the number of units that it waits for
 	told    telling
 	ready   flag32
 }

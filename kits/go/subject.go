@@ -32,6 +32,7 @@ type message struct {
 	Key     string   `json:"key"`
 	Keys    []string `json:"keys"`
 	DelayNs int64    `json:"delay_ns"`
+	Units   int64    `json:"units"`
 	Kind    string   `json:"kind"`
 	Period  int64    `json:"period_ns"`
 	Lane    int      `json:"lane"`
@@ -360,7 +361,7 @@ func (r *run) newTask(call message) (handle any) {
 func (r *run) ofPurgatory(call message, line map[string]any) {
 	switch call.M {
 	case "register":
-		hooks := &Hooks{ID: call.ID, DelayNs: call.DelayNs, told: r}
+		hooks := &Hooks{ID: call.ID, DelayNs: call.DelayNs, Units: max(call.Units, 1), told: r}
 		operation := r.purgatory.New(hooks)
 		r.lock.Lock()
 		r.handles[call.ID], r.names[operation], r.hooks[call.ID] = operation, call.ID, hooks

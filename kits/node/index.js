@@ -116,7 +116,7 @@ function run(promises, factory) {
       return new Promise((goOn, fail) => this.held.set(hold, { goOn, fail, f }));
     }
 
-    hooksOf(id, delayNs) {
+    hooksOf(id, delayNs, units = 1) {
       const tell = (f, own) => this.within(f, id, async () => {
         await this.pause(f, id);
         return own?.();
@@ -124,6 +124,7 @@ function run(promises, factory) {
       return {
         id,
         delayNs,
+        units, // with `amounts`: the number of units that it waits for
         tryComplete: (force) => this.within("try_complete", id, async () => {
           const seen = this.ready.has(id);
           await this.pause("try_complete", id);
@@ -168,7 +169,7 @@ function run(promises, factory) {
           await under.advanceTo(call.now_ns);
           return {};
         case "register": {
-          const operation = under.operation(this.hooksOf(call.id, call.delay_ns));
+          const operation = under.operation(this.hooksOf(call.id, call.delay_ns, call.units));
           this.handles.set(call.id, operation);
           this.names.set(operation, call.id);
           return flag(await under.tryCompleteElseWatch(operation, call.keys));

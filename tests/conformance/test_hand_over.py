@@ -125,6 +125,39 @@ class Line:
         return len(entries), sum(not one.over for one in entries) + leaked
 
 
+class InOrder(Line):
+    """Whoever waits for two units keeps the others waiting. After embassy#6964. `mended`: until its time-out."""
+
+    def __init__(self, *, mended: bool) -> None:
+        super().__init__()
+        self.mended = mended
+
+    def register(self, probe: Probe) -> bool:
+        (key,) = probe.keys
+        waiter = Waiter(probe, self.now_ns + probe.delay_ns)
+        self.lines.setdefault(key, deque()).append(waiter)
+        self._serve(key)
+        return waiter.over
+
+    def check(self, key: str) -> int:
+        self.free[key] = self.free.get(key, 0) + 1
+        return self._serve(key)
+
+    def _serve(self, key: str) -> int:
+        line, served = self.lines.setdefault(key, deque()), 0
+        while line and line[0].probe.units <= self.free.get(key, 0):
+            self.free[key] -= line[0].probe.units
+            served += line.popleft().complete()
+        return served
+
+    def advance(self, by_ns: int) -> None:
+        super().advance(by_ns)
+        for key, line in self.lines.items():
+            self.lines[key] = deque(waiter for waiter in line if not waiter.over)
+            if self.mended:
+                self._serve(key)
+
+
 class Semaphore:
     """After anyio#1145. `mended`: a release drops the cancelled waiters that have not cleaned up yet."""
 
@@ -202,8 +235,8 @@ class OnALoop(Line):
 def test_calls_come_between_callbacks_of_a_loop(mended: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A waiter that has timed out, and has not cleaned up, strands the next one."""
     begin = ("wait briefly", "time until due", "unit")
-    chosen = [program for program in hand_over._programs(2) if program[0][:3] == begin]
-    monkeypatch.setattr(hand_over, "_programs", lambda turns: chosen[:40] if turns else [])
+    chosen = [program for program in hand_over._programs(2, amounts=False) if program[0][:3] == begin]
+    monkeypatch.setattr(hand_over, "_programs", lambda turns, amounts: chosen[:40] if turns else [])
     promise = replace(PROMISE, early_ns=1_000, late_ns=1_000, offers=("turns",))
     whole = play(UNITS, of_purgatory(promise, lambda _: OnALoop(mended=mended)))
     assert broken(whole.result) == (set() if mended else {"O4"})
@@ -258,6 +291,16 @@ def test_a_leak_adds_up() -> None:
 def test_who_has_timed_out_waits_no_more() -> None:
     """At rest, the gauge counts those that wait, and a leak of it shows in two calls."""
     assert judged("counts who has timed out")[0] == {"P2"}
+
+
+@pytest.mark.parametrize("mended", [False, True])
+def test_an_operation_waits_for_two_units(mended: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When it has timed out, the next one is owed the unit that is free."""
+    monkeypatch.setattr(gated, "_OPERATIONS", 350)
+    promise = replace(PROMISE, offers=("amounts",))
+    whole = play(UNITS, of_purgatory(promise, lambda _: InOrder(mended=mended)))
+    assert not whole.broken_off
+    assert broken(whole.result) == (set() if mended else {"O4"})
 
 
 @pytest.mark.parametrize("bug", ["gives a unit twice", "serves whoever asks"])

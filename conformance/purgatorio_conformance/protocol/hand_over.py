@@ -45,6 +45,7 @@ _SHORT, _LONG, _UNIT, _DUE, _BEFORE = (
     "time until due",
     "time until just before",
 )
+_TWO: Final = "wait briefly for two"
 _SIZE_MOST: Final = 6
 _OFTEN: Final = 50
 _LONG_PROGRAM: Final = tuple(
@@ -85,7 +86,8 @@ def drive_hand_over(drive: Drive, clock: VirtualClock | None) -> str:
                 break
             drive.tell(number * drive.operations // (rounds * len(_REAL)))
         return f"{len(_REAL)} programs with a unit at the moment of a time-out, up to {rounds} times each"
-    programs = list(_programs(_TURNS if "turns" in description.capabilities else 0))
+    can = {*description.capabilities}
+    programs = list(_programs(_TURNS if "turns" in can else 0, amounts="amounts" in can))
     some = programs[: drive.operations]
     for number, (steps, turns) in enumerate((*some, (_LONG_PROGRAM, None))):
         if not _VirtualProgram(session, description, number, clock).play(steps, turns):
@@ -97,11 +99,12 @@ def drive_hand_over(drive: Drive, clock: VirtualClock | None) -> str:
     )
 
 
-def _programs(turns_most: int) -> Iterator[tuple[tuple[str, ...], int | None]]:
+def _programs(turns_most: int, *, amounts: bool) -> Iterator[tuple[tuple[str, ...], int | None]]:
     """Each sequence of calls by size, and the number of callbacks that run after time has passed. None: the subject
-    comes to rest after each call."""
+    comes to rest after each call. `amounts`: an operation may wait for two units, first beside one that is free."""
+    calls = (_UNIT, _TWO, _SHORT, _LONG) if amounts else (_SHORT, _LONG, _UNIT)
     for size in range(1, _SIZE_MOST + 1):
-        for steps in itertools.product((_SHORT, _LONG, _UNIT, _DUE, _BEFORE), repeat=size):
+        for steps in itertools.product((*calls, _DUE, _BEFORE), repeat=size):
             if _makes_sense(steps):
                 yield steps, None
                 turns = range(1, turns_most + 1) if _DUE in steps[:-1] else ()
@@ -110,15 +113,18 @@ def _programs(turns_most: int) -> Iterator[tuple[tuple[str, ...], int | None]]:
 
 def _makes_sense(steps: Sequence[str]) -> bool:
     """Whether time passes only while something may wait, never twice to the same moment, and no unit comes while the
-    last one may still be free."""
+    last one may still be free. An operation that waits for two units leaves one free, and may keep it from others."""
     waits = free = 0
     for before, step in itertools.pairwise(("", *steps)):
-        if step in (_SHORT, _LONG):
-            waits, free = waits + (not free), 0
+        if step == _TWO:
+            waits += 1
+        elif step in (_SHORT, _LONG):
+            kept = _TWO in steps
+            waits, free = waits + (kept or not free), free * kept
         elif step == _UNIT:
-            if free:
+            if free > waits:
                 return False
-            waits, free = max(0, waits - 1), int(not waits)
+            waits, free = (waits, free + 1) if _TWO in steps else (max(0, waits - 1), int(not waits))
         elif (not waits and before != _UNIT) or (_BEFORE in (before, step) and before in (_BEFORE, _DUE)):
             return False
         elif step == _DUE:
@@ -138,6 +144,8 @@ class _Program:
         self._short_ns, self._far_ns = short_ns, min(far_ns, description.most_delay_ns)
         self._waits: dict[str, int] = {}
         """By operation, the time of its time-out at the earliest, in nanoseconds of the driver's clock."""
+        self._needs: dict[str, int] = {}
+        """By operation, the number of units that it waits for."""
         self._units = 0
         self._got: set[str] = set()
         self._ends: Callable[[], None] | None = None
@@ -162,16 +170,25 @@ class _Program:
 
     def free(self) -> int:
         """The units that no operation has got. Below zero if more operations have got one."""
-        return self._units - len(self._served())
+        return self._units - self._need(self._served())
 
-    def wait(self, delay_ns: int) -> None:
+    def _need(self, operations: Sequence[str]) -> int:
+        return sum(self._needs[one] for one in operations)
+
+    def _kept(self) -> int:
+        """The units that may be free beside those that wait: too few for an operation that waits for two."""
+        return max((self._needs[one] for one in self.waiting()), default=1) - 1
+
+    def wait(self, delay_ns: int, units: int = 1) -> None:
         if self._ends is not None:
             # The new operation may get the unit that another one is owed.
             self._settle()
         name = f"{self._key}-{len(self._waits)}"
         delay_ns = self._description.fit(delay_ns)
         self._waits[name] = self.now_ns + delay_ns
-        self._made(Register(name, (self._key,), delay_ns), name)
+        self._needs[name] = units
+        amount = units if "amounts" in self._description.capabilities else None
+        self._made(Register(name, (self._key,), delay_ns, amount), name)
 
     def unit(self) -> None:
         self._units += 1
@@ -186,7 +203,7 @@ class _Program:
     def _owe(self, waiting: Sequence[str]) -> None:
         """If there are enough units for all, record that those are owed one whose time-out has not passed."""
         owed = [one for one in waiting if not self._expires(one)]
-        if owed and self._ends is None and self.free() >= len(waiting):
+        if owed and self._ends is None and self.free() >= self._need(waiting):
             self._ends = self._session.conversation.owes(owed, self._key)
 
     def _expires(self, operation: str) -> bool:
@@ -194,14 +211,14 @@ class _Program:
         return False
 
     def rest(self) -> bool:
-        """Come to rest. Returns whether no operation waits although a unit is free, and each unit went to one
+        """Come to rest. Returns whether no operation waits although enough units are free, and each unit went to one
         operation."""
         self._settle()
         if self.free() < 0:
             return False
-        if (waiting := self.waiting()) and self.free() > 0:
+        if (waiting := self.waiting()) and self.free() > self._kept():
             # The other operations time out: each that still waits then is owed a unit.
-            while self.free() < len(waiting := self.waiting()) and self._passes():
+            while self.free() < self._need(waiting := self.waiting()) and self._passes():
                 self._settle()
             self._owe(waiting)
             self._settle()
@@ -213,7 +230,11 @@ class _Program:
         if self._ends is not None:
             self._ends()
             self._ends = None
-        got = [one for one in self._served()[: self._units] if one not in self._got]
+        served = self._served()
+        enough = itertools.takewhile(
+            lambda last: self._need(served[:last]) <= self._units, range(1, len(served) + 1)
+        )
+        got = [one for one in served[: max(enough, default=0)] if one not in self._got]
         self._session.conversation.are_ready(got)
         self._got.update(got)
 
@@ -226,7 +247,7 @@ class _Program:
         while self.waiting():
             if not self.rest():
                 return False
-            if self.free() <= 0 and self.waiting():
+            if self.free() < self._need(self.waiting()):
                 self.unit()
         if not self.rest():
             return False
@@ -251,10 +272,10 @@ class _VirtualProgram(_Program):
         for step in steps:
             if between and step in (_DUE, _BEFORE) and not self.rest():
                 return False
-            if step in (_SHORT, _LONG):
-                self.wait(self._short_ns if step == _SHORT else self._far_ns)
+            if step in (_SHORT, _LONG, _TWO):
+                self.wait(self._far_ns if step == _LONG else self._short_ns, 2 if step == _TWO else 1)
             elif step == _UNIT:
-                if self.free() <= 0:
+                if self.free() <= self._kept():
                     self.unit()
             else:
                 self._advance(0 if step == _DUE else self._description.unit_ns)

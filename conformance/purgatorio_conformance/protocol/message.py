@@ -49,6 +49,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "reset-periodic": "1.2: knows `reset` of a periodic task: its periods begin anew, also after a `cancel`",
     "period-first": "1.2: the first run of a `repeat` comes one period after it: `delay_ns` is always the period",
     "turns": "1.2: profile `hand-over`: an `advance` runs no callback of an event loop; to the present time, one",
+    "amounts": "1.2: profile `hand-over`: an operation may wait for two units (`units` of `register`)",
     "failing": "a callback ends with an error if `go` has `fail`; its thread continues, and `advance` returns no error",
 }
 """The capabilities that a subject may declare, and their meanings."""
@@ -154,6 +155,9 @@ class Register:
     id: Annotated[str, _ID, "the operation; a run never uses the id again"]
     keys: Annotated[tuple[str, ...], Items(_ID, most=KEYS_MOST, least=1), "the keys, each once"]
     delay_ns: Annotated[int, Number(), "its time-out"]
+    units: Annotated[
+        int | None, Number(1, 2), "1.2, with `amounts`: the number of units that it waits for"
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,7 @@ OFFERS: Final[Mapping[str, str]] = {
     "reset-periodic": "timers: `reset` of a periodic task: its periods begin anew, also after a cancel",
     "period-first": "timers: the first run of a periodic task comes a period after it was added",
     "turns": "profile hand-over: `advance` only moves the clock, and by 0 it runs one callback of the event loop",
+    "amounts": "profile hand-over: an operation may wait for two units, see `probe.units`",
 }
 """The features that the promise may offer, in addition to tasks that run once and to units."""
 

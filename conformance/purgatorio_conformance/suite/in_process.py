@@ -423,7 +423,9 @@ class DrivenPurgatory:
     def made(self, call: Call) -> Fields:
         match call:
             case {"m": "register", "id": str(name), "keys": list(keys), "delay_ns": int(delay_ns)}:
-                probe = Probe(self._stage, name, tuple(keys), delay_ns, self._flag(name))
+                units = call.get("units")
+                amount = units if isinstance(units, int) else 1
+                probe = Probe(self._stage, name, tuple(keys), delay_ns, self._flag(name), amount)
                 self._probes[name] = probe
                 return {"out": int(self._purgatory.register(probe))}
             case {"m": "ready", "id": str(name)}:

@@ -28,14 +28,21 @@ from purgatorio_conformance.suite.stage import Stage
 
 class Probe:
     """The suite's object for one operation. `id` is unique in its run. The operation waits under `keys` for
-    `delay_ns`."""
+    `delay_ns`. `units`: the number of units that it waits for, if the promise offers `amounts`."""
 
     def __init__(
-        self, stage: Stage, id: str, keys: tuple[str, ...], delay_ns: int, ready: threading.Event
+        self,
+        stage: Stage,
+        id: str,
+        keys: tuple[str, ...],
+        delay_ns: int,
+        ready: threading.Event,
+        units: int = 1,
     ) -> None:
         self.id = id
         self.keys = keys
         self.delay_ns = delay_ns
+        self.units = units
         self._stage = stage
         self._ready = ready
 

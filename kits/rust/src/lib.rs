@@ -180,6 +180,8 @@ pub struct Hooks {
     pub id: String,
     /// The operation's time-out.
     pub delay_ns: i64,
+    /// The number of units that it waits for, with the capability `amounts`.
+    pub units: i64,
     told: Arc<dyn Telling>,
     ready: AtomicBool,
 }

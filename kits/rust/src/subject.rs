@@ -494,7 +494,7 @@ impl<T: Timer> Part for OfTimer<T> {
             ("add" | "repeat", None) => {
                 let delay_ns = number(call, "delay_ns").expect("a delay");
                 let told: Arc<dyn Telling> = Arc::new(Arc::clone(&self.run));
-                let hooks = Hooks { id: id.clone(), delay_ns, told, ready: AtomicBool::new(false) };
+                let hooks = Hooks { id: id.clone(), delay_ns, units: 1, told, ready: AtomicBool::new(false) };
                 let task: Task = Box::new(move || hooks.timer_fire(|| {}));
                 let period_ns = number(call, "period_ns").unwrap_or(0);
                 let handle = match text(call, "kind") {
@@ -537,7 +537,8 @@ impl<P: Purgatory> OfPurgatory<P> {
     fn register(&self, id: &str, call: &Fields) -> String {
         let told: Arc<dyn Telling> = Arc::new(Arc::clone(&self.run));
         let delay_ns = number(call, "delay_ns").expect("a time-out");
-        let hooks = Arc::new(Hooks { id: id.to_string(), delay_ns, told, ready: AtomicBool::new(false) });
+        let units = number(call, "units").unwrap_or(1);
+        let hooks = Arc::new(Hooks { id: id.to_string(), delay_ns, units, told, ready: AtomicBool::new(false) });
         let operation = self.purgatory.operation(Arc::clone(&hooks));
         {
             let ready = self.ready.lock().expect("no thread panics with the lock");

@@ -29,6 +29,7 @@ public final class OperationHooks {
     private final long delayNs;
     private final Recording recording;
     private final Gate gate;
+    private long units = 1;
     private volatile boolean ready;
     private volatile Runnable completing;
 
@@ -42,6 +43,15 @@ public final class OperationHooks {
     /** Its time-out. */
     public long delayNs() {
         return delayNs;
+    }
+
+    /** The number of units that it waits for, with the capability `amounts`. */
+    public long units() {
+        return units;
+    }
+
+    void waitFor(long amount) {
+        units = amount;
     }
 
     /** The condition is true from now on. */

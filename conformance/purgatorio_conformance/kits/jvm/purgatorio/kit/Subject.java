@@ -425,7 +425,7 @@ public final class Subject {
             }
             String id = (String) call.get("id");
             if ("register".equals(name)) {
-                return register(id, (List<Object>) call.get("keys"), number(call, "delay_ns"));
+                return register(id, (List<Object>) call.get("keys"), number(call, "delay_ns"), call.get("units"));
             }
             if ("ready".equals(name)) {
                 becomeReady(id);
@@ -439,8 +439,11 @@ public final class Subject {
 
         private final Set<String> readyBefore = new HashSet<String>();
 
-        private String register(String id, List<Object> keys, long delayNs) throws Exception {
+        private String register(String id, List<Object> keys, long delayNs, Object units) throws Exception {
             OperationHooks hooks = new OperationHooks(id, delayNs, this, this);
+            if (units != null) {
+                hooks.waitFor(((Number) units).longValue());
+            }
             Object operation = purgatory.operation(hooks, delayNs);
             names.put(operation, id);
             handles.put(id, operation);
