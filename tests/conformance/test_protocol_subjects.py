@@ -241,6 +241,20 @@ def test_a_long_script_becomes_small_although_every_call_is_needed(monkeypatch: 
     assert stopped == "not minimal: the search stopped after 20 programs"
 
 
+def test_an_add_again_keeps_its_delay_where_it_must() -> None:
+    """With `add-same`, a search that made one of two delays shorter would accuse a sound timer."""
+    script = Script("timer", 0, (Add("t", 64 * MS), Advance(128 * MS), Add("t", 64 * MS), Advance(192 * MS)))
+    description = replace(describe_command(WHEEL), capabilities=("timer", "add-same"))
+
+    def ends(tried: Script) -> bool:
+        return sum(isinstance(call, Add) and call.delay_ns >= 8 * MS for call in tried.calls) == 2
+
+    found = ScriptSearch(ends, description, Budget())._rounded(script)
+    assert [call.delay_ns for call in found.calls if isinstance(call, Add)] == [8 * MS, 8 * MS]
+    unlike = replace(script, calls=(Add("t", 64 * MS), Add("t", 8 * MS)))
+    assert not ScriptSearch(ends, description, Budget())._broken(unlike)
+
+
 def test_the_budget_counts_work_and_not_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine takes nothing from it. The work and the silence of driven programs count."""
     budget = Budget(5.0)

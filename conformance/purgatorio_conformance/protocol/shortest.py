@@ -30,7 +30,7 @@ from purgatorio_conformance.protocol.message import (
 from purgatorio_conformance.protocol.played_order import from_its_start, to_play_again
 from purgatorio_conformance.protocol.recorded_calls import about, concerned, leaping, script_of, since_rest
 from purgatorio_conformance.protocol.run_record import Account
-from purgatorio_conformance.protocol.script import Played, Script, ScriptPlayer, ScriptStep
+from purgatorio_conformance.protocol.script import AtGate, Played, Script, ScriptPlayer, ScriptStep
 from purgatorio_conformance.protocol.session import noted
 from purgatorio_conformance.subject.child import ChildLimits
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed, silent
@@ -327,7 +327,8 @@ class ScriptSearch:
         return bool(self.stopped)
 
     def _broken(self, script: Script) -> bool:
-        if self._over():
+        can = self._description.capabilities
+        if self._over() or ("add-same" in can and "add-again" not in can and not _keeps_delays(script)):
             return False
         self._plays += 1
         return self._shows(script)
@@ -392,7 +393,17 @@ def _asked(script: Script) -> tuple[str, ...]:
 
 
 def _changed(script: Script, place: int, call: ScriptStep) -> Script:
-    return replace(script, calls=(*script.calls[:place], call, *script.calls[place + 1 :]))
+    """The script with this call in that place, and in the place of each equal add of the task."""
+    old = script.calls[place]
+    alike = {n for n, one in enumerate(script.calls) if isinstance(one, Add) and one == old} | {place}
+    return replace(script, calls=tuple(call if n in alike else one for n, one in enumerate(script.calls)))
+
+
+def _keeps_delays(script: Script) -> bool:
+    """Whether each add of a task has one delay: no other is known to a subject with `add-same`."""
+    steps = (one for step in script.calls for one in (step.calls if isinstance(step, AtGate) else (step,)))
+    adds = {(one.id, one.delay_ns) for one in steps if isinstance(one, Add)}
+    return len({task for task, _ in adds}) == len(adds)
 
 
 def _number(call: ScriptStep) -> int | None:
