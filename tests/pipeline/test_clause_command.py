@@ -49,7 +49,7 @@ def test_each_clause_has_every_leg(clause: str) -> None:
 
 
 ENTRY: Final = """
-[T13]
+[T99]
 title = "A task waits"
 group = "timer"
 rules = [["A task does not fire", "no fire"]]
@@ -61,10 +61,10 @@ MODULE: Final = """
 from purgatorio_spec.clause.declaration import Broken, Clause
 from purgatorio_spec.verdict import NO_OCCASION
 
-T13 = Clause("T13")
+T99 = Clause("T99")
 
 
-@T13.of_operation
+@T99.of_operation
 def waits(run, history):
     fires = [fire.call_i for fire in history.fires]
     return Broken("fired", fires, "no fire", "a fire") if fires else NO_OCCASION
@@ -77,8 +77,8 @@ from purgatorio_conformance.suite.contract import Promise
 from purgatorio_spec.check import check_files
 results = [check_files([Path(sys.argv[1])], full=full).runs[0].clauses for full in (False, True)]
 assert results[0] == results[1]
-print(results[0]["T13"].verdict.name, f'{results[0]["T13"].violations:,}')
-print(*[one.name for one in scenarios_of("timer", Promise("timer", 1_000_000)) if "T13" in one.clauses])
+print(results[0]["T99"].verdict.name, f'{results[0]["T99"].violations:,}')
+print(*[one.name for one in scenarios_of("timer", Promise("timer", 1_000_000)) if "T99" in one.clauses])
 """
 
 
@@ -96,7 +96,7 @@ def test_a_clause_is_an_entry_and_a_function(steps: int, tmp_path: Path) -> None
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if steps == 1:
-        assert "KeyError: 'T13'" in done.stderr
+        assert "KeyError: 'T99'" in done.stderr
         return
     verdict, runs = done.stdout.splitlines()
     assert verdict == "VIOLATED 1,367", done.stderr
