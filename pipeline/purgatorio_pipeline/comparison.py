@@ -1,8 +1,9 @@
-"""Compares two checks, before and after a change: newly broken clauses, mended clauses, and clauses no longer judged.
+"""Compares two checks, before and after a change. The result has newly broken clauses, mended clauses, and clauses that
+are no longer judged.
 
-Runs with one name are a pair. If each side has a single run, the two runs are a pair, regardless of their names. Runs
-on one side only are listed. A clause is `mended` only if it passes with occasions (cases that could break it). Not
-promised: that a mended race is gone, because a run in real time is only a sample.
+Two runs with the same name are a pair. If each side has a single run, the two runs are a pair, whatever their names
+are. Runs on one side only are listed. A clause is `mended` only if it passes with occasions (cases that could break
+it). Not promised: that a mended race is gone, because a run in real time is only a sample.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClauseChange:
-    """One clause of a pair of runs; a side without it (its trace is invalid) is None. Causes by name."""
+    """One clause in a pair of runs. A side is None if its trace is invalid. Causes are by name."""
 
     clause: str
     before: ClauseResult | None
@@ -176,7 +177,7 @@ class Comparison:
 
     @property
     def _not_compared(self) -> str:
-        """Why a later clause cannot be compared with an earlier one; empty if all can be."""
+        """The reason why the sides cannot be compared; empty if they can."""
         if any(pair.before.verdict is Verdict.INVALID_TRACE for pair in self.pairs):
             return "a trace of BEFORE is invalid"
         if self.only_before:
@@ -217,7 +218,8 @@ class Comparison:
 
 
 def compare(before: Judged, after: Judged) -> Comparison:
-    """Pair the runs of two checks. Of runs with one name on one side the first is paired, in the order of files."""
+    """Pair the runs of two checks. If several runs of one side have one name, the first in the order of files is
+    paired."""
     first, second = list(before.result.runs), list(after.result.runs)
     if len(first) == len(second) == 1:
         return Comparison((_pair(first[0], second[0], before, after),), (), ())

@@ -1,7 +1,7 @@
-"""Writes and reads the JSON documents of result folders (`lake`) and commands, which dataclasses define.
+"""Writes and reads JSON documents, of result folders (`lake`) and of commands. Dataclasses define the documents.
 
 A value of a wrong type is refused, with its place in the document. Traces and protocol messages have their own parsers,
-because users need better error messages there.
+because users need better error messages for them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A row with the result of a command such as `explore`. `report` shows the row next to the runs, without judging it."""
+"""`Finding`: the result of a command such as `explore`, as one row of a report. `report` shows this row, but does not
+judge it."""
 
 from __future__ import annotations
 

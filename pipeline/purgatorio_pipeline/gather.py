@@ -1,6 +1,6 @@
 """Collects the results that the user names: traces, folders of `--out`, campaigns and files of results.
 
-Traces are judged in this process. All other results were judged by the command that wrote them.
+The module judges traces. All other results were judged before, by the command that wrote them.
 """
 
 from __future__ import annotations

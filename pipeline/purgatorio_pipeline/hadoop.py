@@ -1,7 +1,8 @@
 """Files on Hadoop's file systems (`hdfs://`, `s3a://`, `file:///`), through the JVM that Spark runs.
 
 The module has the functions of `pathlib` that result folders (`lake`) need. Bytes go through the gateway between Python
-and the JVM, so it is only for manifests and small tables. Spark itself reads and writes traces and large tables.
+and the JVM, which is slow. So the module is only for manifests and small tables. Spark itself reads and writes traces
+and large tables.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-if TYPE_CHECKING:  # the process engine asks what a URI is, and must do without Spark
+if TYPE_CHECKING:  # the engine `process` uses `is_uri`, and must not need Spark
     from pyspark.sql import SparkSession
 
 _Java = Any

@@ -1,4 +1,4 @@
-"""Judges trace files for `purgatorio check`: chooses the engine (`process` or `spark`), and has the engine
+"""Judges trace files for `purgatorio check`. The module chooses the engine (`process` or `spark`), and implements
 `process`."""
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """A *lake*: a folder with the results of checks, watches or campaigns, and a manifest that lists its valid files.
 
-Manifests are numbered. The manifest with the highest number is the state, and its atomic write is the commit. A killed
-writer leaves the previous state, and perhaps files that no manifest names, which the next writer removes. No folder is
-renamed, no file name is used twice, and no file that a manifest names is changed. So an object store, which writes
-single objects atomically, works as well as a disk.
+Manifests are numbered. The manifest with the highest number is the state, and its atomic write is the commit. After a
+kill of the writer, the previous state is valid. There may be files that no manifest names; the next writer removes
+them. No folder is renamed, no file name is used twice, and no file that a manifest names is changed. So an object
+store, which writes single objects atomically, works as well as a disk.
 
-A marker file says which command keeps its state in the folder. A folder with other files and no marker file, or a
-folder that another process uses, is refused.
+A marker file names the command whose state is in the folder. A folder is refused if it has other files and no marker
+file, or if another process uses it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from purgatorio_pipeline.documents import decoded, encoded
 from purgatorio_pipeline.hadoop import HadoopPath, Place, address
 from purgatorio_spec.whole_file import write_whole
 
-if TYPE_CHECKING:  # a check that finds all its files judged must do without Spark
+if TYPE_CHECKING:  # a check of unchanged files must not need Spark
     from pyspark.sql import DataFrame, SparkSession
 
 T = TypeVar("T")

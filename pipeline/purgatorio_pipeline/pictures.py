@@ -5,8 +5,8 @@
     entries   the watch entries of the pending operations, one for each key, duplicates included
     garbage   max(0, watched - entries): entries that only completed operations can have left
 
-Pending is an upper bound, so garbage is a lower bound. A reading that is recorded as a single event during other calls
-may be inexact. Charts decide no verdicts.
+The value *pending* is an upper bound, so *garbage* is a lower bound. If a reading is recorded as a single event, and
+other calls are open, its values may be inexact. No verdict depends on the charts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The JSON records that `check`, `verify`, `watch` and `report` print, by their `kind`.
+"""The types of the JSON output of `check`, `verify`, `watch` and `report`.
 
-It also reads the records of `purgatorio_stress.printed`. A document of another kind, a missing field, and a field of a
-wrong type are refused, with the place in the document.
+The module also reads the records of `purgatorio_stress.printed`. A document of an unknown kind, a missing field, or a
+field of a wrong type is refused, with the place in the document.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Starts Spark: local by default, or on a cluster by `--master` or spark-submit.
 
-The Spark session has no web interface, has SQL only if needed, shuffles into few partitions, and logs only errors. A
+The Spark session has no web interface, starts SQL only if needed, shuffles into few partitions, and logs only errors. A
 local session listens only on the loopback interface. On a cluster, the executors must be able to connect to the driver,
 and the driver sends them the code of this project. Settings of spark-submit are not changed.
 

@@ -1,8 +1,8 @@
-"""Ends this process within a time limit after Ctrl-C, and when the process that started it ends.
+"""Ends this process within a time limit after Ctrl-C. Also ends it when its parent process ends.
 
-Python raises KeyboardInterrupt between two bytecodes of the main thread, which may be inside a library for minutes, or
-wait for workers. So a second thread also receives the signal, and ends the process if it has not ended in time.
-Whenever the process ends, its child processes are killed.
+Python raises KeyboardInterrupt between two bytecodes of the main thread. But this thread may be inside a library for
+minutes, or wait for workers. So a second thread also receives the signal, and ends the process if it has not ended in
+time. At the end of the process, its child processes are killed in every case.
 """
 
 from __future__ import annotations

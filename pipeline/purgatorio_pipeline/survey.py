@@ -1,4 +1,4 @@
-"""A survey of subjects: drives each subject by a plan, records and judges the run, and collects its numbers."""
+"""Makes a survey of subjects: drives each subject by a plan, records and judges the run, and collects its numbers."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The executable specification: trace format, clauses, verdicts, models, proofs.
+"""The executable specification of timers and purgatories: trace format, clauses, verdicts, models, proofs.
 
     from purgatorio_spec import check_files, Verdict
     assert check_files([Path("run.jsonl")]).verdict is Verdict.PASS
 
-This package never imports `purgatorio`, because an oracle must not share code with what it judges. The names that you
-can import from `purgatorio_spec` itself are public. Names in its submodules may change.
+This package never imports `purgatorio`, because an oracle must not share code with the code that it judges. The names
+that you can import from `purgatorio_spec` itself are public. Names in its submodules may change.
 """
 
 import importlib

@@ -1,5 +1,5 @@
-"""Checks the claims of `purgatorio model` and `prove` and their negative controls, and lists the known bugs that the
-claims detect."""
+"""Checks the claims of `purgatorio model` and `purgatorio prove` with their negative controls. Lists the known bugs
+that the claims detect."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -17,7 +17,7 @@ LEMMA_BOUND = "all integers, symbolic tick and size"
 
 @dataclass(frozen=True, slots=True, order=True)
 class ClaimKill:
-    """A known bug by its number, the layer (`model` or `proof`) and the claim that kills it."""
+    """A known bug (its number), and the layer (`model` or `proof`) and the claim that detect it."""
 
     number: int
     layer: str
@@ -25,8 +25,8 @@ class ClaimKill:
 
 
 def kills() -> tuple[ClaimKill, ...]:
-    """Every kill, by number; a bug may be killed by several claims. Derived from the claims, so that a negative
-    control which is dropped or renamed cannot stay listed."""
+    """All detected bugs, by number. Several claims may detect one bug. The list is made from the claims, so it has no
+    negative control that was removed or renamed."""
     found = [
         (twin.number, "model", claim.id) for claim in all_claims() for twin in claim.twins if not claim.deep
     ]
@@ -44,7 +44,8 @@ def claims_by_id() -> dict[str, Claim]:
 
 
 def chosen(deep: bool, wanted: tuple[str, ...] = ()) -> list[str]:
-    """The ids to run: those named, else all that are not deep, or with `deep` all. KeyError for an unknown id."""
+    """The ids of the claims to check: the named ones. Without names, all claims (without `deep`, only the small ones).
+    Raises KeyError for an unknown id."""
     known = claims_by_id()
     if wanted:
         return [known[name].id for name in wanted]
@@ -70,12 +71,12 @@ def _judge_twin(twin: Twin) -> TwinResult:
 
 
 def judge_lemma(lemma: Lemma) -> ClaimResult:
-    """Prove the lemma, show that its hypotheses can hold at all, and refute its negative control."""
+    """Prove the lemma, test that its hypotheses can be true, and refute its negative control."""
     question, mistaken = lemma.question(False), lemma.question(True)
     proof = follows(question.hypotheses, question.goal)
     verdict = proof.verdict
     if verdict is Verdict.PASS and not satisfiable((*question.hypotheses, question.goal)):
-        verdict = Verdict.UNKNOWN  # vacuous: the hypotheses contradict each other
+        verdict = Verdict.UNKNOWN  # vacuous, because the hypotheses contradict each other
     refuted = follows(mistaken.hypotheses, mistaken.goal)
     shown = _integers(refuted.counterexample)
     twin = _proof_twin(lemma.twin, lemma.statement, refuted.verdict, shown, refuted.seconds)

@@ -1,4 +1,4 @@
-"""Judges trace files in this process, one file after another."""
+"""Judges trace files in this process, one after another."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

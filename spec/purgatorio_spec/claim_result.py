@@ -1,4 +1,5 @@
-"""The results of `model` and `prove`: one row for each claim, with its bound, its cost and its negative controls."""
+"""The results of `purgatorio model` and `purgatorio prove`: one for each claim, with its bound, its cost and its
+negative controls."""
 
 from dataclasses import dataclass
 
@@ -7,7 +8,8 @@ from purgatorio_spec.verdict import Verdict, worst
 
 @dataclass(frozen=True, slots=True)
 class TwinResult:
-    """A mistake next to a claim: `verdict` must be VIOLATED; `shown` is the path or the integers that show it."""
+    """The result of a negative control. `verdict` must be VIOLATED. `shown`: the path or the integers that show the
+    violation."""
 
     name: str
     number: int | None
@@ -20,7 +22,7 @@ class TwinResult:
 
 @dataclass(frozen=True, slots=True)
 class ClaimResult:
-    """A claim's own verdict and its negative controls. `states` is 0 where nothing is enumerated (a proof)."""
+    """The result of a claim and of its negative controls. `states`: the number of states, 0 for a proof."""
 
     id: str
     statement: str
@@ -33,13 +35,13 @@ class ClaimResult:
 
     @property
     def twin(self) -> Verdict:
-        """VIOLATED if every negative control failed as it must; otherwise the verdict of the first that did not."""
+        """VIOLATED if all negative controls are VIOLATED. Otherwise the verdict of the first that is not."""
         odd = [twin.verdict for twin in self.twins if twin.verdict is not Verdict.VIOLATED]
         return odd[0] if odd else Verdict.VIOLATED
 
     @property
     def judged(self) -> Verdict:
-        """The verdict that counts: a PASS whose negative control did not fail shows nothing, so it is UNKNOWN."""
+        """The verdict to report. A PASS without a VIOLATED negative control proves nothing, so it is UNKNOWN."""
         if self.verdict is Verdict.PASS and (self.twin is not Verdict.VIOLATED or not self.twins):
             return Verdict.UNKNOWN
         return self.verdict

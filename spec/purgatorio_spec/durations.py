@@ -20,7 +20,8 @@ def milliseconds(duration_ns: int) -> str:
 
 
 def duration(duration_ns: int) -> str:
-    """A length of time in the unit that suits it: `250 ns`, `7.5 us`, `399 ms`, `2.5 s`, `3 d`."""
+    """A duration, rounded to four digits, in the largest unit that is not longer: `250 ns`, `7.5 us`, `399 ms`, `2.5
+    s`, `3 d`."""
     sign, size = ("-", -duration_ns) if duration_ns < 0 else ("", duration_ns)
     for unit, length_ns, _ in (_DAY, *_UNITS):
         if size >= length_ns:
@@ -30,7 +31,7 @@ def duration(duration_ns: int) -> str:
 
 
 def exact(duration_ns: int) -> str:
-    """Not rounded, in the largest unit up to seconds, or in whole days: `7.999999 ms`, `90 s`, `3 d`."""
+    """A duration, not rounded, in the largest unit up to seconds, or in whole days: `7.999999 ms`, `90 s`, `3 d`."""
     size = abs(duration_ns)
     whole_days = size and size % _DAY[1] == 0
     units = [_DAY] if whole_days else _UNITS
@@ -49,7 +50,8 @@ def clock_time(t_ns: int, zone: str | None) -> str:
 
 
 def local_time(t_ns: int, zone: str) -> str:
-    """Nanoseconds since 1970 in that zone, or in UTC where the zone is not known: `2026-10-20 09:15:01.000+02:00`."""
+    """A time in nanoseconds since 1970, as a date in that zone: `2026-10-20 09:15:01.000+02:00`. In UTC if the zone is
+    unknown."""
     try:
         there = datetime.strptime(zone, "%z").tzinfo if zone[:1] in ("+", "-") else ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError, OSError):

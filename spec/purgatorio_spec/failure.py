@@ -1,4 +1,5 @@
-"""Internal errors between a trace and its report. The report lists them. An internal error changes no verdict."""
+"""Internal errors while a trace is judged or reported. The report lists these errors. An internal error changes no
+verdict."""
 
 from dataclasses import dataclass
 from traceback import format_exception
@@ -31,8 +32,8 @@ def failure_of(stage: str, error: Exception) -> Failure:
 
 
 class surviving:  # noqa: N801 - a verb, as `suppress`
-    """Adds an error in its block to `failures`, and continues after it. A closed pipe is no error: the reader of our
-    output has ended."""
+    """If the body raises an error, add it to `failures`, and continue after the body. A closed pipe is no error: the
+    reader of the output has ended."""
 
     def __init__(self, stage: str, failures: list[Failure]) -> None:
         self._stage, self._failures = stage, failures

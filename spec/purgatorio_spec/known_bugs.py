@@ -1,7 +1,7 @@
 """The known bugs of real timers and purgatories, as listed in `known_bugs.txt`.
 
 Models, proofs, mutants and pages name a known bug by its public number. Some numbers are not used. The list of mutants
-says which of the bugs the reference cannot have.
+names the bugs that the reference cannot have.
 """
 
 from dataclasses import dataclass

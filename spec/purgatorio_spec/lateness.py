@@ -3,9 +3,10 @@
     lateness = fire.t - deadline_t                      if this is negative (early), otherwise
                max(0, fire.t - max(deadline_t, add.ret.t))
 
-So if a task was added after its deadline, lateness counts from the return of the add. Only tasks with one add, a
-recorded deadline, a fire, and no cancel or completion count. T2 (a task never fires late) counts from the later of the
-deadline and (return of the add + delay). So a histogram may show tasks beyond the late bound although T2 passes.
+So if the add returned after the deadline, lateness counts from the return of the add. Only tasks with one add, a
+recorded deadline, a fire, and no cancel or completion count. The clause T2 (a task never fires late) counts from the
+later of two times: the deadline, and (return of the add + delay). So a histogram may show tasks beyond the late bound
+although T2 is PASS.
 
 The bins have fixed edges (1, 2, 5 times a power of ten, both signs). So histograms can be added and compared.
 Percentiles are computed from the values, not from the bins.

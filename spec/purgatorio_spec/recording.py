@@ -25,7 +25,7 @@ FIRST_EVENT_LINE = 2
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Header and events of one run. `broken_off`: why it has no end, or nothing."""
+    """The header and the events of one run. `broken_off`: the reason why the run did not end, or empty."""
 
     header: Header
     events: tuple[Event, ...]
@@ -40,7 +40,7 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class JudgedRun:
-    """A run, and what the specification says of it. `write` leaves its trace in a file."""
+    """A run and its judgement. `write` writes its trace to a file."""
 
     broken_off: str
     write: Callable[[Path], None]
@@ -56,8 +56,8 @@ class JudgedRun:
     """The part that was left out at the time limit. If there is one, no kept clause is PASS."""
 
     def example(self, clause: str, file: str, *, whole: bool = False) -> Counterexample:
-        """The earliest violation of a clause that was violated, as it reads once the trace is in `file`. `whole`: with
-        all calls that came before it, of a run in which each is needed."""
+        """The counterexample of the earliest violation of a clause, with the replay command for `file`. `whole`: with
+        all earlier calls, for a minimized run."""
         causes = self.result.clauses[clause].causes
         cause = min(causes.values(), key=lambda one: one.examples[0].events[-1])
         shown = counterexample(file, self.result.run, cause.examples[0], self.table, cause.count, whole=whole)
@@ -78,7 +78,7 @@ def judge(recording: Recording) -> JudgedRun:
 
 
 def judge_file(path: Path | None, name: str, broken_off: str = "") -> JudgedRun:
-    """A run that recorded itself; without a file, one of which nothing is left."""
+    """Judge the trace that a run has written. Without a file, the result says that there is no trace."""
     if path is None:
         result = RunResult(name, name, "", "", Verdict.INVALID_TRACE, 0, {})
         return JudgedRun(broken_off, _nothing_to_write, result, EVENT_SCHEMA.empty_table())

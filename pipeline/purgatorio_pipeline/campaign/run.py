@@ -93,7 +93,7 @@ class Runner:
             return None
 
     def run(self, job: Job) -> JobOutcome | None:
-        """Run and commit a job; None, and nothing is committed, if the runner was stopped meanwhile."""
+        """Run and commit a job. If the runner was stopped meanwhile, returns None and commits nothing."""
         traces = self.out / "traces" / job.id
         shutil.rmtree(traces, ignore_errors=True)
         traces.mkdir(parents=True)
@@ -196,7 +196,7 @@ def run_campaign(
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """The manifest: how many jobs are left, and why."""
+    """The manifest: the number of remaining jobs, and the reason."""
 
     left: int
     why: str

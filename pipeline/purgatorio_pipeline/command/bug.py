@@ -16,7 +16,7 @@ mutant_option = click.option(
 
 
 def bug_asked(text: str | None) -> Bug:
-    """The bug that the option names, none without it; a usage error where the file gives none."""
+    """The bug that the option names, or none without the option. A usage error if the file has no bug."""
     try:
         return bug_of(text)
     except BadPatches as error:

@@ -98,7 +98,7 @@ def command(
     if not allow_idle and operation is None:
         judged = replace(judged, result=without_silent_pass(judged.result))
     if not focus.of(judged).result.runs:
-        # A name that is not there must not pass: in CI it would be a check of nothing.
+        # A missing name must not pass: in CI, nothing would be checked.
         what = f"run {run!r}" if run is not None else "run"
         raise click.UsageError(
             f"no {what}"

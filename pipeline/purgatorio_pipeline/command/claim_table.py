@@ -1,4 +1,4 @@
-"""The progress and the table of claims that `model` and `prove` show."""
+"""The progress and the table of results of `model` and `prove`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _STYLE = {Verdict.PASS: "green", Verdict.VIOLATED: "red", Verdict.UNKNOWN: "yell
 def collect(
     results: Iterable[ClaimResult], total: int, doing: str, *, quiet: bool
 ) -> tuple[list[ClaimResult], bool]:
-    """Take the results as they come, with progress on standard error; Ctrl-C keeps those that came. Whether it did."""
+    """Collect the results, with progress on standard error. After Ctrl-C, keep the results so far. Returns whether
+    Ctrl-C came."""
     taken: list[ClaimResult] = []
     stopped = False
     with progress(doing, total, "claims", quiet=quiet) as going:
@@ -40,7 +41,7 @@ def collect(
 def finish(
     results: list[ClaimResult], total: int, stopped: bool, as_json: bool, stories: bool, seconds: float
 ) -> None:
-    """Print the whole and leave with its exit status; claims that did not run make it UNKNOWN at best."""
+    """Print the table and exit with its status. Not PASS if some claims did not run."""
     verdict = overall(results)
     if verdict is Verdict.PASS and len(results) < total:
         verdict = Verdict.UNKNOWN
@@ -78,7 +79,7 @@ def _document(result: ClaimResult) -> dict[str, object]:
 
 
 def _console() -> Console:
-    """The terminal; a pipe or a file gets lines wide enough for the table."""
+    """The console. For a pipe or a file, its lines are wide enough for the table."""
     console = Console()
     return console if console.is_terminal else Console(width=170)
 

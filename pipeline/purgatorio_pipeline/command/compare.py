@@ -95,7 +95,7 @@ def _tell(console: Console, compared: Comparison) -> None:
     if rows:
         print_line(console, f"  {'change':{wide}}  clause  {'before':{before}}  after", "bold")
     for change, pair, one in rows[:ROWS_SHOWN]:
-        # A name may be long: it stands above its rows, once where they follow one another.
+        # A name may be long, so it is printed once, above the consecutive rows that have it.
         if pair.after.run != named:
             named = pair.after.run
             print_line(console, visible(named))

@@ -109,7 +109,7 @@ def _from_log(
                 progress=going.tell,
             )
     except (CannotConvert, OSError) as bad:
-        # The command was right, and the data were not: its usage would not help.
+        # The data are wrong, not the command, so the usage text would not help.
         raise _Refused(wrapped(f"Error: {bad}", 0, WIDTH).removeprefix("Error: ")) from None
     if as_json:
         said = {

@@ -70,7 +70,7 @@ def subjects_of_commands(
             failed.append(RunRecord(f"command-{number + 1}", failure.subject, None, failure))
             continue
         taken = {subject.label for subject in subjects}
-        # Two commands may call themselves the same; their runs must not.
+        # Two commands may have one name, but their runs need different names.
         subjects += [
             replace(one, label=f"{one.label}-{number + 1}") if one.label in taken else one for one in found
         ]
@@ -155,7 +155,7 @@ def print_shortest(shown: Sequence[Minimal], notes: Sequence[str]) -> None:
 
 
 def _folded(session: Sequence[str]) -> list[str]:
-    """The session, with one line for many repetitions of a pair of lines, as of a task that runs without end."""
+    """The session. Many repetitions of a pair of lines (a task that runs without end) become one line."""
     lines: list[str] = []
     at = 0
     while at < len(session):
@@ -300,7 +300,7 @@ def shortest_sessions(
 
 
 def by_shortest(judged: Judged, shown: Sequence[Minimal]) -> Judged:
-    """Each cause that a minimized program shows, with all events of this program in place of some of the long run."""
+    """For each cause, the events of the minimized program that shows it, instead of events of the long run."""
     examples = dict(judged.examples)
     for one in shown:
         short = judge_file(one.path if one.path.exists() else None, one.run)

@@ -153,7 +153,8 @@ def command(
 
 
 def _echo_json(verdict: Verdict, scenarios: list[printed.Explored], drawn: DrawnSearch | None = None) -> None:
-    """The one shape of `--json`, however many scenarios there are: what holds of all of them, and the list of them."""
+    """Print the `--json` document: a summary of all scenarios, and the list of scenarios. Its form does not depend on
+    their number."""
     whole = printed.Explore(
         verdict,
         scenarios,

@@ -1,6 +1,4 @@
-"""The command `purgatorio explore --package ... --adapter ...`: searches the interleavings of other people's Python
-code.
-"""
+"""The command `purgatorio explore --package ... --adapter ...`: searches the interleavings of a user's Python code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `purgatorio model`: searches the models completely."""
+"""The command `purgatorio model`: checks every state of small models."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def command(claims: tuple[str, ...], deep: bool, stories: bool, processes: int, 
 
 
 def judge_claims(names: list[str], processes: int) -> Iterator[ClaimResult]:
-    """Results in the order they end; the last claims are the largest, so they start first."""
+    """The results, in the order in which the searches end. The last claims start first, because they are the
+    largest."""
     if processes <= 1:
         yield from (judge_claim(name) for name in names)
         return

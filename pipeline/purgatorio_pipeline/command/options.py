@@ -1,5 +1,5 @@
-"""Makes options of commands from a text with the option's names, such as `--limit limit_s`. A last name without dashes
-is the name of the Python parameter."""
+"""Makes command-line options. A text has the names of an option, such as `--limit limit_s`. The last name, without
+dashes, is the name of the Python parameter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def number(
     least: int | None = None,
     most: int | None = None,
 ) -> Option:
-    """A whole number, unless the default is none; the default is shown."""
+    """An option whose value is a number: a whole number, unless the default is a float. The help shows the default."""
     whole = not isinstance(default, float)
     bounded = (click.IntRange if whole else click.FloatRange)(least, most)
     kind = bounded if least is not None or most is not None else int if whole else float

@@ -7,10 +7,10 @@ import click
 
 
 def file(value: str) -> Path:
-    """A file that is to be written. Whether it can be is asked before the work is done, not after it."""
+    """An option for an output file. Before the work begins, the option tests whether the file can be written."""
     path = Path(value)
     place = next(folder for folder in path.absolute().parents if folder.exists())
-    special = path.exists() and not path.is_file()  # a terminal, a pipe: written to where it is
+    special = path.exists() and not path.is_file()  # a terminal or a pipe is written directly
     if path.is_dir():
         wrong = "it is a folder"
     elif not place.is_dir():

@@ -1,4 +1,4 @@
-"""The output of a check, and the output options of `check`, `verify`, `wire` and `report`."""
+"""Writes the output of a check. Has the output options of `check`, `verify`, `wire` and `report`."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class EngineAsked:
 
     def choice(self, paths: Iterable[Path], output: CheckOutput, uris: Sequence[str] = ()) -> Choice:
         """The engine, by the options and the size of the input. Raises `click.UsageError`."""
-        # Under spark-submit its executors are wanted.
+        # Under spark-submit, the check must use its executors.
         submitted = "spark-submit" if "PYSPARK_GATEWAY_PORT" in os.environ else ""
         spark = "--master" if self.master is not None else "a URI" if uris else submitted
         try:
@@ -196,7 +196,7 @@ def output_options(function: Callable[..., R]) -> Callable[..., R]:
 
 
 def _taken(kind: type[T], options: dict[str, Any]) -> T:
-    """Moves the options named like the fields of `kind` into a value of it; a missing option is None."""
+    """Moves the options that are fields of `kind` into a value of `kind`. A missing option is None."""
     return kind(**{field.name: options.pop(field.name, None) for field in fields(kind)})
 
 

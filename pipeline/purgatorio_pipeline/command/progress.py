@@ -33,7 +33,7 @@ _TOLD_FROM: Final = 0.05
 
 
 class Progress:
-    """One piece of work under way. `tell` may be called by any thread."""
+    """The progress of one piece of work. Any thread may call `tell`."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Progress:
         self._console: Console | None = None
 
     def so_far(self) -> tuple[float, float | None]:
-        """How much is done, and of how much; never more than the whole."""
+        """The done amount and the total amount. The first never exceeds the second."""
         done, total = (self._done, self._total) if self._poll is None else self._poll()
         return (done if total is None else min(done, total)), total
 
@@ -73,10 +73,10 @@ class Progress:
         if part not in self._begun_s:
             self._begun_s[part] = self._clock_s()
         self._shares[part] = done / planned if planned else 1.0
-        self._done = sum(self._shares.copy().values())  # another thread may bring a part of its own meanwhile
+        self._done = sum(self._shares.copy().values())  # another thread may report another part meanwhile
 
     def say(self, text: str) -> None:
-        """A line that stays, at once; nothing if a log gets nothing."""
+        """Print a line that stays. No effect in a log with `quiet`."""
         if self._console is not None:
             self._console.print(Text(text), highlight=False, soft_wrap=True)
 
@@ -101,7 +101,7 @@ class Progress:
         return left_s
 
     def slowest(self) -> str:
-        """The part that is least far, if there are any: `; my-timer-real 40%`."""
+        """The slowest part: `; my-timer-real 40%`. Empty without parts."""
         share, part = min(((share, part) for part, share in self._shares.copy().items()), default=(1.0, ""))
         return f"; {part} {int(share * 100)}%" if share < 1 else ""
 
@@ -116,7 +116,7 @@ class Progress:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """For as long as something is printed to standard output: the bar makes room."""
+        """In the body, the bar is hidden, because the body prints to standard output."""
         if self._bars is None:
             yield
             return
@@ -133,7 +133,7 @@ class Progress:
             BarColumn(_BAR),
             _Counted(self),
         )
-        # Not redirected: what a command prints to standard output must not come out of standard error.
+        # Not redirected, because standard output of a command must not go to standard error.
         bars = Bars(
             *columns,
             console=console,
@@ -170,7 +170,7 @@ class Progress:
 
 
 class _Counted(ProgressColumn):
-    """The figures next to the bar; it also keeps the bar itself up to date, at every refresh."""
+    """The figures next to the bar. At every refresh, this column also updates the bar."""
 
     def __init__(self, shown: Progress) -> None:
         super().__init__(Column(no_wrap=True))
@@ -198,11 +198,11 @@ def progress(
     console: Console | None = None,
     wait: Callable[[threading.Event], bool] = _waited,
 ) -> Iterator[Progress]:
-    """Show progress for as long as the block lasts.
+    """Show progress during the block.
 
-    `total`: in `unit`, which may be "bytes"; without a unit a share is shown as per cent; None: unknown. `poll`:
-    instead of `tell`. `then`: what runs after all of that is done. `quiet`: no lines in a log; a terminal still has
-    its bar.
+    `total`: the total amount in `unit` (which may be "bytes"). None: unknown. Without a unit, the share is shown in per
+    cent. `poll`: called for the done amount, instead of `tell`. `then`: the name of the work that follows. `quiet`: no
+    lines in a log. (A terminal still has its bar.)
     """
     console = Console(stderr=True) if console is None else console
     shown = Progress(doing, total, unit, poll=poll, then=then)

@@ -45,7 +45,7 @@ def command(budget_s: float | None, deep: bool, stories: bool, workers: int, as_
 
 
 def prove_all(budget_s: float, workers: int) -> Iterator[ClaimResult]:
-    """The lemmas first, one after the other, then the contracts, each in a process of its own."""
+    """Prove the lemmas, one after another. Then check the contracts, each in its own process."""
     yield from (judge_lemma(lemma) for lemma in LEMMAS)
     with ThreadPoolExecutor(workers) as pool:
         yield from pool.map(lambda contract: judge_contract(contract, budget_s), CONTRACTS)

@@ -52,7 +52,7 @@ def command(sources: tuple[str, ...], output: CheckOutput) -> None:
         raise click.UsageError(str(wrong)) from None
     judged, findings = found.judged, found.findings
     if not (judged.result.runs or findings):
-        # A report of nothing must not pass.
+        # A report without results must not pass.
         raise click.UsageError("the sources hold no run, no scenario and no known bug")
     if not judged.result.runs and (output.junit or output.sarif):
         raise click.UsageError("--junit and --sarif list runs, and the sources have no runs")

@@ -1,5 +1,4 @@
-"""The command `purgatorio stress`: runs scenarios of the reference on real threads, and prints a table of outcomes for
-each."""
+"""The command `purgatorio stress`: runs scenarios on real threads, and prints a table of outcomes for each."""
 
 from __future__ import annotations
 
@@ -100,7 +99,7 @@ def command(
         _list()
         return
     bug = bug_asked(mutant)
-    # A subject may be a module of the present folder, where a console script does not look.
+    # A subject may be a module of the current folder, which is not in the path of a console script.
     sys.path.insert(0, "")
     try:
         raced = subject_named(subject)

@@ -92,7 +92,7 @@ def runtimes() -> dict[str, object]:
 
 
 def _tell(rows: Sequence[Surveyed], *, kept: bool) -> None:
-    """A line each, then what breaks a promise. `kept`: the traces are where the replay lines search for them."""
+    """Print a line for each run, then the violations. `kept`: the traces are stored, so the replay lines are valid."""
     width = max(len(row.name) for row in rows)
     for row in rows:
         said = []

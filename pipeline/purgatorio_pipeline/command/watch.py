@@ -178,7 +178,7 @@ def _kafka(
 
 
 def _wait(query: StreamingQuery, watcher: Watcher) -> str:
-    """Until the stream has taken in what there is, or Ctrl-C; why it failed, if it did."""
+    """Wait until the stream ends, or for Ctrl-C. Returns the error of the stream, if any."""
     try:
         with suppress(KeyboardInterrupt):
             query.awaitTermination()

@@ -207,8 +207,8 @@ def command(
 
 @contextlib.contextmanager
 def _verdicts_first() -> Iterator[None]:
-    """The first SIGTERM while a trace is judged is only noted, so that a time limit loses no verdict; the next one
-    ends it."""
+    """In the body, which judges a trace, the first SIGTERM is only recorded, so that a time limit loses no verdict. The
+    second SIGTERM ends the process."""
 
     def told(number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGTERM, before)
@@ -222,8 +222,8 @@ def _verdicts_first() -> Iterator[None]:
 
 
 def _wanted(only: Sequence[str], program: str | None) -> tuple[tuple[SceneSpec, ...], bool]:
-    """The scenes that are to be played, and whether random programs are. Without a word that is all; a program is
-    played alone."""
+    """The scenes to run, and whether to run random programs. By default, all of both. With `--program`, only this
+    program."""
     words = [word for part in only for word in part.split(",") if word]
     of_scenes = [word for word in words if word != DRAWN]
     whole = not only and program is None
@@ -266,9 +266,9 @@ def _record(asked: RunOptions, path: Path, output: CheckOutput) -> list[Failure]
 
 
 async def _stoppable(run: Coroutine[None, None, list[Failure]]) -> list[Failure]:
-    """Run it; SIGTERM, as of `timeout` or of a container that is stopped, ends it as Ctrl-C does."""
+    """Run the coroutine. SIGTERM (from `timeout`, or at the stop of a container) ends it like Ctrl-C."""
     task = asyncio.create_task(run)
-    with contextlib.suppress(NotImplementedError):  # Windows cannot ask a program to end
+    with contextlib.suppress(NotImplementedError):  # Windows has no signal that a program can handle
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     return await task
 
@@ -300,7 +300,8 @@ def _address(text: str, allow_remote: bool, context: ssl.SSLContext | None) -> A
 
 
 def _listens(number: str, port: int) -> bool:
-    """Whether this one of a name's addresses takes connections: localhost is two, and a broker may know one."""
+    """Whether this address of a name accepts connections. `localhost` has two addresses, and a broker may listen on
+    one."""
     try:
         socket.create_connection((number, port), timeout=3).close()
     except OSError:

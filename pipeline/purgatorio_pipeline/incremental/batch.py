@@ -1,4 +1,4 @@
-"""Judges a batch of files on Spark and stores the results, and makes the result tables of many batches."""
+"""Judges a batch of files on Spark, and stores the results. Makes the result tables of several batches."""
 
 from __future__ import annotations
 

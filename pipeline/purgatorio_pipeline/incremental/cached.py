@@ -1,7 +1,7 @@
-"""The stored result of a judged file, with all data that a report shows, so that the file need not be read again.
+"""The stored result of a judged file. It has all data that a report shows, so the file need not be read again.
 
-A check is assembled from stored results, in the same way from earlier and from new results. Limits for a whole check
-(examples, gauges) are applied here, in the order of the files.
+A check is assembled from stored results, whether they are new or from earlier checks. This module applies the limits
+for a whole check (examples, gauges), in the order of the files.
 """
 
 from __future__ import annotations

@@ -7,8 +7,7 @@ complete step:
 4. write the result tables of all named files to a new folder, and commit a manifest that names it;
 5. remove files that the manifest does not name.
 
-The result of a file that is no longer named is removed. Each file is a whole run, so no verdict depends on another
-file.
+If a file is no longer named, its result is removed. Each file is a whole run, so no verdict depends on another file.
 """
 
 from __future__ import annotations

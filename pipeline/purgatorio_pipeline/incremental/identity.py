@@ -1,8 +1,8 @@
 """Decides whether a file is unchanged, and whether a stored verdict is still valid.
 
 A file is unchanged if it has the same name, path (after links), size and modification time. Its bytes are not compared.
-So a change of equal length goes unnoticed if the modification time is the same: it was set back, or the change came
-within one tick of the file system's clock.
+So a change is not noticed if the size and the modification time stay the same. This happens if a program sets the time
+back, or if the change comes within one tick of the file system's clock.
 
 A stored verdict is valid if the bytes of Purgatorio's code, and the options that affect the tables, are unchanged.
 """

@@ -1,5 +1,5 @@
-"""The fast check on Spark: a Spark task judges files, or one run whose events are in a table, like the engine
-`process`.
+"""The fast check on Spark. A Spark task judges files, or one run whose events are in a table, as the engine `process`
+does.
 
 A task gets names of files, reads the traces, and returns the stored result of each file. Events go neither through the
 JVM nor through SQL. So Spark is started without SQL if no tables are requested. Nothing is shuffled. Spark passes a

@@ -1,5 +1,5 @@
-"""A comparison as Markdown: first the changes, then the lateness, then the runs without a partner. Text from traces is
-escaped as in `markdown`."""
+"""Writes a comparison as Markdown: the changes, then the lateness, then the runs that are not in a pair. Text from
+traces is escaped as in `markdown`."""
 
 from __future__ import annotations
 

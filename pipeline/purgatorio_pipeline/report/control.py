@@ -1,7 +1,7 @@
-"""Reads the lateness of a run's control thread (which only sleeps) from `params` in the header.
+"""Reads the lateness of a run's control thread, which only sleeps, from `params` in the header.
 
-Any producer may write any `params`, so forms other than that of Purgatorio's subjects (`control_oversleep`, see
-docs/recording.md) are ignored.
+A producer may write any `params`. Only the form of Purgatorio's subjects is read (`control_oversleep`, see
+docs/recording.md). Any other form is ignored.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The gauges of a run over time as SVG, 360 units wide.
 
-Lines differ in their dashes, not only in color. The title and the text below the chart have the numbers.
+The lines differ in their dashes, not only in color. The title and the text below the chart have the numbers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Groups the causes of a check over the runs of one subject, so that each cause is reported once."""
+"""Groups the causes of violations in the runs of one subject, so that a report shows each cause once."""
 
 from __future__ import annotations
 

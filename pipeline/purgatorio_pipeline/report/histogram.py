@@ -1,7 +1,8 @@
-"""A lateness histogram as SVG, 360 units wide: one fits a phone, and a wide screen shows several in a row.
+"""Draws a lateness histogram as SVG. It is 360 units wide, so that it fits a phone. A wide screen shows several in a
+line.
 
-Lines show the declared bounds of the header. Bars show the share of tasks in a bin. An outline over the bars shows the
-share of a control thread's sleeps, on the same scale.
+Lines show the bounds that the header declares. Bars show the share of tasks in a bin. An outline over the bars shows
+the share of a control thread's sleeps, on the same scale.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The HTML report: one small page that needs no other files and no network.
 
-The only script, `timeline.js`, lets the drawings react to mouse, touch and keyboard. Without it the page still shows
-all information. The content security policy allows only this script and the page's style sheet, so even unescaped text
-of a trace could not run a script. Each cause of violations is shown once, with a count. The numbers of runs, causes and
-charts are limited, and the page says what is left out.
+The only script, `timeline.js`, lets the drawings react to mouse, touch and keyboard. Without the script, the page still
+shows all information. The content security policy allows only this script and the page's style sheet. So even unescaped
+text of a trace could not run a script. Each cause of violations is shown once, with a count. The numbers of runs,
+causes and charts are limited, and the page says what is left out.
 """
 
 from __future__ import annotations

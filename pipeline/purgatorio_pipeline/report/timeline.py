@@ -1,4 +1,4 @@
-"""A counterexample as SVG: time runs down, with a column per thread; calls are bars and points are dots.
+"""Draws a counterexample as SVG. Time runs down, each thread has a column, calls are bars, and points are dots.
 
 The rows have equal distances, because a true scale would hide microseconds among seconds. A line, a ring and words mark
 the event that breaks the promise, not only a color. The tooltip of a row has the fields of the event. `timeline.js`

@@ -1,4 +1,5 @@
-"""The verdicts as one table: a row per run, a column per clause. Signs and numbers make it readable without color.
+"""Makes one table of the verdicts: a row for each run, a column for each clause. Signs and numbers make it readable
+without color.
 
 A clause that was SKIPPED in every run has no column: the reason is below the table. If there are too many clauses for
 the width of a page, as for a broker, the clauses of a run are listed below the name of the run.

@@ -1,7 +1,7 @@
 """One batch of a watch: reads the new segments, and judges the events of each run so far.
 
-For each run of the batch, a Spark task continues the run's fast check from its last batch (`follow`). A closed run has
-the verdict of `check`. In an open run, a violation is final, and no clause passes yet.
+For each run with new events, a Spark task continues the run's fast check from the last batch (`follow`). A run that has
+ended gets the verdict that `check` would give. In an open run, a violation is final, and no clause is PASS yet.
 """
 
 from __future__ import annotations

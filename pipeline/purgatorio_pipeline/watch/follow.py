@@ -1,10 +1,10 @@
 """The Spark task for one run in a batch: loads the state of the run's fast check, adds the new events, and returns the
 result.
 
-The state is one file for each run and batch, written under another name and then renamed. The events of an open run are
-in the tables of its batches, and are read again for the candidates (operations that may break a clause). If a batch has
-events that belong before events of earlier batches, this batch and every later batch check the whole run again, in
-memory.
+The state is one file for each run and batch. It is written under another name and then renamed. The events of an open
+run are in the tables of its batches. For the candidates (operations that may break a clause), the task reads these
+events again. If events come out of order (after later events in an earlier batch), this batch and every later batch
+check the whole run again, in memory.
 """
 
 from __future__ import annotations

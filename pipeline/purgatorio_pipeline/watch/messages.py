@@ -1,9 +1,8 @@
-"""Turns Kafka messages into segments. A segment: the events of one run, in one batch, from one partition.
+"""Turns Kafka messages into segments. A segment has the events of one run, in one batch, from one partition.
 
-The key of a message is the name of the run. Its value is one or several lines of a trace. In each partition, the first
-line of a run is the header. Any later message may repeat the header unchanged. Within a partition the event numbers `i`
-increase. Each batch starts with the header and the last `i` of every open run, and so continues at the end of the
-previous batch.
+The key of a message is the name of the run. The value is one or several lines of a trace. In each partition, the first
+line of a run is the header. Any later message may repeat the header unchanged. Within a partition, the event numbers
+`i` increase. The state between two batches is the header and the last `i` of each open run.
 
 Topic, partition and offset identify a message. A message counts once, even if it is read again.
 """

@@ -20,8 +20,8 @@ O7 = Clause("O7")
 def registration_and_try(run: Run, history: OperationHistory) -> Finding:
     """Judge the results of the registration and of each `try_complete`.
 
-    If fires are not recorded, a completion inside a registration and outside every `try_complete` may be an expiry.
-    Then the registration may return either value.
+    If the trace does not record fires, a completion inside a registration and outside every `try_complete` may be an
+    expiry. Then both return values are correct.
     """
     answered = [call for call in (*history.registrations, *history.tries) if call.out is not None]
     if not answered:
@@ -43,7 +43,7 @@ def registration_and_try(run: Run, history: OperationHistory) -> Finding:
 
 def _is_of_another(history: OperationHistory, call: Call, winner: Call, fires: bool) -> bool:
     """Whether a call inside this call completed the operation: a `try_complete` inside a `try_complete`, or an expiry
-    or a check inside the registration. If `fires` are not recorded, whether this is possible."""
+    or a check inside the registration. If the trace does not record fires, whether this is possible."""
     makers = [attempt.call_i for attempt in history.tries if attempt.contains(winner)]
     if call.f != "try_complete_else_watch":
         return any(maker > call.call_i for maker in makers)

@@ -35,7 +35,7 @@ def once(run: Run, history: OperationHistory) -> Finding:
     """Judge every `force_complete` and `on_complete` of the operation.
 
     A second completion is a violation even if records were dropped. Rule 4 needs the records of `try_complete`. If the
-    claim is not inside a `try_complete` or an expiry, rule 4 asks only for the claim.
+    claim is not inside a `try_complete` or an expiry, rule 4 requires only the claim.
     """
     if not history.forces and not history.completes:
         return NO_OCCASION
@@ -67,7 +67,8 @@ def once(run: Run, history: OperationHistory) -> Finding:
                 f"the call on {winner.th} returned true, and no on_complete ran inside it",
             )
     for done in completes:
-        # Of forces within forces the innermost ran it: a check made at the start of one may complete the operation.
+        # If forces contain each other, the innermost ran the callback: a check at the start of a force may complete the
+        # operation.
         around = [force for force in history.forces if force.contains(done)]
         for force in around:
             if force.out == 0 and not any(force.contains(inner) for inner in around):
@@ -92,7 +93,7 @@ def _lost_to_nobody(run: Run, history: OperationHistory) -> Broken | None:
             return None
         begun_i = NEVER
     else:
-        # A claim that no call contains may be known by its callback alone, which may have come long after it.
+        # A claim outside of every call may be known only by its callback, which may have come long after the claim.
         begun_i = min((attempt.call_i for attempt in attempts if attempt.contains(claim)), default=-1)
     for force in history.forces:
         if force.out == 0 and registration.end_i < force.call_i and force.end_i < begun_i:
@@ -196,7 +197,8 @@ def _could_have_been_ready(run: Run, history: OperationHistory, truths: list[Cal
 
 
 def _is_registered(history: OperationHistory, i: int) -> bool:
-    """Whether all registrations of the operation had returned by then. An open registration may watch a key again."""
+    """Whether all registrations of the operation had returned before position `i`. An open registration may watch a key
+    again."""
     return all(registration.end_i < i for registration in history.registrations)
 
 
@@ -225,7 +227,7 @@ def _given_back_wrongly(history: OperationHistory) -> Broken | None:
 def _not_given_back(run: Run, history: OperationHistory) -> Broken | None:
     registration = history.registration
     if not run.whole or not run.records("try_complete") or registration is None or registration.out != 0:
-        # `cancelled` may be recorded after the call's return, in the part that was cut off.
+        # `cancelled` may be recorded after the return of the call, so in the part that was cut off.
         return None
     for key in dict.fromkeys(registration.keys):
         calls = run.facts.settled.get(key, ())
@@ -253,7 +255,7 @@ def _waited(run: Run, history: OperationHistory, cancel: KeyCancel) -> bool:
         if call.call_i < cancel.ret_i and not (quiet and call.end_i < cancel.call_i):
             return False
     claim = history.claim
-    # A claim that is known only by its callback may have come long before that.
+    # If the claim is known only by its callback, it may have come long before the callback.
     return claim is None or any(
         call.call_i > cancel.ret_i and call.contains(claim) for call in (*history.tries, *history.fires)
     )
@@ -270,7 +272,7 @@ def _may_be_given_back(run: Run, history: OperationHistory, key: str, before_i: 
 
 
 def _earliest_due_t(history: OperationHistory) -> int | None:
-    """The earliest time at which its time-out may have passed; None if it has none."""
+    """The earliest time at which the operation's time-out may have passed. None without a time-out."""
     known = [add.deadline_t for add in history.adds if add.deadline_t is not None]
     delays = [one.call_t + max(one.delay_ns, 0) for one in history.registrations if one.delay_ns is not None]
     return min([*known, *delays], default=None)
@@ -300,7 +302,7 @@ O3 = Clause("O3")
 def expiration_after_completion(run: Run, history: OperationHistory) -> Finding:
     """Judge the calls of `on_expiration`.
 
-    If the trace records no add and no fire, rule 2 asks for the completion and the `on_expiration` on one thread.
+    If the trace records no add and no fire, rule 2 requires the completion and the `on_expiration` on one thread.
     """
     expirations = history.expirations
     if not expirations:

@@ -1,4 +1,5 @@
-"""`Clause`: a promise with the functions that judge it. `clauses.toml` has its text, and the data that it needs.
+"""`Clause`: a promise with the functions that judge it. `clauses.toml` has the text of each clause, and the data that
+it needs.
 
     O3 = Clause("O3")
 
@@ -6,9 +7,9 @@
     def expiration_after_completion(run: Run, history: OperationHistory) -> Finding: ...
 
 A judging function is pure. Its arguments are the facts of the run and one part of the run, such as one operation. It
-returns one of four results: the clause was kept, was broken, had no occasion (no case that could break it), or cannot
-be decided. This module adds the id of the operation to a violation. If the trace has dropped records, this module
-changes some violations to UNKNOWN.
+returns one of four results: the part keeps the clause, the part breaks the clause, the part has no occasion (no case
+that could break the clause), or the result is unknown. The class `Clause` adds the id of the operation to a violation.
+If the trace has dropped records, `Clause` changes some violations to UNKNOWN.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -131,12 +132,12 @@ class Clause:
 
     @property
     def judges(self) -> dict[str, OfOperation | OfCheck | OfReading]:
-        """Its judging functions, by the kind of part that they judge."""
+        """The judging functions of the clause, by the kind of part that they judge."""
         of = ((OPERATION, self._operation), (CHECK, self._check), (READING, self._reading))
         return {what: judge for what, judge in of if judge is not None}
 
     def is_asked(self, header: Header) -> bool:
-        """Whether a trace with this header gets a verdict of this clause, if only SKIPPED."""
+        """Whether the report of a trace with this header has this clause (perhaps as SKIPPED)."""
         declared = (getattr(header.timer, name, None) is not None for name in self.asked_by)
         return not self.asked_by or not set(self.asked_by).isdisjoint(header.recorded) or any(declared)
 

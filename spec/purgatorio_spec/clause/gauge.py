@@ -9,23 +9,26 @@
 
 with  overcounted = raced  in the profiles `locked` and `pending-flag`, and 0 in all others.
 
-*waiting*: the watch entries of operations that are registered and not completed. An operation that a `cancel_for_key`
-returned is not in the timer. An operation that was returned for each of its keys is not watched and not waiting.
+*waiting*: the watch entries of operations that are registered and not completed. After a `cancel_for_key` has returned
+an operation, the operation is not in the timer. If `cancel_for_key` calls have returned it for each of its keys, it is
+not watched and not waiting.
 
 *unseen*: the entries of operations that the purge's estimate may have missed. Kafka's purge sets the estimate to the
 number of tasks in the timer. So the estimate misses every operation that is watched and not in the timer at this
 moment: operations past their time-out, operations without a time-out, operations that a `cancel_for_key` returned for
 one of several keys, and registrations that are watched and not yet added to the timer. *unseen* is the largest number
 of entries that the *last* purge may have missed. If the number of completions exceeds purge_interval plus *unseen*,
-there must have been another purge. Any number of registrations may have the same virtual time. Of these, *unseen*
-counts at most as many as were open together, or as other threads had open or began during one `advance_clock`. (During
-an `advance_clock`, a purge may be paused between reading and using the timer's size.)
+there must have been another purge. Any number of registrations may have the same virtual time. *unseen* counts at most
+m of them. m is the larger of two numbers: the most registrations that were open at one time, and the most registrations
+of other threads that overlapped one `advance_clock`. (During an `advance_clock`, a purge may be paused between reading
+and using the timer's size.)
 
-*raced*: in the profiles `locked` and `pending-flag`, size() may count a task that was cancelled during an add, or
-during a move between buckets, until the bucket is flushed. A task is raced if a cancel of the task began during an add,
-or if another thread recorded an event during the cancel. It counts from the call of this cancel on, until a `quiesce`
-that comes a reaper's period after the task would have been late. The number of raced tasks is not limited. If a task
-ended once and was added again, and the trace does not show whether it ended again, the task counts as raced too.
+*raced*: in the profiles `locked` and `pending-flag`, size() may count a cancelled task until its bucket is flushed, if
+the cancel came during an add or during a move between buckets. A task is *raced* if a cancel of the task began during
+an add, or if another thread recorded an event during the cancel. A raced task counts from the call of this cancel until
+a `quiesce` that comes a reaper's period after the task would have been late. The number of raced tasks is not limited.
+If a task ended once and was added again, and the trace does not show whether it ended again, the task counts as raced
+too.
 """
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
@@ -62,7 +65,8 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     if reading.watched <= most:
         return KEPT
     if run.facts.unsettled_before(reading.ret_i):
-        return STILL_OPEN  # a purge leaves out what a key returned unrecorded, while another key watches it
+        # A purge misses an operation that a `cancel_for_key` returned without a record, while another key has it.
+        return STILL_OPEN
     return Broken(
         "garbage",
         reading.events,

@@ -1,6 +1,7 @@
 """O4 and O5: a ready operation does not wait (KAFKA-6653 is such a bug), and no operation waits forever.
 
-O5, T2 and T3 share two functions: when was a task due, and did the run go on long enough to call the task late?
+O5, T2 and T3 share two functions of this module: the due time of a task, and whether the run continued long enough to
+call the task late.
 """
 
 from collections.abc import Iterable
@@ -20,7 +21,7 @@ AT_THE_END_NS: Final = 10_000_000
 
 
 class Due(Enum):
-    """At the end of a run."""
+    """Whether a task must have run by the end of a run."""
 
     NOT_YET = auto()
     OVERDUE = auto()
@@ -112,8 +113,8 @@ def _claimed_before(history: OperationHistory, i: int) -> bool:
 
 
 def _unless_open(run: Run, history: OperationHistory, i: int, broken: Broken) -> Finding:
-    """An open `force_complete` that started before that position may be the claim, and so may one whose record is
-    lost."""
+    """The violation, unless a claim may exist: an open `force_complete` that began before position `i`, or one whose
+    record is missing."""
     if history.claim is None and not run.whole:
         return WANT_OF_RECORDS
     return STILL_OPEN if any(force.call_i < i for force in history.may_have_claimed) else broken
@@ -132,8 +133,8 @@ def _first_to_return(history: OperationHistory, after_i: int) -> KeyCheck | None
 
 
 def _claimed_on_return(run: Run, history: OperationHistory, ready_i: int, check: KeyCheck) -> Finding:
-    """`locked`: when both the check and the registration have returned, completion has been claimed. `request-log`: the
-    check returns when the time of the event is over."""
+    """`locked`: when both the check and the registration have returned, the completion has begun. `request-log`: the
+    check returns at the end of the time that is allowed for an answer."""
     registered_i = history.registration.end_i if history.registration is not None else NEVER
     both_i = max(check.ret_i, registered_i)
     if _claimed_before(history, both_i):
@@ -172,7 +173,7 @@ def _claimed_on_return(run: Run, history: OperationHistory, ready_i: int, check:
 
 
 def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int, check: KeyCheck) -> Finding:
-    """`pending-flag`: some `try_complete` sees the condition; the operation is not left to its time-out."""
+    """`pending-flag`: some `try_complete` completes the ready operation, which does not wait for its time-out."""
     allowed = (
         f"check_and_complete({check.key}) started after the operation was ready, so a try_complete completes the "
         "operation: the operation does not wait for its time-out"
@@ -197,8 +198,8 @@ def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int
 
 
 def _expired_after(run: Run, history: OperationHistory, claim: Call, check: KeyCheck) -> bool:
-    """Whether its expiry claimed it after the check had returned. If fires are not recorded, an `on_expiration` on
-    the claiming thread shows this."""
+    """Whether the expiry completed the operation after the return of the check. If fires are not recorded, an
+    `on_expiration` on the completing thread shows this."""
     expired = history.fire_of(claim) is not None
     if not run.records("timer_fire"):
         expired = any(point.th == claim.th and point.call_i > claim.end_i for point in history.expirations)
@@ -206,8 +207,8 @@ def _expired_after(run: Run, history: OperationHistory, claim: Call, check: KeyC
 
 
 def _an_evaluation_was_due(history: OperationHistory, check: KeyCheck, moment_i: int) -> bool:
-    """Whether at that moment a `try_complete` was running, had started since the check, or was about to start in the
-    retry loop of its thread. Then the expiry merely came first."""
+    """Whether at this position a `try_complete` was running, had started since the check, or was about to start in the
+    retry loop of its thread. If so, the expiry only came first."""
     return any(
         attempt.holds(moment_i)
         or check.call_i < attempt.call_i < moment_i
@@ -218,14 +219,15 @@ def _an_evaluation_was_due(history: OperationHistory, check: KeyCheck, moment_i:
 
 
 def _was_to_look_again(history: OperationHistory, attempt: Call, moment_i: int) -> bool:
-    """Whether the attempt's thread had just evaluated, and has recorded no event since."""
+    """Whether the last event of the attempt's thread was the end of this `try_complete`, so the thread may evaluate
+    again."""
     return attempt.end_i < moment_i < history.next_of_thread.get(attempt.end_i, 0)
 
 
 def _held_the_lock(history: OperationHistory, attempt: Call, check: KeyCheck, moment_i: int) -> bool:
-    """Whether the attempt's thread may have held the lock when the check came, before its evaluation. It recorded no
-    event from before the check's return up to the attempt's call. (A preempted thread paused there for 137 ms on a
-    busy machine.)"""
+    """Whether the attempt's thread may have held the lock during the check, before its evaluation: it recorded no event
+    from before the check's return to the attempt's call. (On a busy machine, a thread was once preempted here for 137
+    ms.)"""
     before_i = history.previous_of_thread.get(attempt.call_i, NEVER)
     return before_i < check.ret_i < moment_i < attempt.call_i
 
@@ -293,7 +295,7 @@ def _expired_late(run: Run, history: OperationHistory, registration: Call, claim
     expires = history.fire_of(claim) is not None or any(
         point.th == claim.th and point.call_i > claim.call_i for point in history.expirations
     )
-    # A subject may arm it after the registration, and a timer may round the first deadline up.
+    # A subject may add the time-out after the registration, and a timer may round the first deadline up.
     first_t = history.adds[0].latest_due_t if history.adds else due_t
     if not expires or first_t is None:
         return None

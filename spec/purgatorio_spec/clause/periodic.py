@@ -1,5 +1,5 @@
-"""T8 to T10: a periodic task does not run before its deadline, runs at most late_ns after its deadline, and does not
-run after its cancel.
+"""T8 to T10: a periodic task does not run before its deadline, runs at most late_ns after the deadline, and does not
+run after a cancel.
 
 In the formulas, P is the period. D(k) = deadline_t + k * P is the deadline of the k-th run, counted from 0. `early` and
 `late` are the bounds of the header, and f(n) is the n-th fire. In virtual time a task can run only in an
@@ -17,19 +17,19 @@ time, chance(t) = t.
                  fire was still running, or if the virtual clock never stopped within the bounds of the slot
         restart  f(n).t >= f(n-1).t + P - early, less `late` in real time; f(n).t <= chance(f(n-1).ret.t + P + late)
     T10          no fire starts after the return of the first cancel. One exception: a fire that was due by then may
-                 come, if the cancel is no barrier and was not made by the task itself. A cancel that returned 0 said
-                 that the task has ended. If it began before the return of the add, it does not count.
+                 come, if the cancel is no barrier and was not made by the task itself. A cancel that returned 0
+                 reports that the task has ended. If it began before the return of the add, it does not count.
 
-"Less `late`": the record of a run may be late by `late`, but the timer counts from the real start of the run. Without
-`late_ns` the record is exact.
+"Less `late`": the record of a run may be late by `late`, but the timer counts from the true start of the run. Without
+`late_ns`, the record counts as exact.
 
-The timer may compute the first deadline at any time between the add's call and its return. T9 counts from the latest
-of these times. A run that raises an exception may end the task, as in Java's ScheduledExecutorService: then T9 expects
-no further run, and T5 no longer counts the task. If the task runs again, T8 to T10 judge it as before. A task that was
-added more than once is not judged.
+The timer may compute the first deadline at any time between the add's call and its return. T9 counts from the latest of
+these times. A run that raises an exception may end the task, as in Java's ScheduledExecutorService. Then T9 requires no
+further run, and T5 no longer counts the task. If the task runs again, T8 to T10 judge this run as before. A task that
+was added more than once is not judged.
 
-A reset that returned 1 starts the periods of the task anew, also after a cancel. So each reset divides the task into
-two parts, and each part is judged like a task of its own: its first deadline is the deadline of the reset.
+A reset that returned 1 begins the periods of the task again, also after a cancel. So each reset divides the task into
+two parts. Each part is judged like a separate task, whose first deadline is the deadline of the reset.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ _ADDED: Final = "|".join(PERIODIC_ADDS)
 
 
 class _Due(NamedTuple):
-    """When the next run is due: it must not start before `earliest_t`, and must start by `latest_t`, to which the
-    late bound and the chance to run are added."""
+    """The due times of the next run. It must not start before `earliest_t`. It must start by the first chance to run at
+    (`latest_t` + late bound) or later."""
 
     earliest_t: int
     latest_t: int
@@ -61,8 +61,7 @@ class _Due(NamedTuple):
 
 @dataclass(slots=True)
 class _Task:
-    """A periodic task: its one add, and the progress of its fires. `slot` is the first slot that no fire has
-    answered."""
+    """A periodic task: its add, and the slots of its fires so far. `slot`: the first slot without a fire."""
 
     run: Run
     add: Call
@@ -90,20 +89,21 @@ class _Task:
 
     @property
     def _free_t(self) -> int:
-        """When the previous fire ended; the time of the add if there was none."""
+        """The end of the previous fire. Without a previous fire, the time of the add."""
         return self.add.call_t if self.before is None else _end_t(self.before)
 
     def _deadline(self, slot: int) -> int:
         return self.first_t + slot * self.period_ns
 
     def _last_missed(self, t: int) -> int:
-        """The last slot that is late beyond its bound at `t`; negative if there is none."""
+        """The last slot whose late bound has passed at `t`. Negative if there is none."""
         if self.late_ns is None:
             return -1
         return -((self.first_t + self.spread_ns + self.late_ns - t) // self.period_ns) - 1
 
     def due(self, fire_t: int | None) -> _Due:
-        """When the next run is due. `fire_t`: when it started, if it did. This determines which slot it answers."""
+        """The due times of the next run. `fire_t`: its start (None: it did not run). The start determines the slot of
+        the run."""
         first = _Due(self.first_t - self.early_ns, self.first_t + self.spread_ns)
         if self.rule in ("delay", "restart"):
             if self.before is None:
@@ -121,7 +121,7 @@ class _Task:
         return max(self.slot, missed + 1) if self.rule == "skip" else self.slot
 
     def _latest_slot(self) -> int:
-        """The first slot left that the subject had the chance to answer."""
+        """The first remaining slot in which the subject had a chance to run the task."""
         free_t, late_ns = self._free_t + self.early_ns, self.late_ns or 0
         slot = self.later_slot
         if self.before is not None:
@@ -148,7 +148,7 @@ class _Task:
         floor_t = self.first_t if self.before is None else self.since_t + self.period_ns
         recorded_t = _end_t(fire) if self.rule == "delay" else fire.call_t
         if self.rule == "restart" and not self.run.virtual and self.late_ns is None:
-            # It counts from when it saw that the run was due, and nothing says how long before the run that was.
+            # The period counts from the time at which the timer saw that the run was due. This time is unknown.
             recorded_t = floor_t
         self.since_t = max(floor_t, recorded_t - (0 if self.run.virtual else self.late_ns or 0))
         self.before = fire
@@ -159,8 +159,9 @@ def _end_t(fire: Call) -> int:
 
 
 def _parts(run: Run, history: OperationHistory) -> Iterator[tuple[_Task, OperationHistory, Call | None]]:
-    """The task from its add, and from each reset, up to the next reset. None if this is no periodic task, or one of
-    which nothing is promised. A fire that began during a reset, or could still come after it, may be of either part."""
+    """The parts of the task: from its add, and from each reset, to the next reset. No parts if this is no periodic
+    task, or if nothing is promised about it. (A fire that began during a reset, or that could still come after the
+    reset, may belong to either part. Then nothing is judged.)"""
     adds = [*history.rates, *history.delays]
     resets = [reset for reset in history.resets if reset.out != 0]
     if len(adds) != 1 or history.adds or (resets and not run.cancel_is_final(1)):
@@ -177,7 +178,7 @@ def _parts(run: Run, history: OperationHistory) -> Iterator[tuple[_Task, Operati
         )
         if first_t is None or start.ret_t is None or start.err is not None or own_run or begun_within:
             return
-        # During an advance, the clock may show any time of it.
+        # During an advance, the clock may show any time of this advance.
         last_t = start.ret_t if start in adds else (start.latest_due_t or first_t)
         spread_ns = max(0, last_t - (start.call_t if start in adds else first_t))
         part = replace(
@@ -191,7 +192,8 @@ def _parts(run: Run, history: OperationHistory) -> Iterator[tuple[_Task, Operati
 def _all_parts(
     judge: Callable[[Run, _Task, OperationHistory, Call | None], Finding],
 ) -> Callable[[Run, OperationHistory], Finding]:
-    """The finding about a task: the first part that is not kept, or else an occasion if any part had one."""
+    """The result for a task: that of the first part that is broken or undecided. Otherwise an occasion if any part had
+    one."""
 
     @functools.wraps(judge)
     def judged(run: Run, history: OperationHistory) -> Finding:
@@ -207,7 +209,7 @@ def _all_parts(
 
 
 def _played(task: _Task, history: OperationHistory) -> Iterator[tuple[Call, _Due]]:
-    """The fires in order, each with when it was due."""
+    """The fires in order, each with its due times."""
     for fire in history.fires:
         yield fire, task.due(fire.call_t)
         task.answer(fire)
@@ -330,6 +332,7 @@ def cancel_ends_it(run: Run, task: _Task, history: OperationHistory, _end: Call 
 
 
 def _overlap(history: OperationHistory) -> bool:
-    """Whether two of its runs overlapped: then another run may have been handed over during its cancel."""
+    """Whether two runs overlapped. If so, a run may have been passed to the executor during the cancel inside another
+    run."""
     ends = [fire.end_i for fire in history.fires]
     return any(fire.call_i < end for fire, end in zip(history.fires[1:], ends, strict=False))

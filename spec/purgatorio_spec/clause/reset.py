@@ -1,9 +1,9 @@
 """T11: a reset moves the deadline of a task, and the task never fires at the former deadline.
 
-A `timer_reset` that did not return 0 has the effect of an add. So for a task with resets, T1, T2 and T3 treat adds and
-resets alike, and report violations as T11. T4 judges cancels of such a task. If a cancel that returned 1 is a barrier
-(see T4), a reset that returned 1 is a barrier too: even if the task is due at the reset, it starts only at the new
-deadline.
+A `timer_reset` that did not return 0 has the effect of an add. So for a task with resets, the rules of T1, T2 and T3
+apply to adds and resets alike, and violations are reported as T11. T4 judges cancels of such a task. If a cancel that
+returned 1 is a barrier (see T4), a reset that returned 1 is a barrier too: even if the task is due at the reset, it
+starts only at the new deadline.
 """
 
 from dataclasses import replace
@@ -47,7 +47,7 @@ def reset_moves_the_deadline(run: Run, history: OperationHistory) -> Finding:
 
 
 def _kept_back(run: Run, history: OperationHistory) -> Broken | None:
-    """The first fire that a successful reset forbids, if a successful cancel is final."""
+    """A violation by the first fire that a reset forbids, if a cancel that returned 1 is a barrier."""
     early_ns = run.early_ns or 0
     for reset in (one for one in history.resets if one.out == 1 and run.cancel_is_final(one.out)):
         rearmed_i = min((add.call_i for add in history.adds if add.end_i > reset.end_i), default=NEVER)

@@ -86,7 +86,7 @@ def not_late(run: Run, history: OperationHistory) -> Finding:
         return NO_OCCASION
     (add,) = adds
     if any(cancel.call_i < fire.call_i and cancel.end_i > add.call_i for cancel in _cancels(history)):
-        # A cancel that begins later is the one inside the expiry's own `force_complete`, or too late to matter.
+        # A later cancel is inside the expiry's own `force_complete`, or too late to matter.
         return NO_OCCASION
     due_t = add.latest_due_t
     claim = history.claim
@@ -148,7 +148,7 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
     last = adds[-1]
     if any(fire.call_i > last.call_i for fire in history.fires):
         return KEPT
-    # Of adds made at once any may be the last to take effect.
+    # If adds overlap, any of them may be the last to take effect.
     due_t = latest_due_t([add for add in adds if add.end_i >= last.call_i])
     if due_t is None or _taken_back(history, last):
         return KEPT if history.fires else NO_OCCASION
@@ -173,7 +173,7 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
 
 
 def _is_judged_elsewhere(history: OperationHistory) -> bool:
-    """Periodic tasks by T8 to T10, tasks with a reset by T11."""
+    """Whether other clauses judge the task: T8 to T10 judge periodic tasks, and T11 judges tasks with a reset."""
     return history.is_periodic or bool(history.resets)
 
 
@@ -183,7 +183,8 @@ def _cancels(history: OperationHistory) -> list[Call]:
 
 
 def _taken_back(history: OperationHistory, add: Call) -> bool:
-    """Whether a cancel that may have come after this add, or the end of its operation, may have disarmed the task."""
+    """Whether the task may have been cancelled: by a cancel that may have come after this add, or at the end of its
+    operation."""
     cancelled = any(cancel.end_i > add.call_i for cancel in _cancels(history))
     return cancelled or bool(history.cancelled) or history.claim is not None
 
@@ -192,8 +193,9 @@ T4 = Clause("T4")
 
 
 class _Stop(NamedTuple):
-    """A call that must keep a task from firing: its interval, the time at which it had certainly taken effect, and
-    the deadline that it preceded. `from_i`: it forbids fires that start after this position."""
+    """A call after which a task must not fire: its interval, the time by which it has certainly taken effect
+    (`settled_t`), and the earliest deadline of the task. `from_i`: the call forbids fires that start after this
+    position."""
 
     cause: str
     f: str
@@ -234,9 +236,8 @@ def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
 
 
 def _refused_though_it_waited(run: Run, history: OperationHistory) -> Broken | None:
-    """A cancel that returned 0 in time, although the task waited: the task had been added before, perhaps by its own
-    run, nothing had begun since that took it back, and it fired later. Each earlier add had its run or its cancel, and
-    these had ended. The cancels of an operation are left to its completion."""
+    """A violation of rule 4 (its conditions are in `cancelled_does_not_fire`). The cancels of an operation's time-out
+    are not judged, because its completion makes them."""
     if run.dropped or history.forces or history.registrations or history.cancelled:
         return None
     for cancel in history.cancels:
@@ -270,8 +271,8 @@ def _refused_though_it_waited(run: Run, history: OperationHistory) -> Broken | N
 
 
 def _fired_all_the_same(run: Run, stop: _Stop, fire: Call) -> Broken:
-    """The violation in the words of the broken promise: a cancel that found the task, a barrier's cancel, or a stop
-    in time."""
+    """The violation with the text of the broken promise: a cancel after a run of the task, a barrier, or a stop before
+    the deadline."""
     events = [stop.call_i, stop.end_i, fire.call_i]
     if fire.call_i < stop.call_i:
         return Broken(
@@ -303,11 +304,11 @@ def _in_time(run: Run, t: int, deadline_t: int) -> bool:
 
 
 def _cancel_stops(run: Run, history: OperationHistory) -> list[_Stop]:
-    """Cancels that returned, did not report a failure, and were not made by the expiry itself.
+    """The stops by cancels that returned, did not report a failure, and were not made by the expiry itself.
 
-    A barrier that reported success also forbids a fire that was under way. If the task was added again when it may
-    have been handed over, or during the cancel, the result of a barrier may be about another add, so it forbids
-    nothing. An exception is a thread that made all these calls, and starts the task itself afterwards.
+    A barrier that returned 1 also forbids a fire that was open. If the task was added again when it may have been
+    passed to the executor, or during the cancel, the result may be about another add, so the barrier forbids nothing.
+    One exception: a thread that made all these calls, and starts the task itself afterwards.
     """
     stops = []
     for cancel in history.cancels:
@@ -350,9 +351,9 @@ def _cancel_stops(run: Run, history: OperationHistory) -> list[_Stop]:
 
 
 def _had_run(history: OperationHistory, add: Call, cancel: Call) -> bool:
-    """Whether a run of the task had certainly ended when the cancel began, on the same thread. Another thread may have
-    reported the end of the callback and not yet have marked the task as done: until then the `cancel` of a Java
-    `FutureTask` answers true."""
+    """Whether a run of the task on the cancelling thread had ended when the cancel began. A run on another thread does
+    not count: after the recorded end of its callback, the timer may still set the state of the task. (Until then,
+    `cancel` of a Java `FutureTask` returns true.)"""
     return any(
         add.end_i < fire.call_i and fire.end_i < cancel.call_i and fire.th == cancel.th
         for fire in history.fires
@@ -360,11 +361,11 @@ def _had_run(history: OperationHistory, add: Call, cancel: Call) -> bool:
 
 
 def _completion_stops(run: Run, history: OperationHistory) -> list[_Stop]:
-    """The winning `force_complete`, if it is not the expiry's.
+    """The stop by the `force_complete` that completed the operation, unless it is the expiry's.
 
-    The registration cancels an add that came after the completion, at the latest when it returns (KAFKA-2226). If the
-    deadline came first, the task may have been handed to the executor, and cannot be called back. So an add without a
-    delay that waited for a lock fires although its operation was completed long before.
+    If the add came after the completion, the registration cancels the task before it returns (KAFKA-2226). If the
+    deadline came before that, the task may be at the executor already, and fires. So an add without a delay may fire
+    although its operation was completed long before.
     """
     deadline_t = _earliest_deadline_t(history.adds)
     if deadline_t is None:

@@ -1,4 +1,4 @@
-"""Pairs each call with its return, within a batch and across batches, and tests whether the calls of a thread are
+"""Finds the return of each call, in the same batch or a later one, and tests whether the calls of each thread are
 nested."""
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class OpenCalls(Columns):
 
     def pair(self, some: Numbered) -> Paired:
         batch = some.batch
-        # The open calls stand before the batch's rows, so that one search serves both.
+        # The open calls come before the batch's rows, so one search is enough for both.
         held, count = len(self.i), len(batch)
         i = np.concatenate((self.i, batch.i))
         row = np.concatenate((self.row, np.arange(some.first, some.first + count)))
@@ -88,7 +88,7 @@ def _places(i: Ints, held: int, wanted: Ints) -> Ints:
     if not len(wanted):
         return wanted
     low, last = int(i[held]), int(i[-1])
-    if last - low == len(i) - held - 1:  # no gaps: the place is a difference
+    if last - low == len(i) - held - 1:  # without gaps, the place is a difference
         place = np.clip(wanted - (low - held), 0, len(i) - 1)
         early = np.flatnonzero(wanted < low)
         if len(early):

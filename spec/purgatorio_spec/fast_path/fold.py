@@ -70,7 +70,7 @@ AgainFrom = Callable[[int], Iterable[tuple[int, Coded]]]
 
 @dataclass(frozen=True, slots=True)
 class Outer:
-    """The facts that the end of the file shows: whether the run is whole, and whether records are missing in it."""
+    """The facts that the end of the file shows: whether the run is complete, and whether records are missing."""
 
     whole: bool
     dropped: bool = False
@@ -232,7 +232,7 @@ class Fold:
     def _settle(self, operations: Ints, returns: Ints) -> None:
         """Store for each operation the check that returns first, over all its keys."""
         of = self.operations.slots(operations, change=True)
-        order = np.argsort(-returns, kind="stable")  # the first to return is written last
+        order = np.argsort(-returns, kind="stable")  # descending: numpy keeps the last value
         held = self.operations.column("check_ret")[of]
         better = (held < 0) | (held > returns)
         order = order[better[order]]
@@ -252,7 +252,9 @@ class Fold:
         under_way = self.first_checks.open
         names = self.key_names.names() if len(under_way.key) else []
         calls = zip(under_way.key.tolist(), under_way.call_i.tolist(), strict=True)
-        unreturned = {names[key - 1]: call_i for key, call_i in reversed([*calls])}  # of several the first
+        unreturned = {
+            names[key - 1]: call_i for key, call_i in reversed([*calls])
+        }  # If there are several, the first.
         facts = RunFacts(
             start_t=self.start_t or 0,
             end_t=self.end_t or 0,
@@ -333,7 +335,7 @@ class Fold:
         self._look(run, tally, wanted, None, batches)
 
     def _close_calls(self) -> None:
-        """Mark each operation with a call without a return as not plain."""
+        """Record that an operation with an open call is not plain."""
         self._flag("unpaired", self.open_calls.operation)
 
     def _batches(self, again: Again) -> Iterable[tuple[Numbered, Ints]]:

@@ -1,6 +1,6 @@
 """Summaries of a run's operations and tasks: columns of numbers, computed from the events so far.
 
-A column has one number for each operation: a first, last, least or largest value, or a count. So one vectorized
+A column has one number for each operation or task: a first, last, smallest or largest value, or a count. So one vector
 operation for each column adds a batch. Positions are row numbers of the run, with 32 bits as long as they fit.
 
 Some values are missing: `Numbers` is such a column. A comparison is a `Truth`: true, false, or unknown if a value is

@@ -1,4 +1,4 @@
-"""The recheck: the clauses judge the events of the candidates (operations that may break a clause).
+"""The recheck: the clauses judge the candidates (operations that may break a clause) by their events.
 
 The batches are read a second time. From each batch, the recheck takes the rows of the candidates and of the sample, and
 the calls of threads whose `check_and_complete` counts may be wrong. It judges an operation after the last event that

@@ -1,7 +1,7 @@
 """The rules of the fast path: each selects the candidates of one clause (operations that may break it) from the
 summaries.
 
-A *plain* operation has every call at most once, every call with its return, and no exception. All other operations are
+An operation is *plain* if it has no call twice, no call without a return, and no exception. All other operations are
 candidates of every clause. If a clause has no rule, all operations are its candidates. The clause, not the rule, gives
 the verdict on a candidate. So a rule may select too many candidates, but never too few. A rule also counts the
 occasions of the clause (cases that could break it) among the operations that it does not select.

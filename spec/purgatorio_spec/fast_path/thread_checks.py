@@ -1,9 +1,9 @@
 """The fast path of O7: finds the `check_and_complete` calls that certainly returned the correct number.
 
-A number is certainly correct if the thread made only `try_complete` calls inside the check, no call inside them could
-complete another operation, and the number is that of the `try_complete` calls that returned true. The clause judges all
-other `check_and_complete` calls. Between batches, the module keeps the last check event and the later events of each
-thread.
+A number is certainly correct under three conditions. Inside the check, the thread made only `try_complete` calls. No
+call inside these could complete another operation. The number is that of the `try_complete` calls that returned true.
+The clause judges all other `check_and_complete` calls. Between batches, the module stores the last check event of each
+thread and its later events.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class ThreadChecks:
 
     def _count(self, e: _Events) -> None:
         count = len(e.i)
-        same = np.zeros(count, bool)  # as the thread of the event before
+        same = np.zeros(count, bool)  # the same thread as the previous event
         same[1:] = e.thread[1:] == e.thread[:-1]
         ends = np.ones(count, bool)
         ends[:-1] = ~same[1:]
@@ -101,7 +101,7 @@ class ThreadChecks:
         whole[:-1] = e.tried[:-1] & e.call[:-1] & e.tried[1:] & ~e.call[1:] & (e.c[1:] == e.i[:-1]) & same[1:]
         odd = ~(e.check | whole)
         odd[1:] &= ~whole[:-1]
-        odd &= ~(ends & e.tried & e.call)  # it may still become whole
+        odd &= ~(ends & e.tried & e.call)  # the call may still get its return
         odds = np.cumsum(odd)
         # A check of an earlier batch has the number of that batch's later tries, which `cumsum` counts before it.
         carried = np.where(e.check & (e.row < 0), e.trues, 0)

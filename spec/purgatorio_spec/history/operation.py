@@ -1,8 +1,9 @@
 """The events of one operation or timer task, in the recorder's order. A *point* is an event without a return: `ready`,
 `cancelled`.
 
-A return without its call is left out. It makes a complete trace invalid (`RunFacts.broken`), and is expected if records
-were dropped. If a recorder records one call twice in succession and its return once, the first record is left out.
+A return without its call is left out. If records were dropped, such a return is expected. Otherwise it makes the trace
+invalid (`RunFacts.broken`). If a recorder records one call twice in succession and its return once, the first of the
+two calls is left out.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ Row = tuple[
 
 @dataclass(slots=True)
 class Call:
-    """A call of one thread, as an interval. `ret_i` is None for an open call, which may have taken effect or not."""
+    """A call of one thread, as an interval. `ret_i` is None for an open call, which may or may not have taken
+    effect."""
 
     f: str
     th: str
@@ -65,7 +67,7 @@ class Call:
 
     @property
     def latest_due_t(self) -> int | None:
-        """The latest moment at which a task is due by this add: the timer may have computed its deadline anywhere
+        """The latest time at which a task of this add is due: the timer may have computed the deadline at any time
         between the add's call and its return. None without a deadline or a return."""
         if self.deadline_t is None or self.ret_t is None:
             return None
@@ -97,7 +99,8 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class KeyCheck:
-    """A `check_and_complete(key)`, which is no event of the operation. An engine joins it by key or by thread."""
+    """A `check_and_complete(key)` that concerns the operation, but is no event of it. It is found by the key or by the
+    thread."""
 
     key: str
     call_i: int
@@ -241,7 +244,7 @@ def operation_history(
     last: Call | None = None
     for i, th, t, ph, f, c, keys, delay_ns, deadline_t, t_call, out, err in rows:
         if f in _OF_NO_OPERATION:
-            continue  # a check or a reading that carries an id as well: it is no part of the operation
+            continue  # a check or a reading with an id is no part of the operation
         if ph == "call":
             call = Call(f, th, i, t, keys or (), delay_ns, deadline_t)
             open_calls[i] = call

@@ -1,9 +1,10 @@
 """The parts of a run that are not operations: a `check_and_complete` with the operations that it completed, and a
 reading of the gauges with its bounds.
 
-A reading that is recorded as call and return was taken between the two. A reading that is recorded as a point was taken
-between the previous event of its thread and the point (at rest: at the point). Lower bounds count the operations that
-were certainly there during the whole interval. Upper bounds count the operations that may have been there.
+A reading has an interval in which it was taken. If it is recorded as a call and a return, the interval is between the
+two. If it is recorded as a point, the interval is between the previous event of its thread and the point (at rest, only
+the point). The lower bound of a value counts the operations that certainly counted during the whole interval. The upper
+bound counts the operations that may have counted at some time in the interval.
 """
 
 from dataclasses import dataclass, field

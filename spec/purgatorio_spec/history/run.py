@@ -1,4 +1,4 @@
-"""Facts about a whole run, which clauses need in addition to the part that they judge, such as one operation."""
+"""Facts about a whole run. A clause needs these facts in addition to the part that it judges, such as one operation."""
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -141,16 +141,16 @@ class Run:
         return advances[place].ret_t if place < len(advances) else MAX_INT
 
     def cancel_is_final(self, out: int | None) -> bool:
-        """Whether no later run may follow a cancel with this result. In every profile this holds for a reported success
-        in a run of one thread: no other thread can have been starting the task when the cancel answered. A cancel
-        without a result cannot say that it came too late, so it is final only if both hold, profile and one thread."""
+        """Whether the task must not run after a cancel with this result. With one thread, a cancel that returned 1 is
+        final in every profile: no other thread can have been starting the task. A cancel without a result cannot report
+        that it came too late. So it is final only with one thread and a profile with barriers."""
         alone = self.whole and self.facts.threads == 1
         barrier = self.profile.cancel_is_barrier
         return barrier or alone if out == 1 else barrier and alone
 
     @property
     def tells_time_outs(self) -> bool:
-        """Whether the time-outs of operations are recorded. An adapter may declare them, and report none."""
+        """Whether the trace has time-outs of operations. (An adapter may declare the functions, and report none.)"""
         return self.records("timer_fire") and not {"timer_add", "timer_fire"}.isdisjoint(self.facts.called)
 
     def at(self, t: int) -> str:
@@ -203,7 +203,7 @@ def _number(header: Header, name: str) -> int:
 
 
 def zone_of(header: Header | None) -> str:
-    """The time zone in which the log of this trace tells times: a name, or an offset such as +0100."""
+    """The time zone of a trace from a log: a name, or an offset such as +0100."""
     named = None if header is None else header.params.get("time_zone")
     return named if isinstance(named, str) else "UTC"
 
@@ -221,14 +221,14 @@ def _lacking(header: Header) -> tuple[tuple[str, str], ...]:
 
 
 def asks_for_advances(header: Header) -> bool:
-    """Whether a clause needs to know each `advance_clock` of the run: of a run with periodic tasks, resets or turns,
-    whose late bound leaves out how far an advance leaps."""
+    """Whether a clause needs each `advance_clock` of the run. This is so if the run has periodic tasks, resets or
+    turns, because then the late bound does not contain the length of an advance."""
     return "advance_clock" in header.recorded and (
         header.timer.turn is not None or not _OF_LEAPS.isdisjoint(header.recorded)
     )
 
 
 def counts_registering(header: Header) -> bool:
-    """Whether it is counted how many registrations one purge may have met: in virtual time, where any number of them
-    happen at one moment."""
+    """Whether the registrations that overlap one purge are counted: only in virtual time, in which any number of
+    registrations have one time."""
     return header.clock.id == "manual" and {"advance_clock", "try_complete_else_watch"} <= {*header.recorded}

@@ -1,7 +1,8 @@
 """Computes the bounds of each reading of the gauges from summaries of the operations.
 
-A `Summary` has the times at which an operation certainly counted, and the times at which it may have counted. `bounds`
-counts a batch of summaries for each reading, with binary searches. The bounds of several batches can be added.
+A `Summary` has the times at which an operation certainly counted, and the times at which it may have counted. The
+function `bounds` uses binary searches to count the summaries of a batch at each reading. The bounds of several batches
+can be added.
 """
 
 from __future__ import annotations
@@ -157,7 +158,7 @@ def _out(history: OperationHistory, deadline_t: int) -> int:
     registration = history.registration
     if registration is None:
         return deadline_t
-    # Out of the timer at once, or never in it.
+    # It left the timer at once, or was never in the timer.
     if history.cancelled or registration.err is not None:
         return registration.call_t
     due_t = registration.call_t + (registration.delay_ns or 0) if deadline_t == NEVER else deadline_t
@@ -379,7 +380,7 @@ def bounds(moments: Moments, summaries: Ints, run: Run) -> ReadingBounds:
     settled_t = np.maximum(column["deadline_t"], FAR_PAST) - SETTLED_TICKS * (run.tick_ns or 0)
     over_ns = REAPER_PERIOD_NS + (_MACHINE_LATE_NS if run.late_ns is None else run.late_ns)
     over_t = np.minimum(column["due_t"], NEVER - over_ns) + over_ns
-    # A task that nothing ended is pending, however late: T3 says so.
+    # A task without an end is pending, however late it is: T3 judges this.
     over_t[column["disarmed_first_i"] == NEVER] = NEVER
     plain = (column["registered_call_i"] == NEVER).astype(np.int64)
     # A thread of the timer's pool may decrement the count after it has reported the end of the run.

@@ -1,1 +1,1 @@
-"""Judging: applies the clauses to the parts of a run, and combines the results."""
+"""Applies the clauses to the parts of a run, and combines the results."""

@@ -1,5 +1,5 @@
-"""The claims of `purgatorio model`. A claim has a model that must have a property within a bound, and negative
-controls: models that must not have the property."""
+"""The claims of `purgatorio model`. A claim has a property, a bound, and a model that must have the property. It also
+has negative controls: models that must not have the property."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ S = TypeVar("S", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """An answer, and the shortest path of its first refuted property as a column table."""
+    """A result, and the shortest path that refutes its first violated property, as a table."""
 
     answer: ModelResult
     story: str
@@ -31,7 +31,7 @@ Examine = Callable[[], Examined]
 
 @dataclass(frozen=True, slots=True)
 class Twin:
-    """A mistake and the property that it must break; `number` is its row in the table of known bugs, if it has one."""
+    """A negative control: a mistake, and the property that it must break. `number`: its number if it is a known bug."""
 
     name: str
     number: int | None
@@ -52,7 +52,7 @@ class Claim:
 
 
 def examining(build: Callable[[], Model[S]], wanted: str | None = None) -> Examine:
-    """Search when called; of a negative control, the story is that of the wanted property."""
+    """A function that makes the search. For a negative control, the path is that of the property `wanted`."""
 
     def examine() -> Examined:
         model = build()
@@ -82,8 +82,8 @@ def _holds(
     *twins: Failing | Twin,
     deep: bool = False,
 ) -> Claim:
-    """`dialect` holds in `scene`; a negative control is a version that fails in the same scene, or stands for
-    itself."""
+    """The claim that `dialect` has its properties in `scene`. Its negative controls are versions that fail, in the same
+    scene or in one of their own."""
 
     def failing(twin: Failing | Twin) -> Twin:
         if isinstance(twin, Twin):
@@ -232,7 +232,7 @@ def _wheel_twin(world: WheelCase, flaw: Flaw) -> Twin:
     flawed = replace(world, flaw=flaw, tasks=min(world.tasks, 3))
     wanted = wheel_refinement.REFINES
     if flaw is Flaw.NO_OVERFLOW_ADVANCE:
-        wanted = wheel_refinement.FLOORS  # it is late only beyond the third level
+        wanted = wheel_refinement.FLOORS  # a task is late only beyond the third level
     return _twin(flaw.value, wanted, lambda: wheel_refinement.refinement(flawed))
 
 
@@ -250,6 +250,6 @@ def _wheels() -> list[Claim]:
 
 
 def all_claims() -> tuple[Claim, ...]:
-    """Every claim, small ones first; the deep ones run only on request."""
+    """All claims, the small ones first. The deep claims are checked only on request."""
     stories = (_lock_claim(index, story) for index, story in enumerate(STORIES, 1))
     return (*_pending_flag(), *_locked(), *_races(), *stories, *_wheels())

@@ -1,7 +1,7 @@
-"""The completion protocol as a model: events race with registration and expiry for one operation.
+"""A model of the completion of one operation: events race with its registration and its expiry.
 
-Bound: one operation, 2 to 4 threads, every event once. The module `race` models the removal of a key's empty list, and
-`lock_order` models several locks.
+Bound: one operation, 2 to 4 threads, each event once. The removal of a key's empty list is in the module `race`, and
+deadlocks of several locks are in `lock_order`.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ CAN_END = "P3 every call can still return, from every state"
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Which threads take part. Without registration the operation is watched from the start."""
+    """The threads of a model. Without a registration, the operation is watched from the start."""
 
     events: int
     register: bool = False
@@ -195,7 +195,7 @@ def _timer_promises(cast: Cast) -> dict[str, Callable[[int], bool]]:
 
 
 def _witnesses(cast: Cast, scene: Setup) -> dict[str, Callable[[int], bool]]:
-    """States that must be reached at least once, so that a promise is not kept only because nothing happened."""
+    """States that must be reached at least once. Otherwise a promise would be kept only because nothing happened."""
     memory = cast.memory
     seen: dict[str, Callable[[int], bool]] = {}
     if not scene.never_ready:

@@ -1,10 +1,10 @@
 """Checks two kinds of progress properties of a model: `possible` and `eventually`.
 
-`possible P`: from every reachable state, some P-state can be reached (AG EF P). `eventually P`: every weakly fair run
-reaches a P-state. A run is weakly fair if every actor that is always enabled moves infinitely often. A run that never
-reaches P ends in a state without successors, or stays forever in one strongly connected component of the states without
-P. A component has a fair run if and only if every actor either moves inside the component, or is blocked in one of its
-states.
+`possible P`: from every reachable state, a state with P can be reached (AG EF P). `eventually P`: every weakly fair run
+reaches a state with P. A run is *weakly fair* if every actor that is always enabled moves infinitely often. A run that
+never reaches P has one of two ends: it stops in a state without successors, or it stays forever in one strongly
+connected component of the states without P. A component has a fair run if and only if every actor either moves inside
+the component, or is blocked in one of its states.
 
 Source: the usual emptiness check for generalized Buchi acceptance (Lichtenstein and Pnueli 1985; Tarjan 1972).
 """
@@ -21,7 +21,7 @@ Edges = dict[S, list[tuple[int, S]]]
 
 
 def judge_graph(search: Reachable[S]) -> list[ModelFinding]:
-    """The findings for `possible` and `eventually`; UNKNOWN all if the search did not end."""
+    """The results for `possible` and `eventually`. All are UNKNOWN if the search did not end."""
     model = search.model
     if not search.complete:
         return [ModelFinding(name, Verdict.UNKNOWN) for name in (*model.possible, *model.eventually)]
@@ -57,7 +57,7 @@ def _possible(search: Reachable[S], edges: Edges[S], name: str, holds: Predicate
 
 
 def _eventually(search: Reachable[S], edges: Edges[S], name: str, holds: Predicate[S]) -> ModelFinding:
-    """Look at the part of the graph that a run without P can see."""
+    """Search the part of the graph that a run without P can reach."""
     open_states: dict[S, None] = {}
     work = [state for state in edges if search.parent[state] is None and not holds(state)]
     while work:

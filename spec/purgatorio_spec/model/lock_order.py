@@ -1,8 +1,9 @@
-"""Models of deadlocks: each thread is a list of acquire and release actions.
+"""Models of deadlocks. Each thread is a list of actions, such as the acquire or the release of a lock.
 
-`W` takes a write lock (reentrant for its owner). `R` takes a read lock. A waiting writer blocks new readers, as in
-Java's ReentrantReadWriteLock (without this, KAFKA-7697 would not deadlock). `J` waits for the end of a thread. For each
-bug there are two models: the lock order with the bug, and the repaired order. `lock_orders.toml` has the lists.
+`W` acquires a write lock (re-entrant for its owner). `R` acquires a read lock. A waiting writer blocks new readers, as
+in Java's ReentrantReadWriteLock (without this rule, KAFKA-7697 would be no deadlock). `J` waits for the end of a
+thread. For each bug there are two models: the lock order with the bug, and the repaired order. `lock_orders.toml` has
+the lists.
 """
 
 import tomllib
@@ -45,8 +46,8 @@ _WORDS = {"W": "lock", "R": "read-lock", "-": "unlock", "J": "join"}
 
 
 def lock_race(name: str, scripts: dict[str, Script], not_reentrant: frozenset[str]) -> RaceModel:
-    """The scripts as threads of actions. `W lock thread` and `R lock thread`: how often the thread holds it; `at
-    thread`: the number of its next action."""
+    """A model of these lists of actions. Its variables: `W lock thread` and `R lock thread` count the holds of the
+    thread, and `at thread` is the number of its next action."""
     named = {step.split()[1] for script in scripts.values() for step in script}
     held = {f"{mode} {lock} {thread}": 0 for mode in "WR" for lock in sorted(named) for thread in scripts}
 

@@ -13,15 +13,16 @@ class EventVariables:
 
     counter: Bits
     published: Bits
-    obliged: Bits  # ghost: its check started when the operation was ready
+    obliged: Bits  # for the properties only: its check started when the operation was ready
 
 
 class Memory:
     """One operation, its lock and flags, its timer task, and `events` conditions that make it ready.
 
-    The condition is a conjunction of events that never become false again. Reading it is atomic here. Events are
-    monotone. So a thread that reads them one by one returns false only if one was false when read, and true only if
-    all were true at its last read. Every such evaluation therefore equals an atomic one at some moment during it.
+    The condition is a conjunction of events that never become false again. In the model, one action reads the whole
+    condition. This loses no behavior. A thread that reads the events one by one gets false only if one event was false
+    at its read. It gets true only if all events were true at the last read. So the result is that of an atomic read at
+    some moment.
     """
 
     def __init__(self, events: int, keys: int, never_ready: bool) -> None:
@@ -57,7 +58,7 @@ class Memory:
 def look_up(
     label: str, text: str, memory: Memory, record: EventVariables, key: int, if_watched: str, if_not: str
 ) -> Instruction:
-    """Read a key's list; a check that starts when the operation is ready is obliged to complete it."""
+    """Read a key's list. If the operation is ready at this moment, this check must complete it."""
     watched, obliged, ready = memory.watched[key].mask, record.obliged.mask, memory.ready_mask
 
     def make(at: JumpOrigin) -> StepFunction:

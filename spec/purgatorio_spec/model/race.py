@@ -1,10 +1,14 @@
-"""Models of two races: a cancel or add of a task while a flush moves its entry, and the removal of a key's list.
+"""Models of races: the removal of a key's list, a cancel of a task while a flush moves its entry, two adds that need a
+new level, and an add during a flush.
 
 A model has a few shared variables, and threads of atomic actions. An action is a function that changes the variables,
-reports that it is blocked, or ends its thread. The negative controls are `orphan-watcher-list` and
-`remove-key-no-emptiness-recheck` (KAFKA-2160 removes empty lists, KAFKA-2253 repairs this removal), `remove-wrong-list`
-and `reinsert-no-cancel-check` (KAFKA-2226), `overflow-wheel-twice` (KAFKA-2112), `flush-resets-expiration-late` (Go
-timingwheel PR 35).
+reports that it is blocked, or ends its thread. The negative controls are known bugs:
+
+- `orphan-watcher-list` and `remove-key-no-emptiness-recheck` (KAFKA-2160 removes empty lists, and KAFKA-2253 repairs
+  this removal);
+- `remove-wrong-list` and `reinsert-no-cancel-check` (KAFKA-2226);
+- `overflow-wheel-twice` (KAFKA-2112);
+- `flush-resets-expiration-late` (Go timingwheel PR 35).
 """
 
 from collections.abc import Callable, Mapping
@@ -251,7 +255,7 @@ def cancel_against_move(trusts_list: bool = False, checks_cancel: bool = True) -
 
 
 def two_far_adds(locked: bool = True) -> RaceModel:
-    """Two threads add a task beyond the level; the overflow wheel must be made once."""
+    """Two threads add a task beyond the lowest level. The level above must be created only once."""
 
     def adder(me: int) -> Steps:
         def look(v: Vars) -> None:
@@ -282,7 +286,7 @@ def two_far_adds(locked: bool = True) -> RaceModel:
 
 
 def add_during_flush(excluded: bool = True) -> RaceModel:
-    """A bucket is flushed while another thread adds to it; the read-write lock keeps the two apart."""
+    """A thread flushes a bucket while another thread adds to it. The read-write lock excludes this."""
 
     def offer(v: Vars) -> None:
         if v["expiration"] != 1:

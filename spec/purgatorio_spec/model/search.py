@@ -43,7 +43,7 @@ class Reachable(Generic[S]):
         self.complete = True
 
     def _expand(self, frontier: list[S]) -> list[S]:
-        """One layer. The loop is written flat: it is the only code whose speed matters here."""
+        """Search one layer. The loop makes no calls, because only the speed of this loop matters."""
         parent, steps, canonical = self.parent, self.model.steps, self.model.canonical
         done, watches_steps = self.model.done, bool(self.model.always_step)
         reached: list[S] = []

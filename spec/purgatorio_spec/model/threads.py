@@ -1,4 +1,5 @@
-"""The programs of the threads in the completion model: an event, the registration, the expiry, a lock holder."""
+"""The programs of the threads in the model of completion: an event, the registration, the expiry, a holder of the
+lock."""
 
 from functools import partial
 
@@ -18,7 +19,7 @@ def branch(label: str, text: str, bit: Bits, if_set: str, if_clear: str) -> Inst
 
 
 def take(label: str, text: str, bit: Bits, target: str, *, held: str | None = None) -> Instruction:
-    """Set a flag, once it is clear; with `held`, go there if it is not."""
+    """Wait until a flag is clear, then set it. With `held`: if the flag is set, go to this label instead."""
     return act(label, text, target, when=is_at(bit, 0), otherwise=held, sets={bit: 1})
 
 
@@ -74,7 +75,7 @@ class Threads:
         ]
 
     def holder(self) -> Instructions:
-        """A thread that holds the operation's lock for its own business (KAFKA-8334), outside any check."""
+        """A thread that holds the operation's lock outside of any check (KAFKA-8334)."""
         lock = self.memory.lock
         return [
             take("hold", "lock the operation, for another purpose", lock, "release"),
@@ -82,7 +83,7 @@ class Threads:
         ]
 
     def _cancel(self, label: str, target: str) -> Instruction:
-        """Nothing happens to a timer task that is not armed, or already taken."""
+        """Cancel the timer task. No effect if it is not in the timer yet, or was taken already."""
         timer = self.memory.timer
         return act(
             label,
@@ -150,7 +151,8 @@ class Threads:
         ]
 
     def _maybe_try(self, prefix: str, leave: str, again: str) -> Instructions:
-        """One pass of the try-lock loop; `again` is where a retry goes (after asking for `completed`)."""
+        """One iteration of the try-lock loop. `again`: the label for the next iteration (after a test of
+        `completed`)."""
         memory, acquire = self.memory, self.variant.acquire
         gives_up = acquire is Acquire.GIVE_UP
         clears = acquire in (Acquire.RETRY_FLAG, Acquire.RETRY_ONCE)

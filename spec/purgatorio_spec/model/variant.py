@@ -1,7 +1,7 @@
 """Versions of the completion protocol, each a set of switches of the model.
 
 `PENDING_FLAG` and `LOCKED` are the two dialects, and must have all properties. Every other version is a negative
-control: a released version, or a known bug of another implementation, which must not have the property that `claims`
+control: an old release, or a known bug of another implementation. Such a version must break the property that `claims`
 names.
 """
 
@@ -22,7 +22,7 @@ class Acquire(Enum):
 
 
 class ForceRule(Enum):
-    """How `force_complete` decides the winner."""
+    """How `force_complete` decides which call completes the operation."""
 
     COMPARE_AND_SET = "compare-and-set, callback outside any lock"
     UNDER_LOCK = "flag set and callback run under the operation's lock"  # 4.1 (KAFKA-19312)

@@ -1,10 +1,10 @@
 """A model of the hierarchical timing wheel: levels, buckets, a delay queue, and a clock with few values.
 
 A task is (deadline, level, slot). Equal tasks are interchangeable, so a state has a sorted list of tasks. The clock
-moves by whole ticks only. This is enough because the wheel uses only the current tick and the deadlines: a delay x,
-given r after the start of a tick, acts like a delay x + r at the start of the tick.
+moves by whole ticks only. This covers all times, because the wheel uses only the current tick and the deadlines: a
+delay x at the time (start of the tick + r) acts like a delay (x + r) at the start of the tick.
 
-Cancels and other drains may come between any two flushes of a drain. Adds and drains exclude each other (the timer's
+Cancels and other drains may come between two flushes of a drain. Adds and drains exclude each other (the timer's
 read-write lock). The module `race` models races inside a flush.
 """
 
@@ -18,7 +18,7 @@ NEVER = -1
 
 
 class Flaw(Enum):
-    """Known mistakes, by their numbers in `purgatorio_spec.known_bugs`; `NONE` is the wheel that must hold."""
+    """Known bugs, by their numbers in `purgatorio_spec.known_bugs`. `NONE` is the correct wheel."""
 
     NONE = 0
     FIRST_ONLY = 56
@@ -44,13 +44,14 @@ class Kind(Enum):
     DRAINED = 5
 
 
-# Plain integers: reading an enum's value costs more than the step it names.
+# Plain integers, because to read an enum's value costs more than an action.
 _ADD, _CANCEL, _CLOCK, _DRAIN, _FLUSH, _DRAINED = (kind.value for kind in Kind)
 
 
 @dataclass(frozen=True, slots=True)
 class WheelCase:
-    """The bound: tick and size of the wheel, its start, which delays, how many tasks, how many ticks pass."""
+    """The bound of the model: tick, size and start of the wheel, the delays, the number of tasks, and the number of
+    ticks."""
 
     tick: int
     size: int
@@ -125,7 +126,7 @@ def _cancels(world: WheelCase, state: WheelState) -> list[tuple[int, WheelState]
 
 
 def _flushes(world: WheelCase, state: WheelState) -> list[tuple[int, WheelState]]:
-    """Any bucket among those that are due first may be polled; without one the drain ends."""
+    """Poll one of the buckets with the earliest due expiration. If no bucket is due, the drain ends."""
     first = min((expiration for expiration, _, _ in state.queue if expiration != NEVER), default=None)
     if first is None or first > state.now:
         return [(_DRAINED, state._replace(draining=False, fired_tick=NEVER))]
@@ -151,7 +152,7 @@ class ModelWheel:
         return WheelState(now, draining, left, tuple(self.clocks), tasks, queue, fired_tick)
 
     def insert(self, deadline: int) -> None:
-        """Put into the lowest level that reaches the deadline, creating levels on demand; or fire."""
+        """Insert the task into the lowest level that can hold its deadline, or fire it. Creates levels if necessary."""
         world, tick = self.world, self.world.tick
         late = tick if world.flaw is Flaw.CURRENT_TICK_OFF_BY_ONE else 0
         if deadline < self.clocks[0] + tick + late:

@@ -1,5 +1,5 @@
-"""The claim about the wheel: each transition is one that the simplest timer (a set of deadlines) allows, and the
-invariants of the wheel hold.
+"""The claim about the wheel: the simplest timer (a set of deadlines) allows each of its transitions, and its invariants
+hold.
 """
 
 from collections import Counter
@@ -27,13 +27,13 @@ _ADD, _CANCEL, _CLOCK, _DRAIN, _FLUSH = (
 
 
 def abstract(state: WheelState) -> Deadlines:
-    """The abstraction function: forget levels, buckets and the queue."""
+    """The abstraction function: the set of deadlines, without levels, buckets and the queue."""
     return Deadlines(state.now, tuple([task[0] for task in state.tasks]))
 
 
 @lru_cache(maxsize=1 << 17)
 def _less(more: tuple[S, ...], fewer: tuple[S, ...]) -> tuple[S, ...]:
-    """Multiset difference, remembered: the same few sets meet again and again."""
+    """Multiset difference. Cached, because the same few sets come again and again."""
     return tuple((Counter(more) - Counter(fewer)).elements())
 
 

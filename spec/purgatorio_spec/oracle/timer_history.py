@@ -1,17 +1,17 @@
 """Judges the recorded events of one task in a timer that several threads use.
 
-The model is `timer_set`, but a call takes effect at some moment between its start and its end, and so does each task
-that a drain passes to the executor. `judge_task` computes all possible states of the task after each event. If no state
-is possible, a promise is broken, and the last event determines which. Tasks are judged one by one, because only two
-promises relate several tasks: the order within a drain (T6), and `size()` (see `possible_sizes`).
+The model is `timer_set`. In addition, a call takes effect at some moment between its start and its end, and so does
+each task that a drain passes to the executor. `judge_task` computes all possible states of the task after each event.
+If no state is possible, a promise is broken, and the last event determines which one. Each task is judged alone,
+because only two promises are about several tasks: the order within a drain (T6), and `size()` (see `possible_sizes`).
 
 With d the deadline (the clock's reading in `add`, plus the delay) and T the tick, the task is due from floor(d / T) * T
 on. There are three rules in addition to the rules of `timer_set`:
 
 * If drains overlap, the tasks that are due at the start of each drain have been passed to the executor when all these
   drains have ended.
-* After a stop, the timer refuses every task, and `add` reports the refusal. The stop covers every task that was not
-  refused.
+* After a stop, the timer refuses every task, and `add` raises the refusal. Every task that was not refused is returned
+  by the stop, passed to the executor, or cancelled before.
 * If an executor refuses a task, the task waits for a later drain, or `add` raises the exception.
 """
 
@@ -25,8 +25,8 @@ _NEVER: Final = 1 << 80
 
 @dataclass(frozen=True, slots=True)
 class TimerRules:
-    """`strict`: after a close nothing can be added, and what waits is dropped. `driven`: a thread of the timer's own
-    drains it, at once when something is due, as long as the time stands."""
+    """`strict`: after a close, no task can be added, and waiting tasks are dropped. `driven`: the timer has its own
+    thread, which drains it as soon as a task is due, before time moves on."""
 
     strict: bool = False
     driven: bool = False
@@ -34,7 +34,7 @@ class TimerRules:
 
 @dataclass(frozen=True, slots=True)
 class TimerCall:
-    """A call that ended, or a firing. Positions are moments of one order over the whole run.
+    """A call that has ended, or a fire. Positions are numbers in one order of the whole run.
 
     `do`: `add`, `cancel`, `drain`, `close`, `stop` (returns the waiting tasks), `finish` (a stop that waits), `fired`.
     `task`: for `add`, `cancel`, `fired`. `due_ms`: for an `add`. `error`: the kind of its exception: `closed`,
@@ -69,8 +69,8 @@ _START: Final[_State] = (None, (), frozenset(), frozenset())
 
 
 def judge_task(task: str, calls: tuple[TimerCall, ...], rules: TimerRules, now_ms: int = 0) -> str:
-    """Empty, or what cannot be: the clause, a colon, and the words. `calls`: all of the run; those that are about
-    another task do not count. `now_ms`: the time at the end, where it continued after the last call."""
+    """Empty if the history is possible. Otherwise the clause, a colon, and the description. `calls`: all calls of the
+    run; calls about other tasks are ignored. `now_ms`: the time at the end, if time moved after the last call."""
     wrong, states = _followed(task, _about(task, calls), rules)
     if wrong:
         return wrong
@@ -88,7 +88,8 @@ def judge_task(task: str, calls: tuple[TimerCall, ...], rules: TimerRules, now_m
 def possible_sizes(
     tasks: Iterable[str], calls: tuple[TimerCall, ...], rules: TimerRules, timer: int
 ) -> tuple[int, int]:
-    """The least and the most that `size()` may answer when these calls have ended and no other is continuing."""
+    """The smallest and the largest correct result of `size()`, when these calls have ended and no other call is
+    open."""
     least = most = 0
     for task in tasks:
         waits = _may_wait(task, calls, rules, timer)
@@ -136,7 +137,7 @@ class _Follower:
         self._fired = 0
 
     def wrong(self) -> str:
-        """Follow to the end, or to the first moment after which no state is left."""
+        """Follow the events to the end, or to the first event after which no state is possible."""
         calls = self._calls
         moments = sorted(
             (position, ends, number)
@@ -188,7 +189,7 @@ class _Follower:
                 }
 
     def _close_over(self, at: int) -> None:
-        """Add what can be reached by the calls that are continuing."""
+        """Add the states that the open calls can reach."""
         waiting = list(self.states)
         while waiting:
             for after in self._effects(waiting.pop(), at):
@@ -220,7 +221,7 @@ class _Follower:
             if call.do == "drain" and handed and call.timer in closed:
                 yield waits, handed[1:], closed, left
             if call.do == "drain" and handed and call.refused and waits is None:
-                # Refused: it waits again.
+                # Refused, so the task waits again.
                 yield (handed[0][0], call.timer, at), handed[1:], closed, left
         if driven and waits is not None:
             yield None, _with(handed, (waits[0], _NEVER if closed else waits[0])), closed, left
@@ -231,7 +232,7 @@ class _Follower:
     def _added(self, call: TimerCall, state: _State, at: int) -> Iterator[_State]:
         waits, handed, closed, rest = state
         if waits is not None:
-            # It leaves its old place first.
+            # The task leaves its old place first.
             yield None, handed, closed, rest | {self._calls.index(call)}
         if call.error == "closed":
             if call.timer in closed:
@@ -245,7 +246,7 @@ class _Follower:
         if call.timer in closed:
             if self._rules.strict and not self._others_meet(call):
                 return
-            # One that was cancelled on the way in need not say that the timer is closed.
+            # If the task was cancelled during the add, the add need not report that the timer is closed.
             yield None, handed, closed, rest
             if self._rules.strict:
                 return

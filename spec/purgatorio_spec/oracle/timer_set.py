@@ -5,15 +5,16 @@ exactly the due tasks (T1, T2, T3), in an order in which floor(d / T) does not d
 in the set (T4). `size` is the number of waiting tasks (T5). The cost of every call is proportional to the number of
 tasks.
 
-The model allows everything that a timer does not promise: any order within a tick, and any moment for a task that is
-due when it is added.
+The model allows what a timer does not promise: any order within a tick, and any moment for a task that is due at its
+add.
 """
 
 from typing import NamedTuple
 
 
 def due_at(deadline: int, tick: int) -> int:
-    """The start of its tick: no drain before this time fires it (T1), and the first from it on does (T2).
+    """The start of the tick of `deadline`. No drain before this time fires the task (T1), and the first drain from this
+    time on fires the task (T2).
 
     >>> [due_at(deadline, 3) for deadline in (2, 3, 5, 6)]
     [0, 3, 3, 6]
@@ -22,7 +23,7 @@ def due_at(deadline: int, tick: int) -> int:
 
 
 class Deadlines(NamedTuple):
-    """The time, and the deadlines still pending, sorted; two tasks may share one."""
+    """The time, and the sorted deadlines of the pending tasks. Two tasks may have one deadline."""
 
     now: int
     pending: tuple[int, ...]

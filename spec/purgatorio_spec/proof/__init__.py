@@ -1,3 +1,3 @@
-"""Proofs about the arithmetic of the wheel: z3 proves lemmas for all integers, and CrossHair searches for inputs that
-break a contract.
+"""Proofs about the arithmetic of the wheel. z3 proves lemmas for all integers. CrossHair searches for inputs that break
+a contract.
 """

@@ -1,8 +1,8 @@
 """Checks the contracts of the reference's arithmetic with CrossHair, in a separate process.
 
-The specification never imports the code that it judges. So it finds the module `purgatorio.arithmetic` as a file. The
-negative controls are copies of the module, each with one known bug in a function: CrossHair must find it. "Confirmed"
-means that CrossHair searched every path within the bounds of the `pre:` lines. "Not confirmed" is UNKNOWN.
+The specification never imports the code that it judges. So this module reads `purgatorio.arithmetic` as a file. The
+negative controls are copies of this file, each with one known bug, which CrossHair must find. "Confirmed" means that
+CrossHair searched every path within the bounds of the `pre:` lines. "Not confirmed" is UNKNOWN.
 """
 
 import re
@@ -21,7 +21,7 @@ PACKAGE, MODULE = "purgatorio", "arithmetic"
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """A function, the seeded bug (the text replaced and what replaces it), and the bug's name."""
+    """A function, the name of a bug, and the bug as a pair of an old and a new text."""
 
     function: str
     twin: int | str
@@ -70,7 +70,7 @@ def search_contract(contract: Contract, budget_s: float) -> Searched:
 
 
 def search_twin(contract: Contract, budget_s: float) -> Searched:
-    """Search a copy with the seeded bug. ValueError if the module no longer holds the text it replaces."""
+    """Search a copy with the bug. Raises ValueError if the module does not contain the old text."""
     source = kernel_file().read_text()
     if source.count(contract.right) != 1:
         raise ValueError(f"{MODULE}.py does not hold exactly one {contract.right!r}: update the seeded bug")
@@ -97,7 +97,7 @@ def search_source(source: str, function: str, budget_s: float) -> Searched:
 
 
 def read_report(stdout: str, stderr: str, seconds: float) -> Searched:
-    """Judge CrossHair's lines: an error is a counterexample, silence is not a pass."""
+    """Judge CrossHair's output. An error is a counterexample. No output is not PASS."""
     errors = re.findall(r": error: (.*)", stdout)
     confirmed = len(re.findall(r": info: Confirmed over all paths", stdout))
     unconfirmed = len(re.findall(r": info: ", stdout)) - confirmed

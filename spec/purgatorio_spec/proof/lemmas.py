@@ -1,8 +1,8 @@
 """The arithmetic of the wheels, proved for all integers with symbolic tick and size.
 
-`q = floor(x / T)` is written `q*T <= x < q*T + T`. To prove formulas with such products, z3 needs the first lemma as a
-hint: a < b implies a*T + T <= b*T. Not proved here: claims about threads (an add during an advance, a cancel during a
-flush). Model checking covers them.
+The formula `q = floor(x / T)` is written `q*T <= x < q*T + T`. For proofs with such products, z3 needs the first lemma
+as a hint: a < b implies a*T + T <= b*T. Claims about threads (an add during an advance, a cancel during a flush) are
+not proved here. The models check such claims.
 """
 
 from collections.abc import Callable
@@ -21,13 +21,13 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Lemma:
-    """A statement, its question, and its negative control: the mistake with which z3 must refute the same question."""
+    """A statement, its question, and its negative control: a mistake with which z3 must refute the question."""
 
     id: str
     statement: str
     twin: int | str
     question: Callable[[bool], Question]
-    """Asked of the wheel as it is (False), or with the mistake (True)."""
+    """The formula for the correct wheel (False), or for the wheel with the mistake (True)."""
 
 
 def is_floor(quotient: Term, value: Term, tick: Term) -> Fact:

@@ -1,8 +1,7 @@
-"""A small typed layer over z3: integer terms, facts, and a function that decides whether a formula follows from the
-facts.
+"""A small typed layer over z3: integer terms, facts, and a function that decides whether a formula follows from facts.
 
-z3 has no type stubs, so no z3 type is visible outside of this module. The result is a verdict, with the integers of a
-counterexample. z3 is imported on first use.
+z3 has no type stubs, so no z3 type is visible outside of this module. The result of a proof is a verdict, with the
+integers of a counterexample if there is one. z3 is imported on first use.
 """
 
 from __future__ import annotations
@@ -112,13 +111,13 @@ def follows(hypotheses: Sequence[Fact], goal: Fact, limit_ms: int = TIME_LIMIT_M
 
 
 def satisfiable(facts: Sequence[Fact]) -> bool:
-    """Whether the facts can hold together: hypotheses that cannot would prove anything."""
+    """Whether the facts can be true together. From contradictory hypotheses, every formula would follow."""
     return bool(_solver(facts, TIME_LIMIT_MS).check() == _z3().sat)
 
 
 def _solver(facts: Sequence[Fact], limit_ms: int) -> Any:
     solver = _z3().Solver()
-    # Else z3 takes the first Ctrl-C for itself: the lemma is unknown, and the command goes on.
+    # Otherwise z3 handles the first Ctrl-C: the lemma becomes unknown, and the command continues.
     solver.set("ctrl_c", False)
     solver.set("timeout", limit_ms)
     solver.set("random_seed", SEED)

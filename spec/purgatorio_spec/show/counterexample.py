@@ -1,7 +1,7 @@
-"""A counterexample: the events of a run that show a violation, up to the event that breaks the promise.
+"""Makes counterexamples: the events of a run that show a violation, up to the event that breaks the promise.
 
-Of the earlier events, it has those of the operation (or of the judged call), and calls of other operations that may
-have caused the violation (`company`). A `try_complete` that returned false and ended too early to matter is left out.
+A counterexample has earlier events of the operation (or of the judged call), and calls of other operations that may
+have caused the violation (`company`). It leaves out a `try_complete` that returned false and ended too early to matter.
 The number of left-out events is shown.
 """
 
@@ -99,7 +99,7 @@ class Counterexample:
     """For a trace from a log, the time zone of the log."""
 
     def of_run(self, result: RunResult) -> "Counterexample":
-        """It with the profile and the time zone of its run."""
+        """The counterexample with the profile and the time zone of its run."""
         return replace(self, profile=result.profile, zone=zone_of(result.header))
 
     @property
@@ -128,7 +128,8 @@ class Counterexample:
 
     @property
     def replay(self) -> tuple[str, ...]:
-        """The command that shows it again, as shell words: a first one, then one for each option with its value."""
+        """The command that shows the counterexample again. Its parts: the program with its first argument, then each
+        option with its value."""
         if self.again:
             return self.again
         words = [
@@ -162,7 +163,7 @@ def counterexample(
     if whole and kind_of(violation) == "operation":
         last_i = sys.maxsize if violation.cause in _ABSENT else max(violation.events)
         before = events.filter(pc.less_equal(events.column("i"), pa.scalar(last_i)))
-        # How far time was moved at once explains a late task, and nothing else.
+        # The length of an advance may explain a late task, but no other violation.
         hidden = _OF_NOBODY[:-1] if violation.clause == "T2" else _OF_NOBODY
         kept = before.filter(pc.invert(pc.is_in(before.column("f"), value_set=pa.array(hidden))))
     elif beside := company_of(kept, violation, [events]):
@@ -276,7 +277,8 @@ def _choose(rows: Sequence[ShownEvent], clause: str) -> list[int]:
 
 
 def _repeated(rows: Sequence[ShownEvent]) -> set[int]:
-    """The calls of many witnesses of the same kind, as of a task that runs without end: all but two and the last."""
+    """Of many similar witnesses (such as the runs of a task without an end), the calls to leave out: all but the first
+    two and the last."""
     alike: dict[tuple[str, str, str | None], list[int]] = {}
     for row in rows:
         if row.witness and row.ph == "call":
@@ -286,8 +288,8 @@ def _repeated(rows: Sequence[ShownEvent]) -> set[int]:
 
 
 def _needless(rows: Sequence[ShownEvent], clause: str) -> set[int]:
-    """Rows of calls of `try_complete` that returned false, held no witness, and for the timer's clauses, or because
-    they had ended before the first witness, cannot have mattered."""
+    """The rows of calls of `try_complete` that cannot have mattered. Such a call returned false and contains no
+    witness. In addition, the clause is about the timer, or the call had ended before the first witness."""
     at_of = {row.i: at for at, row in enumerate(rows)}
     witnesses = [row.i for row in rows if row.witness]
     first_i = min(witnesses, default=0)

@@ -46,7 +46,7 @@ def line_of(event: ShownEvent, subject: str, start_t: int) -> str:
 
 
 def label_of(event: ShownEvent, subject: str, start_t: int) -> str:
-    """One event as the label in a diagram, where a bar already shows that it is a call."""
+    """One event as a label in a diagram. (A bar already shows that the event is a call.)"""
     if event.said is not None:
         return visible(event.said, SAID_LIMIT)
     if event.ph == "ret":

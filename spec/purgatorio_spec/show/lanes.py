@@ -18,8 +18,8 @@ LANE_MOST: Final = 26
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """The columns of the threads: each as wide as it needs, or as it gets. No widths: too many threads for columns, so
-    that one column of names stands in their place."""
+    """The columns of the threads. A column has the width that it needs, or its share of the room. Without `widths`,
+    there are too many threads, and one column has their names instead."""
 
     threads: tuple[str, ...]
     room: int
@@ -27,7 +27,7 @@ class Lanes:
 
     @classmethod
     def of(cls, texts: Mapping[str, Sequence[str]], room: int) -> Lanes:
-        """Lanes in `room` characters for threads with these texts to come."""
+        """The columns for threads with these texts, within `room` characters."""
         names = [len(visible(name)) for name in texts]
         widths = [
             max(LANE_LEAST, name, *map(len, inside))
@@ -86,7 +86,7 @@ def _longest_piece(text: str) -> int:
 
 
 def _folded(text: str, width: int, inset: int) -> Iterator[str]:
-    """`text` on as few lines as it takes, broken between pieces, the later lines two further in."""
+    """`text` on as few lines as possible, broken between words. Later lines are indented by two."""
     held, before = "", " " * inset
     for piece in _PIECE.findall(text):
         rest: str = piece

@@ -1,4 +1,4 @@
-"""A filter that selects the events that show a violation:
+"""`Selection`: a filter that selects the events that show a violation:
 
     (id in subjects and i <= last_i)  or  i in events  or  (c in events and i <= last_i)
     or, for a check with a wrong count,  i between events[0] and last_i  (later reduced to the thread of the check)

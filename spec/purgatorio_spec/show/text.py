@@ -35,7 +35,7 @@ def render(example: Counterexample, width: int = WIDTH) -> str:
 
 
 def rendered_without(violation: Violation) -> str:
-    """The text of a violation whose events are not at hand, lines ended by a line feed."""
+    """The text of a violation without its events. Each line ends with a line feed."""
     return f"{visible(violation.subject)}\n{_ended(allowed_and_seen(violation))}"
 
 

@@ -1,8 +1,8 @@
 """Parses blocks of JSON lines into Arrow columns.
 
-The fast way decodes a block with Arrow's JSON reader and the explicit schema, and searches for unusual rows with column
-operations. If a block has an unusual row, `parse_line` parses the block line by line, and gives the exact reason of a
-refusal. So the fast way may find a correct row unusual, but must never accept a wrong row.
+The fast parser decodes a block with Arrow's JSON reader and the explicit schema. Column operations then search for
+unusual rows. If a block has an unusual row, `parse_line` parses the block line by line, and gives the exact reason of a
+refusal. So the fast parser may find a correct row unusual, but must never accept a wrong row.
 """
 
 from collections.abc import Callable, Sequence
@@ -74,7 +74,7 @@ def parse_events(data: bytes, numbers: int | Ints) -> Coded | None:
 
 
 def _own(rows: Column) -> Column:
-    """As `parse_line` gives them; null where there is none."""
+    """The producer's own fields, in the form of `parse_line`. Null for a row without such fields."""
     there = given(rows)
     texts = pa.array([f'{{"{_ROW}":{row}}}' for row in values_of(rows).tolist()], pa.string())
     return texts if there is None else pc.if_else(there, texts, None)

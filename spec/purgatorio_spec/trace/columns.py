@@ -1,10 +1,11 @@
 """The columns of a trace in Arrow: one schema for Parquet files, and one for the events that clauses read.
 
-`TRACE_SCHEMA` is the published table: every field of the three records under its own name, so that a Parquet trace has
-the same columns as the JSON lines. The column `kind` distinguishes the rows of header, events and end. `params` and
-fields named `x_...` are JSON text.
+`TRACE_SCHEMA` is the published table. It has every field of the three kinds of records under its own name, so the
+columns of a Parquet trace are the fields of the JSON lines. The column `kind` distinguishes the rows of header, events
+and end. `params` and fields named `x_...` are JSON text.
 
-`EVENT_SCHEMA` is what a reader yields: events only, with `line` (1-based line or row in the file) and `x`.
+`EVENT_SCHEMA` is the table that a reader yields. It has only events, with the columns `line` (line or row in the file,
+from 1) and `x` (the producer's own fields).
 """
 
 from __future__ import annotations

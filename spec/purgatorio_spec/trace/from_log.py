@@ -79,7 +79,7 @@ _TYPES: Final[dict[str, pa.DataType]] = {
 }  # fmt: skip
 _POINTS: Final = pa.schema(_TYPES)
 _LEFT_OUT: Final = "left out"
-"""Marks a request that must be left out."""
+"""A request that must be left out."""
 
 Point = tuple[int, int, int, str, str | None, str | None, int | None]
 """t, rank, row, what, id, keys as JSON, time-out: a row of `_POINTS`."""
@@ -88,7 +88,7 @@ Row = dict[str, str | None]
 
 
 class _BreaksOff(str):
-    """Stands for all that comes after the place at which a file is cut."""
+    """The end of a file that is cut, in place of the missing lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def convert_log(
             finally:
                 partial.unlink(missing_ok=True)
         except RuntimeError as stopped:
-            if str(stopped) != "Query interrupted":  # what DuckDB makes of Ctrl-C
+            if str(stopped) != "Query interrupted":  # the error of DuckDB after Ctrl-C
                 raise
             raise KeyboardInterrupt from None
         finally:
@@ -245,7 +245,7 @@ def _load(
     ends = {mapping.completed: "was completed", mapping.timed_out: "timed out"}
     for name, count in given.items():
         if not count and name in ends:
-            # An hour in which all is well has no time-outs.
+            # A log of an hour without problems may have no time-outs.
             read.absent.append((name, ends[name]))
         elif not count:
             raise CannotConvert(
@@ -254,7 +254,7 @@ def _load(
 
 
 def _rows_with(columns: Sequence[str], source: Path, reading: Any, keep_going: bool) -> Iterator[Row | str]:
-    """The texts of these columns of each row, in the order of the file; of a line that is no row, why."""
+    """The texts of these columns for each row, in the order of the file. For a line that is no row, the reason."""
     form = _layout(source)
     header, rows = (
         ([], _objects(source))
@@ -349,7 +349,7 @@ def _parquet(source: Path, columns: Sequence[str], reading: Any) -> tuple[list[s
 
 
 def _as_text(name: str, inner: bool) -> str:
-    """The SQL of a column; of one that has objects, as JSON."""
+    """The SQL expression of a column as text. A column of objects becomes JSON."""
     value = f'to_json("{name}")' if inner else f'"{name}"'
     return f'CAST({value} AS VARCHAR) AS "{name}"'
 
@@ -364,7 +364,7 @@ def _csv(source: Path) -> tuple[list[str], Iterator[Row | str]]:
 
 
 def _lines(source: Path) -> Iterator[str]:
-    """The lines of a text; what breaks it off is the last one."""
+    """The lines of a text. If the file is cut, the last element is the reason."""
     stream: Any = pa.input_stream(str(source), compression="detect")
     with io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape") as text:
         try:
@@ -383,7 +383,7 @@ def _objects(source: Path) -> Iterator[Row | str]:
 
 
 def _object(line: str) -> Row | None:
-    """The members of an object as texts: numbers as they stand there."""
+    """The members of an object as texts. Numbers are not converted."""
     try:
         found: object = json.loads(line, parse_float=str, parse_int=str, parse_constant=str)
     except (ValueError, RecursionError):
@@ -397,7 +397,7 @@ def _object(line: str) -> Row | None:
 
 
 def _is_utf8(line: str, row: Row) -> bool:
-    """Whether every text of it can be written."""
+    """Whether all its texts can be written as UTF-8."""
     if line.isascii() and "\\u" not in line:
         return True
     try:
@@ -408,8 +408,8 @@ def _is_utf8(line: str, row: Row) -> bool:
 
 
 def _csv_rows(lines: Iterator[str]) -> Iterator[list[str] | str]:
-    """The rows, the header first. A row whose quote is not closed within some lines is bad, and the lines after its
-    first are rows again."""
+    """The rows, the header first. If a quote is not closed within some lines, the first of these lines is a bad row,
+    and the other lines are read again as rows."""
     delimiter, width, number = "", 0, 0
     again: deque[str] = deque()
     for line in iter(lambda: again.popleft() if again else next(lines, ""), ""):
@@ -448,7 +448,7 @@ def _printable(text: str) -> str:
 
 
 def _points_of(fields: Mapping[str, str | None], mapping: LogMapping, read: _Read) -> list[Point]:
-    """The points of a row. One that is left out takes all others of its request with it."""
+    """The points of a row. If a point is left out, all points of its request are left out."""
     try:
         if read.keep_going and not any(fields.values()):
             raise CannotConvert(f"row {read.rows:,} is empty")
@@ -499,7 +499,7 @@ def _points(fields: Mapping[str, str | None], mapping: LogMapping, read: _Read) 
 
 
 def _id(fields: Mapping[str, str | None], names: tuple[str, ...]) -> str | None:
-    """The texts of these columns as one; None if one is empty. Of several columns no two lists give the same."""
+    """The texts of these columns as one id. None if one is empty. Different lists of texts give different ids."""
     if len(names) == 1:
         return fields[names[0]] or None
     texts = [fields[name] or "" for name in names]
@@ -538,7 +538,7 @@ def _insert(database: Any, points: list[Point]) -> None:
 
 
 def _sound(database: Any, mapping: LogMapping, read: _Read) -> list[str]:
-    """Refuse what no trace can be made of; put right what can be, and say so."""
+    """Refuse a log of which no trace can be made. Correct what can be corrected, and add a note about it."""
     notes = [
         f"the column {name!r} is empty in all {read.rows:,} rows, so no request {end}; if this is wrong, name another "
         "column"
@@ -718,13 +718,13 @@ def _header(source: Path, mapping: LogMapping, offsets: set[timedelta | None]) -
 
 
 def _zone(offsets: set[timedelta | None]) -> str:
-    """The offset of a log whose times all have the same one, otherwise UTC."""
+    """The offset from UTC, if all times of the log have the same one. Otherwise UTC."""
     offset = next(iter(offsets)) if len(offsets) == 1 else None
     return f"{datetime.now(timezone(offset)):%z}" if offset else "UTC"
 
 
 def _write(database: Any, writer: TraceWriter, mapping: LogMapping, left_out: int) -> tuple[int, int]:
-    """The points in the order of time, as events; how many of those, and of requests."""
+    """Write the points as events, in the order of time. Returns the numbers of events and of requests."""
     made = _Maker(bool({"O2", "O4"} - {*lacking(mapping)}), mapping)
     done = False
     try:
@@ -744,7 +744,7 @@ def _write(database: Any, writer: TraceWriter, mapping: LogMapping, left_out: in
 
 
 class _Maker:
-    """Events of points, which come in the order of time."""
+    """Makes events of points, which come in the order of time."""
 
     def __init__(self, answers: bool, mapping: LogMapping) -> None:
         self.i = 0
@@ -809,7 +809,8 @@ class _Maker:
                 yield self._made("log", t, "at", "ready", id=request, t_call=t_call, x=self._row)
 
     def _answered(self, t: int) -> Iterator[Event]:
-        """The returns of the events that have been answered before this time. At the end of the log some are open."""
+        """The returns of the calls for events whose time for an answer ended before this time. At the end of the log,
+        some calls are open."""
         while self._open and self._open[0][0] < t:
             due_t, c, th, _ = heappop(self._open)
             heappush(self._idle, int(th.removeprefix("event-")))

@@ -1,8 +1,8 @@
 """Reads the numbered lines of a trace file: plain JSON lines, gzip or zstd.
 
 At most one chunk of the file and one line are in memory. Of a line longer than `MAX_LINE_BYTES`, only the first bytes
-are kept, for the report. If a compressed stream stops in the middle, the result is the lines that could be recovered,
-then `Cut`. Every dropped byte is reported.
+are kept, for the report. If a compressed stream stops in the middle, the reader yields the recovered lines and then
+raises `Cut`. Every dropped byte is reported.
 """
 
 import gzip
@@ -76,7 +76,7 @@ def may_name(path: Path, name: str) -> bool:
     up to the first occurrence."""
     wanted = name.encode()
     if orjson.dumps(name)[1:-1] != wanted or not name.isascii():
-        return True  # it has spellings
+        return True  # a text can be written with escapes
     held = b""
     try:
         with path.open("rb") as raw:

@@ -1,8 +1,7 @@
-"""The mapping of `purgatorio convert --from-log`, which says what the columns of a user's log mean. It is checked when
-it is read.
+"""`LogMapping`: the meaning of the columns of a user's log, for `purgatorio convert --from-log`.
 
-A mapping comes from a TOML file, from `--map NAME=VALUE` on the command line, or from both. docs/from-a-log.md has
-examples.
+A mapping comes from a TOML file, from `--map NAME=VALUE` on the command line, or from both. It is checked when it is
+read. docs/from-a-log.md has examples.
 """
 
 import re

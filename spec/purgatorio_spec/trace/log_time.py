@@ -1,5 +1,5 @@
-"""Times and time-outs of logs, in nanoseconds: ISO 8601 with or without a zone, a number with a unit, or the mapping's
-own format."""
+"""Reads the times and time-outs of a log as nanoseconds. A time may be ISO 8601 with or without a zone, a number with a
+unit, or in the mapping's own format."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -36,7 +36,7 @@ def time_ns(text: str, mapping: LogMapping, offsets: set[timedelta | None] | Non
 
 
 def _moment(text: str, mapping: LogMapping) -> tuple[datetime | None, int]:
-    """A moment in whole seconds, and the nanoseconds after it; of a number, only nanoseconds."""
+    """A time in whole seconds, and the remaining nanoseconds. For a number, only nanoseconds."""
     if mapping.time_format is not None:
         return _formatted(text, mapping.time_format, mapping)
     found = _ISO.fullmatch(text.strip())

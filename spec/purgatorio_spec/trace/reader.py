@@ -97,7 +97,7 @@ class TraceReader:
         if self.lines is None:
             with suppress(OSError):  # another process may have removed the file
                 self.read_bytes = self.path.stat().st_size
-        # A cut last line is met when its block is read, before the lines of that block are looked at.
+        # The reader meets a cut last line when it reads the block, before it parses the lines of this block.
         self.broken.sort(key=lambda broken: broken.line)
         self._check_count()
 
@@ -121,7 +121,7 @@ class TraceReader:
                         number += data.count(b"\n")
                         held, size = [chunk[end:]], len(chunk) - end
                     elif size > BLOCK_BYTES + MAX_LINE_BYTES:
-                        # One line without an end in sight: only line by line it is not held.
+                        # A very long line: only a reader of single lines does not hold it in memory.
                         yield from self._by_line(split(chain(held, pieces), number))
                         return
             except Cut as end_of_stream:
@@ -357,7 +357,7 @@ class TraceReader:
 
 
 def _is_record(line: Line) -> bool:
-    """Whether a last line without a line end is complete all the same."""
+    """Whether a last line without a line end is a complete record."""
     try:
         orjson.loads(line.text)
     except orjson.JSONDecodeError:

@@ -5,10 +5,10 @@
     handle = wheel.add(...)
     recorder.ret("timer_add", c, "t-1", deadline_t=...)
 
-All events have one order: each takes a ticket `i` from one atomic counter. A call is recorded before it starts: the
-thread reads the clock and then takes a ticket. A return is recorded after the call has ended: the thread takes a ticket
-and then reads the clock. So the two tickets are as close to the call as possible, and no deadline of the call is
-earlier than `t` plus the delay.
+All events have one order: each takes a number (*ticket*) `i` from one atomic counter. A call is recorded before it
+starts: the thread reads the clock and then takes a ticket. A return is recorded after the call has ended: the thread
+takes a ticket and then reads the clock. So the two tickets are as close to the call as possible, and no deadline of the
+call is earlier than `t` plus the delay.
 
 Each thread appends to its own buffer, so no thread waits for another thread or for a disk. If the buffer is full, the
 event takes no ticket and counts as dropped. `drain` may run at any time on another thread. It returns the events up to
@@ -285,7 +285,7 @@ class Recorder(ByThread):
     def lane(self, name: str) -> ThreadLog:
         """A new buffer for a thread of another process. One thread of this process records for this thread."""
         with self._logs_lock:
-            # Two threads of one name would share a lane, and their calls would seem to overlap on one thread.
+            # Two threads of one name would look like one thread with overlapping calls.
             count = self._names[name] = self._names.get(name, 0) + 1
             log = ThreadLog(
                 name if count == 1 else f"{name}#{count}", self._ticket, self.clock_ns, self._capacity
@@ -312,7 +312,7 @@ class Recorder(ByThread):
                 waiting.extend(log.take())
             # By `i`, which no two share.
             waiting.sort()
-            # Without gaps each is as far from its place as the first.
+            # Without gaps, the place of each event follows from its number.
             whole = bisect_right(range(len(waiting)), self._next, key=lambda place: waiting[place].i - place)
             count = len(waiting) if last else whole
             ready, self._waiting = waiting[:count], waiting[count:]

@@ -1,7 +1,7 @@
 """Reads the rows of a Parquet trace, with the published columns and the producer's own columns.
 
-Rows that are not events, or are unusual, become records one by one. If a column of integers is a column of floats,
-booleans or texts, it is refused, because the parser of JSON lines would refuse such values too.
+Rows that are not events, or are unusual, become records one by one. If a column that must have integers has floats,
+booleans or texts, it is refused, because the parser of JSON lines refuses such values too.
 """
 
 from __future__ import annotations
