@@ -86,7 +86,7 @@ class ThreadReadWriteLock:
                 self._depth += 1
                 return True
             if me in self._readers:
-                raise RuntimeError("a reader that asks for the write lock would wait for itself")
+                raise RuntimeError("a reader that acquires the write side would wait for itself")
             self._waiting_writers += 1
             try:
                 while self._writer is not None or self._readers:

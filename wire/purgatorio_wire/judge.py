@@ -382,5 +382,5 @@ def _problems(trace: WireTrace) -> list[str]:
     elif trace.end is None and trace.header is not None:
         problems.append("no end record: the recorder did not finish; no clause is PASS")
     if trace.end is not None and trace.end.dropped:
-        problems.append(f"the recorder dropped {trace.end.dropped} record(s); play fewer scenes at a time")
+        problems.append(f"the recorder dropped {trace.end.dropped} record(s); run fewer scenes at one time")
     return problems

@@ -64,7 +64,7 @@ plan measures `_LEAPS` leaps of one bucket. The shortest leap counts, because ot
 subject's. If the level before shows that these leaps alone take too long, no leap is made."""
 
 REACHES_FROM: Final = 500
-"""A plan with fewer timers or operations runs without these phases: the user asked for a small run."""
+"""A plan with fewer timers or operations runs without these phases: the user requested a small run."""
 
 REAL_NS: Final = 9_000 * MS
 """In real time, the plan waits for no longer delay."""

@@ -451,7 +451,7 @@ class Conversation:
 
     def _stopped(self, said: Held) -> None:
         if said.f not in self._gates:
-            raise Misbehaved("rubbish", f"it holds a thread at {said.f!r}, where no gate was requested")
+            raise Misbehaved("rubbish", f"it pauses a thread at {said.f!r}, where no gate was requested")
         if said.hold in self._held_before:
             raise Misbehaved("wrong-id", f"it uses the hold number {said.hold} a second time")
         if said.id is not None and said.id not in self._operations:

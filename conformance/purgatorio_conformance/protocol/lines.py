@@ -237,11 +237,11 @@ class Lines:
     # The methods of an `Aside`.
 
     def fileno(self) -> int:
-        assert self._jvm is not None, "it is heard once it is known"
+        assert self._jvm is not None, "connected before it is read"
         return self._jvm.fileno()
 
     def read_lines(self, within_s: float = 0.0) -> list[bytes] | None:
-        assert self._jvm is not None, "it is heard once it is known"
+        assert self._jvm is not None, "connected before it is read"
         happened = self._jvm.read(within_s)
         if happened is None:
             return None

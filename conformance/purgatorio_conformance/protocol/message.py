@@ -22,11 +22,11 @@ from purgatorio_spec.trace.record import CATCH_UP, TURNS
 PROTOCOL: Final = "purgatorio-subject/1"
 
 SPOKEN: Final = (PROTOCOL, f"{PROTOCOL}.1", f"{PROTOCOL}.2")
-"""The versions that a subject may answer. Gates came with 1.1, periodic tasks, resets and turns with 1.2; they are
-not used with a subject of an earlier version."""
+"""The versions that a subject may answer. 1.1 added gates. 1.2 added periodic tasks, resets and turns. The driver uses
+a feature only if the subject has its version."""
 
 MAX_TIME_NS: Final = (1 << 53) - 1
-"""No time or delay beyond this is sent unless the subject asks for it: a JavaScript number holds it exactly."""
+"""The driver sends no larger time or delay unless the subject allows it. A JavaScript number holds this one exactly."""
 
 CAPABILITIES: Final[Mapping[str, str]] = {
     "timer": "knows `add`, and reports `fired`",
@@ -46,7 +46,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "fixed-rate": "1.2: knows `repeat` at a fixed rate; `catch_up` declares the rule for missed runs",
     "fixed-delay": "1.2: knows `repeat` with a fixed delay from the end of a run to the next run",
     "reset": "1.2: knows `reset`",
-    "reset-periodic": "1.2: knows `reset` of a periodic task: its periods begin anew, also after a `cancel`",
+    "reset-periodic": "1.2: knows `reset` of a periodic task: its periods begin again, also after a `cancel`",
     "period-first": "1.2: the first run of a `repeat` comes one period after it: `delay_ns` is always the period",
     "turns": "1.2: profile `hand-over`: an `advance` runs no callback of an event loop; to the present time, one",
     "amounts": "1.2: profile `hand-over`: an operation may wait for two units (`units` of `register`)",
@@ -203,7 +203,7 @@ class Go:
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """Asks for the current sizes."""
+    """Return the current sizes."""
 
 
 @dataclass(frozen=True, slots=True)

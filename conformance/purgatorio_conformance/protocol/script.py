@@ -160,7 +160,7 @@ class Caller:
     @property
     def now_ns(self) -> int:
         """The time of the driver's clock."""
-        assert self.clock is not None, "it is asked for in virtual time"
+        assert self.clock is not None, "only in virtual time"
         return self.clock.now_ns
 
     def make(self, call: Call, hold: int | None = None) -> None:

@@ -271,7 +271,7 @@ class SmallProgram:
             and {"timer", "purgatory"} <= {*description.capabilities}
             and Force("op") in self.lanes[0]
         ):
-            return "its timer is played to by itself"
+            return "its timer is tested alone"
         if self.volley or self.fault or any(isinstance(call, Inside) for call in self.calls()):
             return "no calls of lanes alone"
         if self.long and self.places:
@@ -314,7 +314,7 @@ class SmallProgram:
         return None
 
 
-_STEP_BY_STEP: Final = "it is played step by step"
+_STEP_BY_STEP: Final = "it runs only step by step"
 _NO_VIRTUAL: Final = "no virtual time"
 INTERVAL_ABOVE: Final = "its purge interval is above"
 OTHER_WAYS: Final = frozenset({_STEP_BY_STEP, _NO_VIRTUAL})

@@ -53,7 +53,7 @@ OFFERS: Final[Mapping[str, str]] = {
     "fixed-rate": "timers: `fixed_rate`; the promise says its `catch_up`",
     "fixed-delay": "timers: `fixed_delay`",
     "reset": "timers: `reset`",
-    "reset-periodic": "timers: `reset` of a periodic task: its periods begin anew, also after a cancel",
+    "reset-periodic": "timers: `reset` of a periodic task: its periods begin again, also after a cancel",
     "period-first": "timers: the first run of a periodic task comes a period after it was added",
     "turns": "profile hand-over: `advance` only moves the clock, and by 0 it runs one callback of the event loop",
     "amounts": "profile hand-over: an operation may wait for two units, see `probe.units`",

@@ -23,7 +23,7 @@ from rich.table import Column
 from rich.text import Text
 
 Poll = Callable[[], tuple[float, float | None]]
-"""Asked how much is done, and of how much, whenever that is shown."""
+"""Called at each display: returns the done amount, and the total amount."""
 
 LOG_SECONDS: Final = 10.0
 _MEGABYTE: Final = 1_000_000

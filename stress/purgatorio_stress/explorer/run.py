@@ -2,7 +2,7 @@
 each step which task runs next.
 
 The explorer has its own version of `Sync` (locks, conditions, atomics, threads). Each operation of this version calls
-`point` *before* it acts. `point` asks the chooser for the next task, switches to it, and returns when the calling task
+`point` *before* it acts. `point` calls the chooser for the next task, switches to it, and returns when the calling task
 is chosen again. The code under test is unmodified. A schedule is the list of the chosen tasks, and determines the run.
 
 Virtual time passes only when no task can continue. The clock then jumps to the earliest end of a timed wait. (A task
@@ -35,7 +35,7 @@ CUT: Final = -2
 """A chooser's answer that ends the run, because it is redundant or exceeds a bound."""
 
 SOLO_TURNS: Final = 2_000
-"""More iterations of a marked loop are a livelock, if no other task can continue and no time passes."""
+"""More iterations of a loop with `loop_head` are a livelock, if no other task can continue and no time passes."""
 
 _FOR_EVER: Final = 1 << 60
 

@@ -93,7 +93,7 @@ class ControlledReadWriteLock(Shared):
             return True
         if task in self._readers:
             raise RuntimeError(
-                f"{task.name} reads under {self.name} and asks to write: it would wait for itself"
+                f"{task.name} holds the read side of {self.name} and acquires the write side: it would wait for itself"
             )
         run.point(self.oid, WRITE)
         if not blocking and learn(run, self._writer is not None or bool(self._readers)):

@@ -147,7 +147,7 @@ class Broker:
     creates_on_request: bool = False
     """Whether Metadata may create topics."""
     open_looks_ms: int = 0
-    """The interval in which the coordinator looks for transactions that have timed out, if it is known."""
+    """The interval between two searches of the coordinator for overdue transactions, in ms. 0 if unknown."""
     connections: int = 0
     """The number of open connections of scenes."""
     most_connections: int = MOST_CONNECTIONS

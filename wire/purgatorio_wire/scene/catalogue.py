@@ -27,7 +27,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
 """The standard plan, by name. The long scenes come first, because scenes run concurrently; scenes that stop a broker
 run alone and last."""
 PATIENT: Final = SceneSpec("patient", DRAWN, ("F3 not-woken",), rounds.ROUNDS["patient"])
-"""Played next to the random programs."""
+"""Run at the same time as the random programs."""
 
 
 def chosen(only: Collection[str]) -> list[SceneSpec]:

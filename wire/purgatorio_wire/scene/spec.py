@@ -33,11 +33,9 @@ class SceneSpec:
         for ask in self.asks:
             clause, _, way = ask.partition(" ")
             if clause not in WAYS:
-                raise ValueError(f"scene {self.name} asks for {clause}, which is no clause of the wire")
+                raise ValueError(f"scene {self.name} tests {clause}, which is no clause of the wire")
             if way not in WAYS[clause]:
-                raise ValueError(
-                    f"scene {self.name} asks for {clause} {way}: see `purgatorio clause {clause}`"
-                )
+                raise ValueError(f"scene {self.name} tests {clause} {way}: see `purgatorio clause {clause}`")
 
     @property
     def clauses(self) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ TOO_LONG_MS: Final = 6000
 LOOKS_MS: Final = 10_000
 """The interval of the coordinator's check."""
 APPENDS: Final = 50
-"""Tries: a partition's leader may not know the transaction yet (3.6 and newer ask its coordinator)."""
+"""The number of attempts: a leader may not know the transaction yet (from 3.6 on, it requests the transaction)."""
 UNSTABLE_TRIES: Final = 100
 NOBODY: Final = "", -1
 """A commit for a group that names no member."""
@@ -373,7 +373,7 @@ async def timed_out(play: Play) -> None:
     if looks_ms <= LOOKS_MS:
         await asyncio.gather(_each_in_its_time(play), _left_open(play))
     else:
-        play.cannot(f"the broker looks for overdue transactions only every {looks_ms} ms", "R2", "R3")
+        play.cannot(f"the broker searches for overdue transactions only every {looks_ms} ms", "R2", "R3")
         await _each_in_its_time(play)
 
 
