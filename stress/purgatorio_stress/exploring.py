@@ -90,7 +90,7 @@ def explore(
     bug: Bug = SOUND,
     races: bool = False,
 ) -> ScenarioResult:
-    """Explore one scenario, with a bug inside if one is given. `races`: see `ScenarioProgram`. KeyError for unknown
+    """Explore one scenario, with the bug if one is given. `races`: see `ScenarioProgram`. KeyError for unknown
     names."""
     scenario = scenario_named(name)
     if strategy == "states" and scenario.plain:

@@ -256,8 +256,8 @@ class FailedRun:
         return waited[:: 1 + len(waited) // _ALONE_MOST]
 
     def _whose(self, whole: Script, call: Call) -> Sequence[str]:
-        """The tasks or operations that may have made this last call fail: those that it names. For an `advance`: those
-        that wait, and those that the calls before it name."""
+        """The tasks or operations that may have made this last call fail: those that it names. For an `advance`: the
+        waiting ones, and those that the calls before the `advance` name."""
         if not isinstance(call, Advance):
             return concerned(whole, call)[-_ALONE_MOST:]
         before = [one for of in whole.calls[-_ALONE_MOST:] for one in concerned(whole, of)[-1:]]

@@ -184,7 +184,8 @@ class Steps:
         pairs: Sequence[tuple[SmallProgram, str]],
         gates: tuple[str, ...],
     ) -> list[list[Stop]]:
-        """The stops while the first lane is at its gate: those of its calls `alone`, and those that are seen there."""
+        """The stops while the first caller is paused at its pause point: the stops of the calls `alone`, and those that
+        were seen there."""
         found: list[list[Stop]] = []
         for (program, place), seen in zip(pairs, self._at_lines(lines, pairs, gates), strict=True):
             moved = [
@@ -253,8 +254,8 @@ class Steps:
     def _at_lines(
         self, lines: Lines, programs: Sequence[tuple[SmallProgram, str]], gates: tuple[str, ...]
     ) -> Iterator[list[Stop]]:
-        """The stops of each program on a JVM, alone or while the first lane is at a gate: the lines to which its calls
-        come. If a call moves time, the lines of other threads count, too; lines where a pause is useless do not. All
+        """The stops of each program on a JVM, alone or while the first caller is paused: the lines that its calls
+        reach. If a call moves time, the lines of other threads count, too; lines where a pause is useless do not. All
         are watched first."""
         watched: list[list[tuple[Stop, Mapping[int, str]]]] = []
         self._plays.start(gates)

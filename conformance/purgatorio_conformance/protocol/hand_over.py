@@ -336,8 +336,8 @@ class _RealProgram(_Program):
         return kept and self.end()
 
     def _settle(self) -> None:
-        """Wait until nothing is due and no operation waits although a unit is free, or until all threads of the subject
-        sleep."""
+        """Wait until no time-out is due and no operation waits while a unit is free. Stop earlier if all threads of the
+        subject sleep."""
         until_s = time.monotonic() + _REST_S
         while self._unsettled() and (time.monotonic() < until_s or not self._session.threads.wait()):
             self._session.listen(time.monotonic() + _LOOK_S)

@@ -318,7 +318,7 @@ class Description:
 
     @property
     def grain_ns(self) -> int:
-        """Its tick, or a millisecond if it declares none; at least one unit."""
+        """The subject's tick, or a millisecond if it declares no tick. At least one unit."""
         return max(self.tick_ns or MS, self.unit_ns)
 
     @property

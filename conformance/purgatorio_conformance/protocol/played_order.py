@@ -68,7 +68,7 @@ class Stop:
 @dataclass(frozen=True, slots=True)
 class PlayedOrder:
     """One execution: the program, and its actions (see `Play.acts`), or where one call was paused (`stop`). `errors`:
-    whether callbacks end with an error where the program says so."""
+    whether the faults of the program are active (callbacks end with an error)."""
 
     program: str
     acts: tuple[str, ...]

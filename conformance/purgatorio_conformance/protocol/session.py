@@ -32,7 +32,7 @@ class Peer(Protocol):
     def say(self, line: bytes) -> None: ...
 
     def hear(self, within_s: float) -> bytes | Quiet:
-        """Its next line, if one comes in time."""
+        """The next line of the peer, if one comes in time."""
 
     def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
         """A failure of the peer, with its own error output."""
@@ -45,26 +45,26 @@ class Peer(Protocol):
         """The failure of a peer that was silent for so long."""
 
     def threads(self) -> ProcessThreads:
-        """Its threads, and those of its present descendants."""
+        """The threads of the peer and of its present descendants."""
 
     def check_exit(self, why: str = "") -> None:
-        """Wait for its end, after its last line. Raises SubjectFailed unless it ends well."""
+        """Wait for the end of the peer, after its last line. Raises SubjectFailed unless it ends well."""
 
     def end_input(self) -> None:
-        """Close its input."""
+        """Close the input of the peer."""
 
 
 class OwnPeer(Peer, Protocol):
     """A peer that this process started and must end."""
 
     def errors(self) -> bytes:
-        """The end of its standard error."""
+        """The end of the peer's standard error."""
 
     def on_one_processor(self) -> AbstractContextManager[None]:
-        """Inside this context, it shares a processor with the driver, if that makes both faster."""
+        """In the body, the peer shares a processor with the driver, if this makes both faster."""
 
     def driven_s(self) -> float:
-        """Its CPU time so far, in seconds, beyond that of this process."""
+        """The CPU time of the peer so far, in seconds, if it is not part of this process."""
 
     def close(self) -> None:
         """End the peer."""
@@ -80,7 +80,7 @@ def noted(lines: list[str]) -> Listener:
 
 
 class Session:
-    """Calls to one peer: one at a time with `call`, or several under way with `ask` and `listen`.
+    """Calls to one peer: one at a time with `call`, or several open calls with `ask` and `listen`.
 
     All methods raise SubjectFailed if the child misbehaves. `flush` is called after some thousand lines, to write the
     recorded events: a long run must not be held in memory.

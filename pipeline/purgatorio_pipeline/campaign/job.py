@@ -15,7 +15,7 @@ SAMPLED: Final = ("pct", "random")
 
 
 class NoJob(Exception):
-    """The request names no job. The message says what to name."""
+    """The request names no job. The message has the remedy."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,9 +163,9 @@ class Purgatory(Owned, Generic[Op]):
     def cancel_for_key(self, key: Hashable) -> list[DelayedOperation]:
         """Remove the operations that wait under `key` from its list and from the timer, and return them.
 
-        They are *not* completed, and no callback is called. If a returned operation also waits under another key, an
-        event of that key can still complete it. Other returned operations are never completed. The result also has the
-        completed operations of the list.
+        The returned operations are *not* completed, and no callback is called. If a returned operation also waits under
+        another key, an event of that key can still complete it. All other returned operations are never completed. The
+        result also has the completed operations of the list.
         """
         self._require_made_here()
         return self._watcher_list(key).cancel(key)
@@ -182,9 +182,9 @@ class Purgatory(Owned, Generic[Op]):
         entries.
 
         *Before* the purge cleans the lists, it sets the estimate to the number of tasks in the timer. So the estimate
-        counts operations that are completed and removed during the purge. It does not count an operation whose time-out
-        is submitted and has not run. The entry of this operation may stay until a check of its key, or until the list
-        of its key is dropped."""
+        counts operations that are completed and removed during the purge. The estimate does not count an operation
+        whose time-out is submitted and has not run. The entry of this operation may stay until a check of its key, or
+        until the list of its key is dropped."""
         delayed = self.num_delayed()
         if self._estimated_operations.get() - delayed <= self._purge_interval:
             return 0

@@ -32,16 +32,16 @@ class Summary(NamedTuple):
     """One operation or task. All fields except `entries`, `watches` and the times are positions `i`; NEVER if the
     event never came.
 
-    `entries`: the keys it was registered under, duplicates included. `watches`: 1 if all of them were certainly watched
-    from the return of the registration to the claim. `raced_i`: the first cancel of the task during which another event
-    was recorded, or that began during an add. `deadline_t`: of the last add. `due_t`: when the task is due at the
-    latest, by any add.
+    `entries`: the number of keys of its registration, duplicates included. `watches`: 1 if all these keys certainly had
+    the operation from the return of the registration to the claim. `raced_i`: the first cancel of the task during which
+    another event was recorded, or that began during an add. `deadline_t`: the deadline of the last add. `due_t`: the
+    latest due time of the task by any add.
 
-    `stopped_i`, `left_i`: the end of the claim, or where the first or the last of its keys returned it. From `out_t`
-    to `done_t`, it may have been watched, or its task handed over, but not in the timer: overdue, or without a
-    time-out, or returned by some of its keys only. `claimed_t`: when its claim had returned. From `begun_t` to
-    `armed_t` it was being registered: it may have been watched, and not yet in the timer. `cancelled_t`: when its last
-    cancel had returned. `in_call`: 1 if the registration was one call, which contained its adds.
+    `stopped_i`, `left_i`: the end of the claim, or the position at which a `cancel_for_key` of the first or the last of
+    its keys returned it. From `out_t` to `done_t`, the operation may have been watched and not in the timer: it was
+    overdue, had no time-out, or had been returned for some of its keys. `claimed_t`: the return of its claim. From
+    `begun_t` to `armed_t`, its registration was open, so it may have been watched and not yet in the timer.
+    `cancelled_t`: the return of its last cancel. `in_call`: 1 if the registration was one call that contained its adds.
     """
 
     registered_call_i: int
@@ -114,8 +114,8 @@ def summary_of(run: Run, history: OperationHistory) -> Summary:
 
 
 def _raced(history: OperationHistory, cancel: Call) -> bool:
-    """Whether anything came during the cancel, or it during an add: that may put the task there after it, where no
-    later cancel finds it."""
+    """Whether another event came during the cancel, or the cancel began during an add. Then the task may be put into a
+    bucket after the cancel, where no later cancel finds it."""
     return cancel.end_i > cancel.call_i + 1 or any(add.holds(cancel.call_i) for add in history.adds)
 
 
@@ -143,8 +143,9 @@ def _due_t(history: OperationHistory) -> int:
 
 
 def _given_back(history: OperationHistory) -> tuple[int, int]:
-    """Where the first and the last of its keys gave it back. Calls made during a registration or an add do not count:
-    it may have watched the key, and added the task, after them."""
+    """The positions at which a `cancel_for_key` of the first and of the last of its keys returned the operation. Calls
+    during a registration or an add do not count, because the operation may have been watched, or its task added, after
+    them."""
     begun_i = max((call.end_i for call in (*history.registrations, *history.adds)), default=NEVER)
     keys = (key for registration in history.registrations for key in registration.keys)
     by_key = dict.fromkeys(keys, NEVER)
@@ -166,9 +167,10 @@ def _out(history: OperationHistory, deadline_t: int) -> int:
 
 
 def _surely(run: Run, history: OperationHistory, adds: list[Call], periodic: list[Call]) -> int:
-    """From where on the task is surely out of the timer: a cancel made after all its adds, or as many fires as adds
-    that they may answer (a fire may be of an earlier add, handed over before the last one came). A periodic task is
-    in it, or may come back to it, until its cancel. If a run of it raised, it may have ended."""
+    """The position after which the task is certainly not in the timer: the end of a cancel after all adds, or of the
+    last needed fire. As many fires are needed as there are adds that can be their causes. (A fire of an earlier add may
+    come after the last add.) A periodic task may be in the timer until its cancel. If one of its runs raised an
+    exception, the task may have ended."""
     added_i = max(add.end_i for add in (*adds, *periodic))
     cancels = [c.end_i for c in history.cancels if c.call_i > added_i and c.out != 0 and c.err is None]
     if periodic:
@@ -183,9 +185,9 @@ def _surely(run: Run, history: OperationHistory, adds: list[Call], periodic: lis
 
 
 def _given_up(run: Run, history: OperationHistory, periodic: list[Call]) -> int:
-    """In virtual time, the end of the first `advance_clock` in which a periodic task surely ran again, if its last run
-    raised: then the task has ended. NEVER if it is not certain that it ended. If missed runs are skipped, any run may
-    be missed."""
+    """For a periodic task whose last run raised an exception, in virtual time: the end of the first `advance_clock` in
+    which the task was due and did not run, so it has ended. NEVER if this is not certain. (With `catch_up` = skip, any
+    run may be missed.)"""
     last = history.fires[-1] if history.fires else None
     if (
         last is None
@@ -213,8 +215,9 @@ at about so many readings; of the operations that were out of the timer, those o
 
 @dataclass(slots=True)
 class Moments:
-    """The readings of one run in order of their ends, as columns: where each was taken, and when it ended. None of the
-    three ever goes back. `rest_t`: when all had last come to rest. `spans`: where the spans of time begin."""
+    """The readings of one run in the order of their ends, as columns: the interval (positions) and the time of the end.
+    No column decreases. `rest_t`: the time of the last `quiesce` before each reading. `spans`: the starts of the spans
+    of time."""
 
     from_i: Ints
     ret_i: Ints
@@ -224,8 +227,8 @@ class Moments:
 
     @classmethod
     def of(cls, from_i: Ints, ret_i: Ints, t: Ints, quiesce: Flags, facts: RunFacts) -> Moments:
-        """Readings sorted by `ret_i`; whether each is a `quiesce`. Where threads read at once, an interval is widened,
-        which loosens bounds."""
+        """The columns of readings that are sorted by `ret_i`. `quiesce`: whether each is a `quiesce`. If readings of
+        several threads overlap, intervals are widened, which loosens bounds."""
         widened = np.minimum.accumulate(from_i[::-1])[::-1]
         forward = np.maximum.accumulate(t)
         # In floats: a trace may claim any 64-bit times, and their difference need not fit.
@@ -238,7 +241,7 @@ class Moments:
         return cls(widened, ret_i, forward, rest_t, spans)
 
     def span(self, t: Ints) -> npt.NDArray[np.intp]:
-        """In which span of time each of these lies."""
+        """The span of time of each of these times."""
         at: npt.NDArray[np.intp] = np.maximum(np.searchsorted(self.spans, t, side="right") - 1, 0)
         return at
 
@@ -299,7 +302,7 @@ class ReadingBounds:
         return counted | {"unseen": min(unseen, every - seen), "garbage_most": min(seen + unseen, every)}
 
     def most_entries(self, operations: int, widest: Ints) -> Ints:
-        """The entries of so many operations, of those with the most, where none has more than `widest` yet."""
+        """The largest number of entries that this many operations can have, if no operation has more than `widest`."""
         total = np.zeros_like(widest)
         for entries, count in sorted(self.by_entries.items(), reverse=True):
             total += np.minimum(entries, widest) * min(count, operations)
@@ -319,11 +322,11 @@ class ReadingBounds:
             unseen = the most, over the spans that may be the last, of the operations out of the timer, and of entries
             span may be the last:  completed since <= purge interval + carried(span) + 2 * beside + 1
 
-        Of the operations being registered it counts at most `RunFacts.registering`. In virtual time a span may hold
-        any number of them, one after the other, and a purge overlaps no more than these.
+        Of the operations in a registration, it counts at most `RunFacts.registering`. In virtual time, a span may
+        contain any number of registrations, one after another, but a purge overlaps at most this many.
 
-        with `beside` the other threads: each may change the timer's size while it is read, and may be completing an
-        operation during the purge, as may the purge's own.
+        `beside` is the number of other threads. Each of them may change the timer's size while it is read. Each thread,
+        also that of the purge, may complete an operation during the purge.
         """
         beside = run.facts.threads - 1
         until = int(moments.span(moments.t[at : at + 1])[0]) + 1
@@ -356,7 +359,7 @@ def bounds(moments: Moments, summaries: Ints, run: Run) -> ReadingBounds:
     ones = np.ones(len(summaries), np.int64)
 
     def surely(start_i: Ints, stop_i: Ints, weight: Ints, until_t: Ints | None = None) -> Ints:
-        """Counts from after `start_i` to before `stop_i`, throughout the reading."""
+        """Counts if the whole interval of the reading is after `start_i` and before `stop_i`."""
         low = np.searchsorted(moments.from_i, start_i, side="right")
         high = np.searchsorted(moments.ret_i, stop_i, side="left")
         if until_t is not None:
@@ -428,7 +431,7 @@ def _out_of_timer(column: dict[str, Ints], moments: Moments, run: Run) -> dict[s
     begun, armed = moments.span(of["begun_t"]), moments.span(of["armed_t"])
     registered = of["begun_t"] != NEVER
     apart = registered & (armed < low)
-    # Where it was due before it was armed it was out of the timer from its registration on.
+    # If it was due before its add, it was not in the timer from its registration on.
     joined = registered & ~apart
     start = np.where(joined, np.minimum(begun, low), low)
     end = np.where(joined, np.maximum(armed, high), high) + 1

@@ -155,8 +155,8 @@ class Dpor:
         run.in_vain.clear()
 
     def _asleep(self, run: Execution, depth: int) -> int:
-        """The sleep set at `depth`: of the tasks that slept or were tried at the previous step, those whose next step
-        is independent of it."""
+        """The sleep set at `depth`. It has each task that slept or was tried at the previous step, if the task's next
+        step is independent of this previous step."""
         before = depth - 1
         last = self.chosen[before]
         if last < 0:

@@ -109,7 +109,7 @@ class ControlledLock(Shared):
 
 
 class ControlledAtomic(Shared, Generic[T]):
-    """The implementation of `atomic_flag()`, `atomic_int()` and `atomic_ref()`."""
+    """The explorer's `atomic_flag()`, `atomic_int()` and `atomic_ref()`."""
 
     __slots__ = ("_value",)
 

@@ -171,7 +171,8 @@ def _parts_of(scene: Scene, group: str) -> list[Part]:
 
 
 def _deletion(bounds: Bounds, topic: Topic | None, until: int) -> list[_Commit]:
-    """That of the topic, which is done when it is late certainly, as far as the machine was late until then."""
+    """The deletion of the topic, as a commit of nothing. It takes effect between its request and the time after which
+    it would certainly be late."""
     if topic is None or topic.delete_t is None:
         return []
     done_t = topic.deleted_t or END_OF_TIME

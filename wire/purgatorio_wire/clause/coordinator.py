@@ -48,7 +48,7 @@ def coordinated(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 
 def _beside(one: Exchange, other: Exchange) -> bool:
-    """Whether both were under way at one time."""
+    """Whether both requests were open at one time."""
     ends = [x.ended_t for x in (one, other)]
     return one is not other and one.t < ends[1] and other.t < ends[0]
 

@@ -58,7 +58,7 @@ def _once(bounds: Bounds, scene: Scene, lane: Lane, one: Exchange) -> Row | None
     closed = one.closed
     if closed is not None and closed.by == "peer" and closed.t <= one.watched_t:
         if any(not other.owed for other in lane.requests):
-            # A broker tells the error of an acks 0 produce by closing the connection.
+            # After an error of a Produce with acks=0, the broker closes the connection.
             return undecided("X1", "the connection was closed after a Produce with acks=0")
         seen = f"the broker closed the connection after {after(closed.t, one.t)}"
         return broken("X1", "closed", one, "one answer, and the connection stays open", seen, closed.i)
@@ -110,7 +110,7 @@ def in_order(scene: Scene) -> Rows:
             if not waiting:
                 continue
             passed = [other for other in waiting if other.answer is None or other.answer.i > answer_i]
-            # An earlier one that is never answered is X1's, unless something after it was.
+            # X1 judges an earlier request without a response, unless a later request has a response.
             if passed:
                 first = passed[0]
                 yield broken(
@@ -186,7 +186,7 @@ def about_all(_: Bounds, scene: Scene, topics: Topics) -> Rows:
     """X4. The occasions are the responses to requests that name topics, partitions, members or groups."""
     for one in scene.exchanges:
         if one.api not in NAMED or one.got is None or one.throttled_ms:
-            continue  # what a quota holds up may be answered with nothing, as Kafka's fetches are
+            continue  # a request that a quota delays may have an empty response, as Kafka's fetches do
         for bodies in asked_and_told(one):
             asked, told = (list(parts(*each)) for each in zip(bodies, NAMED[one.api], strict=True))
             if not asked or integer(bodies[1], "error_code"):

@@ -99,7 +99,7 @@ class _Asked:
         return integer(self.what, "partition_max_bytes", 1 << 31)
 
     def adds(self, t: int, surely: bool) -> int:
-        """The bytes that the partition certainly adds to the fetch at `t`, or can add."""
+        """The bytes that the partition adds to the fetch at `t`: with `surely` at least, otherwise at most."""
         here = self.log.least(t, self.offset) if surely else self.log.most(t, self.offset)
         # A first batch that is larger than max_bytes of the partition is returned whole.
         room = self.room if surely else max(self.room, self.log.largest(self.offset))
@@ -352,7 +352,7 @@ class Fetching:
         return cut or came >= min(least, self._room)
 
     def _wrong(self) -> Row | None:
-        """A row where a partition's offset or epoch is wrong certainly."""
+        """The row for a partition whose requested offset or epoch is certainly wrong. None if there is none."""
         for a in self.asked:
             beyond = a.offset > a.whole.most_end(self.until)
             if beyond and a.last_epoch >= 0:
@@ -383,7 +383,8 @@ class Fetching:
         return epoch == self.topics.epoch(part, self.one.t)
 
     def _diverges(self, a: _Asked) -> Row:
-        """At once and without an error, with where the epoch ends: its reader is beyond that (KIP-595)."""
+        """The log of the reader has diverged (KIP-595): the response comes at once, without an error, and has the end
+        of the epoch."""
         one, promise = self.one, "the end offset of last_fetched_epoch at once:"
         row = in_time(self.bounds, "F6", "diverging-waits", one, one.t, self.gap, promise)
         if row.held is not RowStatus.KEPT:
@@ -397,10 +398,13 @@ class Fetching:
         return broken("F6", "diverging-other-end", one, allowed, f"{named(a.error)}, {end}")
 
     def _error(self, clause: str, ways: tuple[Way, Way], a: _Asked, error: int) -> Row:
-        """At once, with that error. `ways`: it waits, or gets another."""
+        """The response comes at once, with this error. `ways`: the kinds of violation (the fetch waits, or gets another
+        error)."""
         one, (waits, other) = self.one, ways
         if clause == "D1" and a.error == error:
-            return kept(clause)  # of the deletion's promise; when such a fetch is answered is F6's
+            return kept(
+                clause
+            )  # The clause of the deletion judges the error, and F6 the time of the response.
         row = in_time(self.bounds, clause, waits, one, one.t, self.gap, f"{named(error)} at once:")
         if row.held is not RowStatus.KEPT or (a.answer is not None and a.error == error):
             return row
@@ -410,8 +414,8 @@ class Fetching:
         return broken(clause, other, one, named(error), seen)
 
     def _overtaken(self) -> Rows:
-        """D1, for a fetch that waited until max_wait while the records before its offset were deleted: it reads
-        again then, and they are gone."""
+        """D1, for a fetch that waited until max_wait while the records before its offset were deleted. Its final read
+        must not find these records."""
         read_t = self.deadline - EARLY_NS
         if self.one.answer_t is None or self.one.answer_t < read_t or self._ready_from() <= self.until:
             return
@@ -422,7 +426,7 @@ class Fetching:
                 yield checked("D1", "deleted-while-it-waits", self.one, right, allowed, named(a.error))
 
     def _deleted(self) -> Rows:
-        """F8, of a fetch that waited when a topic of it was deleted."""
+        """F8, for a fetch that waited while one of its topics was deleted."""
         known = {a.part.topic: self.topics.topics[a.part.topic] for a in self.asked}
         gone = [topic for topic in known.values() if topic.delete_t is not None]
         if len(gone) > 1 or self._ready_from() <= (gone[0].deleted_t or END_OF_TIME):
@@ -432,7 +436,7 @@ class Fetching:
             yield from deleted(self.bounds, self.one, gone[0], "waits-for-deleted", self.deadline, told)
 
     def _moved(self) -> Rows:
-        """F8, of a fetch that names the leader epoch, and waited when another broker became the leader."""
+        """F8, for a fetch that names the leader epoch, and waited while another broker became the leader."""
         one = self.one
         for a in self.asked if len(self.asked) == 1 and self.asked[0].epoch >= 0 else ():
             told = self.topics.leaders[a.part]
@@ -453,15 +457,15 @@ class Fetching:
                 )
 
     def _ready_from(self) -> int:
-        """The earliest moment at which the fetch can be ready for data."""
+        """The earliest time at which the fetch can have enough data."""
         return self._reached(False, [t for a in self.asked for t in a.log.moments(False)])
 
     def _ready_by(self) -> int:
-        """The moment at which it certainly is."""
+        """The time from which on the fetch certainly has enough data."""
         return self._reached(True, [t for a in self.asked for t in a.log.moments(True)])
 
     def _reached(self, surely: bool, moments: list[int]) -> int:
-        """The first of these moments at which it has enough bytes, the request's own among them."""
+        """The first of these times (and of the time of the request) at which the fetch has enough bytes."""
         least = min(integer(self.one.body, "min_bytes"), integer(self.one.body, "max_bytes", 1 << 31))
         last_t = max(self.deadline, self.until)
         for t in sorted({self.one.t, *(t for t in moments if self.one.t < t <= last_t)}):
@@ -475,7 +479,7 @@ class Fetching:
 
     @property
     def _over_parts(self) -> bool:
-        """Whether no partition alone has, in the end, as much as is wanted of all: F7's."""
+        """Whether only several partitions together can have min_bytes. (If so, F7 judges the fetch.)"""
         least = integer(self.one.body, "min_bytes")
         return len(self.asked) > 1 and all(a.log.most(self.until, a.offset) < least for a in self.asked)
 
@@ -571,7 +575,7 @@ class Fetching:
         )  # fmt: skip
 
     def _at_once(self) -> Rows:
-        """F4, or F7 where it takes all partitions together."""
+        """F4, or F7 if only several partitions together have enough bytes."""
         one = self.one
         clause = self._clause("F7" if self._over_parts and one.wait_ms > 0 else "F4")
         promise = f"an answer at once with {'max_wait 0' if one.wait_ms <= 0 else 'min_bytes available'},"
@@ -582,7 +586,7 @@ class Fetching:
             yield from self._there(clause, "empty-at-once", one.t)
 
     def _woken(self, ready_by: int) -> Rows:
-        """F3, or F7: an append makes it ready while it waits."""
+        """F3, or F7: an append makes the waiting fetch ready."""
         clause = self._clause("F7" if self._over_parts else "F3")
         woken = self._woken_in_time(clause, ready_by)
         yield woken
@@ -674,8 +678,8 @@ class Fetching:
                 yield from self._listed(a)
 
     def _listed(self, a: _Asked) -> Rows:
-        """R3: of whose records the answer has some is listed, from where they begin, if they are aborted; no other
-        thread whose records would not be shown for that."""
+        """R3: the list of aborted transactions has each aborted transaction with records in the response, with its
+        first offset. It has no committed transaction, whose records the reader would then drop."""
         said = {
             (integer(one, "producer_id"), integer(one, "first_offset"))
             for one in items(a.answer, "aborted_transactions")
@@ -695,7 +699,7 @@ class Fetching:
 
     @property
     def _room(self) -> int:
-        """The bytes that it and each of its partitions have room for."""
+        """The limit of bytes for the first batch: the smallest of max_bytes and the limits of the partitions."""
         return min(integer(self.one.body, "max_bytes", 1 << 31), *(a.room for a in self.asked))
 
     def _placed(self) -> Rows:
@@ -722,8 +726,8 @@ class Fetching:
                 yield kept("M1")
 
     def _replicated(self, spans: list[tuple[int, int]]) -> Rows:
-        """F9, for a fetch while an in-sync replica was stopped. F1 too, if the fetch asks for records that came after
-        the stop: then no event can answer it before max_wait_ms."""
+        """F9, for a fetch while an in-sync replica was stopped. F1 too, if the fetch requests records that came after
+        the stop: then no event can answer the fetch before max_wait_ms."""
         one = self.one
         yield from self._woken_by_replicas()
         if one.answer_t is None:
@@ -756,7 +760,7 @@ class Fetching:
                     yield self._not_before(END_OF_TIME)
 
     def _woken_by_replicas(self) -> Rows:
-        """F3 where the high watermark waits for replicas: an append with acks -1 that is acknowledged is below it."""
+        """F3 for a topic with replicas: an acknowledged append with acks=-1 is below the high watermark."""
         one = self.one
         if len(self.asked) > 1 or integer(one.body, "min_bytes") > 1 or any(a.error for a in self.asked):
             return

@@ -96,9 +96,9 @@ def _others(group: Group, one: Exchange, until: int) -> list[Exchange]:
 
 
 def _forgotten(group: Group, one: Exchange, allowed: str) -> Row:
-    """A member id that was given out and is now unknown. Kafka up to 3.9 forgets groups without members and offsets
-    whenever a topic is deleted, later versions every ten minutes, and a client with only an id is no member. So an
-    occasional case is no proof, however often topics are deleted."""
+    """A member id that the broker has issued and that is unknown now. Kafka up to 3.9 forgets groups without members
+    and offsets whenever a topic is deleted, later versions every ten minutes, and a client with only an id is no
+    member. So an occasional case is no proof, however often topics are deleted."""
     current = group.current(one)
     row = broken("G0", "new-id-unknown", one, allowed, named(one.error))
     there = current is not None and group.staying(current, one.until_t)

@@ -447,8 +447,8 @@ def _goes_on(bounds: Bounds, one: Exchange, error: int, end: int, on_t: int, due
 
 
 def _given_up(bounds: Bounds, one: Exchange, error: int, told_t: int) -> Row:
-    """M6, where a replica is given up instead: the others have it all, and are enough. Metadata tells of it when the
-    controller has, and the leader hears of it from there."""
+    """M6, if the replica leaves the in-sync set instead: the other replicas have all records, and are enough. Metadata
+    shows this when the controller has changed the set. The leader gets the change from the controller."""
     due, late_ms = one.t + one.wait_ms * MS, bounds.declared.late_topics_ms
     promise = "an answer when the replica leaves the in-sync set,"
     row = in_time(

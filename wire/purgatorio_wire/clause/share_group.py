@@ -201,7 +201,7 @@ class _Judged:
         return broken("S3", "acquired-twice", second.by, allowed, seen, *first.by.events)
 
     def _counted(self, held: Acquired) -> Rows:
-        """S3. The end of a session may take the delivery back, for the record was perhaps not seen."""
+        """S3. The end of a session may undo the delivery count, because the client may not have seen the record."""
         group, offset = self.group, held.first
         others = [x for x in group.acquired[held.part] if x.by is not held.by and offset in x.offsets]
         before = [x for x in others if x.answer_t <= held.by.t]
@@ -256,7 +256,7 @@ class _Judged:
             yield kept("S4", "delivered-again")
 
     def _times(self, asked: ShareRequest) -> Rows:
-        """S1, S2: when it was answered, and with nothing where something was there."""
+        """S1, S2: the time of the response, and an empty response although records were available."""
         group, one = self.group, asked.one
         until_t = min(asked.answer_t, one.watched_t)
         gave = any(held.by is one for part in asked.parts for held in group.acquired[part])
@@ -466,7 +466,7 @@ class _Judged:
                         break
 
     def _woken_by(self, freed: Freed) -> Row | None:
-        """Whether anyone has acquired it in time, where one waited from before until then at least."""
+        """Whether some member has acquired the record in time, while a fetch waited from before this event on."""
         group = self.group
         waiting = [
             asked for asked in group.asked

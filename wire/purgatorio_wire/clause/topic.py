@@ -312,8 +312,8 @@ def _seen(
     bounds: Bounds, clause: str, asked: list[tuple[Exchange, int]], since_t: int, wanted: AbstractSet[int], what: str,
     cause: Way = "not-in-effect", *, more_ns: int = 0,
 ) -> Rows:  # fmt: skip
-    """Metadata, or a fetch, says so at the latest `late_topics_ms` after the answer; once it does, the clause is
-    kept. `more_ns` is added to what is certainly late."""
+    """Metadata (or a fetch) shows the change at most `late_topics_ms` after the response. When it has shown the change,
+    the clause is kept. `more_ns` is added to the bound after which the change is certainly late."""
     late_ns = bounds.declared.late_topics_ms * MS
     if not asked:
         return
@@ -425,7 +425,7 @@ def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             continue
         for part, asked, said in settled_parts(one, topics):
             log, offset = topics.logs[part], integer(asked, "offset")
-            if offset == LATEST:  # the end, where it can be no other
+            if offset == LATEST:  # the end, if it is certain
                 offset = log.least_end(one.t)
                 if offset != log.most_end(one.answer_t):
                     continue
