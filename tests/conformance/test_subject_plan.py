@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pytest
 
+from purgatorio_conformance.protocol.purgatory_plan import purgatory_plan
 from purgatorio_conformance.subject.plan import HUGE_NS, MAX_DELAY_NS, MS, Plan, Step, make_plan
-from purgatorio_conformance.subject.purgatory_plan import purgatory_plan
 
 
 def adds(plan: Plan) -> dict[int, Step]:
@@ -49,7 +49,7 @@ def test_plan_comes_to_an_end() -> None:
     assert all(a.at_ns <= b.at_ns for a, b in pairwise(plan.steps))
     for slot, add in adds(plan).items():
         if add.delay_ns is not None and add.delay_ns >= HUGE_NS:
-            own = [step for step in plan.of_thread(add.thread) if step.slot == slot]
+            own = [step for step in plan.steps if (step.thread, step.slot) == (add.thread, slot)]
             assert [step.delay_ns is None for step in own] == [False, True]
     assert plan.end_ns <= 100 * MS + 50 * MS + 55 * MS
 
@@ -58,7 +58,7 @@ def test_a_long_plan_shares_its_keys_no_more_than_a_short_one() -> None:
     """A check tries all that wait under its key: with as many keys as a short plan, a long one would never end."""
 
     def most(timers: int) -> int:
-        operations, _ = purgatory_plan(make_plan(1, timers, 1, MS), "command")
+        operations = {act.operation for act in purgatory_plan(make_plan(1, timers, 1, MS))}
         keys = (key for operation in operations for key in operation.keys if key.startswith("k"))
         return max(Counter(keys).values())
 

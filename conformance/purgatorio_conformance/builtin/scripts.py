@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -43,19 +44,17 @@ def _node(program: str, *arguments: str) -> Callable[[], tuple[str, ...]]:
     return command
 
 
-def _periodic(name: str, command: Callable[[], tuple[str, ...]], missing: str) -> ProgramSubject:
-    return ProgramSubject(
-        name=f"{name}-timer-real-periodic",
-        command=command,
-        version_of=lambda: _version_of(command, missing),
-        mode="real-periodic",
-    )
-
-
 def npm_periodic() -> list[ProgramSubject]:
     """Node's setInterval, and the packages toad-scheduler and set-interval-async."""
-    names = ("interval", "toad-scheduler", "set-interval-async")
-    return [_periodic(name, _node("npm_periodic.js", name), f"npm install {name}") for name in names]
+    return [
+        ProgramSubject(
+            name=f"{name}-timer-real-periodic",
+            command=(command := _node("npm_periodic.js", name)),
+            version_of=partial(_version_of, command, f"npm install {name}"),
+            mode="real-periodic",
+        )
+        for name in ("interval", "toad-scheduler", "set-interval-async")
+    ]
 
 
 def npm_timer_wheel() -> list[ProgramSubject]:
@@ -65,7 +64,7 @@ def npm_timer_wheel() -> list[ProgramSubject]:
         ProgramSubject(
             name=f"npm-timer-wheel-timer-{mode}",
             command=command,
-            version_of=lambda: _version_of(command, "npm install timer-wheel@1.0.0"),
+            version_of=partial(_version_of, command, "npm install timer-wheel@1.0.0"),
             mode=mode,
             profile="npm-timer-wheel",
             tick_ns=_WHEEL_TICK_NS,

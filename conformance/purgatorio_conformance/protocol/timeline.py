@@ -19,10 +19,9 @@ from purgatorio_conformance.protocol.message import (
     Description,
     Force,
     Ready,
-    Register,
 )
+from purgatorio_conformance.protocol.purgatory_plan import PlannedAct, purgatory_plan
 from purgatorio_conformance.subject.plan import HUGE_NS, MS, Plan, PlanShape, Step
-from purgatorio_conformance.subject.purgatory_plan import PlannedAct, purgatory_plan
 
 _AGAIN: Final = 1 / 4
 """The share of the tasks that is added again, if the subject declares this."""
@@ -130,8 +129,7 @@ def _again(at_ns: int, lane: int, add: Add, description: Description, rng: rando
 
 def _of_purgatory(plan: Plan, description: Description) -> Iterator[TimedCall]:
     rng = random.Random(f"events/{plan.seed}")
-    _, acts = purgatory_plan(plan, "command")
-    for act in acts:
+    for act in purgatory_plan(plan):
         for call in _calls(act, description, rng):
             yield TimedCall(act.at_ns - act.at_ns % description.unit_ns, act.thread, call)
 
@@ -139,7 +137,7 @@ def _of_purgatory(plan: Plan, description: Description) -> Iterator[TimedCall]:
 def _calls(act: PlannedAct, description: Description, rng: random.Random) -> Sequence[Call]:
     operation = act.operation
     if act.what == "register":
-        return [Register(operation.id, operation.keys, operation.delay_ns)]
+        return [operation]
     if act.what == "force" and "force" in description.capabilities:
         return [Force(operation.id)]
     if act.what == "cancel_key" and "cancel-key" in description.capabilities:

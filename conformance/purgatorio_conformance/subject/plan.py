@@ -7,7 +7,6 @@ cancelled, so that the run ends.
 """
 
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -47,10 +46,6 @@ class Plan:
     timers: int
     steps: tuple[Step, ...]
     end_ns: int
-
-    def of_thread(self, thread: int) -> Iterator[Step]:
-        """The calls of one thread, in order."""
-        return (step for step in self.steps if step.thread == thread)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import random
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from purgatorio_conformance.protocol.message import Register
 from purgatorio_conformance.subject.plan import MS, Plan, Step
 
 What = Literal["register", "event", "force", "cancel_key"]
@@ -21,15 +22,6 @@ of tries would grow as the square of the plan."""
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedOperation:
-    """A planned operation: unique keys, and the delay of its timer."""
-
-    id: str
-    keys: tuple[str, ...]
-    delay_ns: int
-
-
-@dataclass(frozen=True, slots=True)
 class PlannedAct:
     """The action of one thread at one moment for one operation.
 
@@ -39,16 +31,13 @@ class PlannedAct:
     at_ns: int
     thread: int
     what: What
-    operation: PlannedOperation
+    operation: Register
     key: str
 
 
-def purgatory_plan(plan: Plan, name: str) -> tuple[list[PlannedOperation], list[PlannedAct]]:
-    """The operations by the slots of the plan, and all actions in the order of their times.
-
-    The same arguments give the same result. `name` gives subjects with the same plan different actions.
-    """
-    rng = random.Random(f"{name}/{plan.seed}")
+def purgatory_plan(plan: Plan) -> list[PlannedAct]:
+    """All actions in the order of their times. The same plan gives the same result."""
+    rng = random.Random(f"command/{plan.seed}")
     adds = (step for step in plan.steps if step.delay_ns is not None)
     shared = max(_KEYS_LEAST, plan.timers // _OPERATIONS_A_KEY)
     operations = [_operation(step, shared, rng) for step in sorted(adds, key=lambda step: step.slot)]
@@ -62,30 +51,29 @@ def purgatory_plan(plan: Plan, name: str) -> tuple[list[PlannedOperation], list[
         acts.append(_act(step.at_ns, step.thread, "register", operation))
         if step.slot not in disturbed and rng.random() < 0.5:
             acts.append(_event(step, operation, plan.threads, rng))
-    acts.sort(key=lambda act: act.at_ns)
-    return operations, acts
+    return sorted(acts, key=lambda act: act.at_ns)
 
 
-def _operation(step: Step, shared: int, rng: random.Random) -> PlannedOperation:
+def _operation(step: Step, shared: int, rng: random.Random) -> Register:
     keys = tuple(f"k{rng.randrange(shared)}" for _ in range(rng.randint(1, 3)))
     if step.slot % 16 == 0:
         keys = (f"c{rng.randrange(4)}", *keys[1:])
-    return PlannedOperation(f"op-{step.slot}", tuple(dict.fromkeys(keys)), step.delay_ns or 0)
+    return Register(f"op-{step.slot}", tuple(dict.fromkeys(keys)), step.delay_ns or 0)
 
 
-def _act(at_ns: int, thread: int, what: What, operation: PlannedOperation) -> PlannedAct:
+def _act(at_ns: int, thread: int, what: What, operation: Register) -> PlannedAct:
     key = operation.keys[at_ns % len(operation.keys)] if what == "event" else operation.keys[0]
     return PlannedAct(at_ns, thread, what, operation, key)
 
 
-def _disturbance(operation: PlannedOperation, rng: random.Random) -> What:
+def _disturbance(operation: Register, rng: random.Random) -> What:
     if operation.keys[0].startswith("c") and rng.random() < 0.5:
         return "cancel_key"
     kinds: tuple[What, ...] = ("event", "event", "force")
     return rng.choice(kinds)
 
 
-def _event(step: Step, operation: PlannedOperation, threads: int, rng: random.Random) -> PlannedAct:
+def _event(step: Step, operation: Register, threads: int, rng: random.Random) -> PlannedAct:
     """An event near the registration, within the time-out, or around its end."""
     wait_ns = max(0, step.delay_ns or 0)
     offset_ns = rng.choice((-2 * MS, 0, rng.randrange(MS), wait_ns // 2, wait_ns, wait_ns + MS))
