@@ -20,8 +20,10 @@ class WireRecorder:
     """Numbers events and stores them by scene. Events above the limit of the format are only counted in `dropped`."""
 
     def __init__(
-        self, write: Callable[[WireEvent], None] = lambda event: None, clock: Callable[[], int] = time.monotonic_ns,
-    ) -> None:  # fmt: skip
+        self,
+        write: Callable[[WireEvent], None] = lambda event: None,
+        clock: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
         self.now = clock
         self.dropped = 0
         self.open_connections = 0

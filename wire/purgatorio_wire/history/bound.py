@@ -109,9 +109,16 @@ class Bounds:
         return self.declared.late_ms * MS + self.added_ns(start_t, end_t)
 
     def by(
-        self, start_t: int, promised_t: int, answered_t: int | None, *, gap_ns: int, watched_t: int,
-        late_ms: int | None = None, through: bool = False,
-    ) -> Timed:  # fmt: skip
+        self,
+        start_t: int,
+        promised_t: int,
+        answered_t: int | None,
+        *,
+        gap_ns: int,
+        watched_t: int,
+        late_ms: int | None = None,
+        through: bool = False,
+    ) -> Timed:
         """Judge whether a wait since `start_t` was answered by `promised_t`. It was recorded until `watched_t`."""
         declared_ns = (self.declared.late_ms if late_ms is None else late_ms) * MS
         end_t = watched_t if answered_t is None else answered_t

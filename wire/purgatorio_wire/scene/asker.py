@@ -68,8 +68,12 @@ class Asker:
             await self.pause(pause_ms)
 
     async def open(
-        self, label: str = "c", second: Second | None = None, address: Address | None = None, client: str = CLIENT,
-    ) -> Connection:  # fmt: skip
+        self,
+        label: str = "c",
+        second: Second | None = None,
+        address: Address | None = None,
+        client: str = CLIENT,
+    ) -> Connection:
         """Opens a connection of the scene: to the second broker, to the given address, or to the broker of the run.
         Raises SceneLost above the limit of connections of the run."""
         if self.broker.connections >= self.broker.most_connections:

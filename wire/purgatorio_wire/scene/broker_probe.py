@@ -30,9 +30,13 @@ class NoBroker(Exception):
 
 
 async def look_at(
-    address: Address, recorder: WireRecorder, declared: Declared, run: str, second: Second | None = None,
+    address: Address,
+    recorder: WireRecorder,
+    declared: Declared,
+    run: str,
+    second: Second | None = None,
     pid: int | None = None,
-) -> Broker:  # fmt: skip
+) -> Broker:
     """Sends ApiVersions, Metadata and DescribeConfigs. Raises NoBroker if the peer does not speak the protocol."""
     said = ""
     # Every client can read version 0. A broker that answers version 0 in a wrong form may support a later version.

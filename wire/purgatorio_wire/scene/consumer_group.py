@@ -68,8 +68,12 @@ class Consumer:
     assignor: str | None = None
 
     async def beat(
-        self, epoch: int | None = None, owns: Owned | None = None, member: str | None = None, whole: bool = False,
-    ) -> int:  # fmt: skip
+        self,
+        epoch: int | None = None,
+        owns: Owned | None = None,
+        member: str | None = None,
+        whole: bool = False,
+    ) -> int:
         """A heartbeat, by which it joins if its epoch is 0; returns the error. `epoch`, `owns`, `member`: others than
         its own. `whole`: with all fields, as after a lost response."""
         usual, joins = epoch is None and member is None, epoch is None and self.epoch == 0

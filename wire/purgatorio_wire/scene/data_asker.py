@@ -71,10 +71,20 @@ class DataAsker(Asker):
     """Requests about topics and their records."""
 
     def fetch(
-        self, conn: Connection, parts: Iterable[tuple[str, int, int]], *, max_wait_ms: int, min_bytes: int = 1,
-        epoch: int = -1, last_epoch: int = -1, room: int = 1 << 20, most: int | None = None, by_id: str | None = None,
-        session: FetchSession | None = None, committed: bool | None = None,
-    ) -> Sent:  # fmt: skip
+        self,
+        conn: Connection,
+        parts: Iterable[tuple[str, int, int]],
+        *,
+        max_wait_ms: int,
+        min_bytes: int = 1,
+        epoch: int = -1,
+        last_epoch: int = -1,
+        room: int = 1 << 20,
+        most: int | None = None,
+        by_id: str | None = None,
+        session: FetchSession | None = None,
+        committed: bool | None = None,
+    ) -> Sent:
         """Sends a Fetch of partitions, each given as topic, number and offset. `last_epoch`: the epoch of the last
         record that the reader has read. `most`: max_bytes. `by_id`: the id that names the topic. `committed`:
         whether the Fetch is read_committed. Without transactions both isolation levels return the same, so the level
@@ -149,8 +159,13 @@ class DataAsker(Asker):
         return self.send(conn, "delete_records", asked)
 
     def list_offsets(
-        self, conn: Connection, parts: Iterable[tuple[str, int, int]], epoch: int = -1, *, committed: bool = False,
-    ) -> Sent:  # fmt: skip
+        self,
+        conn: Connection,
+        parts: Iterable[tuple[str, int, int]],
+        epoch: int = -1,
+        *,
+        committed: bool = False,
+    ) -> Sent:
         """Sends ListOffsets for partitions, each given as topic, number and a timestamp (-2: earliest, -1: latest).
         `committed`: whether the request is read_committed."""
         wanted = (
@@ -193,8 +208,12 @@ class DataAsker(Asker):
         return name
 
     async def create(
-        self, *names: str, partitions: int = 1, configs: Mapping[str, str] | None = None, replicas: Sequence[int] = (),
-    ) -> None:  # fmt: skip
+        self,
+        *names: str,
+        partitions: int = 1,
+        configs: Mapping[str, str] | None = None,
+        replicas: Sequence[int] = (),
+    ) -> None:
         """Creates topics. Raises SceneLost if a topic is refused. If CreateTopics is not offered, Metadata creates
         the topics."""
         self.broker.made.topics.update(names)

@@ -65,9 +65,18 @@ class Play(DataAsker):
         return codes(found), self.broker.node not in (None, integer(found, "node_id"))
 
     def join(
-        self, conn: Connection, group: str, member: str, *, session_ms: int | None = None, rebalance_ms: int = 3000,
-        instance: str | None = None, protocols: Sequence[str] = (PROTOCOL,), says: str = "", kind: str = CONSUMER,
-    ) -> Sent:  # fmt: skip
+        self,
+        conn: Connection,
+        group: str,
+        member: str,
+        *,
+        session_ms: int | None = None,
+        rebalance_ms: int = 3000,
+        instance: str | None = None,
+        protocols: Sequence[str] = (PROTOCOL,),
+        says: str = "",
+        kind: str = CONSUMER,
+    ) -> Sent:
         """Sends JoinGroup in the classic protocol. `says`: the part of the subscription that only this member has,
         by protocol."""
         values = {
@@ -79,9 +88,16 @@ class Play(DataAsker):
         return self.send(conn, "join_group", values)
 
     def sync(
-        self, conn: Connection, group: str, member: str, generation: int, shares: Mapping[str, str] | None = None,
-        instance: str | None = None, protocol: str = PROTOCOL, kind: str = CONSUMER,
-    ) -> Sent:  # fmt: skip
+        self,
+        conn: Connection,
+        group: str,
+        member: str,
+        generation: int,
+        shares: Mapping[str, str] | None = None,
+        instance: str | None = None,
+        protocol: str = PROTOCOL,
+        kind: str = CONSUMER,
+    ) -> Sent:
         """Sends SyncGroup. The leader's request has the `shares`: a different text for each member."""
         values = {
             "group_id": group,

@@ -45,9 +45,12 @@ class RunOptions:
 
 
 async def record(
-    asked: RunOptions, path: Path, told: Callable[[str], None], played: Callable[[], None] = lambda: None,
+    asked: RunOptions,
+    path: Path,
+    told: Callable[[str], None],
+    played: Callable[[], None] = lambda: None,
     found: Callable[[str], None] = lambda line: None,
-) -> list[Failure]:  # fmt: skip
+) -> list[Failure]:
     """Runs the scenes and writes the trace to `path`. Returns internal errors, which end a scene or the run and leave a
     complete trace. Raises NoBroker if no broker of the protocol answers.
 

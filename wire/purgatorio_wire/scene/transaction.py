@@ -205,9 +205,12 @@ class Writer:
         return got
 
     async def _asked(
-        self, ask: Callable[[], Awaitable[Got]], error_of: Callable[[Body | None], int], again: frozenset[int],
+        self,
+        ask: Callable[[], Awaitable[Got]],
+        error_of: Callable[[Body | None], int],
+        again: frozenset[int],
         tries: int,
-    ) -> Got:  # fmt: skip
+    ) -> Got:
         """The response to the request. The request is repeated while the response has one of these errors, up to this
         number of times."""
         got = await ask()
