@@ -244,9 +244,11 @@ class ReplicaManager:
         replica = self.replicas.get(partition)
         if replica is None:
             replica = Partition(
-                self.broker_id, min_isr=self._min_isr, segment_bytes=segment_bytes or self._segment_bytes,
+                self.broker_id,
+                min_isr=self._min_isr,
+                segment_bytes=segment_bytes or self._segment_bytes,
                 sync=self._runtime.sync,
-            )  # fmt: skip
+            )
             self.replicas.put(partition, replica)
         return replica
 

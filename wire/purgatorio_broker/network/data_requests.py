@@ -241,10 +241,13 @@ def fetch(node: Node, request: Request) -> None:
         replica = fields.entry("replica_state").number("replica_id", CONSUMER)
     max_bytes = min(fields.number("max_bytes", 0x7FFFFFFF), node.settings.max_fetch_bytes)
     params = FetchParams(
-        max_wait_ms=fields.ms("max_wait"), min_bytes=min(fields.number("min_bytes"), max_bytes), max_bytes=max_bytes,
+        max_wait_ms=fields.ms("max_wait"),
+        min_bytes=min(fields.number("min_bytes"), max_bytes),
+        max_bytes=max_bytes,
         isolation=_isolation(replica, fields.number("isolation_level")),
-        replica_id=replica if replica >= 0 else CONSUMER, leader_only=replica >= 0 or request.version < 11,
-    )  # fmt: skip
+        replica_id=replica if replica >= 0 else CONSUMER,
+        leader_only=replica >= 0 or request.version < 11,
+    )
     wanted = {
         one.place: FetchPartition(
             one.fields.number("fetch_offset"),

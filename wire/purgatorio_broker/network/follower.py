@@ -231,8 +231,13 @@ class Follower:
             end = replica.ends(None, leader_only=False).log_end.offset
             if header.base_offset == end:
                 replica.replicate(
-                    new_records(header, batch), header.epoch, high_watermark, start, header.producer, header.marker,
-                )  # fmt: skip
+                    new_records(header, batch),
+                    header.epoch,
+                    high_watermark,
+                    start,
+                    header.producer,
+                    header.marker,
+                )
         if not batches:
             replica.replicate([], replica.epoch(), high_watermark, start)
         replica.place_high_watermark()

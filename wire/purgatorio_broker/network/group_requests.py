@@ -57,11 +57,15 @@ def join_group(node: Node, request: Request) -> None:
             for member, metadata, instance in named
         ]
         request.answer(
-            error_code=code_of(result.error), generation_id=result.generation,
+            error_code=code_of(result.error),
+            generation_id=result.generation,
             protocol_type=None if result.error is not Error.NONE else kind,
-            protocol_name=_named(result.protocol, request.version), leader=result.leader, skip_assignment=result.skips,
-            member_id=result.member, members=members,
-        )  # fmt: skip
+            protocol_name=_named(result.protocol, request.version),
+            leader=result.leader,
+            skip_assignment=result.skips,
+            member_id=result.member,
+            members=members,
+        )
 
     refused = _refuses(node, fields, makes=True)
     if refused is Error.NONE and (not protocols or not kind):
@@ -70,12 +74,18 @@ def join_group(node: Node, request: Request) -> None:
         answer(JoinResult(refused, fields.text("member_id")))
         return
     node.groups.join(
-        fields.text("group_id"), fields.text("member_id"), tuple(name for name, _ in protocols), answer,
+        fields.text("group_id"),
+        fields.text("member_id"),
+        tuple(name for name, _ in protocols),
+        answer,
         session_timeout_ms=session_ms,
         rebalance_timeout_ms=fields.ms("rebalance_timeout", session_ms) if request.version else session_ms,
-        instance=fields.text("group_instance_id"), id_required=request.version >= 4,
-        metadata=tuple(metadata for _, metadata in protocols), protocol_type=kind, may_skip=request.version >= 9,
-    )  # fmt: skip
+        instance=fields.text("group_instance_id"),
+        id_required=request.version >= 4,
+        metadata=tuple(metadata for _, metadata in protocols),
+        protocol_type=kind,
+        may_skip=request.version >= 9,
+    )
     node.manager.run_actions()
 
 
@@ -86,20 +96,26 @@ def sync_group(node: Node, request: Request) -> None:
     def answer(result: SyncResult) -> None:
         said = fields if result.error is Error.NONE else Fields(None)
         request.answer(
-            error_code=code_of(result.error), assignment=result.assignment,
-            protocol_type=said.text("protocol_type") or None, protocol_name=said.text("protocol_name") or None,
-        )  # fmt: skip
+            error_code=code_of(result.error),
+            assignment=result.assignment,
+            protocol_type=said.text("protocol_type") or None,
+            protocol_name=said.text("protocol_name") or None,
+        )
 
     refused = _refuses(node, fields)
     if refused is not Error.NONE:
         answer(SyncResult(refused))
         return
     node.groups.sync(
-        fields.text("group_id"), fields.number("generation_id"), fields.text("member_id"),
-        {entry.text("member_id"): entry.data("assignment") for entry in fields.entries("assignments")}, answer,
-        instance=fields.text("group_instance_id"), protocol=fields.text("protocol_name"),
+        fields.text("group_id"),
+        fields.number("generation_id"),
+        fields.text("member_id"),
+        {entry.text("member_id"): entry.data("assignment") for entry in fields.entries("assignments")},
+        answer,
+        instance=fields.text("group_instance_id"),
+        protocol=fields.text("protocol_name"),
         protocol_type=fields.text("protocol_type"),
-    )  # fmt: skip
+    )
     node.manager.run_actions()
 
 

@@ -15,7 +15,16 @@ from typing import Final, NamedTuple, Self
 from purgatorio_wire.clause.topic import PATIENCE_TIMES
 from purgatorio_wire.history.bound import MS, Bounds
 from purgatorio_wire.history.finding import Rows, answered_with, broken, checked, kept, named
-from purgatorio_wire.history.history import BUSY, END_OF_TIME, Exchange, Scene, integer, items, text, texts
+from purgatorio_wire.history.history import (
+    BUSY,
+    END_OF_TIME,
+    Exchange,
+    Scene,
+    integer,
+    items,
+    text,
+    texts,
+)
 from purgatorio_wire.history.log import OTHERS, Part, Topic, Topics, asked_and_told, parts
 from purgatorio_wire.history.transaction import Transaction, producer_of
 from purgatorio_wire.history.violation_kind import Way

@@ -252,8 +252,13 @@ class _Group:
             asked = {(known[x.topic].id, x.number) for x, _ in parts(one.body, OTHERS[0]) if x.topic in known}
             if epoch > member.epoch or not asked & member.held:
                 yield answered_with(
-                    "G15", "wrong-argument-accepted", one, error, STALE, f": the epoch of the member is {member.epoch}",
-                )  # fmt: skip
+                    "G15",
+                    "wrong-argument-accepted",
+                    one,
+                    error,
+                    STALE,
+                    f": the epoch of the member is {member.epoch}",
+                )
 
     def _looked(self, one: Exchange) -> Rows:
         """G15, for an OffsetFetch that names a member and its epoch. Others may look without."""

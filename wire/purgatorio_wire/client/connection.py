@@ -233,9 +233,12 @@ async def connect(
         # `wait_for` is not used, because it ignores a cancel that comes together with the connection.
         async with asyncio.timeout(CONNECT_SECONDS):
             _, made = await loop.create_connection(
-                lambda: Connection(name, scene, recorder, client=client), address.host, address.port, ssl=address.tls,
+                lambda: Connection(name, scene, recorder, client=client),
+                address.host,
+                address.port,
+                ssl=address.tls,
                 server_hostname=address.named,
-            )  # fmt: skip
+            )
     except (OSError, TimeoutError) as refused:
         if isinstance(refused, ConnectionRefusedError):
             why = "no server listens there (connection refused)"

@@ -87,9 +87,11 @@ def request_payload(request: RequestPayload, correlation: int, client: str | Non
     """A request with its header. `frame.framed` adds the length."""
     with io.BytesIO() as out:
         header = request.__header_schema__(
-            request_api_key=request.__api_key__, request_api_version=request.__version__,
-            correlation_id=i32(correlation), client_id=client,
-        )  # fmt: skip
+            request_api_key=request.__api_key__,
+            request_api_version=request.__version__,
+            correlation_id=i32(correlation),
+            client_id=client,
+        )
         _write(out, header)
         _write(out, request)
         return out.getvalue()

@@ -131,9 +131,14 @@ def in_time(
     """The row of a request whose response is promised by `due`. `gap_ns`: the lateness of a broken broker. `since_t`:
     the begin of the wait, if another request began it."""
     by = bounds.by(
-        one.t if since_t is None else since_t, due, one.answer_t, gap_ns=gap_ns, watched_t=one.watched_t,
-        late_ms=late_ms, through=through,
-    )  # fmt: skip
+        one.t if since_t is None else since_t,
+        due,
+        one.answer_t,
+        gap_ns=gap_ns,
+        watched_t=one.watched_t,
+        late_ms=late_ms,
+        through=through,
+    )
     return timed(clause, cause, one, by, promise, one.t, *witnesses)
 
 

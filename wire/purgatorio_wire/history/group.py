@@ -332,8 +332,12 @@ def refused(bounds: Bounds, one: Exchange, *errors: int) -> Row:
     row = in_time(bounds, "G9", "refused-late", one, one.t, JOIN_GAP_NS, f"{wanted} at once:")
     told = one.error == REBALANCING and one.api in COMMITS
     return row.but(
-        one.error in errors, "refused-as-rebalancing" if told else "not-refused", one, wanted, named(one.error),
-    )  # fmt: skip
+        one.error in errors,
+        "refused-as-rebalancing" if told else "not-refused",
+        one,
+        wanted,
+        named(one.error),
+    )
 
 
 def no_member(group: Group, one: Exchange) -> Row:

@@ -29,8 +29,14 @@ def scene_of(name: str, events: Sequence[WireEvent], end_t: int) -> Scene:
             lane.closed = lane.closed or Closed(event.i, event.t, event.by or "", event.err or "")
         elif event.ev == "request":
             one = Exchange(
-                event.i, event.t, event.conn, event.corr or 0, event.api or "", event.version or 0, event.body or {},
-            )  # fmt: skip
+                event.i,
+                event.t,
+                event.conn,
+                event.corr or 0,
+                event.api or "",
+                event.version or 0,
+                event.body or {},
+            )
             asked[event.i] = by_corr[event.conn, one.corr] = one
             scene.exchanges.append(one)
             lane.requests.append(one)

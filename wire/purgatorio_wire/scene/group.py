@@ -425,8 +425,11 @@ async def _never_synced(play: Play, again: bool) -> None:
     rebalance_ms = play.wait_ms(2500)
     before = LONGER if again and takes_other_times(play) else 1
     four = await gang(play, 4, rebalance_ms=before * rebalance_ms, sessions=LONGER)
-    # In Kafka, the first member is the leader, and the longest timeout is the group's timeout.
-    four[0].rebalance_ms //= 2
+    four[
+        0
+    ].rebalance_ms //= (
+        2  # in Kafka, the first member is the leader, and the longest timeout is the group's timeout
+    )
     await gathered(four)
     if again:
         await synced(four)
@@ -635,7 +638,15 @@ async def session(play: Play) -> None:
     One member sends only heartbeats of another generation, which are refused. Each is removed after its session
     timeout; a member with heartbeats stays. A member that was alone is removed too, and the next member finds an empty
     group."""
-    kinds = [_Silent.JOIN] * 3 + [_Silent.SYNC, _Silent.HEARTBEAT, _Silent.LATE_SYNC, _Silent.REFUSED]
+    kinds = [
+        _Silent.JOIN,
+        _Silent.JOIN,
+        _Silent.JOIN,
+        _Silent.SYNC,
+        _Silent.HEARTBEAT,
+        _Silent.LATE_SYNC,
+        _Silent.REFUSED,
+    ]
     kinds += [_Silent.SHORTER] * takes_other_times(play)
     await asyncio.gather(_silent_alone(play), _silent_alone(play), *(_silent(play, since) for since in kinds))
 

@@ -186,7 +186,12 @@ async def _leave_by_name(asker: Member, member: str, instance: str | None) -> No
 
 async def _come_back(one: Member) -> Member:
     back = Member(
-        one.play, await one.play.open("back"), one.group, one.rebalance_ms, one.session_ms, instance=one.instance,
-    )  # fmt: skip
+        one.play,
+        await one.play.open("back"),
+        one.group,
+        one.rebalance_ms,
+        one.session_ms,
+        instance=one.instance,
+    )
     back.says = one.says
     return back

@@ -153,12 +153,10 @@ class Writer:
     def _place(self, one: int | Place) -> Place:
         return (self.topic, one) if isinstance(one, int) else one
 
-    @property
-    def _by(self) -> dict[str, object]:
-        return {"transactional_id": self.name, "producer_id": self.id, "producer_epoch": self.epoch}
-
     async def end(self, *, commits: bool) -> Got:
-        values = {**self._by, "committed": commits}
+        values = {
+            "transactional_id": self.name, "producer_id": self.id, "producer_epoch": self.epoch, "committed": commits,
+        }  # fmt: skip
         if self.renews:
             return await self.conn.send("end_txn", FIRST_RENEWING, values)
         return await self.play.ask(self.conn, "end_txn", values)
@@ -171,7 +169,9 @@ class Writer:
         """Add the offsets of a group, which may begin a transaction. With KIP-890, their commit does."""
         if self.renews:
             return
-        values = {**self._by, "group_id": group}
+        values = {
+            "transactional_id": self.name, "producer_id": self.id, "producer_epoch": self.epoch, "group_id": group,
+        }  # fmt: skip
         await self._until_over(lambda: self.play.ask(self.conn, "add_offsets_to_txn", values), codes)
 
     async def commit_offset(
@@ -182,8 +182,8 @@ class Writer:
         told = {"committed_offset": at, "committed_metadata": f"note {at}", "committed_leader_epoch": at % 7}
         asked = [{"partition_index": number, **told} for number in numbers]
         values = {
-            **self._by, "group_id": group, "member_id": by[0], "generation_id": by[1],
-            "topics": [{"name": self.topic, "partitions": asked}],
+            "transactional_id": self.name, "group_id": group, "producer_id": self.id, "producer_epoch": self.epoch,
+            "member_id": by[0], "generation_id": by[1], "topics": [{"name": self.topic, "partitions": asked}],
         }  # fmt: skip
 
         def error_of(body: Body | None) -> int:

@@ -250,10 +250,14 @@ def convert_wire(source: Path, target: Path, *, force: bool = False, keep_going:
         finally:
             partial.unlink(missing_ok=True)
     return Conversion(
-        run="" if header is None else header.run, events=len(trace.events),
-        end=None if end is None else End(end.events, end.dropped), broken=tuple(trace.broken),
-        broken_count=trace.broken_count, cut=trace.cut, written=written,
-    )  # fmt: skip
+        run="" if header is None else header.run,
+        events=len(trace.events),
+        end=None if end is None else End(end.events, end.dropped),
+        broken=tuple(trace.broken),
+        broken_count=trace.broken_count,
+        cut=trace.cut,
+        written=written,
+    )
 
 
 def _write_parquet(records: Iterable[WireRecord], path: Path) -> None:
