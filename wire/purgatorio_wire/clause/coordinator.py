@@ -27,7 +27,7 @@ from purgatorio_wire.history.transaction import (
 )
 from purgatorio_wire.history.violation_kind import Way
 
-INVALID_STATE, UNKNOWN_ID = 48, 49
+INVALID_STATE, UNKNOWN_ID, ABORTABLE = 48, 49, 120
 FENCED: Final = frozenset({47, UNKNOWN_ID, 90})
 """The errors for a former producer: its epoch is old, its id is unknown, or it is fenced."""
 NO_SUCH_PART: Final = frozenset({3, 55})
@@ -157,7 +157,8 @@ def _renewed(one: Exchange, error: int, since: Sequence[Exchange]) -> Rows:
         return
     if adds_itself(one):
         allowed = "no error: the request begins a transaction"
-        yield checked("R8", "begin-refused", one, error not in NOT_THEIRS, allowed, named(error))
+        right = error not in {*NOT_THEIRS, ABORTABLE}
+        yield checked("R8", "begin-refused", one, right, allowed, named(error))
     elif any(map(went_well, since)):
         now, by = producer_of(one.got), producer_of(one.body)
         right = not error and (now.epoch > by.epoch or now.id not in (by.id, -1))
