@@ -665,7 +665,7 @@ def test_what_a_long_purge_interval_leaves_out_is_told_though_others_of_its_clas
     }
     left_out = [one.name for one, why in reasons.items() if why == "its purge interval is above 120"]
     subject.account.orders = [
-        Orders(one, 1) if why == "it is played step by step" else Orders(one, skipped=why or "")
+        Orders(one, 1) if why == "it runs only step by step" else Orders(one, skipped=why or "")
         for one, why in reasons.items()
     ]
     assert "calls-beside-purge" not in left_out

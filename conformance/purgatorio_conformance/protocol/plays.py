@@ -248,7 +248,7 @@ class Plays:
 
     def _look_for_late(self, play: Play) -> None:
         """In virtual time without paused threads, all due events must come within two advances: the first may only move
-        a task to a finer level. Raises SubjectFailed if an event is late."""
+        a task to a finer level. Raises SubjectFailed if an event is late, but not lost."""
 
         def overdue() -> set[str]:
             return {*self.session.conversation.overdue(self.late_ns)} & {*play.delays}
@@ -262,6 +262,11 @@ class Plays:
                 # The subject may answer before its own threads are done: that is not lateness.
                 self.let_go()
         if not late:
+            return
+        self.come_to_rest()
+        if late & overdue():
+            # The event is lost, not late: the clauses report it for the whole run.
+            self.broken = True
             return
         lost = ("T2", "run") if self.part == "timer" else ("O5", "end")
         raise self.session.failed(
