@@ -54,7 +54,7 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
 
     Rule 3 allows an expiry in two cases:
 
-    - The expiry claimed the operation before the check returned.
+    - The expiry began before the check returned.
     - Between the start of the check and the claim, a `try_complete` was running, or a thread may have been about to
       begin one.
 
@@ -198,12 +198,14 @@ def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int
 
 
 def _expired_after(run: Run, history: OperationHistory, claim: Call, check: KeyCheck) -> bool:
-    """Whether the expiry completed the operation after the return of the check. If fires are not recorded, an
-    `on_expiration` on the completing thread shows this."""
-    expired = history.fire_of(claim) is not None
-    if not run.records("timer_fire"):
+    """Whether an expiry that began after the return of the check completed the operation. An expiry that began before
+    may complete the operation: then nothing waits for the time-out any more. If fires are not recorded, an
+    `on_expiration` on the completing thread shows an expiry, which began at the claim or earlier."""
+    began = history.fire_of(claim)
+    if began is None and not run.records("timer_fire"):
         expired = any(point.th == claim.th and point.call_i > claim.end_i for point in history.expirations)
-    return expired and check.ret_i <= claim.call_i
+        began = claim if expired else None
+    return began is not None and check.ret_i <= began.call_i
 
 
 def _an_evaluation_was_due(history: OperationHistory, check: KeyCheck, moment_i: int) -> bool:
