@@ -257,7 +257,7 @@ VIOLATED, in the sets 4 to 7 by the changed scenes alone:
 
 - 1 to 5: twelve changes of KIP-848 and share groups (*a client cannot see one: the time-out is cancelled before), four
   of transactions and producers (*one not run again), and one each of committed offsets, ListGroups (*not run again),
-  quotas (*not run again), ListOffsets, the quota of created partitions, topics that Metadata has created, and max_bytes.
+  quotas (*not run again), ListOffsets, the quota of created partitions, topics that Metadata created, and max_bytes.
 - 6: one change each of aborted batches in a share group, of clients that never join (UNKNOWN at load 17, VIOLATED at
   load 8), of too few in-sync replicas (*one node always has enough), of a repeated InitProducerId, of
   AddPartitionsToTxn, of a heartbeat of KIP-848, and of ListOffsets (not run before the change).
