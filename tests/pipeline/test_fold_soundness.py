@@ -32,7 +32,7 @@ from purgatorio_spec.fast_path.fold import Fold, Outer
 from purgatorio_spec.fast_path.names import Names, unpacked
 from purgatorio_spec.fast_path.paged import Pages
 from purgatorio_spec.fast_path.recheck import FirstChecks
-from purgatorio_spec.fast_path.rules import NOT_PLAIN, RULES, Condition, Rule, candidates, summaries
+from purgatorio_spec.fast_path.rules import IRREGULAR, RULES, Condition, Rule, candidates, summaries
 from purgatorio_spec.history.operation import OperationHistory
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Summary
@@ -160,7 +160,7 @@ def test_for_a_log_the_fold_agrees_with_the_clauses() -> None:
 def missed(
     many: Sequence[Expecting],
     rules: Mapping[str, Rule] = RULES,
-    not_plain: Mapping[str, Condition] = NOT_PLAIN,
+    irregular: Mapping[str, Condition] = IRREGULAR,
     *,
     keys: bool = True,
 ) -> Iterator[str]:
@@ -168,7 +168,7 @@ def missed(
     for played, expected in many:
         block = played.fold.block(played.run, slice(0, None))
         cancels = played.fold.key_cancels() if keys else np.zeros(0, np.int64)
-        told = candidates(block, rules, not_plain, missed=played.fold.missed(np.arange(block.size), cancels))
+        told = candidates(block, rules, irregular, missed=played.fold.missed(np.arange(block.size), cancels))
         matrix = summaries(block)
         for name, one in expected.items():
             number = played.fold.number(name)
@@ -245,14 +245,14 @@ def test_a_clause_without_a_rule_is_judged_by_its_function(
     assert not new or set(new) <= set(met)
 
 
-@pytest.mark.parametrize("condition", NOT_PLAIN)
-def test_an_odd_operation_taken_for_plain_is_missed(many: list[Expecting], condition: str) -> None:
+@pytest.mark.parametrize("condition", IRREGULAR)
+def test_an_odd_operation_taken_for_regular_is_missed(many: list[Expecting], condition: str) -> None:
     """Each reason to mark an operation whatever the clauses say is needed, too."""
     odd = [
-        one for one in many if NOT_PLAIN[condition](one[0].fold.block(one[0].run, slice(1, None))).yes.any()
+        one for one in many if IRREGULAR[condition](one[0].fold.block(one[0].run, slice(1, None))).yes.any()
     ]
-    weakened = {name: one for name, one in NOT_PLAIN.items() if name != condition}
-    assert any(missed(odd, not_plain=weakened))
+    weakened = {name: one for name, one in IRREGULAR.items() if name != condition}
+    assert any(missed(odd, irregular=weakened))
 
 
 def test_without_the_cancelled_keys_something_is_missed(many: list[Expecting]) -> None:

@@ -1,6 +1,6 @@
 """`DelayedParts`: a waiting request of several parts (such as partitions), each of which is decided once.
 
-Produce, DeleteRecords, elections and remote look-ups use this class. The result of an undecided part is that of a
+Produce, DeleteRecords, elections and remote look-ups use this class. An undecided part already has the result of a
 time-out, so a time-out changes no results. A decided part is never evaluated again.
 """
 

@@ -1,4 +1,4 @@
-"""`Log`: the log of a partition in memory, in segments: the sizes, epochs and (if given) contents of its records.
+"""`Log`: the log of a partition in memory. Its segments store the sizes, epochs and (if given) contents of the records.
 
 Invariants: offsets are 0, 1, 2 ... without a gap; epochs never decrease; 0 <= start <= end; a segment has at most
 `segment_bytes`, or one record. A batch is stored and read as a whole: its last record has all the bytes, and its other

@@ -1,12 +1,12 @@
 """`ReplicaManager`: appends, fetches and deletions on the partitions of one broker (Kafka's ReplicaManager).
 
 Each request is answered through its callback exactly once: at once, or by a delayed operation. After each call, the
-caller must call `run_actions()`, without holding a lock. This completes the operations that the call made ready.
-(Kafka's request handlers run the actions after each request.)
+caller must call `run_actions()`, without holding a lock. `run_actions` completes the operations that the call made
+ready. (Kafka's request handlers run the actions after each request.)
 
 Four events check the key of a partition in all purgatories: the high watermark rises, the ISR changes, the role of this
 broker changes, or the replica is lost. An append at the leader that does not move the high watermark checks the key
-only in the purgatory of fetches. Fetches of followers wait for the end of the log.
+only in the purgatory of fetches. A follower's fetch waits until the log end moves.
 
 Clauses B101 to B199 (produce), B201 to B299 (fetch), B301 to B399 (delete records).
 """

@@ -1,6 +1,6 @@
 """The clock, locks and dialect of the broker's purgatories.
 
-`Runtime` is for real time: the monotonic clock, and for each purgatory a timer with a reaper thread. `VirtualRuntime`
+`Runtime` uses real time: the monotonic clock, and a timer with a reaper thread for each purgatory. `VirtualRuntime`
 runs the same code with a clock that the caller moves, without a thread or a sleep.
 """
 

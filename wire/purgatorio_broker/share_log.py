@@ -1,7 +1,7 @@
-"""`ShareLog`: the log that a ShareFetch reads, in one of three ways.
+"""`ShareLog`: the log that a ShareFetch reads. There are three kinds of reads.
 
-A read is done at once. If the position of the first offset is unknown, it is done later, like a read of the disk. If
-the local log does not have the records any more, it is done in the remote tier.
+Most reads are done at once. If the position of the first offset is unknown, the read is done later, like a read of the
+disk. If the local log no longer has the records, they are read in the remote tier.
 """
 
 from collections.abc import Callable, Mapping

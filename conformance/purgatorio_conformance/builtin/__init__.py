@@ -1,2 +1,2 @@
-"""The subjects that this package has: timers of others and the reference, each behind a program of the protocol or
-driven in this process."""
+"""The built-in subjects: third-party timers, and the reference. Each is a program that speaks the protocol, or runs in
+this process."""

@@ -1,8 +1,8 @@
 """Timers of the JVM: netty's `HashedWheelTimer`, Vert.x's and Jetty's timers from PySpark's jars, the timers of the
 JDK, and Debian's Caffeine and older netty, if they are installed.
 
-Each is an adapter of the kit for the JVM (`subject/java`), which `purgatorio.Timers` serves with the promises in
-`jvm_timers.toml`.
+Each timer has an adapter of the JVM kit (`subject/java`). The program `purgatorio.Timers` serves the adapters, with the
+promises in `jvm_timers.toml`.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""A Python timer with its own clock as a subject in real time: `PythonSubject` drives it in this process.
+"""`PythonSubject` drives a Python timer that has its own clock. The timer runs in real time, in this process.
 
 The callers, the driver and the timer share the GIL. So the driver may be the cause of a late task. But an early task is
 always a bug of the timer.

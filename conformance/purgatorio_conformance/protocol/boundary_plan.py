@@ -19,9 +19,9 @@ In virtual time, a long delay takes no time, and the plan has these phases:
   shorter.
 - Completed operations (only in a purgatory): several times the purge interval, under keys that are never checked. Some
   of these keys have one hash value (in the first of many lists, or in the last). The plan also reads the sizes at rest.
-  At first the purgatory has no other operations, and the shared keys are checked once. Then come as many operations
-  that checks remove, so that a purge finds no completed operations. Then come as many that `cancel_for_key` returns for
-  each of their keys. Last come completed operations together with live operations.
+  At first the purgatory has no other operations, and the shared keys are checked once. Then checks remove an equal
+  number of operations, so that a purge finds no completed operations. Then `cancel_for_key` returns an equal number,
+  for each of their keys. Last come completed operations together with live operations.
 """
 
 from __future__ import annotations

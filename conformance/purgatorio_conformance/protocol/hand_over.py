@@ -5,12 +5,12 @@ operation or for a later one. The subject chooses the operation, so the driver n
 the driver counts the free units of a key and the waiting operations. If there are at least as many free units as
 waiting operations, each waiting operation must get a unit. The trace then has a `ready` for each of these operations.
 It also has a `check_and_complete` of the driver around the calls up to the next `quiesce`. So O4 reports an operation
-that waits at rest although a unit is free. O2 reports an operation that completes without a `ready`, because all units
-were used.
+that still waits at a `quiesce` although a unit is free. O2 reports an operation that completes without a `ready`,
+because all units were used.
 
-In virtual time, the programs are all sequences of a few calls, by size. The subject comes to rest after each call, or
-only at the end. A last program has many calls on one key, so that a leak adds up. With `turns`, up to three callbacks
-of an event loop run after a time-out has passed. Then come the next calls of the program, and then the other
+In virtual time, the driver executes all sequences of a few calls, by size. The subject comes to rest after each call,
+or only at the end. A last program has many calls on one key, so that a leak adds up. With `turns`, up to three
+callbacks of an event loop run after a time-out has passed. Then come the next calls of the program, and then the other
 callbacks. In real time, the driver adds a unit at about the moment of a time-out, many times: later if the last unit
 came in time, earlier if the last unit came too late. At the end of a program, further operations must get all free
 units.

@@ -5,8 +5,8 @@ such margin: if all threads of the program sleep after the deadline of a task, t
 one task or operation at a time, after a pause. Control threads of the driver, one on each processor, sleep for some
 milliseconds at a time. While a control thread wakes late, the machine may be the reason, and the result does not count.
 
-In every second attempt, a later task waits as well, and two tasks in sequence come before it: a thread sleeps until the
-later task, and must be woken for each new one.
+In every second attempt, a later task waits too. A thread sleeps until this task. Two tasks with earlier deadlines then
+come in sequence, and each must wake the thread.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The orders in which gated runs executed their programs: the description of an order, and the repetition of an
-execution."""
+"""The orders in which gated runs executed their programs. Chooses the executions to repeat, and tests whether an order
+of threads causes an error or a hang."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

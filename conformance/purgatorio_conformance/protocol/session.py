@@ -1,5 +1,5 @@
-"""A session with a child process: an exchange of lines. If the child stops answering, the failure names the kind of
-silence.
+"""Exchanges lines with a child process. If the child stops answering, the error says whether the child has ended,
+closed its input, or hangs.
 """
 
 from __future__ import annotations

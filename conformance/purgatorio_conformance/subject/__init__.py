@@ -1,2 +1,2 @@
-"""Built-in subjects: third-party timers, and the reference, which Purgatorio drives and judges. Each implements the
+"""The built-in subjects that Purgatorio drives and judges: third-party timers, and the reference. Each implements the
 interface in `contract`."""

@@ -1,4 +1,4 @@
-"""The long runs of the suite: drives an adapter or a program like `purgatorio verify --command`, in virtual time.
+"""The long runs of the suite: drives an adapter or a program in virtual time, as `purgatorio verify --command` does.
 
 There are six runs:
 
@@ -9,8 +9,8 @@ There are six runs:
 - gates: executions with pause points.
 - steps: executions with scheduling points.
 
-Each test reads the verdict on one clause from one of these runs. To show a violation, the suite repeats the execution
-that broke the clause with a new subject, or minimizes the calls of the run.
+Each test reads the verdict on one clause from one of these runs. To show a violation, the suite starts a new subject
+and repeats the execution that broke the clause, or it minimizes the calls of the run.
 """
 
 from __future__ import annotations

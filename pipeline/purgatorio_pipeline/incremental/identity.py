@@ -1,10 +1,10 @@
 """Decides whether a file is unchanged, and whether a stored verdict is still valid.
 
 A file is unchanged if it has the same name, path (after links), size and modification time. Its bytes are not compared.
-So a change is not noticed if the size and the modification time stay the same. This happens if a program sets the time
-back, or if the change comes within one tick of the file system's clock.
+So a change is not noticed if the size and the modification time stay the same. This happens if a program restores the
+old modification time, or if the change comes within one tick of the file system's clock.
 
-A stored verdict is valid if the bytes of Purgatorio's code, and the options that affect the tables, are unchanged.
+The stored verdict on an unchanged file is valid if Purgatorio's code and the option `--full` are as before.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Builds HTML and SVG without injection: every text and attribute is escaped.
 
-`tag` is the only way to make markup. A plain `str` counts as text of a trace: its unprintable characters become
-visible, and then `& < > " '` are escaped, in content and in attributes.
+`tag` is the only way to make markup. A `str` that is no `Markup` counts as text of a trace. In content and attributes,
+its unprintable characters become visible, and then `& < > " '` are escaped.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Saves the state of a fold between two batches to a file: arrays of numbers and texts, nothing executable."""
+"""Saves the state of a `Fold` between two batches. The file has arrays of numbers and texts, and nothing executable."""
 
 from collections.abc import Sequence
 from pathlib import Path

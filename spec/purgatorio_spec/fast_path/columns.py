@@ -1,4 +1,4 @@
-"""Groups of columns of equal length, to cut and join together."""
+"""Groups of columns of equal length. All columns of a group are cut and joined at the same rows."""
 
 from __future__ import annotations
 

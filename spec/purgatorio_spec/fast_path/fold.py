@@ -1,4 +1,4 @@
-"""`Fold` is the fast path of one run, batch by batch: `feed` for each batch, then `conclude` for the verdicts."""
+"""`Fold`: the fast path of one run. `feed` takes the events of one batch, and `conclude` gives the verdicts."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -335,7 +335,7 @@ class Fold:
         self._look(run, tally, wanted, None, batches)
 
     def _close_calls(self) -> None:
-        """Record that an operation with an open call is not plain."""
+        """Record that an operation with an open call is irregular."""
         self._flag("unpaired", self.open_calls.operation)
 
     def _batches(self, again: Again) -> Iterable[tuple[Numbered, Ints]]:

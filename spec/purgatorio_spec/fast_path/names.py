@@ -1,7 +1,7 @@
-"""Numbers for the names of a run's operations.
+"""Gives each name of an operation a number for the whole run.
 
 Names of idle operations are compressed in pages, like the other data of operations (see `paged`). For each compressed
-name, a hash of eight bytes stays in memory. If the hash of a searched name is known, its page is decompressed and the
+name, a hash of eight bytes stays in memory. If the hash of a searched name is known, the page is decompressed and the
 names are compared, so equal hashes cause no error.
 """
 

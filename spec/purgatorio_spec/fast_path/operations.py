@@ -1,10 +1,10 @@
 """Summaries of a run's operations and tasks: columns of numbers, computed from the events so far.
 
-A column has one number for each operation or task: a first, last, smallest or largest value, or a count. So one vector
-operation for each column adds a batch. Positions are row numbers of the run, with 32 bits as long as they fit.
+A column has one number for each operation or task: a first, last, smallest or largest value, or a count. So a batch
+takes one vector operation for each column. Positions are row numbers of the run, with 32 bits as long as they fit.
 
-Some values are missing: `Numbers` is such a column. A comparison is a `Truth`: true, false, or unknown if a value is
-missing. `and`, `or` and `not` follow the rules of SQL; `yes` has the rows that are certainly true.
+`Numbers` is a column with missing values. A comparison gives a `Truth`: true, false, or unknown if a value is missing.
+`and`, `or` and `not` follow the rules of SQL; `yes` has the rows that are certainly true.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ _TIMES: Final = (
 _LEAST_TIMES: Final = ("true_t", "deadline_least_t", "fire_least_t")
 _THREADS: Final = ("reg_th", "win_th", "true_th", "done_th", "exp_th", "fire_th", "cancel_th")
 FLAGS: Final = ("unpaired", "errors", "wild", "points", "raced", "trying", "tried_within", "repeats")
-"""The first four are reasons why an operation is not plain. `raced`: another event was recorded during its cancel.
+"""The first four are reasons why an operation is irregular. `raced`: another event was recorded during its cancel.
 `trying`: its last try is open. `tried_within`: a try began inside a try. `repeats`: a periodic or a reset task."""
 
 _BESIDE: Final = dict.fromkeys((*_ROWS[:-1], *_LEAST_ROWS), "last") | dict.fromkeys(

@@ -1,10 +1,10 @@
-"""The rules of the fast path: each selects the candidates of one clause (operations that may break it) from the
-summaries.
+"""The rules of the fast path. A rule reads one summary for each operation, and selects the *candidates* of one clause:
+the operations that may break the clause.
 
-An operation is *plain* if it has no call twice, no call without a return, and no exception. All other operations are
-candidates of every clause. If a clause has no rule, all operations are its candidates. The clause, not the rule, gives
-the verdict on a candidate. So a rule may select too many candidates, but never too few. A rule also counts the
-occasions of the clause (cases that could break it) among the operations that it does not select.
+An operation is *irregular* if a call was made twice, did not return, or raised an exception. (`IRREGULAR` has all
+reasons.) Every clause judges the irregular operations. If a clause has no rule, all operations are candidates. The
+verdict on a candidate comes from the clause, so a rule may select too many candidates, but never too few. A rule also
+counts the occasions of the clause (cases that could break it) among the operations that it does not select.
 `tests/pipeline/test_fold_soundness.py` tests the rules, and that each rule is needed.
 """
 
@@ -89,7 +89,7 @@ Condition: TypeAlias = Callable[[OperationBlock], Truth]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The conditions under which a plain operation is an occasion of a clause, and may have broken the clause."""
+    """The conditions under which a regular operation is an occasion of a clause, and may have broken the clause."""
 
     occasion: Condition
     broken: Condition
@@ -270,7 +270,7 @@ RULES: Final[Mapping[str, Rule]] = {
 }
 """By clause."""
 
-NOT_PLAIN: Final[Mapping[str, Condition]] = {
+IRREGULAR: Final[Mapping[str, Condition]] = {
     "a call without its return, or a return without its call": lambda b: b.flag("unpaired"),
     "an exception": lambda b: b.flag("errors"),
     "a time beyond the limit": lambda b: b.flag("wild"),
@@ -289,15 +289,15 @@ NOT_PLAIN: Final[Mapping[str, Condition]] = {
         b.always(b.run.turn is not None) & (b.add_delay <= 0)
     ),
 }
-"""The conditions under which an operation is not plain."""
+"""The conditions under which an operation is irregular."""
 
 OF_ODD_ONES: Final = frozenset({"T8", "T9", "T10", "T11", "T12"})
-"""Clauses without a rule, because a plain operation is no occasion of them."""
+"""Clauses without a rule, because a regular operation is no occasion of them."""
 
 
 @dataclass(slots=True)
 class Candidates:
-    """For each operation of a block: whether it is a candidate, and by clause whether a plain operation is an
+    """For each operation of a block: whether it is a candidate, and by clause whether a regular operation is an
     occasion.
 
     The judgement of a candidate may depend on other events of its threads: if `retried` (O4's retry loop), or
@@ -314,15 +314,15 @@ class Candidates:
 def candidates(
     block: OperationBlock,
     rules: Mapping[str, Rule] = RULES,
-    not_plain: Mapping[str, Condition] = NOT_PLAIN,
+    irregular: Mapping[str, Condition] = IRREGULAR,
     *,
     missed: Flags | None = None,
 ) -> Candidates:
-    """The candidates of a block. `rules` and `not_plain` are parameters for tests that leave one out. `missed`: the
+    """The candidates of a block. `rules` and `irregular` are parameters for tests that leave one out. `missed`: the
     operations that a key may have failed to return, which O2 judges when the run has ended."""
     b, run = block, block.run
     broken = b.always(run.dropped) | (b.always(False) if missed is None else Truth.of(missed))
-    for condition in not_plain.values():
+    for condition in irregular.values():
         broken |= condition(b)
     occasions: dict[str, Flags] = {}
     for name, rule in rules.items():
@@ -345,7 +345,7 @@ def lacks_a_rule(run: Run) -> bool:
 
 
 def summaries(b: OperationBlock) -> Ints:
-    """The matrix of `Summary` of plain operations, rows of the run for positions."""
+    """The matrix of `Summary` of regular operations, rows of the run for positions."""
 
     def row(numbers: Numbers) -> Ints:
         return numbers.or_else(NEVER).v

@@ -2,8 +2,8 @@
 
 A number is certainly correct under three conditions. Inside the check, the thread made only `try_complete` calls. No
 call inside these could complete another operation. The number is that of the `try_complete` calls that returned true.
-The clause judges all other `check_and_complete` calls. Between batches, the module stores the last check event of each
-thread and its later events.
+The clause judges all other `check_and_complete` calls. Between batches, the module stores, for each thread, the last
+`check_and_complete` event and a summary of the later events.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The claim about the wheel: the simplest timer (a set of deadlines) allows each of its transitions, and its invariants
-hold.
+"""The claim about the wheel: the simplest timer (a set of deadlines) allows each transition of the wheel, and the
+wheel's invariants hold.
 """
 
 from collections import Counter

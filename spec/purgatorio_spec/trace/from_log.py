@@ -6,8 +6,8 @@ events that requests wait for (such as an append), each with a time and a key. T
 - A completion becomes a `force_complete` with its `on_complete`.
 - A time-out becomes a `timer_fire` that contains a `force_complete` with its `on_complete`.
 - If the log records events, the completion is inside a `try_complete` that returns 1.
-- An event of a key becomes a `check_and_complete` that returns after the promised `answer_ms`. Each request that waits
-  on the key is `ready` from the time of the event.
+- An event of a key becomes a `check_and_complete` that starts at the event and returns `answer_ms` later (the promise).
+  Each request that waits on the key is `ready` from the time of the event.
 
 So the clause O1 finds requests that were answered twice. O2 finds answers without an event of the key, and O4 finds
 requests that an event did not answer in time. O5 finds requests that were never answered, T1 finds early time-outs, and

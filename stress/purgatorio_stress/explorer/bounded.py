@@ -1,5 +1,5 @@
-"""Two searches of the explorer: `explore_bounded` by the number of preemptions (iterative context bounding), and
-`explore_states` over all states (state caching).
+"""Two searches of the explorer. `explore_bounded` limits the number of preemptions (iterative context bounding), and
+`explore_states` visits all states (state caching).
 
 A *preemption* is a switch away from a task that could continue. Most bugs need one or two preemptions (Musuvathi and
 Qadeer, "Iterative context bounding", PLDI 2007). The search runs schedules without preemptions first, then schedules

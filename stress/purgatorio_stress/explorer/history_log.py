@@ -1,4 +1,4 @@
-"""The recorder of explored runs: the events of a trace as plain rows. The position of a row is the `i` of the event."""
+"""The recorder of explored runs: stores each event as a `LogRow`. The index of the row is the event's `i`."""
 
 from collections.abc import Iterator
 

@@ -1,5 +1,5 @@
-"""The order "happened before" of one run, as vector clocks. The module also finds uses of plain memory that this order
-does not order."""
+"""The order "happened before" of one run, as vector clocks. The module also finds data races: uses of a variable
+that are not in this order."""
 
 from collections.abc import Hashable
 from typing import Generic, TypeVar

@@ -2,9 +2,9 @@
 
 No method waits: if a task cannot take a lock, the scheduler does not choose the task until the lock is free.
 
-If the run compares states, each method also records the data that the calling task has read (`learn`). The future of a
-task depends only on its code and on this data. For example, a `set` reads nothing, and a `try_lock` reads whether the
-lock was free.
+A search may end a run at a state that an earlier run has visited. Then each method also records the data that the
+calling task has read (`learn`). The future of a task depends only on its code and on this data. For example, a `set`
+reads nothing, and a `try_lock` reads whether the lock was free.
 """
 
 from bisect import bisect_right

@@ -6,9 +6,9 @@ C code on a container is one step, as under the GIL: a method of `dict`, `list`,
 `in`, `heappush`. An iteration has one step for each item. A call of a rewritten method is no step, because its body has
 steps.
 
-A call of other code uses all containers in its arguments and in the called object (a bound method, a `partial`). This
-includes containers that a view, an iterator or a generator reads. `shown_containers` finds these containers. An object
-of an unknown class is one location.
+A call of code that is not rewritten uses all containers in its arguments and in the called object (a bound method, a
+`partial`). This includes containers that a view, an iterator or a generator reads. `shown_containers` finds these
+containers. An object of an unknown class is one location.
 
 Such code may also read the attributes of the program's objects in its arguments (`_read_by_others`). `copy` and
 `pickle` read each attribute in one step. For other code, the explorer does not know which attributes are read. If a

@@ -1,6 +1,6 @@
 """Replacements in Python for `threading.local`, `functools.cached_property`, `lru_cache` and dataclasses.
 
-The originals of the standard library are C code, or use locks that the explorer's scheduler does not control.
+The originals make no scheduling points: they are C code (`local`, `lru_cache`), or code that is not rewritten.
 """
 
 import dataclasses

@@ -3,8 +3,7 @@
 Only bodies of functions are changed, because only one thread imports a module. The line numbers do not change, so
 tracebacks and tables show the user's own lines.
 
-Not covered: the unpacking of a target of a comprehension. Before each case, a `match` reads all of its value in one
-step.
+Not covered: the unpacking of a target of a comprehension. A `match` reads its whole value in one step before each case.
 """
 
 import ast

@@ -2,7 +2,7 @@
 code, which uses these classes.
 
 A time-out or a sleep ends when virtual time reaches its end. Virtual time moves only when no task can continue. With
-`early` = n, each thread may also end n waits by time-out while other threads can continue, as on a very slow machine.
+`early` = n, up to n waits of each thread may time out while other threads can continue, as on a very slow machine.
 """
 
 import itertools

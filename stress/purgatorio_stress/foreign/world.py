@@ -1,11 +1,11 @@
 """The state of one explored program: its run, the numbers of its objects, its vector clocks.
 
-A *location* is the object of a step: an attribute, a container, a lock. A location gets its number at its first use,
-from the task that uses it. So the number is equal in every run that reaches this use in the same way.
+A *location* is the object of a step: an attribute, a container, a lock. At the first use, the task gives the location a
+number from its own range. So the number is equal in every run that reaches this use in the same way.
 
-Vector clocks compute which steps happen before other steps. Locks, the start and the end of threads, and operations of
-containers order steps. The use of an attribute or a global variable orders nothing. Two uses of one attribute, one of
-them a write, are a *data race* if neither happens before the other.
+Vector clocks compute which steps happen before other steps. Steps are ordered by locks, by the start and the end of
+threads, and by operations on containers. The use of an attribute or a global variable orders nothing. Two uses of one
+attribute, one of them a write, are a *data race* if neither happens before the other.
 """
 
 import sys

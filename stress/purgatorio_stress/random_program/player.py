@@ -1,4 +1,4 @@
-"""Executes a random program, and reads `vocabularies.toml`. This code is shared by all kinds of subjects."""
+"""Executes a random program, and reads `vocabularies.toml`. All kinds of subjects share this code."""
 
 from __future__ import annotations
 

@@ -4,10 +4,10 @@ these calls.
 A *group* is an object of the calling code with a lock, as a consumer group in Kafka. Operations may share this lock.
 The programs obey the rules for callers. In the dialect `locked`, an operation's lock is held while its callbacks run.
 So a callback obeys three rules. It takes the lock of a group only if no operation uses this lock. It checks keys only
-through the action queue. It registers or completes only operations with a higher number (the order of the locks). A
-thread that holds the lock of a group calls no `check_and_complete`. In the dialect `pending-flag`, each operation needs
-its own lock. No thread may evaluate an operation before the registration has added it to a list, because the first
-evaluation takes no lock.
+through the action queue. It registers or completes only operations with a higher number than its own, so that locks are
+taken in one order. A thread that holds the lock of a group calls no `check_and_complete`. In the dialect
+`pending-flag`, each operation needs its own lock. A registration first calls `try_complete` without the lock. So no
+other thread may call `try_complete` before the operation is in a watch list.
 """
 
 from __future__ import annotations

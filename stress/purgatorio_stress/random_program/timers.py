@@ -1,5 +1,5 @@
-"""Random programs for every timer: tasks, functions, drains, stops, executors that refuse tasks, and callbacks that use
-them."""
+"""Random programs for every timer: tasks, functions, drains, stops, executors that refuse tasks, and callbacks that
+call the timer."""
 
 from __future__ import annotations
 

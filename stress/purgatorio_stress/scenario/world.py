@@ -1,8 +1,8 @@
 """`World`: the objects of one run of a scenario. They are timers and purgatories of the reference (the package
 `purgatorio`), and record their calls.
 
-Time is virtual. A *stage* runs the threads of the scenario. It is the explorer, which chooses the next thread at each
-step, or real threads (`purgatorio_stress.harness`). The stage also gives the objects their locks.
+Time is virtual. A *stage* runs the threads of the scenario. The stage is the explorer, which chooses the next thread at
+each step, or real threads (`purgatorio_stress.harness`). The stage also gives the objects their locks.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

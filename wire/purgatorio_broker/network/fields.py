@@ -1,8 +1,8 @@
 """Reads the fields of a request in the same way in all its versions.
 
 kio has a class for each version of each message. The functions here read a field by name, with a default if the version
-does not have the field. (Responses are mappings of names. `purgatorio_wire.client.message.entity_of` takes the fields
-that the version of the response has.)
+does not have the field. (A response is a mapping from field names to values. `purgatorio_wire.client.message.entity_of`
+takes the fields that the version has.)
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -4,8 +4,8 @@ The follower sends its address to the leader by BrokerRegistration (there is no 
 Metadata, and replicates by Fetch with its own id. Such a Fetch waits at the leader in a `DelayedFetch`, and moves the
 high watermark. The follower never leads a partition: a client that requests data gets NOT_LEADER_OR_FOLLOWER.
 
-If the follower is stopped (SIGSTOP) or ends, requests with acks=-1 wait for the follower, up to the lag time of the
-leader. Then the follower leaves the in-sync replicas.
+If the follower is stopped (SIGSTOP) or ends, requests with acks=-1 wait for the follower, at most for the
+leader's `replica_lag_ms`. Then the follower leaves the in-sync replicas.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""`Reply`: the response to a request. Any thread may decide it, and passes it to the thread of the connection."""
+"""`Reply`: the response to a request. Any thread may decide the response, and passes it to the connection's thread."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

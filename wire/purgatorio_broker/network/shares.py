@@ -1,8 +1,8 @@
 """Share groups (KIP-932): members, the share sessions of their fetches, and the records that they have acquired.
 
-Each group has one `ShareFetches` for its waiting fetches and acquisition locks. A group shares each partition that its
-members had subscribed to at the first fetch, from the first record of the partition on. A session ends with the
-connection that began it.
+Each group has one `ShareFetches` for its waiting fetches and acquisition locks. At its first fetch, a group takes the
+partitions that its members have subscribed to, and starts at their first records. A session ends with the connection
+that began the session.
 
 Not implemented: stored state of a coordinator, strict record limits, renewals, topics that a group subscribes to
 later, deleted records.

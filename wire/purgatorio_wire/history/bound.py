@@ -1,12 +1,12 @@
-"""The bound of a response: the latest time at which it is in time, and the conditions under which it is judged.
+"""The bound of a response: the latest time at which the response is in time, and the conditions of a judgment.
 
-    strict  = promised + declared lateness
-    limit   = strict + 2 x (the worst lateness of our own loop + the worst plain round trip) at the ends of the wait
+    strict  = promised + declared lateness of the broker (`--declare`)
+    limit   = strict + 2 x (worst lateness of the client's event loop + slowest ApiVersions request)
     slack   = limit - promised
 
-"At the ends" means: in the first half second of the wait, and from half a second before the promised time on. (A delay
-of the machine in the middle of a wait moves no deadline.) If the operation has several waits one after another, the
-lateness of the whole time counts (`through`).
+The two worst values are those in the first half second of the wait, and from (`promised` - 0.5 s) to the response. (A
+delay of the machine in the middle of a wait moves no deadline.) If the operation has several waits one after another,
+the worst values of the whole time are used (`through`).
 
 The *gap* is the smallest delay that a broken broker would cause. The cases:
 

@@ -1,4 +1,4 @@
-"""Writes wire traces while they are recorded, and reads them: JSON lines (plain, gzip, zstd) or Parquet.
+"""Writes wire traces while they are recorded, and reads them. Formats: JSON lines (also gzip or zstd) and Parquet.
 
 A trace is untrusted input. Lines and sizes are limited as in `purgatorio-trace/1`. An invalid record becomes a broken
 line with the reason, and the other records are judged.

@@ -7,7 +7,7 @@
     close     `by` this client or the peer
     stimulus  an action outside of the connections, in `body`: a replica was stopped, or open files were counted.
               `{"what": "asks", "text": "G6 late"}` is no action: it notes a clause (and a cause) that the scene tests
-    control   the lateness of this client (`late_ns`), and a plain round trip (`rtt_ns`): the worst of `t_from`..`t`
+    control   from `t_from` to `t`: the worst lateness of this client (`late_ns`), and the longest round trip (`rtt_ns`)
 
 The events of one scene have its name and the number of its repetition, such as `idle-fetch#2`. Times are in
 nanoseconds, of the client's clock.
