@@ -8,7 +8,6 @@ from typing import Final
 from purgatorio import (
     ActionQueue,
     ActionTask,
-    DelayedOperation,
     HashedWheel,
     HeapTimer,
     ManualClock,
@@ -21,6 +20,7 @@ from purgatorio import (
 from purgatorio.faults import ContainFaults
 from purgatorio.sync import Lock
 from purgatorio.timer import IntrusiveTimer
+from purgatorio_conformance.builtin.reference import ProbedOperation
 from purgatorio_conformance.suite.contract import Promise
 from purgatorio_conformance.suite.probe import Probe
 from purgatorio_stress.recorded import DIALECTS
@@ -73,30 +73,6 @@ hashed_wheel = partial(any_timer, HashedWheel)
 intrusive_timer = partial(any_timer, IntrusiveTimer)
 
 
-class ProbedOperation(DelayedOperation):
-    def __init__(self, probe: Probe, dialect: str) -> None:
-        super().__init__(probe.delay_ns // NS_PER_MS, dialect=DIALECTS[dialect], faults=Quiet())
-        self.probe = probe
-
-    def try_complete(self) -> bool:
-        return self.probe.try_complete(self.force_complete)
-
-    def force_complete(self) -> bool:
-        return self.probe.force_complete(super().force_complete)
-
-    def on_complete(self) -> None:
-        self.probe.on_complete()
-
-    def on_expiration(self) -> None:
-        self.probe.on_expiration()
-
-    def cancel(self) -> None:
-        self.probe.timer_cancel(super().cancel)
-
-    def run(self) -> None:
-        self.probe.timer_fire(super().run)
-
-
 class ToldTimer:
     def __init__(self, timer: Timer) -> None:
         self.timer = timer
@@ -136,7 +112,7 @@ class AnyPurgatory:
         self.operations: dict[Probe, ProbedOperation] = {}
 
     def operation(self, probe: Probe) -> ProbedOperation:
-        return ProbedOperation(probe, self.dialect)
+        return ProbedOperation(probe, self.dialect, Quiet())
 
     def register(self, probe: Probe) -> bool:
         operation = self.operations[probe] = self.operation(probe)
@@ -188,7 +164,7 @@ class GroupedPurgatory(AnyPurgatory):
         return self.locks.setdefault(key, threading.RLock())
 
     def operation(self, probe: Probe) -> ProbedOperation:
-        operation = GroupedOperation(probe, self.dialect)
+        operation = GroupedOperation(probe, self.dialect, Quiet())
         operation.groups = self.group
         return operation
 

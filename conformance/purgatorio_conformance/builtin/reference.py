@@ -14,10 +14,12 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 from purgatorio import (
+    CONTAIN,
     LOCKED,
     PENDING_FLAG,
     ActionTask,
     DelayedOperation,
+    FaultPolicy,
     MonotonicClock,
     Purgatory,
     SystemTimer,
@@ -95,9 +97,13 @@ def reference_subjects() -> list[ReferenceSubject]:
     return [reference_subject(profile, *size, intrusive=own) for profile, (*size, own) in found]
 
 
-class _Operation(DelayedOperation):
-    def __init__(self, probe: Probe, profile: str) -> None:
-        super().__init__(probe.delay_ns // MS, dialect=LOCKED if profile == "locked" else PENDING_FLAG)
+class ProbedOperation(DelayedOperation):
+    """An operation of the reference that tells its probe of each call. `profile`: the name of its dialect."""
+
+    def __init__(self, probe: Probe, profile: str, faults: FaultPolicy = CONTAIN) -> None:
+        super().__init__(
+            probe.delay_ns // MS, dialect=LOCKED if profile == "locked" else PENDING_FLAG, faults=faults
+        )
         self.probe = probe
 
     def try_complete(self) -> bool:
@@ -128,7 +134,7 @@ class _ToldTimer:
         self.turns = 0
 
     def add(self, task: TimerTask) -> None:
-        if isinstance(task, _Operation):
+        if isinstance(task, ProbedOperation):
             task.probe.timer_add(partial(self._timer.add, task))
         else:
             self._timer.add(task)
@@ -145,13 +151,13 @@ class _Adapter:
         self._timer = _ToldTimer(
             kind("reference", tick_ms=self._tick_ms, wheel_size=promise.buckets, clock=MonotonicClock())
         )
-        self._purgatory: Purgatory[_Operation] = Purgatory(
+        self._purgatory: Purgatory[ProbedOperation] = Purgatory(
             "reference", self._timer, purge_interval=PURGE_INTERVAL, complete_at_shutdown=False
         )
-        self._operations: dict[Probe, _Operation] = {}
+        self._operations: dict[Probe, ProbedOperation] = {}
 
     def register(self, probe: Probe) -> bool:
-        operation = self._operations[probe] = _Operation(probe, self._profile)
+        operation = self._operations[probe] = ProbedOperation(probe, self._profile)
         return self._purgatory.try_complete_else_watch(operation, probe.keys)
 
     def check(self, key: str) -> int:
@@ -164,7 +170,7 @@ class _Adapter:
         raise AssertionError("its time is real")
 
     def cancel_for_key(self, key: str) -> Sequence[Probe]:
-        return [one.probe for one in self._purgatory.cancel_for_key(key) if isinstance(one, _Operation)]
+        return [one.probe for one in self._purgatory.cancel_for_key(key) if isinstance(one, ProbedOperation)]
 
     def gauges(self) -> tuple[int, int]:
         now = self._purgatory.gauges()
