@@ -98,7 +98,7 @@ KNOWN: Final = (
         "KAFKA-7190", "2.4",
         "if the records of an open transaction are deleted, the transaction ends, and its producer becomes unknown",
         ("R1 early", "R1 open-transaction-shown", "R4 last-stable-offset", "R4 listed", "R4 high-watermark",
-         "M5 unknown-producer", "L1 other-offset"),
+         "M5 unknown-producer", "M1 refused", "L1 other-offset"),
     ),
     Known(
         "KAFKA-6796", "2.0", "AddPartitionsToTxn adds a partition that its topic does not have",
