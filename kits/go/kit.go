@@ -83,8 +83,9 @@ type Periodic interface {
 
 // Resettable is a [Timer] whose deadlines can be moved.
 type Resettable interface {
-	// Reset moves the deadline of a task to delayNs from now. It is false if the task has ended: then nothing is armed.
-	Reset(handle any, delayNs int64) bool
+	// Reset moves the deadline of a task to delayNs from now. moved is false if the task has ended: then nothing is
+	// armed. known is false if a goroutine may have begun to run the task, or if the timer does not tell.
+	Reset(handle any, delayNs int64) (moved, known bool)
 }
 
 // Purgatory is a purgatory that is driven, under the rules of [Timer].

@@ -333,7 +333,9 @@ func (r *run) ofTimer(call message, line map[string]any) {
 			line["out"] = asInt(cancelled)
 		}
 	case call.M == "reset":
-		line["out"] = asInt(r.timer.(Resettable).Reset(handle, call.DelayNs))
+		if moved, tells := r.timer.(Resettable).Reset(handle, call.DelayNs); tells {
+			line["out"] = asInt(moved)
+		}
 	case known:
 		r.timer.AddAgain(handle, call.DelayNs)
 	default:

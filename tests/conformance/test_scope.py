@@ -262,6 +262,57 @@ def test_two_adds_both_come_before_all_others(looks: bool) -> None:
     assert not broken(judged.result)
 
 
+class Movable:
+    """A reset finds the task in the list, or a thread has taken it out and is about to run it. Then it `says` so."""
+
+    def __init__(self, says: bool | None) -> None:
+        self._says = says
+        self._now = 0
+        self._waiting: dict[Callable[[], None], int] = {}
+        self._lock = threading.Lock()
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> Callable[[], None]:
+        with self._lock:
+            self._waiting[task] = self._now + delay_ns
+        return task
+
+    def reset(self, handle: Callable[[], None], delay_ns: int) -> bool | None:
+        with self._lock:
+            waits = handle in self._waiting
+            if waits or self._says is not False:
+                self._waiting[handle] = self._now + delay_ns
+        return True if waits else self._says
+
+    def advance(self, by_ns: int) -> None:
+        self._now += by_ns
+        while True:
+            with self._lock:
+                first = min(self._waiting, key=self._waiting.__getitem__, default=None)
+                if first is None or self._waiting[first] > self._now:
+                    return
+                del self._waiting[first]
+            first()
+
+
+@pytest.mark.parametrize(("says", "found"), [(False, set()), (None, set()), (True, {"T11"})])
+def test_a_task_is_reset_while_a_thread_takes_it_out(
+    says: bool | None, found: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs after the reset and before its new deadline; who calls the reset must know that."""
+    monkeypatch.setattr(gated, "_DRAWN", 0)
+    lacks = dict.fromkeys(("size", "cancel", "between-ticks", "past", "raising"), "it is small")
+    promise = Promise(
+        "timer-cancel-barrier", MS, early_ns=0, late_ns=0, threads=True, lacks=lacks, offers=("reset",)
+    )
+    subject = of_timer(promise, lambda _: Movable(says))
+    _, programs = next(crossed("timer", scope_delays(subject.description), subject.description))
+    names = [one.name for one in islice(programs, _STEPPED)]
+    (crossing,) = (one for one in names if one.endswith("expiry of t beside reset t later"))
+    judged = play("steps", replace(subject, leaves_out=lambda one: one.name != crossing))
+    assert not judged.broken_off
+    assert broken(judged.result) == found
+
+
 @pytest.fixture(scope="session")
 def delay_queue(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Compiled. Skips where there is no compiler."""

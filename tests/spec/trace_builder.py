@@ -249,8 +249,8 @@ class Trace:
             self.t = t
         self.end(c)
 
-    def reset(self, delay_ns: int, out: int = 1) -> None:
-        c = self.start("timer_reset", "a", delay_ns=delay_ns)
+    def reset(self, delay_ns: int, out: int | None = 1, th: str = "w") -> None:
+        c = self.start("timer_reset", "a", delay_ns=delay_ns, th=th)
         self.end(c, out, deadline_t=self.events[c].t + delay_ns)
 
     # Judging.

@@ -252,11 +252,11 @@ class Conversation:
     def overdue(self, by_ns: int = 0, *, before_now: bool = False) -> list[str]:
         """The pending tasks and operations whose deadline passed at least `by_ns` ago, because a subject that hangs may
         have lost them. The delay counts from the begin of the add or registration, as in T2 and O5. Left out: a task or
-        operation that an open add, cancel or force names, that an open `cancel_for_key` may return, or in whose
+        operation that an open add, cancel, force or reset names, that an open `cancel_for_key` may return, or in whose
         functions a thread is. `before_now`: only those begun before the clock came to its current time."""
         now_t = self._recorder.clock_ns() - by_ns
         calls = [one.call for one in self._open.values()]
-        unsettled = {call.id for call in calls if isinstance(call, Add | Cancel | Force)}
+        unsettled = {call.id for call in calls if isinstance(call, Add | Cancel | Force | Reset)}
         unsettled.update(entered.id for stack in self._stacks.values() for entered in stack)
         given_back = {call.key for call in calls if isinstance(call, CancelKey)}
         known = ((one, self._operations[one]) for one in self.settled.pending - unsettled)
@@ -523,7 +523,7 @@ class Conversation:
             self.settled.known.add(call.id)
         elif isinstance(call, Reset):
             self._end(ended, out=said.out, deadline_t=_deadline(ended.asked_t, call.delay_ns))
-            if said.out and call.id not in self._periodic:
+            if said.out != 0 and call.id not in self._periodic:
                 self._moved(call, ended.asked_t)
         elif isinstance(call, CancelKey):
             self._given_back(call, said, ended)
@@ -597,7 +597,7 @@ class Conversation:
         ended.log.ret(f, ended.ticket, operation, out=out, err=err, deadline_t=deadline_t)
 
     def _moved(self, call: Reset, asked_t: int) -> None:
-        """Count the deadline of a task from its reset, after a reset that returned 1."""
+        """Count the deadline of a task from its reset, after a reset that did not return 0."""
         known = self._operations[call.id]
         known.asked_t, known.delay_ns, known.begun_t = asked_t, call.delay_ns, self._recorder.clock_ns()
         known.runs = 0
@@ -825,7 +825,7 @@ _HAS_RESULT: Final[dict[type[Call], tuple[int | None, ...]]] = {
     Register: (0, 1),
     Force: (0, 1),
     Cancel: (None, 0, 1),
-    Reset: (0, 1),
+    Reset: (None, 0, 1),
 }
 """The allowed results of each call. A check may return any number."""
 
@@ -842,7 +842,7 @@ def _check_answer(call: Call, said: Answer) -> None:
         name = call_name(call)
         if of not in _HAS_RESULT:
             raise Misbehaved("rubbish", f"{name} has no result, but out = {said.out} was sent")
-        without = ", or without" if of is Cancel else ""
+        without = ", or without" if None in _HAS_RESULT[of] else ""
         raise Misbehaved("rubbish", f"{name} is answered with out = 0 or 1{without}, not {said.out}")
     if said.ids and of is not CancelKey:
         raise Misbehaved("rubbish", f"{call_name(call)} returns no ids, but the answer has ids")

@@ -118,10 +118,11 @@ def header_of(
     late_slack_ns: int,
     params: dict[str, object],
     periodic: bool = False,
+    resets: bool = False,
 ) -> Header:
     """The header of a run's trace. `late_slack_ns` is added only to a late bound that the description declares. In
     virtual time the clock stops only at whole units, so the late bound has whole units.
-    `periodic`: whether the run has periodic tasks, resets and turns."""
+    `periodic`: whether the run has periodic tasks, resets and turns. `resets`: whether it has resets only."""
     late_ns = None if description.late_ns is None else description.late_ns + late_slack_ns
     late_ns = description.rounded(late_ns) if late_ns and virtual else late_ns
     real_ns = None if virtual else description.early_real_ns
@@ -139,7 +140,7 @@ def header_of(
         ),
         purge_interval=description.purge_interval,
         clock=TraceClock("manual" if virtual else "monotonic", "ns"),
-        recorded=_recorded(description, part, virtual=virtual, periodic=periodic),
+        recorded=_recorded(description, part, virtual=virtual, periodic=periodic, resets=resets),
         params={
             "protocol": PROTOCOL,
             **({"late_slack_ns": late_slack_ns} if late_slack_ns else {}),
@@ -148,7 +149,9 @@ def header_of(
     )
 
 
-def _recorded(description: Description, part: Part, *, virtual: bool, periodic: bool) -> tuple[str, ...]:
+def _recorded(
+    description: Description, part: Part, *, virtual: bool, periodic: bool, resets: bool
+) -> tuple[str, ...]:
     functions = {"quiesce", *reported(description, part)}
     if virtual:
         functions.add("advance_clock")
@@ -163,6 +166,8 @@ def _recorded(description: Description, part: Part, *, virtual: bool, periodic: 
             # An operation waits for a unit. It has no condition, so no evaluation is left unrecorded. Its time-out may
             # be inside code that reports no timer: then O3 asks for one thread.
             functions = (functions | {"try_complete"}) - _OF_TIMER
+    if resets:
+        functions.add("timer_reset")
     if periodic:
         functions.update(f for can, f in _PERIODIC.items() if can in description.capabilities)
     return tuple(sorted(functions))

@@ -531,7 +531,7 @@ class CommandSubject:
         slack_ns = {
             "virtual-plan": 0,
             "virtual-jumps": longest_jump_ns(self.description),
-            "virtual-scope": self._longest_of_scope_ns(),
+            "virtual-scope": 0 if self._resets else self._longest_of_scope_ns(),
             "real": self.late_slack_ns,
             "real-free": self.late_slack_ns,
             "real-periodic": self.late_slack_ns,
@@ -553,7 +553,14 @@ class CommandSubject:
                 **({"paused": True} if paused else {}),
             },
             periodic=self.mode.endswith("-periodic"),
+            resets=self._resets,
         )
+
+    @property
+    def _resets(self) -> bool:
+        """Whether its small programs have resets. Then lateness is judged by each `advance`, without a longer bound."""
+        small = self.small or self.mode == "real-free"
+        return small and self.part == "timer" and "reset" in self.description.capabilities
 
     def _longest_of_scope_ns(self) -> int:
         return longest_of_scope_ns(scope_delays(self.description), self.description)

@@ -532,7 +532,12 @@ class Play:
         calls = [*self.before, *(call for lane in self.lanes for call in lane)]
         self.held_back = {call.id for call in calls if isinstance(call, Expiry)}
         made = [call.call if isinstance(call, Inside) else call for call in calls]
-        self.delays = {call.id: call.delay_ns for call in made if isinstance(call, Register | Add | Reset)}
+        # A task that is reset while it expires expires as it was added.
+        self.delays = {
+            call.id: call.delay_ns
+            for call in made
+            if isinstance(call, Register | Add) or (isinstance(call, Reset) and call.id not in self.held_back)
+        }
 
     def stops(self, hold: Hold) -> bool:
         """Whether the thread stays paused: at the program's places, and before an expiry that must come later."""
@@ -595,9 +600,10 @@ class Play:
             return False
         conversation = self.plays.session.conversation
         call = self.lanes[lane][0]
-        if isinstance(call, Cancel) and not conversation.makes_sense(call):
+        if isinstance(call, Cancel | Reset) and not conversation.makes_sense(call):
             # A task may be cancelled while it is added.
-            return conversation.under_add(call.id) and conversation.free(lane)
+            added = isinstance(call, Cancel) and conversation.under_add(call.id)
+            return added and conversation.free(lane)
         if isinstance(call, Force) and not conversation.makes_sense(call):
             # The registration has not returned. The operation exists if a thread is paused at a gate of it.
             begun = any(hold.id == call.id for hold in conversation.holds.values())

@@ -588,10 +588,11 @@ class _OfTimer(_Words):
             if "add-again" in self._again or (self._again and delay_ns == before.get("t")):
                 yield _Step(f"add t again {name}", (Add("t", delay_ns),), frozenset({"t"}))
 
-    def _resets(self) -> Iterator[_Step]:
+    def _resets(self, delays: Mapping[str, int]) -> Iterator[_Step]:
         if "reset" in self.knows:
-            for name, delay_ns in self._ns.items():
-                yield _Step(f"reset t {name}", (Reset("t", delay_ns),), frozenset({"t"}))
+            for name, delay_ns in delays.items():
+                if delay_ns <= self._most_ns:
+                    yield _Step(f"reset t {name}", (Reset("t", delay_ns),), frozenset({"t"}))
 
     def _cancels(self) -> Iterator[_Step]:
         if "cancel" in self.knows:
@@ -602,7 +603,7 @@ class _OfTimer(_Words):
         return (
             *self._cancels(),
             *self._again_steps(start),
-            *self._resets(),
+            *self._resets(self._ns),
             *self._adds("w", start),
             *self._other_adds(start),
             *self.times("live"),
@@ -610,6 +611,8 @@ class _OfTimer(_Words):
 
     def beside(self, start: _Start) -> Sequence[_Step]:
         some = [step for step in self.steps(start) if not step.rank and not isinstance(step.calls[0], Reset)]
+        # During an expiry, only a run before a later deadline than this is certainly early.
+        some += self._resets({"later": self._apart_ns["later"]})
         # A timer need not support two concurrent adds of the same task.
         once = [replace(step, adds="again") if "again" in step.name else step for step in some]
         sizes = [_Step("gauge", self.gauge())] if self.gauge() else []

@@ -179,9 +179,9 @@ class RepeatsAfterDelay(Protocol):
 class Resets(Protocol):
     """A timer whose deadlines can be moved."""
 
-    def reset(self, handle: object, delay_ns: int) -> bool:
+    def reset(self, handle: object, delay_ns: int) -> bool | None:
         """Move the deadline to `delay_ns` from now. True: the task runs at the new deadline, not earlier. False: it has
-        ended."""
+        ended. None: a thread may have begun to run it before, or the timer does not tell."""
 
 
 class PurgatoryUnderTest(Protocol):

@@ -391,7 +391,7 @@ def scenarios_of(part: Part, promise: Promise) -> tuple[SuiteScenario, ...]:
         SuiteScenario(JUMPS, planned, runs[JUMPS], needs),
         SuiteScenario(SCOPE, (*_CLAUSES[part], *resets), runs[SCOPE], also=partial(_none_in_scope, part)),
         SuiteScenario(PERIODIC, _periodic_clauses(promise), runs[PERIODIC]),
-        *(SuiteScenario(name, raced, runs[name], threads=True) for name in ("gates", "steps")),
+        *(SuiteScenario(name, (*raced, *resets), runs[name], threads=True) for name in ("gates", "steps")),
     )
 
 

@@ -500,7 +500,8 @@ class DrivenTimer:
                 elif isinstance(timer, RepeatsAfterDelay):
                     self._handles[name] = timer.fixed_delay(first_ns, period_ns, task)
             case {"m": "reset", "id": str(name), "delay_ns": int(delay_ns)} if isinstance(timer, Resets):
-                return {"out": int(timer.reset(self._handles[name], delay_ns))}
+                moved = timer.reset(self._handles[name], delay_ns)
+                return {} if moved is None else {"out": int(moved)}
             case {"m": "cancel", "id": str(name)} if name not in self._handles:
                 # The cancel comes before its add has returned: the adapter has no handle yet.
                 return {"out": 0}

@@ -73,10 +73,10 @@ impl Timer for Toy {
         self.enter(task, first_ns, period_ns, false)
     }
 
-    fn reset(&self, number: &u64, delay_ns: i64) -> bool {
+    fn reset(&self, number: &u64, delay_ns: i64) -> Option<bool> {
         let mut state = self.state.lock().unwrap();
         let due_ns = state.now_ns + delay_ns;
-        state.waiting.get_mut(number).map(|one| one.due_ns = due_ns).is_some()
+        Some(state.waiting.get_mut(number).map(|one| one.due_ns = due_ns).is_some())
     }
 
     fn cancel(&self, number: &u64) -> Option<bool> {

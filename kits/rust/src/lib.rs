@@ -82,8 +82,9 @@ pub trait Timer: Send + Sync + 'static {
     fn fixed_delay(&self, _task: Task, _first_ns: i64, _period_ns: i64) -> Self::Handle {
         panic!("fixed-delay is not declared")
     }
-    /// Move the deadline of a task to `delay_ns` from now; false if the task has ended: then nothing is armed.
-    fn reset(&self, _handle: &Self::Handle, _delay_ns: i64) -> bool {
+    /// Move the deadline of a task to `delay_ns` from now; false if the task has ended: then nothing is armed. `None` if
+    /// a thread may have begun to run it, or the timer does not tell.
+    fn reset(&self, _handle: &Self::Handle, _delay_ns: i64) -> Option<bool> {
         panic!("reset is not declared")
     }
     /// Whether this call cancelled the task; `None` if the timer does not tell.

@@ -475,12 +475,11 @@ struct OfTimer<T: Timer> {
 
 impl<T: Timer> Part for OfTimer<T> {
     fn answer(&self, name: &str, call: &Fields) -> String {
+        let told = |out: Option<bool>| out.map_or_else(String::new, |out| format!(",\"out\":{}", i64::from(out)));
         let id = text(call, "id").to_string();
         let known = self.handles.lock().expect("no thread panics with the lock").get(&id).cloned();
         match (name, known) {
-            ("cancel", Some(handle)) => {
-                self.timer.cancel(&handle).map_or_else(String::new, |won| format!(",\"out\":{}", i64::from(won)))
-            }
+            ("cancel", Some(handle)) => told(self.timer.cancel(&handle)),
             // It comes before its add has returned: the adapter has no handle yet.
             ("cancel", None) => ",\"out\":0".to_string(),
             ("add", Some(handle)) => {
@@ -488,8 +487,7 @@ impl<T: Timer> Part for OfTimer<T> {
                 String::new()
             }
             ("reset", Some(handle)) => {
-                let delay_ns = number(call, "delay_ns").expect("a delay");
-                format!(",\"out\":{}", i64::from(self.timer.reset(&handle, delay_ns)))
+                told(self.timer.reset(&handle, number(call, "delay_ns").expect("a delay")))
             }
             ("add" | "repeat", None) => {
                 let delay_ns = number(call, "delay_ns").expect("a delay");

@@ -176,7 +176,15 @@ def _parts(run: Run, history: OperationHistory) -> Iterator[tuple[_Task, Operati
         begun_within = any(
             start.call_i < fire.call_i < start.end_i for fire in history.fires if start in resets
         )
-        if first_t is None or start.ret_t is None or start.err is not None or own_run or begun_within:
+        untold = start in resets and start.out is None
+        if (
+            first_t is None
+            or start.ret_t is None
+            or start.err is not None
+            or own_run
+            or begun_within
+            or untold
+        ):
             return
         # During an advance, the clock may show any time of this advance.
         last_t = start.ret_t if start in adds else (start.latest_due_t or first_t)

@@ -1,9 +1,15 @@
 """T11: a reset moves the deadline of a task, and the task never fires at the former deadline.
 
 A `timer_reset` that did not return 0 has the effect of an add. So for a task with resets, the rules of T1, T2 and T3
-apply to adds and resets alike, and violations are reported as T11. T4 judges cancels of such a task. If a cancel that
-returned 1 is a barrier (see T4), a reset that returned 1 is a barrier too: even if the task is due at the reset, it
-starts only at the new deadline.
+apply to adds and resets alike, and violations are reported as T11. T4 judges cancels of such a task.
+
+If a cancel that returned 1 is a barrier (see T4), a reset that returned 1 is a barrier too: even if the task is due at
+the reset, it starts only at the new deadline, on any thread. A timer that cannot revoke a run that is being started
+answers 0 or without a result. An add again is no barrier, because it has no result: even a sound timer, such as Go's
+`AfterFunc`, may be starting the former run.
+
+A reset without a result moves a task that is pending. If the task may have ended before, nothing is known: the task may
+run once more, or not.
 """
 
 from dataclasses import replace
@@ -47,13 +53,16 @@ def reset_moves_the_deadline(run: Run, history: OperationHistory) -> Finding:
 
 
 def _kept_back(run: Run, history: OperationHistory) -> Broken | None:
-    """A violation by the first fire that a reset forbids, if a cancel that returned 1 is a barrier."""
+    """A violation by the first fire that a reset forbids, if a cancel that returned 1 is a barrier. An add or a reset
+    that overlaps it may have come after it."""
     early_ns = run.early_ns or 0
     for reset in (one for one in history.resets if one.out == 1 and run.cancel_is_final(one.out)):
-        rearmed_i = min((add.call_i for add in history.adds if add.end_i > reset.end_i), default=NEVER)
+        later = (
+            add.call_i for add in history.adds if add.end_i > reset.call_i and add.call_i != reset.call_i
+        )
+        rearmed_i = min(later, default=NEVER)
         for fire in history.fires:
-            after = reset.end_i < fire.call_i < rearmed_i and fire.th == reset.th
-            if after and not reset.may_run(fire.call_t, early_ns):
+            if reset.end_i < fire.call_i < rearmed_i and not reset.may_run(fire.call_t, early_ns):
                 return Broken(
                     "fired-at-former-deadline",
                     [reset.call_i, reset.end_i, fire.call_i],

@@ -5,9 +5,9 @@ In the formulas, d is the deadline of an add, and `early` and `late` are the bou
     T1  fire.t >= d - early, for some add that can be the cause of the fire; two fires never have one cause
     T2  fire.t <= max(d, add.ret.t + delay) + late, if only this add can be the cause of the fire, and no cancel and no
         completion came before the fire
-    T3  |fires| <= |adds that can be causes of the fires|; if the last add is overdue at the end and no cancel or
-        completion came after the add, a fire came after the add. Overdue counts from the end of a fire before it, if
-        that is later
+    T3  |fires| <= |adds that can be causes of the fires, and are due then|; if the last add is overdue at the end and
+        no cancel or completion came after the add, a fire came after the add. Overdue counts from the end of a fire
+        before it, if that is later
     T4  if a stop returned at a time t < d - early, no fire of an earlier add starts after the stop began
 
 With the profile `request-log`, T2 also bounds the time of the answer to a request.
@@ -131,9 +131,7 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
     """
     if _is_judged_elsewhere(history):
         return NO_OCCASION
-    answers = {
-        add.call_i for fire in history.fires for add in history.in_force(fire.call_i, run.early_ns or 0)
-    }
+    answers = {add.call_i for fire in history.fires for add in _causes(run, history, fire)}
     most = max(len(answers), min(len(history.adds), 1))
     if len(history.fires) > most:
         return Broken(
@@ -150,7 +148,7 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
         return KEPT
     # If adds overlap, any of them may be the last to take effect.
     due_t = latest_due_t([add for add in adds if add.end_i >= last.call_i])
-    if due_t is None or _taken_back(history, last):
+    if due_t is None or _taken_back(history, last) or _may_find_it_ended(history, last):
         return KEPT if history.fires else NO_OCCASION
     if not run.whole:
         return WANT_OF_RECORDS
@@ -187,6 +185,20 @@ def _taken_back(history: OperationHistory, add: Call) -> bool:
     operation."""
     cancelled = any(cancel.end_i > add.call_i for cancel in _cancels(history))
     return cancelled or bool(history.cancelled) or history.claim is not None
+
+
+def _causes(run: Run, history: OperationHistory, fire: Call) -> list[Call]:
+    """The adds that can be causes of the fire: those that are due, or any if none is due (T1 is about that)."""
+    adds = history.in_force(fire.call_i, run.early_ns or 0)
+    if run.early_ns is None:
+        return adds
+    return [add for add in adds if add.may_run(fire.call_t, run.early_ns)] or adds
+
+
+def _may_find_it_ended(history: OperationHistory, add: Call) -> bool:
+    """Whether this is a reset without a result that may have come after the end of the task, and armed nothing."""
+    ended = any(call.call_i < add.end_i for call in (*history.fires, *_cancels(history)))
+    return add.f == "timer_reset" and add.out is None and ended
 
 
 T4 = Clause("T4")

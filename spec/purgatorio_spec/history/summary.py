@@ -82,6 +82,8 @@ def summary_of(run: Run, history: OperationHistory) -> Summary:
     anew = history.resets if history.is_periodic else ()
     periodic = [add for add in (*history.rates, *history.delays, *anew) if add.err is None]
     claim_end_i = NEVER if claim is None else claim.end_i
+    # Without a result, a reset may have found no task.
+    unsure = any(reset.out is None for reset in history.resets)
     first_back_i, last_back_i = _given_back(history)
     deadline_t = NEVER if last is None or last.deadline_t is None else last.deadline_t
     disarming = [*history.cancels, *history.fires, *([claim] if claim else [])]
@@ -95,7 +97,7 @@ def summary_of(run: Run, history: OperationHistory) -> Summary:
         entries=0 if registration is None else len(registration.keys),
         watches=int(watches),
         added_call_i=min((add.call_i for add in (*adds, *periodic)), default=NEVER),
-        added_ret_i=NEVER if last is None or periodic else last.end_i,
+        added_ret_i=NEVER if last is None or periodic or unsure else last.end_i,
         disarmed_first_i=min((call.call_i for call in disarming), default=NEVER),
         disarmed_surely_i=_surely(run, history, adds, periodic) if adds or periodic else NEVER,
         raced_i=min((cancel.call_i for cancel in history.cancels if _raced(history, cancel)), default=NEVER),

@@ -41,12 +41,12 @@ func (t *timer) FixedDelay(task func(), firstNs, periodNs int64) any {
 	return t.enter(task, firstNs, periodNs, false)
 }
 
-func (t *timer) Reset(handle any, delayNs int64) bool {
+func (t *timer) Reset(handle any, delayNs int64) (moved, known bool) {
 	waits := t.waiting[handle.(*one)]
 	if waits {
 		handle.(*one).dueNs = t.nowNs + delayNs
 	}
-	return waits
+	return waits, true
 }
 
 func (t *timer) Cancel(handle any) (cancelled, known bool) {

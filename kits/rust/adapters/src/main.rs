@@ -97,11 +97,11 @@ impl Timer for OfDelayQueue {
         }
     }
 
-    fn reset(&self, entry: &Arc<Entry>, delay_ns: i64) -> bool {
+    fn reset(&self, entry: &Arc<Entry>, delay_ns: i64) -> Option<bool> {
         let _entered = self.runtime.enter();
         let mut queue = self.queue.lock().unwrap();
         let waits = *entry.key.lock().unwrap();
-        waits.map(|key| queue.reset(&key, wait(delay_ns))).is_some()
+        Some(waits.map(|key| queue.reset(&key, wait(delay_ns))).is_some())
     }
 
     fn cancel(&self, entry: &Arc<Entry>) -> Option<bool> {

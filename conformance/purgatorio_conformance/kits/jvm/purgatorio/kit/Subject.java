@@ -380,7 +380,8 @@ public final class Subject {
             }
             if ("reset".equals(name)) {
                 TimerUnderTest.Resettable<Object> resettable = (TimerUnderTest.Resettable<Object>) timer;
-                return out(resettable.reset(handles.get(id), number(call, "delay_ns")));
+                Boolean moved = resettable.reset(handles.get(id), number(call, "delay_ns"));
+                return moved == null ? "" : out(moved.booleanValue());
             }
             if ("cancel".equals(name)) {
                 Object handle = handles.get(id);

@@ -32,8 +32,11 @@ public interface TimerUnderTest<H> {
 
     /** A timer whose deadlines can be moved. Only if {@code reset} is declared. */
     public interface Resettable<H> extends TimerUnderTest<H> {
-        /** Move the deadline of a task to {@code delayNs} from now; false if it is over, and then nothing is armed. */
-        boolean reset(H handle, long delayNs) throws Exception;
+        /**
+         * Move the deadline of a task to {@code delayNs} from now; false if it is over, and then nothing is armed; null if
+         * a thread may have begun to run it, or if the timer does not say.
+         */
+        Boolean reset(H handle, long delayNs) throws Exception;
     }
 
     /** A timer whose time is the driver's, or whose tasks can be added again; a plain one needs none of this. */
