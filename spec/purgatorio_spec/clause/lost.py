@@ -42,6 +42,9 @@ def at_the_end(run: Run, due_t: int) -> Due:
     return Due.UNBOUNDED if due_t + AT_THE_END_NS < facts.end_t else Due.NOT_YET
 
 
+_PASSED_ON_NS: Final = 1_000_000_000
+"""In real time, a thread to which a `try_complete` has passed the completion begins it within this time."""
+
 BESIDE_A_UNIT: Final = "waits-beside-a-unit"
 """The cause of an operation of the profile `hand-over`."""
 
@@ -55,8 +58,10 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
     Rule 3 allows an expiry in two cases:
 
     - The expiry began before the check returned.
-    - Between the start of the check and the claim, a `try_complete` was running, or a thread may have been about to
-      begin one.
+    - At the claim, a `try_complete` was running, or a thread may have been about to begin one, or a `try_complete` that
+      began after the check had just returned. Then another thread may have been about to complete the operation. In
+      real time, "just" means less than a second ago. In virtual time, the clock has not moved since. (It may have moved
+      if the header does not give `late_ns`: threads may be paused then.)
 
     There are two signs that a thread may have been about to begin a `try_complete`:
 
@@ -178,14 +183,14 @@ def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int
         f"check_and_complete({check.key}) started after the operation was ready, so a try_complete completes the "
         "operation: the operation does not wait for its time-out"
     )
-    claim = history.claim
-    if claim is None:
+    claim, ready = history.claim, history.ready
+    if claim is None or ready is None:
         if not run.whole:
             return WANT_OF_RECORDS
         if any(call.ret_i is None for call in history.calls()) or _may_evaluate_yet(run, history, check):
             return STILL_OPEN
         return Broken("never-claimed", (ready_i, check.call_i, check.ret_i), allowed, _how_it_ended(history))
-    if not _expired_after(run, history, claim, check) or _an_evaluation_was_due(history, check, claim.call_i):
+    if not _expired_after(run, history, claim, check) or _an_evaluation_was_due(run, history, check, claim):
         return KEPT
     if _may_evaluate_yet(run, history, check):
         return STILL_OPEN
@@ -193,7 +198,8 @@ def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int
         "left-to-the-time-out",
         (ready_i, check.call_i, check.ret_i, claim.call_i),
         allowed,
-        "only the expiry completed the operation, and no try_complete ran or started after the check",
+        f"only the expiry completed the operation, {exact(claim.call_t - ready.t)} after it was ready, and no "
+        "try_complete was about to",
     )
 
 
@@ -208,16 +214,24 @@ def _expired_after(run: Run, history: OperationHistory, claim: Call, check: KeyC
     return began is not None and check.ret_i <= began.call_i
 
 
-def _an_evaluation_was_due(history: OperationHistory, check: KeyCheck, moment_i: int) -> bool:
-    """Whether at this position a `try_complete` was running, had started since the check, or was about to start in the
-    retry loop of its thread. If so, the expiry only came first."""
+def _an_evaluation_was_due(run: Run, history: OperationHistory, check: KeyCheck, claim: Call) -> bool:
+    """Whether at the claim a `try_complete` was running, had returned just before, or was about to start in the retry
+    loop of its thread. If so, the expiry only came first."""
+    moment_i = claim.call_i
     return any(
         attempt.holds(moment_i)
-        or check.call_i < attempt.call_i < moment_i
+        or (check.call_i < attempt.call_i < moment_i and _has_just_returned(run, attempt, claim.call_t))
         or _was_to_look_again(history, attempt, moment_i)
         or _held_the_lock(history, attempt, check, moment_i)
         for attempt in history.tries
     )
+
+
+def _has_just_returned(run: Run, attempt: Call, moment_t: int) -> bool:
+    since_ns = moment_t - (moment_t if attempt.ret_t is None else attempt.ret_t)
+    if run.virtual:
+        return run.late_ns is None or since_ns <= 0
+    return since_ns < _PASSED_ON_NS
 
 
 def _was_to_look_again(history: OperationHistory, attempt: Call, moment_i: int) -> bool:
