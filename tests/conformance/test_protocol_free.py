@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from conformance.driven import broken, run_of
+from purgatorio_conformance.protocol import free_play
 from purgatorio_conformance.protocol.coverage import looked_for, not_looked_for
 from purgatorio_conformance.protocol.driver import command_subjects
 from purgatorio_conformance.protocol.free_play import free_programs
@@ -33,6 +34,13 @@ def test_a_correct_purgatory_passes_and_was_looked_at(tmp_path: Path) -> None:
     run = played(REFERENCE, tmp_path, 3)
     assert run.verdict is Verdict.PASS
     assert min(run.clauses[clause].occasions for clause in ("O1", "O4", "O6", "T4")) > 10
+
+
+def test_slow_rounds_are_fewer_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(free_play, "_TIME_MOST_S", 0.0)
+    (subject,) = (one for one in command_subjects(REFERENCE, time="real") if one.mode == "real-free")
+    assert run_of(subject, tmp_path, ops=20).verdict is Verdict.PASS
+    assert subject.account.reached == "1 of 2 rounds of each program, in 0 s"
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from conformance.driven import changed
+from purgatorio_conformance.protocol import missed_deadline
 from purgatorio_conformance.protocol.conversation import Conversation
 from purgatorio_conformance.protocol.coverage import not_looked_for
 from purgatorio_conformance.protocol.describe import Part
@@ -63,6 +64,16 @@ def test_a_reaper_that_sleeps_between_its_looks_is_late(tmp_path: Path) -> None:
     ) as caught:
         looked_at(looks("time.sleep(0.5)"), tmp_path)
     assert caught.value.kind == "late"
+
+
+def test_where_the_machine_is_calm_less_is_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reaper that looks ten times a second."""
+    monkeypatch.setattr(missed_deadline._Naps, "longest_s", lambda _: 0.005)
+    ((text, instead),) = looks("time.sleep(0.1)").items()
+    with pytest.raises(
+        SubjectFailed, match=r"O5 is broken: .* were not completed 8.5 ms after .* another 10 ms"
+    ):
+        looked_at({text: instead.replace("() + 1", "() + 0.1")}, tmp_path)
 
 
 @pytest.mark.parametrize("changes", [{}, UNDECLARED | looks("time.sleep(0.5)")])

@@ -435,7 +435,7 @@ class CommandSubject:
             with child.on_one_processor() if alone else nullcontext():
                 self._drive_small(drive, child, lines, virtual, judge)
         elif self.mode == "real-free":
-            drive_free(drive)
+            self.account.reached = drive_free(drive)
         elif self.mode.endswith("-periodic"):
             self._drive_periodic(drive, virtual)
         elif self.of_units:
