@@ -199,7 +199,7 @@ def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int
         (ready_i, check.call_i, check.ret_i, claim.call_i),
         allowed,
         f"only the expiry completed the operation, {exact(claim.call_t - ready.t)} after it was ready, and no "
-        "try_complete was about to",
+        "try_complete was at work",
     )
 
 
