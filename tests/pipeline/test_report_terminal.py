@@ -2,6 +2,7 @@
 
 import io
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,6 @@ from purgatorio_pipeline.command.line import echo_line, wrapped
 from purgatorio_pipeline.report.terminal import print_check, under_headings
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.show.counterexample import Counterexample
-from purgatorio_spec.show.event_words import broken_here
 from purgatorio_spec.show.selection import CauseKey
 from purgatorio_spec.trace.parse import BrokenLine
 from purgatorio_spec.verdict import Verdict
@@ -37,62 +37,6 @@ def printed(
     return out.getvalue()
 
 
-def test_a_violated_run_shows_count_lanes_and_replay() -> None:
-    """Everything that the reader needs next stands there: how often, how it came about, how to see it again."""
-    made = lost_with_a_flag()
-    text = printed(made.result(), made.examples())
-    assert re.search(r"\ngive-up +VIOLATED +\d+ +O4 1 of 1\b", text)
-    assert "O4 VIOLATED: 1 operation of Hand 1" in text
-    assert broken_here("O4") in text
-    assert "replay   purgatorio check hand-made.jsonl --run give-up" in text
-    assert text.endswith("VIOLATED: 1 VIOLATED; 1 violation of 1 cause; 1 clause SKIPPED (T2)\n")
-
-
-def test_skipped_clauses_and_reasons_wait_for_verbose() -> None:
-    """Long lists by default would hide the important line. But the reason of a SKIPPED clause must be available."""
-    made = lost_with_a_flag()
-    assert "skipped" not in printed(made.result(), made.examples())
-    assert "T2 skipped: the header" in printed(made.result(), made.examples(), verbose=True)
-
-
-def test_a_pass_says_why_clauses_were_not_looked_for() -> None:
-    """A PASS without O4 needs the reason. Clauses that were skipped in some runs are listed with --verbose."""
-    kept, skipped = ClauseResult("O1", Verdict.PASS, 3), ClauseResult("O4", Verdict.SKIPPED, reason="no try")
-    run = RunResult("a", "a.jsonl", "x", "locked", Verdict.PASS, 9, {"O1": kept, "O4": skipped})
-    other = replace(run, run="b", clauses={"O1": replace(skipped, clause="O1"), "O4": skipped})
-    told = printed(CheckResult((run, other)), {})
-    assert " ".join(told.split()).endswith(
-        "SKIPPED clauses were not tested (why: --verbose) O4 skipped: no try"
-    )
-    assert "; 1 clause SKIPPED; 1 clause SKIPPED in some runs\n" in told
-    told = printed(CheckResult((run, other)), {}, verbose=True)
-    assert told.endswith("SKIPPED clauses were not tested\n")
-    assert "O1, O4 skipped: no try\n" in told
-    alone = replace(run, verdict=Verdict.SKIPPED, clauses={"O4": skipped})
-    assert printed(CheckResult((alone,)), {}).endswith(
-        "SKIPPED: 1 SKIPPED; 1 clause SKIPPED\nO4 skipped: no try\n"
-    )
-
-
-def test_a_check_that_had_no_occasion_says_so() -> None:
-    """A PASS that could not have failed must not look like one that could."""
-    made = Trace()
-    made.register("op-1")
-    text = " ".join(printed(made.result(), {}).split())
-    assert "occasions: 0 for O1, O2, O3, O5" in text
-    assert "O4 skipped: the program never called check_and_complete" in text
-
-
-def test_one_cause_is_printed_once_over_all_its_runs() -> None:
-    """Five hundred runs of a campaign that break alike: one counterexample, the sum, and how many runs."""
-    (run,) = many_violations(3).runs
-    runs = tuple(replace(run, run=f"run-{number}", file=f"{number}.jsonl") for number in range(500))
-    text = printed(CheckResult(runs), {})
-    assert text.count("T1 VIOLATED") == 1
-    assert "T1 VIOLATED: 1,500 tasks of Hand 1 in 500 runs" in text
-    assert "... 400 more runs" in text
-
-
 def test_the_counterexample_is_of_the_run_that_is_broken_the_earliest() -> None:
     """Which of the runs came first says nothing about which there is least to read of."""
     made = fired_early()
@@ -111,17 +55,6 @@ def test_the_counterexample_is_of_the_run_that_is_broken_the_earliest() -> None:
     assert 'in the run "late"' not in text
 
 
-def test_problems_and_quarantined_lines_have_a_remedy() -> None:
-    """A broken trace is the user's next task: which file, which line, why, what to do; the rest is counted."""
-    result, _, _ = hostile_check("plain")
-    result = replace(result, quarantined=7)
-    text = printed(result, {})
-    assert "plain: plain" in text
-    assert "quarantined lines: 7" in text
-    assert "plain:3: field 'plain': plain; plain" in text
-    assert "... 6 more" in text
-
-
 def test_the_proof_of_a_deadlock_is_not_cut_off() -> None:
     """It ends with where each thread stands, which a limit for short texts would cut off; a longer one is bounded."""
     result, _, _ = hostile_check("plain")
@@ -132,40 +65,58 @@ def test_the_proof_of_a_deadlock_is_not_cut_off() -> None:
         assert ("Wheel.java:12" in " ".join(text.split())) is shown
 
 
-def test_examples_may_be_missing() -> None:
-    made = fired_early()
-    text = printed(made.result(), {})
-    (cause,) = made.result().runs[0].clauses["T1"].causes.values()
-    assert f"allowed  {cause.examples[0].allowed}" in text
-    assert f"seen     {cause.examples[0].seen}" in text
-    assert "first op-13" in text
-
-
-def test_the_summary_is_the_golden_one(golden: Golden) -> None:
-    """The first thing that a user reads changes only on purpose: violated, invalid, and what to do."""
-    first, second = lost_with_a_flag(), fired_early()
-    quiet = Trace(run="quiet")
+def several_kinds() -> str:
+    """Violated, invalid, and what to do; nothing of it is cut."""
+    first, second, quiet = lost_with_a_flag(), fired_early(), Trace(run="quiet")
     quiet.file = "quiet.jsonl"
     quiet.register("op-1")
     broken = BrokenLine("cut.jsonl", 7, "t", "not an integer", "write nanoseconds as an integer", '"t":"now"')
-    cut = RunResult(
-        "cut",
-        "cut.jsonl",
-        "Hand 1",
-        "locked",
-        Verdict.INVALID_TRACE,
-        5,
-        {},
-        (f"1 broken line, first {broken}",),
-    )
-    runs = (first.judge(), second.judge(), quiet.judge(), cut)
+    why = (f"1 broken line, first {broken}",)
+    cut = RunResult("cut", "cut.jsonl", "Hand 1", "locked", Verdict.INVALID_TRACE, 5, {}, why)
     examples = {
         key: replace(one, violation=replace(one.violation, allowed="what may be", seen="what was"))
         for key, one in {**first.examples(), **second.examples()}.items()
     }
-    text = printed(CheckResult(runs, 1, (broken,)), examples, verbose=True)
-    assert max(map(len, text.splitlines())) <= 80
-    golden("pipeline/golden/terminal.txt", "".join(f"{line.rstrip()}\n" for line in text.splitlines()))
+    runs = (first.judge(), second.judge(), quiet.judge(), cut)
+    return printed(CheckResult(runs, 1, (broken,)), examples, verbose=True)
+
+
+def partly_skipped() -> tuple[CheckResult, CheckResult]:
+    """O4 is SKIPPED in both runs, O1 in one of them; and in the only run."""
+    kept, skipped = ClauseResult("O1", Verdict.PASS, 3), ClauseResult("O4", Verdict.SKIPPED, reason="no try")
+    run = RunResult("a", "a.jsonl", "x", "locked", Verdict.PASS, 9, {"O1": kept, "O4": skipped})
+    other = replace(run, run="b", clauses={"O1": replace(skipped, clause="O1"), "O4": skipped})
+    alone = replace(run, verdict=Verdict.SKIPPED, clauses={"O4": skipped})
+    return CheckResult((run, other)), CheckResult((alone,))
+
+
+def alike(names: Iterable[str]) -> str:
+    """Many runs that break alike: one counterexample, the sum, and how many runs; a run is one line."""
+    (run,) = many_violations(3).runs
+    text = printed(CheckResult(tuple(replace(run, run=name, file=f"{name}.jsonl") for name in names)), {})
+    return re.sub(r"  [1-9]\d  VIOLATED .*\n.*\n", "", text)
+
+
+CASES: dict[str, Callable[[], str]] = {
+    "several kinds": several_kinds,
+    "violated": lambda: printed(lost_with_a_flag().result(), {}),
+    "skipped in some runs": lambda: printed(partly_skipped()[0], {}),
+    "skipped in some runs, verbose": lambda: printed(partly_skipped()[0], {}, verbose=True),
+    "skipped": lambda: printed(partly_skipped()[1], {}),
+    "quarantined": lambda: printed(replace(hostile_check("plain")[0], quarantined=7), {}),
+    "500 runs": lambda: alike(f"reference-pending-flag-tick10-intrusive256-shard-{n}-seed1" for n in range(500)),
+}  # fmt: skip
+
+
+def test_the_summary_is_the_golden_one(golden: Golden) -> None:
+    """The first thing that a user reads changes only on purpose: how often, how it came about, how to see it again;
+    what was not looked for and why; which line of which file is broken. Without a counterexample (`500 runs`) there is
+    what was allowed and seen. Reasons wait for --verbose."""
+    texts = {
+        name: "".join(f"{line.rstrip()}\n" for line in make().splitlines()) for name, make in CASES.items()
+    }
+    assert all(len(line) <= 80 for line in texts["several kinds"].splitlines())
+    golden("pipeline/golden/terminal.txt", "\n".join(f"== {name}\n{text}" for name, text in texts.items()))
 
 
 def test_long_names_are_listed_under_their_common_part() -> None:
@@ -185,19 +136,6 @@ def test_long_names_are_listed_under_their_common_part() -> None:
 def test_nothing_of_a_name_is_lost_under_a_heading(names: list[str]) -> None:
     for name, (heading, rest) in zip(names, under_headings(names, 0), strict=True):
         assert heading.replace("*", rest.strip()) == name if heading else rest == name
-
-
-def test_a_run_is_one_line() -> None:
-    made = lost_with_a_flag()
-    (run,) = made.result().runs
-    long = "reference-pending-flag-tick10-intrusive256-shard"
-    runs = tuple(replace(run, run=f"{long}-{number}-seed1") for number in range(3))
-    lines = printed(CheckResult(runs), {}).splitlines()
-    assert lines[0].split() == ["run", "verdict", "events", "clauses"]
-    assert lines[1] == "reference-pending-flag-tick10-intrusive256-shard-*-seed1"
-    assert [line.split()[:2] for line in lines if line.startswith("  ") and "VIOLATED" in line] == [
-        [str(number), "VIOLATED"] for number in range(3)
-    ]
 
 
 ENTRY = f"{3:3} {'orphan-watcher-list':36} the list is looked up under the lock, appended after it [WatcherList.watch]"
