@@ -388,19 +388,13 @@ class Rewriter(ast.NodeTransformer):
                 self._written(target.id, node),
                 _copied(ast.Assign([_name(target.id, store=True)], _name(value)), node),
             ]
-        thing, value, amount = self._temporary(), self._temporary(), self._temporary()
-        before: list[ast.stmt] = [_assign(thing, self._expression(target.value), node)]
-        if isinstance(target, ast.Attribute):
-            name = ast.Constant(self._mangled(target.attr))
-            now = _call("_pg_load", node, _name(thing), name)
-            stored = _call("_pg_store", node, _name(value), _name(thing), name)
-        else:
-            key = self._temporary()
-            before.append(_assign(key, _key(self._expression(target.slice)), node))
-            now = _call("_pg_item", node, _name(thing), _name(key))
-            stored = _call("_pg_put", node, _name(value), _name(thing), _name(key))
+        thing, key, value, amount = (self._temporary() for _ in range(4))
+        of, at, (load, store, _) = self._place(target)
+        now = _call(load, node, _name(thing), _name(key))
+        stored = _call(store, node, _name(value), _name(thing), _name(key))
         return [
-            *before,
+            _assign(thing, of, node),
+            _assign(key, at, node),
             _assign(value, now, node),
             _assign(amount, self._looked_into(node.value), node),
             _copied(ast.Expr(_call("_pg_change", node, _name(value))), node),
@@ -433,25 +427,25 @@ class Rewriter(ast.NodeTransformer):
             return node
         done: list[ast.stmt] = []
         for target in node.targets:
-            if isinstance(target, ast.Attribute):
-                name = ast.Constant(self._mangled(target.attr))
-                gone = _call("_pg_delete", node, self._expression(target.value), name)
-                done.append(_copied(ast.Expr(gone), node))
-            elif isinstance(target, ast.Subscript):
-                key = _key(self._expression(target.slice))
-                gone = _call("_pg_drop", node, self._expression(target.value), key)
-                done.append(_copied(ast.Expr(gone), node))
+            if isinstance(target, ast.Attribute | ast.Subscript):
+                thing, key, (*_, delete) = self._place(target)
+                done.append(_copied(ast.Expr(_call(delete, node, thing, key)), node))
             else:
                 done.append(_copied(ast.Delete([target]), node))
         return done
 
     def _bind(self, target: ast.Attribute | ast.Subscript, value: ast.expr, node: ast.stmt) -> ast.stmt:
+        thing, key, (_, store, _) = self._place(target)
+        return _copied(ast.Expr(_call(store, node, value, thing, key)), node)
+
+    def _place(
+        self, target: ast.Attribute | ast.Subscript
+    ) -> tuple[ast.expr, ast.expr, tuple[str, str, str]]:
+        """The object, the attribute's name or the key, and the hooks that read, bind and delete there."""
         thing = self._expression(target.value)
         if isinstance(target, ast.Attribute):
-            name = ast.Constant(self._mangled(target.attr))
-            return _copied(ast.Expr(_call("_pg_store", node, value, thing, name)), node)
-        key = _key(self._expression(target.slice))
-        return _copied(ast.Expr(_call("_pg_put", node, value, thing, key)), node)
+            return thing, ast.Constant(self._mangled(target.attr)), ("_pg_load", "_pg_store", "_pg_delete")
+        return thing, _key(self._expression(target.slice)), ("_pg_item", "_pg_put", "_pg_drop")
 
     def _target(self, target: ast.expr, after: list[ast.stmt]) -> ast.expr:
         """Replace a shared target by a local name. Append the binding of the shared target to `after`."""
