@@ -3,6 +3,8 @@
 import queue
 import threading
 import time
+from collections.abc import Callable
+from typing import Any
 
 
 class TimerAgainstCancel:
@@ -50,126 +52,92 @@ class TimerCancelledLater(TimerAgainstCancel):
         self.timer.cancel()
 
 
-class EventAgainstWait:
-    """A wait of a second, and a set after a second; its answer may be either."""
+class Against:
+    """A wait, and what it waits for after a second; its answer may be either."""
 
-    seconds = 1.0
+    make: Callable[[], Any]
+    waits: Callable[[Any], object]
+    sets: Callable[[Any], object]
+    after = 1.0
 
     def __init__(self) -> None:
-        self.event = threading.Event()
+        self.thing = self.make()
         self.seen: object = None
 
     def thread_waits(self) -> None:
-        self.seen = self.event.wait(self.seconds)
+        self.seen = self.waits(self.thing)
 
     def thread_sets(self) -> None:
-        time.sleep(1.0)
-        self.event.set()
+        time.sleep(self.after)
+        self.sets(self.thing)
 
     def outcome(self) -> object:
         return self.seen
 
 
-class EventAgainstShorterWait(EventAgainstWait):
-    seconds = 0.5
+def against(
+    make: Callable[[], Any], waits: Callable[[Any], object], sets: Callable[[Any], object], after: float = 1.0
+) -> type[Against]:
+    acts = {name: staticmethod(act) for name, act in (("make", make), ("waits", waits), ("sets", sets))}
+    return type("Against", (Against,), {**acts, "after": after})
 
 
-class LockAgainstRelease(EventAgainstWait):
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.lock.acquire()
+def held() -> Any:
+    lock = threading.Lock()
+    lock.acquire()
+    return lock
 
-    def thread_waits(self) -> None:
-        self.seen = self.lock.acquire(timeout=self.seconds)
 
-    def thread_sets(self) -> None:
+def child() -> threading.Thread:
+    made = threading.Thread(target=time.sleep, args=(1.0,))
+    made.start()
+    return made
+
+
+def got(things: queue.Queue[bool]) -> bool:
+    try:
+        return things.get(timeout=0.1)
+    except queue.Empty:
+        return False
+
+
+def waits_for(changed: Any) -> bool:
+    with changed:
+        return bool(changed.wait_for(lambda: getattr(changed, "holds", False), 1.0))
+
+
+def notifies(changed: Any) -> None:
+    with changed:
+        changed.holds = True
+        changed.notify()
+
+
+def slept(look: Callable[[Any], object]) -> Callable[[Any], object]:
+    def looks(thing: Any) -> object:
         time.sleep(1.0)
-        self.lock.release()
+        return look(thing)
+
+    return looks
 
 
-class SemaphoreAgainstRelease(EventAgainstWait):
-    def __init__(self) -> None:
-        self.permits = threading.Semaphore(0)
-
-    def thread_waits(self) -> None:
-        self.seen = self.permits.acquire(timeout=self.seconds)
-
-    def thread_sets(self) -> None:
-        time.sleep(1.0)
-        self.permits.release()
-
-
-class GetAgainstPut(EventAgainstWait):
-    """The time-out of `get` is computed from the clock, in floating-point seconds: the same instant all the same."""
-
-    seconds = 0.1
-
-    def __init__(self) -> None:
-        self.queue: queue.Queue[bool] = queue.Queue()
-
-    def thread_waits(self) -> None:
-        try:
-            self.seen = self.queue.get(timeout=self.seconds)
-        except queue.Empty:
-            self.seen = False
-
-    def thread_sets(self) -> None:
-        time.sleep(self.seconds)
-        self.queue.put(True)
-
-
-class WaitForAgainstNotify(EventAgainstWait):
-    def __init__(self) -> None:
-        self.changed = threading.Condition()
-        self.holds = False
-
-    def thread_waits(self) -> None:
-        with self.changed:
-            self.seen = self.changed.wait_for(lambda: self.holds, self.seconds)
-
-    def thread_sets(self) -> None:
-        time.sleep(1.0)
-        with self.changed:
-            self.holds = True
-            self.changed.notify()
-
-
-class JoinAgainstEnd(EventAgainstWait):
-    def __init__(self) -> None:
-        self.child = threading.Thread(target=time.sleep, args=(1.0,))
-        self.child.start()
-
-    def thread_waits(self) -> None:
-        self.child.join(self.seconds)
-        self.seen = not self.child.is_alive()
-
-    def thread_sets(self) -> None:
-        pass
-
-
-class AliveAgainstEnd(JoinAgainstEnd):
-    def thread_waits(self) -> None:
-        time.sleep(1.0)
-        self.seen = not self.child.is_alive()
-
-
-class LockedAgainstRelease(LockAgainstRelease):
-    def thread_waits(self) -> None:
-        time.sleep(1.0)
-        self.seen = self.lock.locked()
-
-
-class NoTimeAgainstSleep(EventAgainstWait):
+def sets_later(values: list[int]) -> None:
     """A sleep of no time is over at once, or later."""
+    time.sleep(0)
+    values.append(1)
 
-    def __init__(self) -> None:
-        self.value = 0
 
-    def thread_waits(self) -> None:
-        time.sleep(1.0)
-        self.seen = self.value == 1
-
-    def thread_sets(self) -> None:
-        time.sleep(1.0)
-        time.sleep(0)
-        self.value = 1
+EventAgainstWait = against(threading.Event, lambda event: event.wait(1.0), lambda event: event.set())
+EventAgainstShorterWait = against(threading.Event, lambda event: event.wait(0.5), lambda event: event.set())
+LockAgainstRelease = against(held, lambda lock: lock.acquire(timeout=1.0), lambda lock: lock.release())
+SemaphoreAgainstRelease = against(
+    lambda: threading.Semaphore(0),
+    lambda permits: permits.acquire(timeout=1.0),
+    lambda permits: permits.release(),
+)
+# Its time-out is computed from the clock, in floating-point seconds: the same instant all the same.
+GetAgainstPut = against(queue.Queue, got, lambda things: things.put(True), 0.1)
+WaitForAgainstNotify = against(threading.Condition, waits_for, notifies)
+JoinAgainstEnd = against(child, lambda thread: (thread.join(1.0), not thread.is_alive())[1], bool)
+AliveAgainstEnd = against(child, slept(lambda thread: not thread.is_alive()), bool)
+LockedAgainstRelease = against(held, slept(lambda lock: lock.locked()), lambda lock: lock.release())
+NoTimeAgainstSleep = against(list, slept(lambda values: values == [1]), sets_later)
