@@ -97,15 +97,8 @@ class PurgatoryMachine(RuleBasedStateMachine):
         self.registering: MachineOperation | None = None
         self.recorder = Recorder(self.now_ns)
         recording_clock = RecordingClock(self.clock)
-        timer = SystemTimer(
-            "t",
-            tick_ms=self.tick_ms,
-            wheel_size=size,
-            clock=recording_clock,
-            executor=self.executor,
-            faults=self.parts.faults,
-            sync=self.sync,
-        )
+        named = self.parts.named() | {"clock": recording_clock}
+        timer = SystemTimer("t", tick_ms=self.tick_ms, wheel_size=size, **named)
         self.purge_interval = purge_interval
         self.purgatory = RecordedPurgatory(
             Purgatory(

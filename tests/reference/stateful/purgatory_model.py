@@ -12,6 +12,8 @@ model.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from purgatorio_spec.oracle.timer_set import due_at
+
 Act = Callable[["PurgatoryModel"], None]
 """The effect of `on_complete` on the model."""
 
@@ -35,11 +37,6 @@ class ModelOperation:
     deadline: int | None = None
 
 
-@dataclass(eq=False)
-class _Entry:
-    operation: ModelOperation
-
-
 @dataclass
 class PurgatoryModel:
     """Times in the unit of `tick`. `purge_interval` in operations."""
@@ -47,7 +44,7 @@ class PurgatoryModel:
     tick: int
     purge_interval: int
     operations: dict[str, ModelOperation] = field(default_factory=dict)
-    lists: dict[str, list[_Entry]] = field(default_factory=dict)
+    lists: dict[str, list[ModelOperation]] = field(default_factory=dict)
     estimate: int = 0
 
     def register(self, operation: ModelOperation, keys: Sequence[str], deadline: int) -> bool:
@@ -57,7 +54,7 @@ class PurgatoryModel:
         operation.ready = operation.ready_on_first_try
         self.estimate += 1
         for position, key in enumerate(keys, 1):
-            self.lists.setdefault(key, []).append(_Entry(operation))
+            self.lists.setdefault(key, []).append(operation)
             if position == operation.completed_after:
                 self.complete(operation)
                 return False
@@ -77,29 +74,25 @@ class PurgatoryModel:
     def check(self, key: str) -> int:
         """The result of `check_and_complete`."""
         completed = 0
-        for entry in list(self.lists.get(key, ())):
-            operation = entry.operation
+        for operation in list(self.lists.get(key, ())):
             if operation.completed:
-                self._drop(key, entry)
+                self._drop(key, operation)
             elif operation.ready and not operation.raises and self.complete(operation):
-                self._drop(key, entry)
+                self._drop(key, operation)
                 completed += 1
         return completed
 
     def cancel_for_key(self, key: str) -> list[str]:
         """The ids that `cancel_for_key` gives back, in order."""
-        entries = self.lists.pop(key, [])
-        for entry in entries:
-            entry.operation.deadline = None
-        return [entry.operation.id for entry in entries]
+        operations = self.lists.pop(key, [])
+        for operation in operations:
+            operation.deadline = None
+        return [operation.id for operation in operations]
 
     def take_due(self, now: int) -> list[str]:
         """The ids that a drain at `now` hands over; the timer holds them no more."""
-        due = [
-            op
-            for op in self.operations.values()
-            if op.deadline is not None and self._due_at(op.deadline) <= now
-        ]
+        waiting = (op for op in self.operations.values() if op.deadline is not None)
+        due = [op for op in waiting if due_at(op.deadline or 0, self.tick) <= now]
         for operation in due:
             operation.deadline = None
         return [operation.id for operation in due]
@@ -114,29 +107,26 @@ class PurgatoryModel:
         if self.estimate - self.delayed() <= self.purge_interval:
             return
         self.estimate = self.delayed()
-        for key, entries in list(self.lists.items()):
-            for entry in list(entries):
-                if entry.operation.completed:
-                    self._drop(key, entry)
+        for key, operations in list(self.lists.items()):
+            for operation in list(operations):
+                if operation.completed:
+                    self._drop(key, operation)
 
     def waiting(self) -> list[ModelOperation]:
         """Operations that a key can still complete."""
-        found = {e.operation.id: e.operation for entries in self.lists.values() for e in entries}
+        found = {one.id: one for operations in self.lists.values() for one in operations}
         return [operation for operation in found.values() if not operation.completed]
 
     def watched(self) -> int:
         """The gauge PurgatorySize."""
-        return sum(len(entries) for entries in self.lists.values())
+        return sum(map(len, self.lists.values()))
 
     def delayed(self) -> int:
         return sum(operation.deadline is not None for operation in self.operations.values())
 
-    def _due_at(self, deadline: int) -> int:
-        return deadline // self.tick * self.tick
-
-    def _drop(self, key: str, entry: _Entry) -> None:
-        entries = self.lists.get(key, [])
-        if entry in entries:
-            entries.remove(entry)
-        if not entries:
+    def _drop(self, key: str, operation: ModelOperation) -> None:
+        operations = self.lists.get(key, [])
+        if operation in operations:
+            operations.remove(operation)
+        if not operations:
             self.lists.pop(key, None)

@@ -12,8 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from purgatorio import DirectExecutor, ReaperTimer, SystemTimer, TimerTask
 from purgatorio.reaper import POLL_MS
 from purgatorio_stress.random_program.timer_player import CLOCKS_MS
-from reference.stateful.one_thread import KeptFaults, Meter, MeteredClock, OneThreadSync
-from reference.stateful.timer_machine import SHAPES, boundary_delays
+from reference.stateful.timer_machine import SHAPES, MachineParts, boundary_delays
 from reference.stateful.timer_set import Disagreement, TimerSet
 
 
@@ -36,19 +35,10 @@ class ReaperMachine(RuleBasedStateMachine):
     @initialize(shape=st.sampled_from(SHAPES), start_ms=st.sampled_from(CLOCKS_MS))
     def start(self, shape: tuple[int, int], start_ms: int) -> None:
         tick_ms, size = shape
-        meter = Meter()
-        self.faults = KeptFaults()
-        self.clock = MeteredClock(start_ms, meter)
-        self.sync = OneThreadSync(meter, self.clock)
-        inner = SystemTimer(
-            "t",
-            tick_ms=tick_ms,
-            wheel_size=size,
-            clock=self.clock,
-            executor=DirectExecutor(),
-            faults=self.faults,
-            sync=self.sync,
-        )
+        parts = MachineParts.at(start_ms)
+        self.faults, self.clock, self.sync = parts.faults, parts.clock, parts.sync
+        named = parts.named() | {"executor": DirectExecutor()}
+        inner = SystemTimer("t", tick_ms=tick_ms, wheel_size=size, **named)
         self.timer = ReaperTimer("reaper", inner, faults=self.faults, sync=self.sync)
         (self.reaper,) = self.sync.workers
         self.oracle = TimerSet(tick_ms)

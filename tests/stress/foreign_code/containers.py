@@ -10,6 +10,7 @@ must never see what is there for a moment only (`x`), and must not fail.
 # Each way to write it is another path, which is what this is about.
 
 import collections
+import contextlib
 import copy
 import functools
 import itertools
@@ -284,19 +285,12 @@ class Pair:
         return mine
 
     def thread_reader(self):
-        if self.locked:
-            with self.lock:
-                seen = type(self).path(self)
-        else:
+        with self.lock if self.locked else contextlib.nullcontext():
             seen = type(self).path(self)
         self.seen = str(seen)
 
     def thread_writer(self):
-        if self.locked:
-            with self.lock:
-                self.put()
-                self.take()
-        else:
+        with self.lock if self.locked else contextlib.nullcontext():
             self.put()
             self.take()
 
