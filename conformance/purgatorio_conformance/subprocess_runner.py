@@ -30,8 +30,8 @@ _under_way: Final[WeakSet[subprocess.Popen[bytes]]] = WeakSet()
 
 
 def run_apart(subject: CommandSubject, seed: int, ops: int, path: Path, progress: Progress) -> None:
-    """Runs `subject.run_seeded` in a new interpreter. Its exceptions are raised here. If it is killed, the run is
-    unfinished."""
+    """Runs `subject.run_seeded` in a new interpreter, and raises its exceptions here. If the interpreter is killed, the
+    run is unfinished."""
     # In a session of its own, because this process handles Ctrl-C.
     with subprocess.Popen(
         [sys.executable, "-P", "-m", __name__],

@@ -2,8 +2,8 @@
 
 CPython runs the source files directly. For the fast build, mypyc compiles the same files (see CONTRIBUTING.md). A
 compiled class can have a subclass in plain Python only if the class and its bases are decorated with
-`mypyc_attr(allow_interpreted_subclasses=True)`. mypyc accepts the decorator only from `mypy_extensions`, so this module
-imports the decorator from there first.
+`mypyc_attr(allow_interpreted_subclasses=True)`. mypyc accepts the decorator only from `mypy_extensions`. At run time,
+the decorator of this module does nothing.
 """
 
 from typing import TYPE_CHECKING

@@ -4,10 +4,9 @@ Promise of `CONTAIN`, the default: an exception in a callback of one operation i
 other operation is lost, no later callback of the operation is skipped, and no thread ends. If `on_complete` raises,
 the operation is still completed, and `force_complete` still returns True.
 
-`PROPAGATE` is Kafka's behavior: the exception goes to the caller on the stack. The call of `check_and_complete` ends,
-so the event does not reach the other operations of the key. If `on_complete` raises at a time-out, `on_expiration` is
-skipped and the thread of the reaper ends. After that, no operation expires. Choose `PROPAGATE` only to reproduce
-Kafka's behavior.
+`PROPAGATE` is Kafka's behavior: the exception is not caught. It ends the call of `check_and_complete`, so the event
+does not reach the other operations of the key. If `on_complete` raises at a time-out, `on_expiration` is skipped and
+the thread of the reaper ends. After that, no operation expires. Choose `PROPAGATE` only to reproduce Kafka's behavior.
 
 SystemExit, KeyboardInterrupt, CancelledError and GeneratorExit are called *exits*. No policy gets an exit. An exit ends
 only its callback: other due callbacks run, and no thread ends. If the callback ran inside a call of the user's program,

@@ -1,15 +1,15 @@
 """The default `Sync` of the reference, made of `threading`.
 
-Locks are those of the interpreter. In CPython, a single read or write of an attribute is indivisible: the GIL, or a
-per-object lock without the GIL, ensures this. A read-modify-write is not indivisible. So a method with a
+The locks are the interpreter's own locks. In CPython, a single read or write of an attribute is indivisible: the GIL,
+or a per-object lock without the GIL, ensures this. A read-modify-write is not indivisible. So a method with a
 read-modify-write is one call into C, or takes a *stripe*, one of a fixed set of locks that is chosen by the address of
 the object. (A lock in every atomic would triple the memory of a waiting operation.) No other code is called under a
 stripe.
 
-Without the GIL, reads and writes of atomics take the stripe too. In two protocols, each of two threads writes one
-atomic and then reads *another*, and at least one thread must see the write of the other: the pending flag with the
-operation's lock, and a cancel with a move of an entry. Locks guarantee this; CPython's documentation does not guarantee
-it for attributes.
+Without the GIL, reads and writes of atomics take the stripe too. In two algorithms, each of two threads writes its own
+atomic, and then reads the atomic of the other thread: the pending flag (with the operation's lock), and a cancel during
+a move of an entry. At least one of the two threads must see the write of the other. Locks guarantee this. CPython's
+documentation gives no such guarantee for attributes.
 
 Threads are daemons. So a purgatory that was not closed does not keep the interpreter alive. (Kafka's threads are not
 daemons.)

@@ -3,8 +3,8 @@
 `advance` moves the manual clock, and runs due callbacks on the calling thread. The code of purgatory and timer is the
 same as with real threads.
 
-Not promised: that `now` in a callback is the deadline of the task. `advance` by an hour runs all tasks of the hour at
-its end, in order. If the exact time matters, advance by 1 ms.
+Not promised: that `now` in a callback is the deadline of the task. If you advance by an hour, the clock moves first,
+and then all tasks of this hour run in order. If the exact time matters, advance by 1 ms.
 """
 
 from purgatorio.clock import ManualClock

@@ -1,7 +1,7 @@
 """`DelayedParts`: a waiting request of several parts (such as partitions), each of which is decided once.
 
-Produce, DeleteRecords, elections and remote look-ups use this class. An undecided part already has the result of a
-time-out, so a time-out changes no results. A decided part is never evaluated again.
+Produce, DeleteRecords, elections and remote look-ups use this class. An undecided part stores the result for a time-out
+from the start, so a time-out changes no results. A decided part is never evaluated again.
 """
 
 from abc import abstractmethod

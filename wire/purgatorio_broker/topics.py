@@ -1,4 +1,5 @@
-"""`Topics`: requests that create or delete topics or elect leaders, and wait until the metadata shows the change.
+"""`Topics`: requests that create or delete topics, or elect leaders. Such a request waits until the metadata shows the
+change.
 
 (These are Kafka's DelayedCreatePartitions, earlier DelayedCreateTopics, DelayedDeleteTopics and DelayedElectLeader.) A
 simulated controller accepts or refuses a change at once, and the test updates the metadata (`metadata.set_leader`,

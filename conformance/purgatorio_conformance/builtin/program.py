@@ -47,10 +47,10 @@ class DrivenSubject(ABC):
 
     @abstractmethod
     def driven(self, plan: Plan, listener: Listener) -> CommandSubject:
-        """What the driver drives with a plan."""
+        """The subject of the protocol's driver that can execute this plan."""
 
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
-        """See `Subject.run`. If the tasks are periodic, only the seed and the number of tasks count."""
+        """See `Subject.run`. For periodic tasks, only the seed and the number of tasks of the plan are used."""
         told, control = _ToldTimes(), Oversleep()
         control.start()
         path = out_path.with_name(f"{run_of_file(out_path)}.jsonl")
@@ -73,8 +73,8 @@ class DrivenSubject(ABC):
     def _rewrite(
         self, path: Path, out_path: Path, told: _ToldTimes, params: Mapping[str, object], shift_ns: int
     ) -> bool:
-        """Write the trace with the times that the program told, and with what is known at the end only. Returns whether
-        the run came to its end."""
+        """Write the trace again: with the times that the program reported, and with facts that are known only at the
+        end. Returns whether the run came to its end."""
         header, *records = _records(path)
         assert isinstance(header, Header), "written by the driver"
         end = records.pop() if records and isinstance(records[-1], End) else None
@@ -95,9 +95,9 @@ class DrivenSubject(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramSubject(DrivenSubject):
-    """A timer behind a program. `version_of`: raises SubjectFailed, kind `unavailable`, if it is not installed.
-    `lost_ns`: one more task is added so long after all others. When it fires, a task that was only overlooked has fired
-    too; any other is lost."""
+    """A timer in a program that speaks the protocol. `version_of`: raises SubjectFailed, kind `unavailable`, if the
+    timer is not installed. `lost_ns`: one more task is added this long after all other tasks. A task that has not fired
+    by the time when this last task fires is lost."""
 
     command: Command
     version_of: Callable[[], str]
@@ -130,9 +130,8 @@ def _records(path: Path) -> list[Header | Event | End]:
 
 
 class _ToldTimes:
-    """The times that a subject of ours told in fields of its own (`x_t`): when it began to make an add, and when it
-    entered and left a function. They are by this clock (`CLOCK_MONOTONIC`), and do not contain the way of the
-    message."""
+    """The times that Purgatorio's own adapters report in the field `x_t`: the start of an add, and the start and end of
+    a function. The clock is `CLOCK_MONOTONIC`. The times do not include the transfer of the message."""
 
     def __init__(self) -> None:
         self._calls: dict[int, dict[str, Any]] = {}
@@ -160,7 +159,7 @@ class _ToldTimes:
         self._deadlines[name] = min(MAX_INT, begun_t + max(0, delay_ns))
 
     def exact(self, event: Event) -> Event:
-        """The event with the times that the subject told."""
+        """The event with the times that the subject reported."""
         name = event.id
         if name is None:
             return event

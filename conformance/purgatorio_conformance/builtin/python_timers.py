@@ -43,7 +43,7 @@ def sched_scheduler() -> PythonSubject:
 
 
 def threading_timer() -> PythonSubject:
-    """`threading.Timer`, one thread for each task. So a plan has no more than a thousand."""
+    """`threading.Timer`, one thread for each task. So a plan has at most a thousand tasks."""
     return PythonSubject(
         name="threading-timer",
         implementation="threading.Timer",

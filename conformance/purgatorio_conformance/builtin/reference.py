@@ -1,8 +1,8 @@
-"""The reference as a subject: a purgatory with real threads, in both dialects, behind an adapter of the suite. Its own
+"""The reference as a subject: a purgatory with real threads, in both dialects, with an adapter of the suite. Its own
 reaper and executor expire operations.
 
-The declared bounds: `early_ns` is tick - 1 ms, as the timer promises. `late_ns` is 0, and the driver adds the lateness
-of a busy machine.
+The declared bounds: `early_ns` is (tick - 1 ms), as the timer promises. `late_ns` is 0, but the driver allows for a
+busy machine.
 """
 
 import itertools
@@ -69,8 +69,8 @@ class ReferenceSubject(DrivenSubject):
 def reference_subject(
     profile: str, tick_ms: int, wheel_size: int, *, intrusive: bool = False
 ) -> ReferenceSubject:
-    """A dialect (the name of its profile), a tick in milliseconds, and a number of buckets. `intrusive`: uses
-    `IntrusiveTimer`, in the imported build, instead of Kafka's classes."""
+    """Make a subject from a dialect (the name of its profile), a tick in milliseconds, and a number of buckets.
+    `intrusive`: uses `IntrusiveTimer`, in the imported build, instead of Kafka's classes."""
     promise = Promise(
         profile, tick_ns=tick_ms * MS, early_ns=(tick_ms - 1) * MS, late_ns=0, wheel_size=wheel_size,
         purge_interval=PURGE_INTERVAL, subject="purgatorio reference",

@@ -1,4 +1,4 @@
-"""Third-party timers of Node and of npm, behind programs that speak the protocol."""
+"""Third-party timers of Node and of npm, in programs that speak the protocol."""
 
 import shutil
 import subprocess

@@ -1,27 +1,25 @@
 """The *boundary plan*: calls for cases that a short random plan does not reach, such as every level of a wheel, idle
-gaps, long delays and crowds.
+times, long delays, and many tasks at once.
 
-In real time, the plan takes ten seconds. Then come an idle gap of six seconds, and six seconds with one waiting task.
-In virtual time, a long delay takes no time, and the plan has these phases:
+In real time, the plan takes ten seconds. Then come six idle seconds, and six seconds with one waiting task. In virtual
+time, a long delay takes no time, and the plan has these phases:
 
 - Crowds: many tasks in one bucket, or many operations under one key. One check completes half of the operations, and
-  the other half expires together. One `cancel_for_key` returns many operations. Many keys have one hash value. One
+  the other half expires together. One `cancel_for_key` returns many operations. Many keys have equal hash values. One
   operation has as many keys as the protocol allows, and a check of its last key completes it.
-- Short delays with no deadline at a boundary of the second level. So only the passing of time can move the second
-  level.
+- Short delays, with no deadline at a boundary of the second level. So no task moves the clock of the second level.
 - Many tasks, most of which are cancelled.
 - Levels: each level of the declared wheel, one after another, at least four. Deadlines are at and next to the
   boundaries of the level. Tasks are added just before, at and just after a boundary, while all finer levels have tasks
-  too. Then time passes through every boundary at which tasks may move to a finer level. An idle gap comes before each
-  level. After the last level, a task waits for weeks. If the range of times allows it, some tasks wait over ticks whose
-  numbers end with 31 zero bits. If time jumps, several buckets of a level are due at once, and some tasks are due a
-  revolution of the finer level later. If `advance` of the subject takes long, as with a step for each tick, the plan is
-  shorter.
+  too. Then time passes through every boundary at which tasks may move to a finer level. Before each level comes an idle
+  time. After the last level, a task waits for weeks. If the subject allows such delays, some tasks wait until the tick
+  counter has passed a multiple of 2**31. If time jumps, several buckets of a level are due at once, and some tasks are
+  due one revolution of the finer level later. If the subject's `advance` is slow, the plan is shorter.
 - Completed operations (only in a purgatory): several times the purge interval, under keys that are never checked. Some
-  of these keys have one hash value (in the first of many lists, or in the last). The plan also reads the sizes at rest.
-  At first the purgatory has no other operations, and the shared keys are checked once. Then checks remove an equal
-  number of operations, so that a purge finds no completed operations. Then `cancel_for_key` returns an equal number,
-  for each of their keys. Last come completed operations together with live operations.
+  of these keys have equal hash values (for the first hash bucket, or for the last). The plan also reads the gauges at
+  rest. At first, the purgatory has no other operations, and the shared keys are checked once. Then checks remove an
+  equal number of operations, so that a purge finds no completed operations. Then `cancel_for_key` returns an equal
+  number, for each of their keys. In the end, completed and waiting operations are mixed.
 """
 
 from __future__ import annotations
@@ -133,7 +131,7 @@ def levels_of(description: Description, room_ns: int) -> list[int]:
 
 
 class BoundaryPlan:
-    """The phases beyond the plan, for one part of a subject."""
+    """Makes the calls of the boundary plan, for one part (timer or purgatory) of a subject."""
 
     def __init__(
         self,
@@ -348,8 +346,8 @@ class BoundaryPlan:
             self._disturb(added, widths)
 
     def over_buckets(self, most_ns: int) -> None:
-        """Test cascades that move a task into a bucket with an overdue task of the revolution before. The run must
-        allow a lateness of one leap of `most_ns`."""
+        """Test moves of a task into a finer bucket that still has an overdue task of the previous revolution. The run
+        must allow tasks to be late by one clock jump of `most_ns`."""
         longest_ns = self._description.most_delay_ns
         # If the longest delay of the subject cut a planned delay, the task would be later than a leap.
         levels = [
@@ -371,7 +369,7 @@ class BoundaryPlan:
 
     def mostly_taken_back(self) -> None:
         """Begin tasks with different deadlines in random order, and cancel most of them. A timer that removes canceled
-        tasks only when they are the majority may then spoil the order of the rest."""
+        tasks only when they are the majority may then disturb the order of the other tasks."""
         tick_ns = self._description.grain_ns
         delays = [number * tick_ns for number in range(1, _CLEARED + 1)]
         self._rng.shuffle(delays)
@@ -467,10 +465,9 @@ class BoundaryPlan:
 
     def garbage(self, readings: int) -> None:
         """Leave completed operations under keys that no thread checks: several times the purge interval. In each phase,
-        read the sizes at rest about `readings` times. At first no operation is live, and no call has raised an estimate
-        that a purge may lower too far. Later, one operation in four is live, so a purge that counts live operations as
-        completed comes too late. At last, as many operations as two purges remove are registered together, and then
-        complete."""
+        read the sizes at rest about `readings` times. At first no operation waits, so an estimate that a purge has set
+        too low shows. Later, one operation in four waits, so a purge that counts waiting operations as completed comes
+        too late. In the end, the operations of two purges are registered together, and then completed."""
         interval = self._description.purge_interval
         if interval is None or interval * _PURGES > _GARBAGE_MOST:
             self.left_out = self.left_out or f"purges: the interval is {interval}"

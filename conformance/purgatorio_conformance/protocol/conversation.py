@@ -124,8 +124,8 @@ class _Entered:
 
 @dataclass(slots=True)
 class Hold:
-    """A pause of a thread at a gate. `thread`: its name in the trace. `f`, `id`: the place. `making`: the number of the
-    call that the paused thread makes there, if any."""
+    """A pause of a thread at a pause point. `thread`: its name in the trace. `f`, `id`: the place. `making`: the number
+    of the call that the paused thread makes there, if any."""
 
     number: int
     thread: str
@@ -245,13 +245,13 @@ class Conversation:
         return self.unanswered() if self.owed and not kept else []
 
     def _ends(self, entered: _Entered) -> bool:
-        """Whether only code of the adapter runs after the gate of this function."""
+        """Whether only code of the adapter runs after the pause point of this function."""
         task = entered.f == "timer_fire" and not self._operations[entered.id].keys
         return entered.f in self._gates and (task or entered.f in ("on_complete", "on_expiration"))
 
     def overdue(self, by_ns: int = 0, *, before_now: bool = False) -> list[str]:
         """The pending tasks and operations whose deadline passed at least `by_ns` ago, because a subject that hangs may
-        have lost them. The delay counts from the begin of the add or registration, as in T2 and O5. Left out: a task or
+        have lost them. The delay counts from the start of the add or registration, as in T2 and O5. Left out: a task or
         operation that an open add, cancel, force or reset names, that an open `cancel_for_key` may return, or in whose
         functions a thread is. `before_now`: only those begun before the clock came to its current time."""
         now_t = self._recorder.clock_ns() - by_ns
@@ -291,8 +291,8 @@ class Conversation:
 
     @property
     def owed(self) -> bool:
-        """Whether a call must be answered. While a thread is paused, no call must be answered, because it may wait for
-        a lock of this thread. A paused thread that makes a call does not count as paused."""
+        """Whether a call must be answered. While a thread is paused, this is false, because a call may wait for a lock
+        of the paused thread. A paused thread that makes a call does not count as paused."""
         return bool(self._open) and not self.standing()
 
     def is_open(self, number: int) -> bool:
@@ -338,8 +338,8 @@ class Conversation:
     ) -> bytes:
         """Record that the call begins; return its line. `before_sending` moves the virtual clock, after that record.
 
-        `hold`: the paused thread that makes the call, instead of a lane. `go` needs neither. `steps`: where the call
-        pauses.
+        `hold`: the paused thread that makes the call, instead of a caller (`lane`). A `go` needs neither. `steps`:
+        where the call pauses.
         """
         number, self._next = self._next, self._next + 1
         of_lane: int | None = None
@@ -373,8 +373,8 @@ class Conversation:
         return call_line(number, call, lane, hold, steps)
 
     def owes(self, operations: Sequence[str], key: str) -> Callable[[], None]:
-        """Record that the operations are ready, and the call of an event of their key. Returns a function that records
-        its return: then each operation must be completed."""
+        """Record that the operations are ready, and that a check of their key begins. Returns a function that records
+        the end of this check. By then, each operation must be completed."""
         self.doubts.units = True
         self.are_ready(operations)
         log = self._log("driver")

@@ -2,7 +2,7 @@
 
 A timer may compact its heap when half of the tasks are cancelled, or copy a list of due tasks when the list grows. If a
 running task causes this, the timer may lose tasks or run them twice. So many tasks are due together, and a few of them
-cancel most of the others, add many tasks, move many tasks, or raise exceptions. The numbers of tasks exceed usual
+cancel most of the others, add many tasks, move many tasks, or raise exceptions. There are more tasks than the usual
 limits. (asyncio, for example, compacts its heap at 100 cancelled tasks.)
 """
 

@@ -45,7 +45,7 @@ def profile_of(description: Description) -> str:
 
 
 def hands_over(description: Description) -> bool:
-    """Whether each event of a key has a unit for one of the waiting operations."""
+    """Whether each event of a key brings one unit, for one of the waiting operations (profile `hand-over`)."""
     return PROFILES[profile_of(description)].hands_over
 
 

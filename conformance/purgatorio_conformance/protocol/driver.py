@@ -228,7 +228,7 @@ class CommandSubject:
 
     @property
     def name(self) -> str:
-        """`toy-wheel-timer-virtual-plan`."""
+        """A name such as `toy-wheel-timer-virtual-plan`."""
         return f"{self.label}-{self.part}-{self.mode}"
 
     @property
@@ -237,7 +237,7 @@ class CommandSubject:
 
     @property
     def profile(self) -> str:
-        """The declared profile, or the default for a plain timer."""
+        """The declared profile, or the default profile of a timer."""
         return profile_of(self.description)
 
     @property
@@ -262,7 +262,9 @@ class CommandSubject:
 
     @property
     def of_units(self) -> bool:
-        """Whether its programs test the hand-over of units. They run by size, so a violation is not minimized."""
+        """Whether its programs test the hand-over of units. Such programs run in order of size, so a violation is not
+        minimized.
+        """
         return self.mode.endswith("-units")
 
     @property

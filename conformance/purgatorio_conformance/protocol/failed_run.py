@@ -85,9 +85,9 @@ FEW: Final = (
 class FailedRun:
     """A failed run, with its record (`account`) and its `trace`.
 
-    `again`: executes one order, or the whole run, in a new process with twice the patience, or with less if a call
-    works for the given seconds. If the execution fails, its trace is kept at the path. `begins_t`: the start of virtual
-    time. `player`: starts a new program. `killed`: whether a program can be killed during a call.
+    `again`: executes one order, or the whole run, in a new process, with a doubled limit of silence (a shorter limit
+    after the given number of CPU seconds). If the execution fails, its trace is kept at the path. `begins_t`: the start
+    of virtual time. `player`: starts a new program. `killed`: whether a program can be killed during a call.
     """
 
     player: Callable[[ChildLimits], ScriptPlayer]

@@ -3,7 +3,7 @@
 The subject counts the steps in its own code. On a JVM, each line is a step. In other executions, the driver pauses two
 calls: the first call in a callback, and then the second call at one of its steps. Then the driver resumes the first
 call before the second. It does so for every step of the second call, also for steps that the second call reaches only
-while the first is paused. A call that moves time is also paused at some of its own steps.
+while the first call is paused. A call that moves the clock is also paused at some of its own steps.
 """
 
 from __future__ import annotations
@@ -197,7 +197,9 @@ class Steps:
         return found
 
     def stepped(self, programs: Sequence[SmallProgram]) -> list[SmallProgram]:
-        """The programs that can run step by step. Of several programs with the same calls by lane, only the first."""
+        """The programs that can run step by step. If several programs have the same calls for each caller, only the
+        first of them.
+        """
         found = {
             (frozenset(one.lanes), one.before, one.after, one.schedule, one.fresh): one
             for one in reversed(programs)
@@ -299,7 +301,9 @@ class Steps:
             yield self._led(lines, program, stops) if program.schedule is Stepped.BEHIND_FIRST else stops
 
     def _led(self, lines: Lines, program: SmallProgram, stops: Sequence[Stop]) -> list[Stop]:
-        """Pause the second lane's call at each of its lines, while the first's is paused at some of its own."""
+        """Pause the second caller's call at each of its lines, while the first caller's call is paused at some of its
+        lines.
+        """
         found: list[Stop] = []
         for leader in stops[:: max(1, len(stops) // _AHEAD_MOST)]:
             stop = Stop(1, 0, ahead=leader.steps, led=leader.points)
@@ -337,8 +341,8 @@ class Steps:
         return lines.watched
 
     def found_again(self, program: SmallProgram, stop: Stop, gates: tuple[str, ...]) -> Stop:
-        """Find the same stop in a subject that was started again: the first call there comes to other lines than the
-        next."""
+        """Find the same stop in a subject that was started again. The lines of the second call are used, because the
+        first call also runs code that runs only once."""
         if stop.led:
             leader = Stop(0, 0, stop.ahead, workers=bool(stop.led[0].thread), points=stop.led)
             stop = replace(stop, ahead=self.found_again(program, leader, gates).steps)
@@ -358,7 +362,7 @@ class Steps:
         return replace(stop, steps=tuple(places[point] for point in stop.points if point in places))
 
     def _stopped_at(self, program: SmallProgram, stop: Stop) -> None:
-        """Run one execution: a call goes to its steps, the other lanes make their calls, then all threads finish."""
+        """Run one execution: a call runs to its steps, the other callers make their calls, then all threads finish."""
         if program.fresh:
             self._plays.start_anew((STEP,))
         play = self._plays.begun(program, stop.beside)
@@ -394,7 +398,7 @@ class Steps:
         self._plays.under_way = None
 
     def _make_stopped(self, play: Play, stop: Stop) -> None:
-        """Make the calls of the lane up to the paused call, or up to the end of the watched call."""
+        """Make the caller's calls up to the paused call, or up to the end of the watched call."""
         watching = self._plays.lines if not stop.points else None
         conversation = self._plays.session.conversation
         for place in range(stop.place + 1):

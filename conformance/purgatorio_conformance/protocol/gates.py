@@ -80,9 +80,9 @@ class _Choice:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """Limits for the parts of a run without an end. `drawn`: random programs. `scope`: programs of the scope with one
-    caller. `crossed`: programs with two callers, in all orders. `stepped`: programs whose calls are paused at each
-    step. `ends`: whether a broken promise ends the run."""
+    """Limits for the parts of a run that have no natural end. `drawn`: random programs. `scope`: programs of the scope
+    with one caller. `crossed`: programs with two callers, in all orders. `stepped`: programs whose calls are paused at
+    each step. `ends`: whether a broken promise ends the run."""
 
     drawn: int = 0
     scope: int = 0

@@ -1,19 +1,19 @@
-"""Drives a subject with the profile `hand-over`: a pool, a semaphore, a queue.
+"""Drives a pool, a semaphore or a queue: a subject with the profile `hand-over`.
 
 A `register` waits for a unit of its key (a connection, a permit, an item). A `check` adds one unit, for a waiting
 operation or for a later one. The subject chooses the operation, so the driver never makes an operation ready. Instead,
 the driver counts the free units of a key and the waiting operations. If there are at least as many free units as
-waiting operations, each waiting operation must get a unit. The trace then has a `ready` for each of these operations.
-It also has a `check_and_complete` of the driver around the calls up to the next `quiesce`. So O4 reports an operation
-that still waits at a `quiesce` although a unit is free. O2 reports an operation that completes without a `ready`,
+waiting operations, each waiting operation must get a unit. The driver then records a `ready` for each of these
+operations, and a `check_and_complete` that lasts until the next `quiesce`. So the clause O4 reports an operation that
+still waits at a `quiesce` although a unit is free. The clause O2 reports an operation that completes without a `ready`,
 because all units were used.
 
-In virtual time, the driver executes all sequences of a few calls, by size. The subject comes to rest after each call,
-or only at the end. A last program has many calls on one key, so that a leak adds up. With `turns`, up to three
-callbacks of an event loop run after a time-out has passed. Then come the next calls of the program, and then the other
-callbacks. In real time, the driver adds a unit at about the moment of a time-out, many times: later if the last unit
-came in time, earlier if the last unit came too late. At the end of a program, further operations must get all free
-units.
+In virtual time, the driver executes all sequences of a few calls, the shortest first. The subject comes to rest after
+each call, or only at the end. A last program has many calls on one key, so that a leak adds up. If the subject offers
+`turns`, at most three callbacks of its event loop run after a time-out, then come the next calls, and then the other
+callbacks. In real time, the driver adds a unit at about the moment of a time-out, many times. If the unit came before
+the time-out, the next unit comes later, and otherwise earlier. At the end of a program, new operations must get all
+free units.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def drive_hand_over(drive: Drive, clock: VirtualClock | None) -> str:
 
 def _programs(turns_most: int, *, amounts: bool) -> Iterator[tuple[tuple[str, ...], int | None]]:
     """Each sequence of calls by size, and the number of callbacks that run after time has passed. None: the subject
-    comes to rest after each call. `amounts`: an operation may wait for two units, first beside one that is free."""
+    comes to rest after each call. `amounts`: an operation may wait for two units, and at first one unit is free."""
     calls = (_UNIT, _TWO, _SHORT, _LONG) if amounts else (_SHORT, _LONG, _UNIT)
     for size in range(1, _SIZE_MOST + 1):
         for steps in itertools.product((*calls, _DUE, _BEFORE), repeat=size):
@@ -176,7 +176,7 @@ class _Program:
         return sum(self._needs[one] for one in operations)
 
     def _kept(self) -> int:
-        """The units that may be free beside those that wait: too few for an operation that waits for two."""
+        """The number of units that may stay free while an operation waits for two."""
         return max((self._needs[one] for one in self.waiting()), default=1) - 1
 
     def wait(self, delay_ns: int, units: int = 1) -> None:

@@ -1,8 +1,8 @@
 """Scheduling points (steps) in unmodified JVM code: pauses threads at lines, by the JVM's debugger protocol.
 
-The module first watches a call (`watch`): each line that the call's thread reaches is a step. If the call moves time,
-the lines of the subject's own threads are steps too. A later call of the same kind can be paused at such a step, even
-if its thread holds locks. The other threads continue. When the connection ends, all threads continue.
+The module first watches a call (`watch`): each line that the call's thread reaches is a step. If the call moves the
+clock, the lines of the subject's own threads are steps too. A later call of the same kind can be paused at such a step,
+even if its thread holds locks. The other threads continue. When the connection ends, all threads continue.
 """
 
 from __future__ import annotations
@@ -148,8 +148,8 @@ class Lines:
         return range(first, len(self.points))
 
     def leave_adapter_out(self) -> None:
-        """Leave out the adapter: the class in which the thread of a lane began, with its nested classes, if most of
-        the seen lines are elsewhere. If the purgatory is in the same class, most lines are there, and it is not left
+        """Leave out the adapter (the class in which a caller's thread began, with its nested classes) if most of the
+        seen lines are elsewhere. If the purgatory is in the same class, most lines are there, and the class is not left
         out."""
         lane, jvm = self._thread_of(0), self._jvm
         if jvm is None or lane is None or self._within != ANY_CLASS:
@@ -211,8 +211,8 @@ class Lines:
         return self._child.failed(kind, why)
 
     def works(self, most_s: float) -> bool:
-        """See `Peer.works`. A watched thread runs many times slower. So the child is given up only after the call has
-        run unwatched."""
+        """See `Peer.works`. A watched thread runs many times slower. So if the call was watched, it runs on unwatched
+        before this is false."""
         if self._child.works(most_s):
             return True
         if self._jvm is None or self._call is None or not self.watched or self._let_run:

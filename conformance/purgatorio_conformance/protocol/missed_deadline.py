@@ -6,8 +6,8 @@ one task or operation at a time, after a pause. Control threads of the driver, o
 milliseconds at a time. The longest of these sleeps is the measure of what counts as late. While a control thread wakes
 very late, the machine may be the reason, and the result does not count.
 
-In every second attempt, a later task waits too. A thread sleeps until this task. Two tasks with earlier deadlines then
-come in sequence, and each must wake the thread.
+In every second attempt, another task with a later deadline waits too, and a thread sleeps until this deadline. Then two
+tasks with earlier deadlines are added, one after the other. Each must wake the thread.
 """
 
 from __future__ import annotations

@@ -50,10 +50,10 @@ class Orders:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A call, by its lane and its position in the lane, and the steps at which it is paused. Without `steps`, the call
-    is watched: its own steps, or those of the subject's own threads (`workers`). `points`: the lines of the steps, in a
-    JVM. `beside`: the gate at which the first lane is paused before; it is resumed first. `ahead`: the steps at which
-    the first lane is paused in the same way; `led` has their lines."""
+    """A call, by its caller (`lane`) and its position among the caller's calls, and the steps at which it is paused.
+    Without `steps`, the call is watched: its own steps, or those of the subject's own threads (`workers`). `points`:
+    the lines of the steps, in a JVM. `beside`: the pause point of the first caller, which is paused before the call and
+    resumed first. `ahead`: steps of the first caller's call, instead of a pause point; `led` has their lines."""
 
     lane: int
     place: int
@@ -77,8 +77,8 @@ class PlayedOrder:
 
 
 def unfinished(orders: Sequence[Orders]) -> str:
-    """The programs that were cut short, and the reasons; empty if there are none. Of very many similar programs only a
-    share is run in all orders. The result tells this share, and a program with too many orders is not in it."""
+    """The programs that were cut short, and the reasons; empty if there are none. Not included: similar programs with
+    too many orders, if only a share of the similar programs is run in all orders."""
     similar = [one for one in orders if one.program.enumerated]
     shares = any(one.plays and not one.cut for one in similar)
     left_out = [one for one in similar if shares and one.cut == TOO_MANY]
@@ -100,9 +100,10 @@ def comes_of_order(
     although no thread was paused.
 
     `alone` executes one order with a new subject. It returns such an error or such calls, or None if something else
-    happens. The same order must give the same result again. The same calls, made one after another and without errors
-    in callbacks, must give an empty result. Then each call alone returns, so the cause is their order, or the state
-    after an error. Resumed threads run freely, so an order without a result is executed again, up to `tries` times.
+    happens. There are two conditions. The same order must give the same result again. The same calls, made one after
+    another and without errors in callbacks, must give an empty result. Then the cause is the order of the calls, or the
+    state after an error. Resumed threads run freely, so an order without a result is executed again, up to `tries`
+    times.
     """
     one_by_one = replace(order, acts=(), stop=order.stop and Stop(0, 0, (STEPS_MOST * 1_000,)), errors=False)
     again = bool(seen) and any(alone(order) == seen for _ in range(tries))

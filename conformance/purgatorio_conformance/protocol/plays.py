@@ -3,8 +3,8 @@
 A thread is in one of three states. It has *returned* from its call, it is *paused* at a pause point (gate), or it is
 *quiet*: it runs, or waits for another thread. While a thread is quiet, the driver waits for messages before it makes
 the next call or resumes a thread. It waits several times as long as the slowest answer so far. No verdict depends on
-this time. If the driver mistakes a slow thread for a waiting thread, the execution has a different order, which the
-clauses judge too. If no thread is paused and a thread does not return, the subject hangs.
+this time. If the driver takes a slow thread for a waiting thread, the calls come in a different order. The clauses
+judge this order too. If no thread is paused and a thread does not return, the subject hangs.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class Plays:
         self.make_all([Advance(self.clock.now_ns + self.description.rounded(by_ns))])
 
     def begun(self, program: SmallProgram, beside: str = "") -> Play:
-        """The next execution. The first thread that comes to the gate `beside` stays paused there."""
+        """The next execution. The first thread that comes to the pause point `beside` stays paused there."""
         # A requested error of an earlier program does not excuse an error in this one.
         self.session.conversation.fails = False
         self._said = 0
@@ -185,9 +185,9 @@ class Plays:
             self.broken = self._judge()
 
     def in_turn(self, program: SmallProgram, leap_ns: int) -> None:
-        """Run the calls of one lane in a subject that is started again; then let time pass until everything has ended.
-        If an event is overdue after an advance, time jumps by more than `leap_ns` at once. A correct run never jumps so
-        far, so an event that comes later is late by the clause."""
+        """Run one caller's calls in a subject that is started again. Then let time pass until all operations have
+        ended. If an event is overdue after an advance, time jumps by more than `leap_ns` at once. A correct run never
+        jumps so far, so an event that comes later is late by the clause."""
         assert self.clock is not None, "it is for virtual time"
         self.start(program.places)
         play = self.begun(program)
@@ -290,8 +290,8 @@ class Plays:
             self.broken = self.broken or (self._judge is not None and self._judge())
 
     def make_all(self, calls: Sequence[LaneCall], play: Play | None = None, lane: int = 0) -> None:
-        """Resume all threads. Then make the calls in sequence on this lane. No thread stays paused, except for an
-        expiry that is to come in this execution."""
+        """Resume all threads. Then make the calls in sequence by this caller. No thread stays paused, except before an
+        expiry that must come later in this execution."""
         self.let_go()
         for call in calls:
             assert not isinstance(call, Expiry | Inside), "those are the lanes'"
@@ -340,7 +340,9 @@ class Plays:
             raise self.session.failed("hang", f"sent {_SAID_MOST:,} lines in one execution: it loops")
 
     def settle(self, play: Play) -> None:
-        """Receive messages until all threads have returned or are at the execution's gates, or until none comes."""
+        """Receive messages until all threads have returned or are at the execution's pause points, or until no message
+        comes.
+        """
         conversation = self.session.conversation
         while True:
             passing = [hold for hold in conversation.standing() if not play.stops(hold)]
@@ -388,9 +390,9 @@ class Plays:
         return heard
 
     def is_quiet(self) -> bool:
-        """Whether no message comes, and all threads of the subject wait. The one that reads the calls is one of them. A
-        thread that uses `_CIRCLES_S` of CPU time without a message runs in a circle. If no JVM's lines are known, a
-        thread may poll: then no message comes for a moment, several times as long as the slowest recent answer."""
+        """Whether no message comes, and all threads of the subject wait (including the thread that reads the calls). A
+        thread that uses `_CIRCLES_S` of CPU time without a message counts as waiting. Without the lines of a JVM, a
+        thread may poll. So no message must come for some time: several times as long as the slowest recent answer."""
         until_s = time.monotonic() + min(_QUIET_MOST_S, max(_QUIET_LEAST_S, 5 * self._slowest_s))
         looks = self._circles < _CIRCLES_MOST
         if not (self.lines and looks) and self._hear(until_s - time.monotonic()) is not None:
@@ -493,7 +495,7 @@ class Plays:
             self.let_go()
 
     def much_is_said(self) -> None:
-        """Allow more messages before the next execution than within one."""
+        """Allow more messages until the next execution begins than during an execution."""
         self._said = -_SAID_MOST * 10
 
 
@@ -614,7 +616,7 @@ class Play:
         return conversation.free(lane)
 
     def _place(self, call: Inside) -> Hold | None:
-        """The place for the call: the innermost gate of a thread that is inside a callback of the operation."""
+        """The place for the call: the innermost pause point of a thread that is inside a callback of the operation."""
         standing = self.plays.session.conversation.standing()
         there = (one for one in reversed(standing) if one.id == call.id and call.at in ("", one.f))
         return next((one for one in there if call.nth in (None, self.came.get(one.number))), None)
@@ -627,7 +629,7 @@ class Play:
         )
 
     def make(self, lane: int, steps: tuple[int, ...] = ()) -> None:
-        """Make the lane's next call, which pauses at these of its steps."""
+        """Make the caller's next call, which pauses at these of its steps."""
         place = len(self.program.lanes[lane]) - len(self.lanes[lane])
         steps = steps or self.steps.get((lane, place), ())
         call = self.lanes[lane].pop(0)

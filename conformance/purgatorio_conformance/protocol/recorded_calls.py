@@ -78,8 +78,8 @@ def script_of(path: Path, part: Part, until: int | None = None, last: Call | Non
 
 
 def waiting_before(path: Path, part: Part, last: Advance) -> Script:
-    """The adds or registrations of everything that waited in a recorded run when its last `advance` began, at the same
-    times, and then this `advance`."""
+    """A script with the last `advance` of a recorded run, and before it the add or registration of each operation that
+    waited when this `advance` began, at the recorded times."""
     table = pa.Table.from_batches(TraceReader(path).batches(), EVENT_SCHEMA)
     rows = table.select(["t", "ph", "f", "id", "keys", "delay_ns"]).to_pylist()
     begins = "timer_add" if part == "timer" else "try_complete_else_watch"

@@ -1,9 +1,9 @@
 """The *scope*: all programs of one or two callers up to a size, the smallest first.
 
 A program begins with up to two tasks (or operations), and one more task that no call uses. Then one or two callers make
-up to three calls in total. To move the clock is a call. One of the calls may be made inside a callback, or a callback
-may raise an exception. If a task cancels itself and then adds another task, this counts as one call. At the end of the
-program, each waiting operation gets its event or its time-out.
+up to three calls in total. A move of the clock counts as a call. One of the calls may be made inside a callback, or a
+callback may raise an exception. If a task cancels itself and then adds another task, this counts as one call. At the
+end of the program, each waiting operation gets its event or its time-out.
 
 The size of a program is the number of its calls after the beginning, including calls inside callbacks. If two programs
 differ only in names, the scope has only one of the two.
@@ -210,7 +210,7 @@ class _Recipe:
 
 def scope(part: Part, delays: Delays, description: Description) -> Iterator[list[SmallProgram]]:
     """The programs of one caller that the subject can execute, by size from 1 to `SIZE_MOST`. Within a size, programs
-    whose calls meet in a new way come first. Empty if the subject accepts no delay of some ticks."""
+    with a new combination of calls come first. Empty if the subject accepts no delay of some ticks."""
     longest_ns = delays.far_ns if part == "purgatory" else delays.soon_ns + delays.before_ns
     if description.most_delay_ns < longest_ns:
         return
@@ -233,9 +233,9 @@ def scope(part: Part, delays: Delays, description: Description) -> Iterator[list
 def crossed(
     part: Part, delays: Delays, description: Description
 ) -> Iterator[tuple[int, Iterator[SmallProgram]]]:
-    """The programs of two callers, and of one caller with a call from inside its callback, by size from 2 to
-    `SIZE_MOST`: their number, and each program, to execute in every order. Programs whose calls meet in a new way come
-    first, then those that are new for their start state."""
+    """The programs of two callers, and of one caller with a call from inside its callback. For each size from 2 to
+    `SIZE_MOST`: the number of programs, and the programs, to execute in every order. Programs with a new combination of
+    calls come first, then combinations that are new for their start state."""
     words = _words(part, delays, description)
     for size in range(2, SIZE_MOST + 1):
         found = _crossed(part, delays, description, size)
@@ -628,9 +628,10 @@ class _OfTimer(_Words):
         return (*self._cancels(), *live, *self._again_steps(start), *self._adds("x", start), *sizes)
 
     def far_ones(self, start: _Start) -> Iterator[_Recipe]:
-        """A task adds another, with a delay on or beside whole revolutions of a level, at the tick of the task itself.
-        If the bucket that is being emptied counts as the first of the next revolution, the new task falls into it. Or
-        time has advanced by most of a revolution: if the bucket is chosen by the clock, it is still to be emptied."""
+        """A task adds another task, with a delay of or near whole revolutions of a level, at the tick of the task
+        itself. If the bucket that is being emptied counts as the first of the next revolution, the new task falls into
+        it. Or time has advanced by most of a revolution: if the bucket is chosen by the clock, it is still to be
+        emptied."""
         if FIRE not in self.gates or start.inside != ((FIRE, "t"),):
             return
         turn_ns, tick_ns = self.turn_ns, self._tick_ns
@@ -827,7 +828,7 @@ _STOPS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def turn_of(description: Description) -> int:
-    """The duration of one revolution of its wheel, in whole units."""
+    """The duration of one revolution of the subject's wheel, in whole units."""
     return description.rounded(description.grain_ns * description.buckets)
 
 

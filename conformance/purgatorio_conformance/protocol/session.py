@@ -114,8 +114,8 @@ class Session:
         hold: int | None = None,
         steps: Sequence[int] = (),
     ) -> int:
-        """Make a call without waiting; returns its number. The lane must be free. A paused thread must make no other
-        call."""
+        """Make a call without waiting; returns its number. The caller (`lane`) must have no open call. A paused thread
+        must make no other call."""
         number = self.conversation.calls
         if not self.conversation.owed:
             self._not_quiet()

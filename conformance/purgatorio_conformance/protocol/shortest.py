@@ -167,8 +167,8 @@ def shortest_of_trace(
 def shortest_failed(
     subject: CommandSubject, trace: Path, kind: FailureKind, seed: int, operations: int, folder: Path
 ) -> Shortest | None:
-    """The shortest script found that fails with `kind`, from this recorded run in virtual time that did so in a call:
-    a program that falls silent (`hang`), or that ends (`died`)."""
+    """The shortest script found that fails with `kind`, from a recorded run in virtual time whose last call failed so:
+    the program became silent (`hang`) or ended (`died`)."""
     hasty = replace(subject, limits=ChildLimits(silence_s=_HASTY_S))
     for path, last in _shorter(hasty, trace, seed, operations, folder):
         if last is not None and (found := shortest_failure(subject, path, last, kind)) is not None:
@@ -179,7 +179,7 @@ def shortest_failed(
 def shortest_failure(
     subject: CommandSubject, trace: Path, last: Call, kind: FailureKind, seconds: float = MAX_SECONDS
 ) -> Shortest | None:
-    """The shortest script found that fails with `kind`, from a recorded run that did so in the call `last`."""
+    """The shortest script found that fails with `kind`, from a recorded run that failed so in the call `last`."""
 
     def shows(played: Played) -> bool:
         # A task that the driver made fail is no call that failed.
@@ -214,8 +214,8 @@ def _shorter(
 
 def order_of_run(subject: CommandSubject, run: RunResult, clause: str, path: Path) -> tuple[str, ...]:
     """The session of the order that broke a clause in this run of small programs, executed again in a new process; its
-    trace is at `path`. Empty if no order breaks the clause again, as with barrier releases, whose threads may not
-    meet."""
+    trace is at `path`. Empty if no order breaks the clause again. (After a barrier release, the threads may come in
+    another order.)"""
     account = subject.account
     # The last execution may have ended the run, as with a task that runs without end.
     plays = [*account.plays, *filter(None, [account.under_way or account.in_turn])]

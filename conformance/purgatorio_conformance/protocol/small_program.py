@@ -92,8 +92,8 @@ class Expiry:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """A call that a thread makes while it is paused at a gate inside a callback of this operation or task. `at`: only
-    at this place. `nth`: only at this visit of a thread (from 0)."""
+    """A call that a thread makes while it is paused inside a callback of this operation or task. `at`: only at this
+    place. `nth`: only at this visit of a thread (from 0)."""
 
     id: str
     call: Call
@@ -134,12 +134,12 @@ class Barrier:
 
 @dataclass(frozen=True, slots=True)
 class InTurn:
-    """One order: the calls of one lane, one after another. A call from inside a callback is made when a thread first
+    """One order: the calls of one caller, one after another. A call from inside a callback is made when a thread first
     reaches its place."""
 
 
 class Stepped(Enum):
-    """Only executions in which the first lane's call is paused at steps."""
+    """Only executions in which the first caller's call is paused at steps."""
 
     FIRST = "first"
     """At one of its steps."""
@@ -165,10 +165,10 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class SmallProgram:
-    """A few calls for two or three callers (`lanes`). A lane that calls only from `Inside` callbacks is no caller of
-    the subject. During `before` and `after`, no thread is paused. After a `fault`, another caller makes a call, which
-    waits forever if the fault left a lock held. `looks_for`: the class of bugs. `pauses`: the pause points. Without
-    any, only steps are used. `fresh`: each execution has a new subject."""
+    """A few calls for two or three callers (`lanes`). A lane whose calls all come from `Inside` callbacks needs no
+    caller of the subject. During `before` and `after`, no thread is paused. After a `fault`, another caller makes a
+    call, which waits forever if the fault left a lock held. `looks_for`: the class of bugs. `pauses`: the pause points.
+    Without any, only steps are used. `fresh`: each execution has a new subject."""
 
     name: str
     looks_for: str
@@ -192,7 +192,7 @@ class SmallProgram:
 
     @property
     def callers(self) -> int:
-        """The number of lanes of the subject, without the lanes that call only from callbacks."""
+        """The number of callers, without the lanes whose calls all come from inside callbacks."""
         return sum(not isinstance(lane[0], Inside) for lane in self.lanes)
 
     @property
@@ -228,14 +228,14 @@ class SmallProgram:
 
     @property
     def long(self) -> bool:
-        """Whether it has so many calls `before` that it is executed rarely. Lines are fewer than steps, so it is
-        executed once for each line that the first lane's call reaches and no call of a shorter program reaches."""
+        """Whether it has so many calls `before` that it is executed rarely. Lines are fewer than steps. So it is
+        executed once for each line that only the first caller's call reaches, and no call of a shorter program."""
         return len(self.before) > _BEFORE_MOST
 
     @property
     def counts(self) -> bool:
-        """Whether its first lane only reads the sizes, during other calls. This may pass very many lists, so it is
-        paused at its first steps only."""
+        """Whether its first caller only reads the sizes, during other calls. Such a call may visit very many lists, so
+        it is paused only at its first steps."""
         return self.lanes[0] == (Gauge(),)
 
     def ruled_out(self, description: Description, *, virtual: bool = False, free: bool = False) -> str | None:
@@ -255,8 +255,8 @@ class SmallProgram:
         return self._lacking(description)
 
     def stepped(self) -> Iterator[tuple[int, int, LaneCall]]:
-        """The calls that can be paused at their steps, each with its lane and its place there. If lanes make the same
-        calls, only the first of these lanes counts."""
+        """The calls that can be paused at their steps, each with its caller and its place among the caller's calls. If
+        callers make the same calls, only the first of these callers counts."""
         first_only = isinstance(self.schedule, Stepped) or self.long or self.counts
         for lane, calls in enumerate(self.lanes[:1] if first_only else self.lanes):
             if calls not in self.lanes[:lane]:
@@ -265,7 +265,7 @@ class SmallProgram:
                         yield lane, place, call
 
     def cannot_step(self, description: Description, *, virtual: bool) -> str | None:
-        """Why the calls of its lanes cannot be paused at their steps, or None."""
+        """Why its callers' calls cannot be paused at their steps, or None."""
         if (
             self.schedule is Stepped.FIRST_TWICE
             and {"timer", "purgatory"} <= {*description.capabilities}
@@ -285,15 +285,16 @@ class SmallProgram:
         return self._lacking(description)
 
     def stands_at(self, description: Description) -> list[str]:
-        """The gates at which the first lane is paused while another lane's call is paused at its steps: the program's
-        first gate. A registration is also paused where it arms the time-out: it has released its lock by then."""
+        """The pause points of the first caller while another caller's call is paused at its steps: the program's first
+        pause point. A registration is also paused where it sets the time-out, because it has released its lock by
+        then."""
         places = [place for place in self.places if place in description.gates]
         if len(self.lanes) < 2 or not places:
             return []
         return [places[0], *(ARM for place in places[1:] if place == ARM)]
 
     def beside(self, lane: int) -> tuple[int, ...]:
-        """The lane that is combined with the first lane, and that has the steps of this lane."""
+        """The caller that is combined with the first caller, and whose call is paused at its steps."""
         return (lane,) if lane else (1,) if self.lanes[1] == self.lanes[0] else ()
 
     def _lacking(self, description: Description) -> str | None:
@@ -331,11 +332,12 @@ _NEEDED: Final[dict[type[LaneCall], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """The delays of tasks that are due at once (`least_ns`), expire in a program (`soon_ns`), or do not (`far_ns`); of
-    two that a wheel keeps in one bucket of its second level; and the time (`before_ns`) by which it has moved them.
-    `turn_ns`: a task with this delay, added after an expiry, enters the expired bucket, one revolution later.
-    `garbage`: so many completed operations stay watched, and one more causes a purge. `looks`: so many are purged in
-    one barrier release; 0 if that takes too many. `purge_ns`: the delay of the operation that causes the purge."""
+    """The delays of small programs. `least_ns`: the task is due at once. `soon_ns`: it expires in the program.
+    `far_ns`: it does not. `level_ns`, `later_ns`: a wheel has both tasks in one bucket of its second level, and has
+    moved them to the first level `before_ns` before they are due. `turn_ns`: a task with this delay, added after an
+    expiry, enters the expired bucket, one revolution later. `garbage`: the number of completed operations in the lists
+    before a purge; one more causes it. `looks`: the number of operations that one barrier release purges, or 0.
+    `purge_ns`: the delay of the operation that causes the purge."""
 
     least_ns: int
     soon_ns: int
@@ -350,7 +352,7 @@ class Delays:
 
 
 def late_for(description: Description) -> int:
-    """If `advance` goes there at once, a task has expired by so long after its deadline, in whole units."""
+    """The time after a deadline, in whole units, by which an `advance` in one step must have run the task."""
     return description.rounded((description.late_ns or 0) + 2 * description.grain_ns)
 
 
@@ -380,7 +382,7 @@ def delays_for(description: Description, far_ns: int, purge_ns: int = 0) -> Dela
 
 
 def named_in(calls: Sequence[LaneCall], play: int) -> list[LaneCall]:
-    """The calls with ids and keys that no other execution has."""
+    """The calls, with ids and keys that are unique to this execution."""
     return [_named(call, f"p{play}-") for call in calls]
 
 

@@ -43,7 +43,7 @@ class AtWork:
     _seen: bool = False
 
     def look_anew(self) -> None:
-        """Begin again, because the subject has sent a message: the next silence is measured from its own start."""
+        """Begin again, because the subject has sent a message. The next silence is measured from its own start."""
         self.since = self._looked = None
         self._seen = self.spent = False
 

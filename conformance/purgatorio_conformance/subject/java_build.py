@@ -74,7 +74,7 @@ def debian_jar(name: str) -> Path | None:
 
 
 def installed_jar(subject: str, name: str, package: str) -> Path:
-    """The same jar, which `subject` needs. Raises SubjectFailed, kind `unavailable`."""
+    """As `debian_jar`, for a jar that `subject` needs. Raises SubjectFailed, kind `unavailable`."""
     jar = debian_jar(name)
     if jar is None:
         why = f"Debian's package {package} is not installed; apt-get install {package}"
@@ -111,7 +111,7 @@ def compiled_classes(
     """The directory of the classes, including those of `more` sources, compiled if necessary. Several processes may
     call this at once.
 
-    Raises SubjectFailed with the compiler's words, kind `unavailable`.
+    Raises SubjectFailed with the compiler's output, kind `unavailable`.
     """
     ours = [*java_sources(), *more]
     sources = [path for path in ours if _NEEDS.get(path.name) in (None, *jars.libraries)]
@@ -160,7 +160,7 @@ def _compile(java: JavaHome, jars: Jars, sources: list[Path], out: Path) -> None
 
 
 def run_tool(what: str, command: Sequence[object], folder: Path, timeout_s: float) -> None:
-    """Run a program to its end. Raises SubjectFailed, kind `unavailable`, with the program's words."""
+    """Run a program to its end. Raises SubjectFailed, kind `unavailable`, with the program's output."""
     try:
         done = subprocess.run(
             [str(word) for word in command],

@@ -52,8 +52,8 @@ class Oversleep(threading.Thread):
 
     @property
     def shift_ns(self) -> int:
-        """How far the wall clock certainly ran ahead of the monotonic clock meanwhile: somebody set it forward. Each
-        reading of it is between two of the other, so a pause between them only widens the bounds."""
+        """By how much the wall clock was certainly set forward during the run, compared with the monotonic clock. Each
+        wall time is read between two monotonic times, so a pause between the readings only widens the bounds."""
         return max(0, self._ahead_most_ns - self._ahead_least_ns)
 
     def _look(self) -> None:

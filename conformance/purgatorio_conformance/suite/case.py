@@ -1,4 +1,6 @@
-"""`Case`: one test of the suite. A case tests one clause in one scenario, for one promise of one subject."""
+"""`Case`: one test of the suite. A case tests one clause in one scenario, for one `Promise` (a declared profile) of one
+subject.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The interface of the adapter with which a user tests a timer or purgatory in this process, and the subject's
-promises.
+"""The interface of the adapter with which a user tests a timer or purgatory in this process, and `Promise`.
 
 Time is virtual: only `advance` moves the clock. All times are integers in nanoseconds, also if the subject has another
 unit.
@@ -144,7 +143,7 @@ class Closes(Protocol):
 
 @runtime_checkable
 class Settles(Protocol):
-    """A purgatory whose calls may leave work behind, such as turns of an event loop."""
+    """A purgatory whose calls may leave unfinished work, such as callbacks of an event loop."""
 
     def settle(self) -> None:
         """Return when all work has ended."""
@@ -187,8 +186,8 @@ class Resets(Protocol):
 class PurgatoryUnderTest(Protocol):
     """A purgatory whose clock is at 0. Each of its operations calls a `Probe`.
 
-    If it has no time-outs (`advance`), `cancel_for_key` or `gauges`, it must declare the lack. The suite then never
-    calls the method.
+    If it has no time-outs (`advance`), no `cancel_for_key` or no `gauges`, it must declare the lack. The suite then
+    never calls the method.
     """
 
     def register(self, probe: Probe) -> bool:

@@ -84,7 +84,7 @@ _OF_PLAY: Final = re.compile(r'"(p\d+-[^"]*)"')
 
 
 def session_in_words(session: Iterable[str]) -> Iterator[str]:
-    """The calls of a session, with their lanes if there are several, and the places of paused threads."""
+    """The calls of a session, with their callers if there are several, and the places of paused threads."""
     said = [orjson.loads(line[2:]) for line in session]
     threads = any(one.get("lane") for one in said)
     in_lane = {one["n"]: one.get("lane", 0) for one in said if "n" in one}
@@ -176,7 +176,7 @@ class AdapterSubject(CommandSubject):
         super()._drive_plan(self._entering(drive), child, clock, plan)
 
     def _entering(self, drive: Drive) -> Drive:
-        """The drive without gates, if no call may come from inside a task."""
+        """The drive without pause points, if no call may come from inside a task."""
         gates = drive.description.gates if self.reenters else ()
         return replace(drive, description=replace(drive.description, gates=gates))
 

@@ -1,4 +1,5 @@
-"""The pytest plugin: makes one test for each promise of a subject, each clause and each scenario.
+"""The pytest plugin: makes one test for each `Promise` of a subject (a profile with its constants), clause and
+scenario.
 
 pytest loads the plugin by its entry point. A test module names the promises in a marker, gives a factory in a fixture,
 and has one function:

@@ -49,7 +49,7 @@ class Stage:
         """In real time, each message has a field of our own, its time."""
 
     def now(self) -> Fields:
-        """This field."""
+        """The time, as a field of a message. Empty in virtual time."""
         return {"x_t": time.monotonic_ns()} if self.real else {}
 
     def say(self, m: str, **fields: object) -> None:

@@ -2,7 +2,7 @@
 
 `PurgatorySize` counts the entries in the lists of the keys. An operation with three keys has three entries. A completed
 operation counts until a check or a purge removes its entries. `NumDelayedOperations` counts the tasks in the timer, as
-in Kafka. If several purgatories share a timer, the gauge of each counts the tasks of all.
+in Kafka. If several purgatories share a timer, the gauge of each purgatory counts all tasks of the timer.
 
 The gauges are read without a lock, and are exact only while no call is active. If `PurgatorySize` is much larger than
 `NumDelayedOperations`, most entries belong to completed operations.

@@ -20,8 +20,8 @@ An event may come while another thread evaluates the operation. The *dialect* de
 then. The modules of the two dialects, `pending_flag` and `locked`, add promises.
 
 For subclasses: `try_complete` must not block for long, and several threads may call `try_complete` at once. It must
-return the result of `force_complete`, or False. If it returns True and the operation is not completed, a RuntimeError
-is raised, as if by `try_complete` (clause O2). In a registration, this error goes to the caller.
+return the result of `force_complete`, or False. If it returns True and the operation is not completed, this counts as a
+RuntimeError raised by `try_complete` (clause O2). In a registration, the caller gets this error.
 """
 
 from purgatorio.compiling import mypyc_attr

@@ -13,11 +13,11 @@ Promises.
 Not promised: a low cost while tasks wait. The cost grows with the number of ticks that pass, unlike in the hierarchical
 wheel.
 
-One lock guards the wheel. No other lock is held when a thread takes it: a task's entry is exchanged atomically. So
-`add` has two steps: it gives the task a new entry, and then inserts the entry under the lock. A cancel between these
-steps finds the entry in no slot, and marks it as cancelled. The lock is held while tasks are passed to the executor. So
-with a `DirectExecutor`, the lock is held while a task runs. The lock is re-entrant, so this task may add, cancel and
-stop. A drain inside a drain has no effect.
+One lock guards the wheel. A thread that takes this lock holds no other lock. So `add` has two steps: it gives the task
+a new entry (atomically, without a lock), and then inserts the entry under the lock. A cancel between these steps finds
+the entry in no slot, and marks it as cancelled. The lock is held while tasks are passed to the executor. So with a
+`DirectExecutor`, the lock is held while a task runs. The lock is re-entrant, so this task may add, cancel and stop. A
+drain that this task calls has no effect.
 """
 
 from collections.abc import Callable, Iterable

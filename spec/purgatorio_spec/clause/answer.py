@@ -1,6 +1,6 @@
 """O7: the return values of calls are correct.
 
-The *claim* is the `force_complete` that returned 1. *out* is a return value.
+The *claim* is the `force_complete` that returned 1. *out* is the return value of a call.
 
 registration.out = 1  iff  the claim lies in the registration, and in no expiry and no check inside it
 try.out = 1           iff  the claim lies in the try

@@ -1,27 +1,26 @@
 """P1, P2, P4, T5: the values of the gauges are possible, and completed operations are purged.
 
-`least` and `most` are the bounds of a reading. They follow from the events around the interval of the reading:
+A *reading* of a gauge records `watched` (entries in the lists of the keys), `delayed` (tasks in the timer), `keys` or
+`size()`. `least` and `most` are the bounds of the value. The clauses compute them from the other events of the trace:
 
     P1  at rest:  watched <= waiting + the most entries that (purge interval) operations have + unseen
     P2  least <= watched <= most;  at rest: delayed <= live + plain tasks + overcounted
     P4  at rest:  keys <= watched
     T5  size() >= 0,  least <= size() <= most + overcounted
 
-with  overcounted = raced  in the profiles `locked` and `pending-flag`, and 0 in all others.
+*overcounted* is *raced* in the profiles `locked` and `pending-flag`, and 0 in all others.
 
-*waiting*: the watch entries of operations that are registered and not completed. After a `cancel_for_key` has returned
-an operation, the operation is not in the timer. If `cancel_for_key` calls have returned it for each of its keys, it is
-not watched and not waiting.
+*waiting*: the list entries of operations that are registered and not completed. An operation that a `cancel_for_key`
+has returned is not in the timer. An operation that was returned for each of its keys is in no list, and not waiting.
 
 *unseen*: the entries of operations that the purge's estimate may have missed. Kafka's purge sets the estimate to the
-number of tasks in the timer. So the estimate misses every operation that is watched and not in the timer at this
-moment: operations past their time-out, operations without a time-out, operations that a `cancel_for_key` returned for
-one of several keys, and registrations that are watched and not yet added to the timer. *unseen* is the largest number
-of entries that the *last* purge may have missed. If the number of completions exceeds purge_interval plus *unseen*,
-there must have been another purge. Any number of registrations may have the same virtual time. *unseen* counts at most
-m of them. m is the larger of two numbers: the most registrations that were open at one time, and the most registrations
-of other threads that overlapped one `advance_clock`. (During an `advance_clock`, a purge may be paused between reading
-and using the timer's size.)
+number of tasks in the timer. So the estimate misses an operation that is in a list and not in the timer at this moment,
+for four reasons: its time-out has passed, it has no time-out, a `cancel_for_key` returned it for one of several keys,
+or its registration has not added it to the timer yet. *unseen* is the largest number of entries that the *last* purge
+may have missed. If the number of completions exceeds purge_interval plus *unseen*, there must have been another purge.
+Any number of registrations may have the same virtual time. *unseen* counts at most m of them. m is the larger of two
+numbers: the most registrations that were open at one time, and the most registrations of other threads that overlapped
+one `advance_clock`. (During an `advance_clock`, a purge may be paused between reading and using the timer's size.)
 
 *raced*: in the profiles `locked` and `pending-flag`, size() may count a cancelled task until its bucket is flushed, if
 the cancel came during an add or during a move between buckets. A task is *raced* if a cancel of the task began during

@@ -6,8 +6,9 @@ the header declares.
     turn `same`  a fire of the new task starts inside A
 
 With `next`, a task that adds itself again runs once in each turn, so every turn ends. With `same`, a chain of tasks
-runs in one turn, and the turn ends when the chain ends. P3 judges a turn that never ends. In real time, the clause does
-not judge adds of other threads during the advance. In virtual time, every add during an advance was made inside a task.
+runs in one turn, and the turn ends when the chain ends. The clause P3 (a call does not hang) judges a turn that never
+ends. In real time, the clause does not judge adds of other threads during the advance. In virtual time, every add
+during an advance was made inside a task.
 """
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding

@@ -1,9 +1,8 @@
 """The registry of clauses, with their public ids.
 
-`CLAUSES` are judged from a trace. Each is declared next to the functions that judge it, in a
-module of this folder. `CODE_CLAUSES` cannot be judged
-from a trace: the explorer and the models judge them. The clauses of the broker (ids such as B101) are in
-`purgatorio_broker/clauses.txt`.
+`CLAUSES` are judged from a trace. Each is declared next to the functions that judge it, in a module of this folder.
+`CODE_CLAUSES` cannot be judged from a trace. The explorer and the models judge them. The clauses of the broker (ids
+such as B101) are in `purgatorio_broker/clauses.txt`.
 """
 
 import pkgutil

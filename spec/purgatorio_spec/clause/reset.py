@@ -3,13 +3,13 @@
 A `timer_reset` that did not return 0 has the effect of an add. So for a task with resets, the rules of T1, T2 and T3
 apply to adds and resets alike, and violations are reported as T11. T4 judges cancels of such a task.
 
-If a cancel that returned 1 is a barrier (see T4), a reset that returned 1 is a barrier too: even if the task is due at
-the reset, it starts only at the new deadline, on any thread. A timer that cannot revoke a run that is being started
-answers 0 or without a result. An add again is no barrier, because it has no result: even a sound timer, such as Go's
-`AfterFunc`, may be starting the former run.
+In some profiles, a task never runs after a cancel that returned 1 (a *barrier*, see T4). Then a reset that returned 1
+is a barrier too: even if the task is due at the reset, it starts only at the new deadline, on any thread. A timer that
+cannot revoke a run that is being started returns 0 or no result. A second add is no barrier, because it has no result:
+even a sound timer, such as Go's `AfterFunc`, may be starting the former run.
 
-A reset without a result moves a task that is pending. If the task may have ended before, nothing is known: the task may
-run once more, or not.
+A reset without a result moves a task that is pending. If the task may have ended before the reset, the task may run
+once more, or not.
 """
 
 from dataclasses import replace

@@ -14,8 +14,8 @@ With the profile `request-log`, T2 also bounds the time of the answer to a reque
 
 A *stop* in T4 is a cancel, a completion of the operation by a call other than its expiry, or a `cancel_for_key` that
 returned the operation. In some profiles, a cancel that returned 1 is a *barrier*: the task never runs after it. In a
-run with only one thread, it is a barrier in every profile. In every profile, a cancel returns 1 only if its own thread
-has not run the task before. If a cancel returned 0 before d - early, the task must not have been pending.
+run with only one thread, such a cancel is a barrier in every profile. In every profile, a cancel returns 1 only if its
+own thread has not run the task before. If a cancel returned 0 before d - early, the task must not have been pending.
 
 An add of a pending task moves the task. But a task that was due before the move may be at the executor already, where
 the timer cannot stop it. If such a task fires, its cause can be the add before the move.

@@ -1,7 +1,8 @@
 """Summaries of a run's operations and tasks: columns of numbers, computed from the events so far.
 
-A column has one number for each operation or task: a first, last, smallest or largest value, or a count. So a batch
-takes one vector operation for each column. Positions are row numbers of the run, with 32 bits as long as they fit.
+A column has one number for each operation or task: a first, last, smallest or largest value, or a count. So one vector
+operation for each column adds a batch. A position is a row number of the run. It has 32 bits as long as all positions
+fit.
 
 `Numbers` is a column with missing values. A comparison gives a `Truth`: true, false, or unknown if a value is missing.
 `and`, `or` and `not` follow the rules of SQL; `yes` has the rows that are certainly true.

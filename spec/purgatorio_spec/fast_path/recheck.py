@@ -4,9 +4,10 @@ The batches are read a second time. From each batch, the recheck takes the rows 
 the calls of threads whose `check_and_complete` counts may be wrong. It judges an operation after the last event that
 the operation needs. So the memory is proportional to the number of open operations.
 
-O4 needs the checks of an operation's keys that started after the operation was ready. `FirstChecks` finds the first
-return of these. A check that ended with an exception does not count. Between batches, `FirstChecks` keeps the checks
-without a return, and the ready operations without such a check.
+The clause O4 (a ready operation does not wait) needs the first check of one of its keys that started after the
+operation was ready. `FirstChecks` finds the first of these checks to return. A check that ended with an exception does
+not count. Between batches, `FirstChecks` keeps the checks without a return, and the ready operations without such a
+check.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""The fast path of O7: finds the `check_and_complete` calls that certainly returned the correct number.
+"""The fast path of the clause O7 (return values): finds `check_and_complete` calls that certainly returned the correct
+number.
 
 A number is certainly correct under three conditions. Inside the check, the thread made only `try_complete` calls. No
-call inside these could complete another operation. The number is that of the `try_complete` calls that returned true.
-The clause judges all other `check_and_complete` calls. Between batches, the module stores, for each thread, the last
-`check_and_complete` event and a summary of the later events.
+call inside these calls could complete another operation. The number equals the count of the `try_complete` calls that
+returned true. The clause judges all other `check_and_complete` calls. Between batches, the module stores, for each
+thread, the last `check_and_complete` event and a summary of the later events.
 """
 
 from __future__ import annotations

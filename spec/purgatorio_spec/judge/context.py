@@ -1,4 +1,4 @@
-"""Facts about a whole run, for clauses that judge one operation, check or reading of it.
+"""Facts about a whole run, for clauses that judge one operation, one check or one gauge reading of the run.
 
 The facts are computed once, in memory:
 

@@ -2,8 +2,8 @@
 
 `W` acquires a write lock (re-entrant for its owner). `R` acquires a read lock. A waiting writer blocks new readers, as
 in Java's ReentrantReadWriteLock (without this rule, KAFKA-7697 would be no deadlock). `J` waits for the end of a
-thread. For each bug there are two models: the lock order with the bug, and the repaired order. `lock_orders.toml` has
-the lists.
+thread. For each bug there are two models: the lock order with the bug, and the repaired order. The file
+`lock_orders.toml` has the lists of actions.
 """
 
 import tomllib

@@ -1,13 +1,13 @@
-"""Selects the calls of other operations for a counterexample, because they may have caused the violation.
+"""Selects calls of other operations that a counterexample shows too, because they may have caused the violation:
 
     of a key of the operation:  a check, a cancel_for_key, a registration of another operation
     of the timer, for a task:   an add, a cancel or a fire of another task
     of time, for a late task:   an advance_clock after the add of the task
 
-If units of the profile `hand-over` are lost or handed over twice, the last calls of the key are shown, and the ends of
-the other operations of the key: one of them lost the unit, or got it. Any other call is shown if it was open at an
-event that shows the violation, or at the call of such an event, or if it ended with an error during the life of the
-operation. Only the last `CALLS_SHOWN` of these calls are shown.
+Such a call is shown if it was open during an event that shows the violation, or if it ended with an error during the
+life of the operation. At most the last `CALLS_SHOWN` calls are shown. In the profile `hand-over` (pools, semaphores), a
+unit may be lost or handed over twice. Then the last calls of the key are shown, and how the other operations of the key
+ended.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     (id in subjects and i <= last_i)  or  i in events  or  (c in events and i <= last_i)
     or, for a check with a wrong count,  i between events[0] and last_i  (later reduced to the thread of the check)
 
-For a wrong number of tasks (T5), the subjects are the tasks that `Tasks` finds, and only their timer events count. An
-engine such as Spark runs this filter on its own tables, and passes the rows to `counterexample`.
+If the number of tasks is wrong (clause T5), `subjects` are the tasks that `Tasks` finds, and only their timer events
+are selected. An engine such as Spark runs this filter on its own tables, and passes the rows to `counterexample`.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,8 +1,10 @@
-"""Parses a line of a trace into a record, or refuses it with a reason; and lines into a batch of events.
+"""Parses one line of a trace into a record, or several lines into a batch of events. Refuses a wrong line with a
+reason.
 
 Traces are untrusted input. Nothing is evaluated, and every size is bounded. A refusal names the field, the expected
-value and the remedy. The functions of this module see one line. For the whole file, `trace.reader` checks the order of
-the record numbers `i` and the count in the end record, and `judge.context` that each return has a call.
+value and the remedy. The functions of this module see one line. Other modules check the whole file. `trace.reader`
+checks the order of the record numbers `i`, and the count in the end record. `judge.context` checks that each return has
+a call.
 """
 
 import json

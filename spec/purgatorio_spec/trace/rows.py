@@ -1,6 +1,6 @@
 """Reads the rows of a Parquet trace, with the published columns and the producer's own columns.
 
-Rows that are not events, or are unusual, become records one by one. If a column that must have integers has floats,
+Rows that are not events, and unusual rows, are parsed one by one. If a column that must have integers has floats,
 booleans or texts, it is refused, because the parser of JSON lines refuses such values too.
 """
 

@@ -3,7 +3,7 @@
 The name of a shared object is its number, which depends only on the actions of the task that created the object. A
 number or text is its own name. The name of a container is its contents. The name of any other object is its class and
 its attributes. (In the reference, an attribute is bound once. A test checks this rule.) If some attributes are shared
-objects, only these attributes count. So two objects with one name behave alike, and only `is` can distinguish them.
+objects, only these attributes count. So two objects with equal names behave alike, and only `is` can distinguish them.
 """
 
 from collections import deque

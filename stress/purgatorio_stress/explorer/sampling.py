@@ -3,8 +3,8 @@ the same runs.
 
 PCT (Burckhardt, Kothari, Musuvathi, Nagarakatte, "A randomized scheduler with probabilistic guarantees of finding
 bugs", ASPLOS 2010): tasks get random priorities, and the runnable task with the highest priority runs. At d - 1 random
-scheduling points, the running task gets the lowest priority. With n tasks and k scheduling points, each run finds a bug
-that needs d ordered events with a probability of at least 1 / (n k^(d-1)).
+scheduling points, the running task gets the lowest priority. Suppose a bug needs d events in a certain order. With n
+tasks and k scheduling points, each run finds this bug with a probability of at least 1 / (n k^(d-1)).
 
 A sample without a violation proves nothing, so the verdict is UNKNOWN.
 """

@@ -1,7 +1,7 @@
 """A step (one use of one shared object by one task), and the rule for the order of two steps.
 
-Between two steps a task uses no shared object. So switches of tasks at steps alone show every behavior. Two steps are
-*dependent* if both use one object, and at least one of them is not a read. Runs that differ only in the order of
+Between two steps a task uses no shared object. So every behavior can be reached with switches at steps alone. Two steps
+are *dependent* if both use one object, and at least one of them is not a read. Runs that differ only in the order of
 independent steps form a *class* (Mazurkiewicz). DPOR executes one run of each class.
 """
 

@@ -1,4 +1,4 @@
-"""F1 to F9, and the Fetch part of D1: how long a Fetch waits, and the records that it returns.
+"""F1 to F9, and the Fetches of D1 (after DeleteRecords): how long a Fetch waits, and the records that it returns.
 
 The time of a Fetch's response is judged under four conditions. Its partitions belong to topics of the run. An earlier
 request to each partition succeeded. A batch begins at each fetch offset. The Fetch has no fetch session. An append

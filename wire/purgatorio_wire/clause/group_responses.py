@@ -7,8 +7,9 @@
     is a member with an assignment    | 0 (or 27)    | G5   | 0          |      | 0
     names another protocol            |              | 23   |            | 23   |
 
-A commit with a transaction (KIP-447) is judged by its sender, not by the state of the group: R7. A client is judged
-only if its state is certain from before its request until the response.
+The numbers are Kafka's error codes: 22 ILLEGAL_GENERATION, 23 INCONSISTENT_GROUP_PROTOCOL, 25 UNKNOWN_MEMBER_ID, 27
+REBALANCE_IN_PROGRESS. The clause R7 judges a commit with a transaction (KIP-447). A client is judged only if its state
+is certain from before its request until the response.
 """
 
 from collections.abc import Iterator

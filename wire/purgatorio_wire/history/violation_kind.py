@@ -1,8 +1,8 @@
 """The kinds of violations of each clause. Each occasion (a case that can break a clause) can show one kind. A scene (a
 sequence of requests) declares the kinds that it tests.
 
-The kinds are public interface: results name them as causes, and a trace names those that its scenes test. The plan and
-a test of the judges refuse a kind that the clause does not have.
+The kinds are public: a result names them as causes, and a trace names the kinds that its scenes test. A kind that is
+not in the clause's list is refused.
 """
 
 from collections.abc import Mapping, Set

@@ -2,7 +2,7 @@
 
 A member is a client with its own id and connection. Its share session belongs to this connection. A group starts at the
 end of a partition when a member first fetches the partition (`share.auto.offset.reset` is `latest`). So each scene
-first opens its sessions, and continues when a first record has come.
+first opens its sessions, and continues when a member has received a first record.
 """
 
 from __future__ import annotations
