@@ -1,3 +1,2 @@
 """Drives and judges timers and purgatories of other projects: by built-in adapters, by a protocol for programs in any
-language, or by a pytest plugin.
-"""
+language, or by a pytest plugin."""

@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line. Its packages may be missing, because the reference alone needs none."""
+    """Run the command line. Its packages may be missing, because the reference needs no packages."""
     try:
         _open_standard_files()
         from purgatorio_pipeline import stopping

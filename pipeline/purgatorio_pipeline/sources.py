@@ -84,7 +84,7 @@ def _refusal(path: HadoopPath) -> str:
 
 
 def _below(place: HadoopPath, uri: str) -> list[HadoopPath]:
-    """The traces in a folder. A file that the user named is a trace, whatever its name is."""
+    """The traces in a folder. A file that the user named is a trace with any name."""
     return [
         file for file in place.files() if file in (place, hadoop_path(file.spark, uri)) or is_trace_name(file)
     ]

@@ -74,8 +74,8 @@ def bound_interrupts() -> None:
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """While modules are loaded, Ctrl-C ends our own program at once: an exception in the midst of an extension module's
-    start may crash the process."""
+    """While modules are loaded, Ctrl-C ends Purgatorio's programs at once, because an exception during the start of an
+    extension module may crash the process."""
     if not _bounded:
         yield
         return

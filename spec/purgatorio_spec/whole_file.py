@@ -7,8 +7,7 @@ from pathlib import Path
 
 def write_whole(path: Path, text: str | bytes, mode: int = 0o644) -> None:
     """Write `text` to `path` (as UTF-8), and replace an existing file. Missing folders are created. If the writer is
-    killed, the old file remains. If `path` is a terminal or a pipe, the text is written to it. Raises OSError.
-    """
+    killed, the old file remains. If `path` is a terminal or a pipe, the text is written to it. Raises OSError."""
     try:
         _write(path, text.encode() if isinstance(text, str) else text, mode)
     except OSError as refused:

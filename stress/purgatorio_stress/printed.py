@@ -188,7 +188,7 @@ class Enumeration(Struct):
 
 class DrawnSum(Struct):
     """A search by random programs. `enumeration` and `met` are by subject; `met`: which acts have met at which places,
-    and in how many runs. `refused`: programs that broke the code without the bug too, so that they are no kills."""
+    and in how many runs. `refused`: programs that also violate a clause without the bug, and so do not show the bug."""
 
     seed: int
     programs: Count

@@ -22,8 +22,8 @@ from purgatorio_broker.key import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class ProduceResult:
-    """A partition's answer. `required_offset`: the offset that the high watermark must reach, which is the end of
-    the append. Both offsets are -1 if nothing was appended."""
+    """A partition's answer. `required_offset`: the end of the append, which the high watermark must reach. Both offsets
+    are -1 if nothing was appended."""
 
     error: Error
     base_offset: int = -1

@@ -126,7 +126,7 @@ class DelayedShareFetch(DelayedOperation):
             self._fetches._answer_late(late)  # [B943]
 
     def on_expiration(self) -> None:
-        """Counts the expiry, and runs the actions that the answer has queued, because no request will."""
+        """Counts the expiry. Runs the actions that the answer has queued, because no request runs them here."""
         self._fetches.expirations.mark(EXPIRATIONS)
         self._fetches.actions.run_all()
 
@@ -382,7 +382,7 @@ class ShareFetches:
         partitions: Sequence[TopicPartition],
         callback: ShareFetchCallback,
     ) -> DelayedShareFetch:
-        """Answer now or later; returns the operation. KeyError as `share`."""
+        """Answer now or later; returns the operation. Raises KeyError as `share` does."""
         operation = DelayedShareFetch(member, params, [self.share(p) for p in partitions], callback, self)
         keys = [key for p in partitions for key in (ShareGroupKey(self._group, p), SharePartitionKey(p))]
         self._purgatory.try_complete_else_watch(operation, keys)

@@ -83,10 +83,8 @@ class Member:
     awaiting_sync: SyncCallback | None = None
 
     def has_satisfied_heartbeat(self) -> bool:
-        """Whether the session needs no heartbeat now: the member waits for a response, or its request has just arrived.
-
-        False for a new member that waits in its first join, because its client may have gone.
-        """
+        """Whether the session needs no heartbeat now, because the member waits for a response, or its request has just
+        arrived. False for a new member that waits in its first join, because its client may have disconnected."""
         if self.is_new:
             return self.satisfied  # [B606]
         # [B605] [B607]
@@ -173,7 +171,7 @@ class Group:
             self._leader.set(new.id)
 
     def all_have_joined(self) -> bool:
-        """Whether every member awaits its join, and no other is expected."""
+        """Whether every member waits in a join, and no pending member is expected."""
         # [B401] [B402]
         return not self._pending.get() and all(m.awaiting_join is not None for m in self.members())
 
@@ -235,7 +233,7 @@ class Group:
         return dict(self._offsets.get())
 
     def rebalance_timeout_ms(self) -> int:
-        """The longest that a member requested; 0 without members."""
+        """The longest rebalance time-out that a member requested; 0 without members."""
         return max((member.rebalance_timeout_ms for member in self.members()), default=0)
 
     def update(self, member_id: str, **changes: "JoinCallback | SyncCallback | _Fields") -> Member:

@@ -74,7 +74,7 @@ class _InGroup(DelayedOperation):
 
 
 class DelayedJoin(_InGroup):
-    """Waits until all members have joined; its expiry continues without the others."""
+    """Waits until all members have joined. At its time-out, the rebalance continues without the missing members."""
 
     def try_complete(self) -> bool:
         """Completes if every member has joined, and no member is pending."""
@@ -113,7 +113,8 @@ class InitialDelayedJoin(DelayedJoin):
 
 
 class DelayedSync(_InGroup):
-    """Waits until all members of a generation have synced; its expiry removes the others, without the lock."""
+    """Waits until all members of a generation have synced. At its time-out, other members are removed, without the
+    lock."""
 
     def __init__(self, timeout_ms: int, group: Group, coordinator: "GroupCoordinator") -> None:
         super().__init__(timeout_ms, group, coordinator)
@@ -207,17 +208,12 @@ class GroupCoordinator:
         protocol_type: str = "",
         may_skip: bool = False,
     ) -> None:
-        """Join with an id, or "" for a new one; `id_required`: a new member must join again with the id that it
-        gets.
-
-        `instance`: of a static member, which returns without an id and gets a new one, in its former place
-        (KIP-345). `metadata`: of each of the protocols. `may_skip`: the response can tell a returning leader that it
-        leads and need not assign (KIP-814).
-
-        INVALID_SESSION_TIMEOUT outside of the bounds; INCONSISTENT_GROUP_PROTOCOL without a protocol that all the
-        other members have too, or for another type; neither changes anything [B410]. FENCED_INSTANCE_ID for the id
-        that the instance had before.
-        """
+        """Join with a member id, or "" for a new member id. `id_required`: a new member must join again with its new
+        id. `instance`: the id of a static member, which returns without a member id, gets a new one, and keeps its
+        place (KIP-345). `metadata`: for each protocol. `may_skip`: a returning leader need not assign (KIP-814). Two
+        errors have no effect on the group [B410]: INVALID_SESSION_TIMEOUT outside of the bounds, and
+        INCONSISTENT_GROUP_PROTOCOL for another protocol type, or without a protocol that all other members have.
+        FENCED_INSTANCE_ID for the former member id of the instance."""
         group = self.group(group_id)
         with group.lock:
             known = group.get(member_id)
@@ -267,8 +263,8 @@ class GroupCoordinator:
         protocol: str = "",
         protocol_type: str = "",
     ) -> None:
-        """Requests this member's assignment. The leader's request has all assignments. INCONSISTENT_GROUP_PROTOCOL
-        if it names another protocol, or another type, than the group's (KIP-559)."""
+        """Requests this member's assignment. The leader's request has all assignments. INCONSISTENT_GROUP_PROTOCOL if
+        the request names another protocol or protocol type than the group has (KIP-559)."""
         group = self.group(group_id)
         with group.lock:
             member = group.get(member_id)
@@ -312,9 +308,9 @@ class GroupCoordinator:
         *,
         instance: str = "",
     ) -> Error:
-        """Commit the member's offsets; this extends its session. REBALANCE_IN_PROGRESS if the generation has begun
-        and has no assignments yet [B409]. A negative generation means a client that is no member; it is accepted if
-        the group has no members."""
+        """Commit the member's offsets; this extends its session. REBALANCE_IN_PROGRESS if the generation has begun and
+        has no assignments yet [B409]. A commit with a negative generation comes from a client that is no member. It is
+        accepted if the group has no members."""
         group = self.group(group_id)
         with group.lock:
             if generation < 0 and group.state() is GroupState.EMPTY:
@@ -375,7 +371,8 @@ class GroupCoordinator:
                 self._store(group)
 
     def kill(self, group_id: str) -> None:
-        """Another coordinator has the group now: answer every waiting call, and complete every operation."""
+        """Give up the group, because another coordinator has it: answer every waiting call, complete every
+        operation."""
         group = self.group(group_id)
         with group.lock:
             group.enter(GroupState.DEAD)

@@ -32,7 +32,7 @@ class OffsetMetadata:
         return self.segment_base < other.segment_base
 
     def bytes_until(self, other: "OffsetMetadata") -> int | None:
-        """The bytes from here to `other` in the same segment; None if a place is unknown or they differ."""
+        """The bytes from here to `other` in the same segment; None if a position is unknown or the segments differ."""
         if self.segment_base is None or self.segment_base != other.segment_base:
             return None
         if self.position_bytes is None or other.position_bytes is None:
@@ -90,7 +90,8 @@ class Log:
         self._start: Cell[int] = sync.cell(0, "log.start")
 
     def append(self, new: Sequence[NewRecord], epoch: int, producer: str = "", marker: str = "") -> int:
-        """Appends these records at `epoch`, and returns the offset of the first. A full segment rolls before."""
+        """Appends these records at `epoch`, and returns the offset of the first record. If the segment is full, a new
+        segment begins first."""
         records = self._records.mutate()
         first = len(records)
         require(not records or records[-1].epoch <= epoch, f"epoch {epoch} after {records[-1:]}")
@@ -129,9 +130,8 @@ class Log:
         return OffsetMetadata(offset, record.segment_base, record.position_bytes)
 
     def read(self, offset: int, before: int, max_bytes: int, *, at_least_one: bool) -> tuple[Record, ...]:
-        """Records from `offset`, below `before`, of one segment, up to `max_bytes`. `at_least_one`: returns the
-        first record with bytes even if it is larger, so that a reader makes progress. OFFSET_OUT_OF_RANGE as in
-        `place`."""
+        """Records from `offset`, below `before`, of one segment, up to `max_bytes`. `at_least_one`: returns the first
+        record with bytes even if it is larger, so that a reader makes progress. OFFSET_OUT_OF_RANGE as in `place`."""
         self.place(offset)
         records = self._records.get()
         found: list[Record] = []

@@ -122,8 +122,8 @@ class Partition:
         self, new: Sequence[NewRecord], epoch: int, leader_high_watermark: int, leader_start: int = 0,
         producer: str = "", marker: str = "",
     ) -> None:  # fmt: skip
-        """A follower's part: appends fetched records, stores the leader's high watermark as an offset, and deletes the
-        records that the leader has deleted."""
+        """Replicate as a follower: append fetched records, store the leader's high watermark as an offset, and delete
+        the records that the leader has deleted."""
         with self._lock:
             require(not self._role.get().leads, "a leader does not replicate")
             self._log.append(new, epoch, producer, marker)
@@ -202,7 +202,7 @@ class Partition:
             return meant
 
     def low_watermark(self) -> int:
-        """The smallest log start offset of the replicas. NOT_LEADER_OR_FOLLOWER if this broker is not the leader."""
+        """The smallest log start offset of all replicas. NOT_LEADER_OR_FOLLOWER if this broker is not the leader."""
         with self._lock:
             self._leading()
             return self._low_watermark()

@@ -116,8 +116,8 @@ class SharePartition:
             self._place.set(place)
 
     def acquire(self, member: str, offsets: Sequence[int]) -> dict[int, int]:
-        """Acquire those of these records (ascending) that are available, for `member`. The caller has read the records
-        and holds the fetch lock. Returns the delivery count of each acquired record, by offset."""
+        """Acquire for `member` the available records among these records (in ascending order). The caller has read the
+        records and holds the fetch lock. Returns the delivery count of each acquired record, by offset."""
         with self._lock:
             require(self._fetching.get(), "records are acquired without the fetch lock")
             before = self._records.get()

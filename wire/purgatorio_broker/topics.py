@@ -1,5 +1,4 @@
-"""`Topics`: requests that create or delete topics, or elect leaders. Such a request waits until the metadata shows the
-change.
+"""`Topics`: requests that create or delete topics, or elect leaders. They wait until the metadata shows the change.
 
 (These are Kafka's DelayedCreatePartitions, earlier DelayedCreateTopics, DelayedDeleteTopics and DelayedElectLeader.) A
 simulated controller accepts or refuses a change at once, and the test updates the metadata (`metadata.set_leader`,
@@ -99,8 +98,8 @@ class DelayedTopics(DelayedOperation):
 
 
 class DelayedElectLeader(DelayedParts[TopicPartition, Error]):
-    """Waits until the metadata has shown the leader of every partition (once is enough). `results`: the controller's
-    results."""
+    """Waits until the metadata has shown the leader of every partition. A leader that was shown once may change later.
+    `results`: the controller's results."""
 
     def at_time_out(self, result: Error) -> Error | None:
         return Error.REQUEST_TIMED_OUT if result is Error.NONE else None  # [B723]

@@ -82,7 +82,8 @@ does not count."""
 
 
 def unmet(asked: set[tuple[str, str]], decided: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The pairs in `asked` (a scene or clause, a cause) without a decided row. Any decided cause meets the cause ""."""
+    """The pairs in `asked` (a scene or clause, and a cause) that have no decided row. For the cause "", a decided row
+    of any cause is enough."""
     held = list(decided)
     return sorted(asked - {*held, *((what, "") for what, _ in held)})
 
@@ -216,8 +217,8 @@ class Tallied:
     """The first error of Purgatorio while judging the clause."""
 
     def add(self, scene: str, row: Row) -> None:
-        """Count one row of a scene. `scene`: its name without the repetition. Random scenes declare no tests, so their
-        undecided rows leave nothing open."""
+        """Count one row of a scene. `scene`: its name without the repetition. Random scenes do not declare the clauses
+        that they test, so their undecided rows make no clause UNKNOWN."""
         if row.held is RowStatus.FAILED:
             self.failed = self.failed or row.failure
             return

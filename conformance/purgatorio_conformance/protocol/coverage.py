@@ -1,5 +1,5 @@
-"""Reports the coverage of a run: the classes of bugs that were tested for, those that were not (with the reason), and
-signs of a mistake in the adapter."""
+"""Reports the coverage of a run: the classes of bugs that the run targeted, the classes that it left out (with the
+reason), and signs of a mistake in the adapter."""
 
 from __future__ import annotations
 

@@ -262,9 +262,8 @@ class CommandSubject:
 
     @property
     def of_units(self) -> bool:
-        """Whether its programs test the hand-over of units. Such programs run in order of size, so a violation is not
-        minimized.
-        """
+        """Whether its programs test the hand-over of units. They run in order of size, so a violation is not
+        minimized."""
         return self.mode.endswith("-units")
 
     @property

@@ -197,9 +197,7 @@ class Steps:
         return found
 
     def stepped(self, programs: Sequence[SmallProgram]) -> list[SmallProgram]:
-        """The programs that can run step by step. If several programs have the same calls for each caller, only the
-        first of them.
-        """
+        """The programs that can run step by step. Of programs with the same calls for each caller, only the first."""
         found = {
             (frozenset(one.lanes), one.before, one.after, one.schedule, one.fresh): one
             for one in reversed(programs)
@@ -301,9 +299,8 @@ class Steps:
             yield self._led(lines, program, stops) if program.schedule is Stepped.BEHIND_FIRST else stops
 
     def _led(self, lines: Lines, program: SmallProgram, stops: Sequence[Stop]) -> list[Stop]:
-        """Pause the second caller's call at each of its lines, while the first caller's call is paused at some of its
-        lines.
-        """
+        """Pause the second caller's call at each of its lines, while the first caller's call is paused at some
+        lines."""
         found: list[Stop] = []
         for leader in stops[:: max(1, len(stops) // _AHEAD_MOST)]:
             stop = Stop(1, 0, ahead=leader.steps, led=leader.points)

@@ -227,10 +227,9 @@ class Jvm:
         return signature[1:].rstrip(";").partition("$")[0].replace("/", ".")
 
     def watch(self, thread: int, leaving_out: Sequence[str], within: str) -> int | None:
-        """Report each line that the thread reaches, without pausing it. Classes whose names match one of
-        `leaving_out`, or do not match `within`, are left out; `java.*` matches a whole package. Returns the
-        request's number, or None if the thread has ended. A JVM runs a watched thread many times slower until the
-        active methods end."""
+        """Report each line that the thread reaches, without pausing it. Classes whose names match one of `leaving_out`,
+        or do not match `within`, are left out; `java.*` matches a whole package. Returns the request's number, or None
+        if the thread has ended. A JVM runs a watched thread many times slower until the active methods end."""
         filters = [b"\x0a" + struct.pack(">qii", thread, _LINE, _INTO)]
         filters += [b"\x06" + _text(pattern) for pattern in leaving_out]
         filters += [b"\x05" + _text(within)] if within != "*" else []

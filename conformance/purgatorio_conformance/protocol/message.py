@@ -408,9 +408,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A thread is paused at a pause point. Until a `go` with this number, the thread makes only calls with this
-    `hold`.
-    """
+    """A thread is at a pause point. Until a `go` with this number, the thread makes only calls with this `hold`."""
 
     hold: Annotated[int, _CALL_NUMBER, "the number of this pause, which the subject never uses again"]
     f: Annotated[str, Text(100), "the place"]

@@ -340,9 +340,8 @@ class Plays:
             raise self.session.failed("hang", f"sent {_SAID_MOST:,} lines in one execution: it loops")
 
     def settle(self, play: Play) -> None:
-        """Receive messages until all threads have returned or are at the execution's pause points, or until no message
-        comes.
-        """
+        """Receive messages until all threads have returned or are at the execution's pause points, or no message
+        comes."""
         conversation = self.session.conversation
         while True:
             passing = [hold for hold in conversation.standing() if not play.stops(hold)]

@@ -1,6 +1,5 @@
 """Exchanges lines with a child process. If the child stops answering, the error says whether the child has ended,
-closed its input, or hangs.
-"""
+closed its input, or hangs."""
 
 from __future__ import annotations
 

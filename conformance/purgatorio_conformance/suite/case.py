@@ -1,6 +1,5 @@
 """`Case`: one test of the suite. A case tests one clause in one scenario, for one `Promise` (a declared profile) of one
-subject.
-"""
+subject."""
 
 from __future__ import annotations
 

@@ -71,8 +71,7 @@ class Locked:
 
     def safe_try_complete_or_else(self, operation: Completable, action: Callable[[], None]) -> bool:
         """Evaluate the operation. If the result is False, run `action` and evaluate again. A completed operation is
-        evaluated too.
-        """
+        evaluated too."""
         with operation.lock:
             if operation.call_try_complete():
                 return True

@@ -41,8 +41,7 @@ _POLL_MS = 200
 class HashedEntry:
     """The entry of a task in the wheel, with the number of its tick. The wheel's lock guards `rounds` and `gone`.
     `gone` is set once, when the entry fires or is removed. If the entry is removed before it is inserted, the insertion
-    has no effect.
-    """
+    has no effect."""
 
     __slots__ = ("_unlink", "deadline_tick", "gone", "rounds", "task")
 

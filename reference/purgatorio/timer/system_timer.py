@@ -2,8 +2,8 @@
 
 `SystemTimer` keeps the promises of `purgatorio.timer.interface`. Every bucket with tasks is in a delay queue, ordered
 by the start of the bucket's tick. A drain polls the first due bucket, moves the wheel's clock to the start of this
-bucket, and flushes the bucket. An entry whose tick has come runs. Any other entry of the bucket goes to a lower level.
-So the cost grows with the number of due buckets, not with the number of ticks that pass.
+bucket, and flushes the bucket. If the tick of an entry has come, the entry runs. Otherwise the entry goes to a lower
+level. So the cost grows with the number of due buckets, not with the number of ticks that pass.
 
 Surprising properties.
 * While no bucket is due, the wheel's clock does not move. So a task with a delay of 0 goes into a bucket that is due
@@ -16,7 +16,7 @@ Surprising properties.
   current bucket and raises the exception. The next drain passes the task to the executor again.
 
 Lock order: the read or write side of the timer's lock, then a bucket, then an entry. Adds take the read side. A drain
-holds the write side from its first bucket to its last bucket, so the clock does not move during an add. Cancels take
+holds the write side from its first bucket to its last bucket, so the clock does not move during an add. A cancel takes
 neither side.
 
 Lock rule: a drain polls buckets from the queue only under the write lock [T1]. (Kafka polls before it takes the lock,
@@ -43,8 +43,7 @@ from purgatorio.timer.wheel import TimingWheel
 
 class SystemTimer(Calls):
     """A timer with Kafka's structure. `tick_ms` is at least 1, and `wheel_size` at least 2 (else ValueError).
-    `executor` runs the tasks, by default one thread called `executor-<name>`. `faults` gets the exceptions of tasks.
-    """
+    `executor` runs the tasks, by default one thread called `executor-<name>`. `faults` gets the exceptions of tasks."""
 
     __slots__ = ("_clock", "_executor", "_faults", "_gate", "_queue", "_refused", "_sync", "_task_counter", "_wheel",
                  "name", "undriven")  # fmt: skip

@@ -1,4 +1,4 @@
-"""O7: the return values of calls are correct.
+"""The clause O7: the return values of calls are correct.
 
 The *claim* is the `force_complete` that returned 1. *out* is the return value of a call.
 

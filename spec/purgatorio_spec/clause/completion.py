@@ -1,4 +1,5 @@
-"""O1, O2, O3, O6: an operation is completed once, for a cause, before its expiration callback, and without overlap.
+"""The clauses O1, O2, O3, O6: an operation is completed once, for a valid reason, before its expiration callback, and
+without overlap.
 
 In the formulas, *force* is a `force_complete`, *done* is an `on_complete`, *try* is a `try_complete`, and *fire* is a
 `timer_fire`, all of one operation. *out* is a return value. The *claim* is the force with out = 1:
@@ -127,7 +128,8 @@ def caused(run: Run, history: OperationHistory) -> Finding:
     - During the `cancel_for_key`, no call of the operation was open.
     - Before the `cancel_for_key`, the only calls of the operation were its registration, calls of `timer_add`, and
       `try_complete` calls that returned false.
-    - No call completed the operation, or a `try_complete` or an expiry that began after the `cancel_for_key` did.
+    - The operation was not completed, or a `try_complete` or an expiry that began after the `cancel_for_key` completed
+      it.
     - No other `cancel_for_key` of the key that began before the return returned the operation.
     """
     if (broken := _not_given_back(run, history)) is not None:

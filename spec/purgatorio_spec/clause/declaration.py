@@ -6,10 +6,10 @@ it needs.
     @O3.of_operation
     def expiration_after_completion(run: Run, history: OperationHistory) -> Finding: ...
 
-A judging function is pure. Its arguments are the facts of the run and one part of the run, such as one operation. It
-returns one of four results: the part keeps the clause, the part breaks the clause, the part has no occasion (no case
-that could break the clause), or the result is unknown. The class `Clause` adds the id of the operation to a violation.
-If the trace has dropped records, `Clause` changes some violations to UNKNOWN.
+A judging function is pure. Its arguments are the facts of the run and one part of the run, such as one operation. The
+result says that the part keeps the clause, breaks the clause, or has no occasion (no case that could break the clause),
+or that the judgement is unknown. The class `Clause` adds the id of the operation to a violation. If the trace has
+dropped records, `Clause` changes some violations to UNKNOWN.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

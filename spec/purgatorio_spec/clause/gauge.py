@@ -1,4 +1,4 @@
-"""P1, P2, P4, T5: the values of the gauges are possible, and completed operations are purged.
+"""The clauses P1, P2, P4, T5: the values of the gauges are possible, and completed operations are purged.
 
 A *reading* of a gauge records `watched` (entries in the lists of the keys), `delayed` (tasks in the timer), `keys` or
 `size()`. `least` and `most` are the bounds of the value. The clauses compute them from the other events of the trace:
@@ -14,20 +14,19 @@ A *reading* of a gauge records `watched` (entries in the lists of the keys), `de
 has returned is not in the timer. An operation that was returned for each of its keys is in no list, and not waiting.
 
 *unseen*: the entries of operations that the purge's estimate may have missed. Kafka's purge sets the estimate to the
-number of tasks in the timer. So the estimate misses an operation that is in a list and not in the timer at this moment,
-for four reasons: its time-out has passed, it has no time-out, a `cancel_for_key` returned it for one of several keys,
-or its registration has not added it to the timer yet. *unseen* is the largest number of entries that the *last* purge
-may have missed. If the number of completions exceeds purge_interval plus *unseen*, there must have been another purge.
-Any number of registrations may have the same virtual time. *unseen* counts at most m of them. m is the larger of two
+number of tasks in the timer. So the estimate misses an operation that is in a list and not in the timer. There are four
+reasons: its time-out has passed, it has no time-out, a `cancel_for_key` returned it for one of several keys, or its
+registration has not added it to the timer yet. *unseen* is the largest number of entries that the *last* purge may have
+missed. If the number of completions exceeds purge_interval plus *unseen*, there must have been another purge. Any
+number of registrations may have the same virtual time. *unseen* counts at most m of them. m is the larger of two
 numbers: the most registrations that were open at one time, and the most registrations of other threads that overlapped
 one `advance_clock`. (During an `advance_clock`, a purge may be paused between reading and using the timer's size.)
 
-*raced*: in the profiles `locked` and `pending-flag`, size() may count a cancelled task until its bucket is flushed, if
-the cancel came during an add or during a move between buckets. A task is *raced* if a cancel of the task began during
-an add, or if another thread recorded an event during the cancel. A raced task counts from the call of this cancel until
-a `quiesce` that comes a reaper's period after the task would have been late. The number of raced tasks is not limited.
-If a task ended once and was added again, and the trace does not show whether it ended again, the task counts as raced
-too.
+*raced*: if a cancel comes during an add or during a move between buckets, size() may count the cancelled task until its
+bucket is flushed (profiles `locked` and `pending-flag`). A task is *raced* if a cancel of the task began during an add,
+or if another thread recorded an event during the cancel. A raced task counts from the call of this cancel until a
+`quiesce` that comes a reaper's period after the task would have been late. The number of raced tasks is not limited. If
+a task ended once and was added again, and the trace does not show whether it ended again, the task counts as raced too.
 """
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding

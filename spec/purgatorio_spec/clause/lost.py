@@ -1,7 +1,7 @@
-"""O4 and O5: a ready operation does not wait (KAFKA-6653 is such a bug), and no operation waits forever.
+"""The clauses O4 and O5: a ready operation does not wait (KAFKA-6653), and no operation waits forever.
 
-O5, T2 and T3 share two functions of this module: the due time of a task, and whether the run continued long enough to
-call the task late.
+The clauses O5, T2 and T3 share two functions of this module. One computes the due time of a task. The other tests
+whether the run continued long enough to call the task late.
 """
 
 from collections.abc import Iterable

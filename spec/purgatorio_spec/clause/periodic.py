@@ -1,5 +1,5 @@
-"""T8 to T10: a periodic task does not run before its deadline, runs at most late_ns after the deadline, and does not
-run after a cancel.
+"""The clauses T8 to T10: a periodic task does not run before its deadline, runs at most late_ns after the deadline, and
+does not run after a cancel.
 
 In the formulas, P is the period. D(k) = deadline_t + k * P is the deadline of the k-th run, counted from 0. `early` and
 `late` are the bounds of the header, and f(n) is the n-th fire. In virtual time a task can run only in an

@@ -1,5 +1,5 @@
-"""T12: a task that another task adds without a delay runs in the same `advance_clock` call (turn) or in the next, as
-the header declares.
+"""The clause T12: a task that another task adds without a delay runs in the same `advance_clock` call (turn) or in the
+next call, as the header declares.
 
     an add with delay_ns <= 0 inside an advance_clock A:
     turn `next`  no fire of the new task inside A

@@ -1,4 +1,4 @@
-"""T11: a reset moves the deadline of a task, and the task never fires at the former deadline.
+"""The clause T11: a reset moves the deadline of a task, and the task never fires at the former deadline.
 
 A `timer_reset` that did not return 0 has the effect of an add. So for a task with resets, the rules of T1, T2 and T3
 apply to adds and resets alike, and violations are reported as T11. T4 judges cancels of such a task.

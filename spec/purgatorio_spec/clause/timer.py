@@ -1,4 +1,4 @@
-"""T1 to T4: a task fires not early, not late, once, and not after its cancel.
+"""The clauses T1 to T4: a task fires not early, not late, once, and not after its cancel.
 
 In the formulas, d is the deadline of an add, and `early` and `late` are the bounds of the header:
 

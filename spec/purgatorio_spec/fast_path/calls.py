@@ -16,9 +16,9 @@ Places = npt.NDArray[np.intp]
 
 
 class Paired(NamedTuple):
-    """The calls of a batch's rows. `call_row`: by row, the run's row of its call (its own row if it is no return, -1
-    for a return without a call). As places in the batch: `uncalled`, returns without an open call; `crossed`, returns
-    before the return of a call inside theirs."""
+    """The calls of a batch's rows. `call_row`: for each row, the run's row of its call (its own row if it is no return,
+    -1 for a return without a call). Places in the batch: `uncalled` are returns without an open call, and `crossed` are
+    returns that came before the return of an inner call."""
 
     call_row: Ints
     uncalled: Places
@@ -27,7 +27,8 @@ class Paired(NamedTuple):
 
 @dataclass(slots=True)
 class OpenCalls(Columns):
-    """The calls that have not returned, in order. `depth`: the number of calls of its thread that were open at it."""
+    """The calls that have not returned, in order. `depth`: the number of calls of its thread that were open when the
+    call began."""
 
     i: Ints
     row: Ints

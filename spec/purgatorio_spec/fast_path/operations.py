@@ -1,8 +1,7 @@
 """Summaries of a run's operations and tasks: columns of numbers, computed from the events so far.
 
 A column has one number for each operation or task: a first, last, smallest or largest value, or a count. So one vector
-operation for each column adds a batch. A position is a row number of the run. It has 32 bits as long as all positions
-fit.
+operation for each column adds a batch. A position is a row number of the run. It has 32 bits if all positions fit.
 
 `Numbers` is a column with missing values. A comparison gives a `Truth`: true, false, or unknown if a value is missing.
 `and`, `or` and `not` follow the rules of SQL; `yes` has the rows that are certainly true.
@@ -199,8 +198,8 @@ class Operations(Pages):
         np.minimum.at(column, slots, values.astype(column.dtype, copy=False))
 
     def add(self, some: Numbered, of: Ints, call_row: Ints) -> None:
-        """Add a batch. By row: `of`, the slot of its operation; `call_row`, the run's row of its call, see
-        `OpenCalls.pair`."""
+        """Add a batch. For each row, `of` is the slot of its operation, and `call_row` is the run's row of its call
+        (see `OpenCalls.pair`)."""
         if some.first + len(some) >= MAX_ROWS:
             self.widen()
         row = np.arange(some.first, some.first + len(some))

@@ -72,8 +72,8 @@ class Pages:
         return found
 
     def pages(self, *, used: bool = False) -> Iterator[tuple[int, slice]]:
-        """The first number of each page (`used`: of those that were open since they were restored), and its slots, to
-        be checked until the next."""
+        """Yield the first number of each page and its slots, which are valid until the next page. `used`: only pages
+        that were opened since the columns were restored."""
         for page in np.flatnonzero(self._used >= 0).tolist() if used else range(len(self._frame)):
             self._open(np.array([page]))
             first = int(self._frame[page]) << self._bits

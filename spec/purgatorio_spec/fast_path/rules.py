@@ -301,8 +301,7 @@ class Candidates:
     occasion.
 
     The judgement of a candidate may depend on other events of its threads: if `retried` (O4's retry loop), or
-    (`inside`) if a check may have been made inside a registration that returned false and contains a completion
-    (O7).
+    (`inside`) if a check may have been made inside a registration that returned false and contains a completion (O7).
     """
 
     marked: Flags

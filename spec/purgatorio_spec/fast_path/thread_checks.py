@@ -1,5 +1,4 @@
-"""The fast path of the clause O7 (return values): finds `check_and_complete` calls that certainly returned the correct
-number.
+"""The fast path of the clause O7 (return values): finds `check_and_complete` calls that returned the correct number.
 
 A number is certainly correct under three conditions. Inside the check, the thread made only `try_complete` calls. No
 call inside these calls could complete another operation. The number equals the count of the `try_complete` calls that

@@ -3,9 +3,8 @@ reading of the gauges with its bounds.
 
 A reading has an interval in which it was taken. If it is recorded as a call and a return, the interval is between the
 two. If it is recorded as a point, the interval is between the previous event of its thread and the point (if the
-purgatory is at rest, the interval is the point). The lower bound of a value counts the operations that certainly
-counted during the whole interval. The upper bound counts the operations that may have counted at some time in the
-interval.
+purgatory is at rest, the interval is the point). The lower bound of a value counts operations that certainly counted
+during the whole interval. The upper bound counts operations that may have counted at some time in the interval.
 """
 
 from dataclasses import dataclass, field

@@ -250,13 +250,14 @@ class Moments:
 
 @dataclass(slots=True)
 class ReadingBounds:
-    """What `Reading` needs of the operations, by name one element a reading. `by_entries`: how many operations were
-    registered under so many keys; `widest`: the most keys of one that may have been registered by then. By span of time
-    `out_of_timer`: those that may have been watched and not in the timer in it, `unseen`: their entries; `registering`,
-    `entering`: the same of those that were in their one registration; `carried`: how many were not done with at its
-    end, `claimed`: of those certainly watched those whose claim returned in it.
+    """The numbers of operations for the fields of `Reading`, with one element for each reading. `by_entries`: for each
+    number of keys, the number of operations. `widest`: the most keys of an operation registered by then. Arrays with
+    one element for each span of time: `out_of_timer` counts operations that may have been watched and not in the timer,
+    and `unseen` counts their entries. `registering` and `entering` count the same for operations in their only
+    registration. `carried`: operations that were not done at the end of the span. `claimed`: certainly watched
+    operations whose claim returned in the span.
 
-    Of the operations that were certainly watched, `ended_least` counts those completed before a reading.
+    `ended_least` counts the certainly watched operations that were completed before a reading.
     """
 
     by_entries: Counter[int]
@@ -355,7 +356,7 @@ _OF_PURGE: Final = ("ended_least",)
 
 
 def bounds(moments: Moments, summaries: Ints, run: Run) -> ReadingBounds:
-    """The bounds that these operations give, `summaries` being a matrix with the fields of `Summary` as columns."""
+    """The bounds from these operations. `summaries` is a matrix whose columns are the fields of `Summary`."""
     column = {name: summaries[:, at] for at, name in enumerate(Summary._fields)}
     readings = len(moments.from_i)
     ones = np.ones(len(summaries), np.int64)

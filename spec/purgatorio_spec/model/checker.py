@@ -14,7 +14,7 @@ S = TypeVar("S", bound=Hashable)
 
 
 def check(model: Model[S], *, limit_states: int = 20_000_000) -> ModelResult:
-    """Search `model`. Of a search that came to its limit, properties that it did not refute are UNKNOWN."""
+    """Search `model`. If the search reaches its limit, the properties that it did not refute are UNKNOWN."""
     start = time.process_time()
     search = Reachable(model, limit_states)
     search.run()

@@ -85,9 +85,9 @@ def act(
     sets: Mapping[Bits, int] | None = None,
     counts: Bits | None = None,
 ) -> Instruction:
-    """An action. If the bits of the state under the first number of `when` equal the second number, it sets fields,
-    counts, and goes to `then`. Otherwise it goes to `otherwise`, or is blocked. A counter stops at two, because the
-    properties test only for more than one."""
+    """An action with a condition: `when` has a bit mask and a value. If the masked state equals the value, the action
+    sets fields, increases counters, and goes to `then`. Otherwise it goes to `otherwise`, or is blocked. A counter
+    stops at two, because the properties test only for more than one."""
     test, value = when
     given = sets or {}
     keep, put = ~sum(bits.mask for bits in given), sum(bits.put(0, number) for bits, number in given.items())

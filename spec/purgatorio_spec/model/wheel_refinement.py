@@ -1,6 +1,5 @@
 """The claim about the wheel: the simplest timer (a set of deadlines) allows each transition of the wheel, and the
-wheel's invariants hold.
-"""
+wheel's invariants hold."""
 
 from collections import Counter
 from collections.abc import Hashable

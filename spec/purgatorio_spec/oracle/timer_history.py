@@ -38,9 +38,8 @@ class TimerCall:
 
     `do`: `add`, `cancel`, `drain`, `close`, `stop` (returns the waiting tasks), `finish` (a stop that waits), `fired`.
     `task`: for `add`, `cancel`, `fired`. `due_ms`: for an `add`. `error`: the kind of its exception: `closed`,
-    `refused`, or "".
-    `answer`: for `stop` the returned tasks, for `finish` whether it ended. `refused`: for a drain, whether an executor
-    refused a task meanwhile.
+    `refused`, or "". `answer`: for `stop` the returned tasks, for `finish` whether it ended. `refused`: for a drain,
+    whether an executor refused a task meanwhile.
     """
 
     do: str

@@ -1,9 +1,8 @@
 """The contract of a timer as the simplest possible model: a set of waiting deadlines.
 
 With d the deadline and T the tick, a task is *due* at `now` if and only if floor(d / T) * T <= now. A drain fires
-exactly the due tasks (T1, T2, T3), in an order in which floor(d / T) does not decrease (T6). Cancelled tasks are not
-in the set (T4). `size` is the number of waiting tasks (T5). The cost of every call is proportional to the number of
-tasks.
+exactly the due tasks (T1, T2, T3), in an order in which floor(d / T) does not decrease (T6). Cancelled tasks are not in
+the set (T4). `size` is the number of waiting tasks (T5). The cost of every call is proportional to the number of tasks.
 
 The model allows what a timer does not promise: any order within a tick, and any moment for a task that is due at its
 add.

@@ -152,11 +152,11 @@ def counterexample(
     *,
     whole: bool = False,
 ) -> Counterexample:
-    """The counterexample of a violation out of event rows (`EVENT_SCHEMA`, in the order of `i`).
+    """Make the counterexample of a violation from event rows (`EVENT_SCHEMA`, in the order of `i`).
 
-    `events` may be the whole run or any part that holds what `selection(violation)` keeps; or of that, of the judged
-    thread for a check, only the first `HEAD_ROWS`, the last `TAIL_ROWS` and the witnesses, less `unfetched` rows.
-    `whole`: of an operation or task the calls of all others too, up to what breaks the promise.
+    `events` is the whole run, or a part with all rows that `selection(violation)` selects. For a check, the first
+    `HEAD_ROWS`, the last `TAIL_ROWS` and the witnesses of the judged thread are enough; `unfetched` is the number of
+    missing rows. `whole`: show the calls of all other operations or tasks too, up to the event that breaks the promise.
     """
     tasks = tasks_of(events, violation)
     kept = select(events, selection(violation, tasks))

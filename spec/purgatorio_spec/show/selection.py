@@ -51,7 +51,7 @@ class Tasks:
 
     @classmethod
     def counted_by(cls, violation: Violation) -> Self | None:
-        """Empty, for events to be fed. None for a violation that is no wrong size."""
+        """New `Tasks` without events, for a violation about a wrong size. None for other violations."""
         return cls(max(violation.events)) if violation.clause == "T5" else None
 
     def feed(self, events: pa.Table) -> None:

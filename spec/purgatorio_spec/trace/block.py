@@ -41,8 +41,7 @@ def _fast(lines: Sequence[Line]) -> pa.RecordBatch | None:
 
 def parse_events(data: bytes, numbers: int | Ints) -> Coded | None:
     """Parse whole lines of events. Returns None if one of the lines may be no event. The caller gives the number of
-    each line, or of the first line. Every line must begin as an event does, so that each row of Arrow is one line.
-    """
+    each line, or of the first line. Every line must begin as an event does, so that each row of Arrow is one line."""
     ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
     if not data.startswith(EVENT_START) or data.count(b"\n" + EVENT_START) != len(ends) - 1:
         return None

@@ -1,8 +1,9 @@
 """Events as numbers: each text of a batch becomes an integer code, and whole columns are checked against the format.
 
-Function and phase together are one 8-bit code. So one radix pass finds the rows of each kind, and a rule on function or
-phase is one table look-up. Threads, ids and keys have codes for one batch only. `Numbered` is a batch whose
-texts have the same number in the whole run, and whose rows are numbered from the first row of the run.
+The function and the phase (call, return, point) of an event together are one 8-bit code. So one radix pass finds the
+rows of each kind, and a rule on function or phase is one table look-up. Threads, ids and keys have codes for one batch
+only. `Numbered` is a batch whose texts have the same number in the whole run, and whose rows are numbered from the
+first row of the run.
 """
 
 from __future__ import annotations

@@ -67,8 +67,7 @@ def convert(
 
     If a line is broken or the end is cut off, nothing is written. With `keep_going`, the readable records are written.
     Then the end record counts the broken lines as dropped, so the copy does not look like a complete trace. `progress`
-    is called after each block with the events read so far. Raises `CannotConvert`, and `OSError` from the file
-    system.
+    is called after each block with the events read so far. Raises `CannotConvert`, and `OSError` from the file system.
     """
     partial = partial_of(target, force=force)
     reader = TraceReader(source)

@@ -1,5 +1,4 @@
-"""Parses one line of a trace into a record, or several lines into a batch of events. Refuses a wrong line with a
-reason.
+"""Parses a line of a trace into a record, or lines into a batch of events. Refuses a wrong line with a reason.
 
 Traces are untrusted input. Nothing is evaluated, and every size is bounded. A refusal names the field, the expected
 value and the remedy. The functions of this module see one line. Other modules check the whole file. `trace.reader`

@@ -151,8 +151,7 @@ class State:
 
 class Event(NamedTuple):
     """One event. `t`, `t_call` and `deadline_t` are times of the header's clock. These and `delay_ns` are in
-    nanoseconds. (A tuple, because a recorder makes many events.)
-    """
+    nanoseconds. (A tuple, because a recorder makes many events.)"""
 
     i: int
     th: str

@@ -17,8 +17,7 @@ def run_of_file(path: Path) -> str:
 
 def write_run(path: Path, header: Header, events: Iterable[Event], dropped: int | None) -> Path:
     """Write the events in the order of `i`. If `dropped` is None, the run did not finish: the trace has no end record,
-    and there is no Parquet file, because a Parquet file without its end is unreadable. Use JSON lines.
-    """
+    and there is no Parquet file, because a Parquet file without its end is unreadable. Use JSON lines."""
     writer = TraceWriter(path, header)
     try:
         writer.write_all(sorted(events, key=lambda event: event.i))

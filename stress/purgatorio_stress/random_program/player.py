@@ -93,7 +93,7 @@ class Player:
             self.exits["told"] += 1
 
     def must_refuse(self, call: Callable[[], object], error: type[Exception], what: str) -> None:
-        """A wrong argument is refused with this error; another one ends the thread (O8)."""
+        """In the body, a wrong argument must be refused with this error. Any other error ends the thread (O8)."""
         with suppress(error):
             call()
             self.breaks("CHECK", what, f"a wrong argument was taken: {call}")

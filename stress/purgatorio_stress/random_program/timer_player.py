@@ -1,6 +1,5 @@
 """Executes a random program on a timer. `purgatorio_spec.oracle.timer_history` judges the history of each task. The
-clauses also judge each task that is added only once.
-"""
+clauses also judge each task that is added only once."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ partitions. All members of a share group have the same partitions.
     reconciled  a member with partitions outside of its target revokes them first, in its old epoch; then it gets the
                 epoch of the group, and the partitions of its target that no other member has
 
-A member that is silent for its session timeout, or has not revoked by its rebalance timeout, is removed at the next
-heartbeat of its group.
+A member that sends nothing within its session timeout, or does not revoke within its rebalance timeout, is removed at
+the next heartbeat of its group.
 
 Not implemented: regular expressions, named assignors.
 """
@@ -86,8 +86,8 @@ class Consumers:
         self, name: str, member_id: str, epoch: int, subscribed: Sequence[str] | None,
         owned: Owned | None = None, rebalance_ms: int = 0, instance: str = "",
     ) -> Beat:  # fmt: skip
-        """Handle a heartbeat: a member joins (epoch 0), stays, or leaves (-1; a static member for a while: -2).
-        `owned`: None if the owned partitions have not changed."""
+        """Handle a heartbeat: a member joins (epoch 0), stays, leaves (-1), or leaves for a while (-2, only a static
+        member). `owned`: None if the owned partitions have not changed."""
         now_s = monotonic()
         with self._lock:
             if epoch == 0 and len(self._groups) < MOST_GROUPS:

@@ -335,8 +335,8 @@ def _no_data(code: int) -> Values:
 
 
 def list_offsets(node: Node, request: Request) -> None:
-    """Kafka's ListOffsets, 1 to 9. A time is looked up by the largest time of each batch: the answer is the first
-    offset of the batch, not the record within it."""
+    """Kafka's ListOffsets, 1 to 9. A timestamp is compared with the largest timestamp of each batch. So the answer is
+    the first offset of a batch, not of the exact record."""
     replica = request.fields.number("replica_id", CONSUMER)
     isolation = _isolation(replica, request.fields.number("isolation_level"))
 

@@ -50,8 +50,8 @@ class FetchSession:
     brought: list[Place] = field(default_factory=list)
 
     def news(self, place: Place, said: Values, *, whole: bool) -> bool:
-        """Whether this partition is in the response: records, an error, another end or start, or every partition in
-        a `whole` one."""
+        """Whether the response contains this partition: it has records, an error, or another end or start. A `whole`
+        response contains every partition."""
         marks = said.get("high_watermark"), said.get("log_start_offset")
         moved = self.told.get(place) != marks
         self.told[place] = marks
@@ -73,8 +73,8 @@ class FetchSessions:
         self._made = 0
 
     def begin(self, session_id: int, epoch: int, wanted: Wanted) -> FetchSession | None:
-        """Handle a request with all its partitions: begin a session (epoch 0), or none (-1). The session that the
-        request names ends."""
+        """Handle a request that lists all its partitions. Epoch 0 begins a session, and epoch -1 begins none. The
+        session that the request names ends."""
         with self._lock:
             self._sessions.pop(session_id, None)
             if epoch == CLOSES:

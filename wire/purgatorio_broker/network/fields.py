@@ -78,7 +78,8 @@ class Fields:
     def asked(
         self, topics: str, named: Callable[[UUID | None], str | None] = lambda topic_id: None
     ) -> "list[Asked]":
-        """The partitions of these topics, each an entry or its number alone. `named`: the topic of an id."""
+        """The partitions of these topics. A partition is an entry, or only a number. `named` finds the topic of an
+        id."""
         found: list[Asked] = []
         for topic in self.entries(topics):
             name, topic_id = topic._first(_TOPIC), topic.uuid("topic_id")

@@ -18,7 +18,7 @@ _KINDS: Final = (0, 1)
 
 
 def find_coordinator(node: Node, request: Request) -> None:
-    """Kafka's FindCoordinator, 0 to 6: the broker that leads is every group's, and every transactional id's."""
+    """Kafka's FindCoordinator, 0 to 6: the leading broker is the coordinator of every group and transactional id."""
     kind = request.fields.number("key_type")
     leader = node.cluster.brokers()[0]
     found: Values = {"error_code": 0, "node_id": leader.node_id, "host": leader.host, "port": leader.port}

@@ -12,7 +12,7 @@ WINDOW_S: Final = 10.0
 
 
 class Quotas:
-    """Bytes or partitions per second by client id and kind; a client without a quota is never throttled."""
+    """Bytes or partitions per second, for each client id and kind. A client without a quota is never throttled."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock

@@ -42,7 +42,8 @@ _BACKLOG: Final = 1024
 
 
 class Server:
-    """Listens from the beginning; `serve` accepts until `close`. Raises OSError if the address cannot be had."""
+    """Listens from its creation on. `serve` accepts connections until `close`. OSError if the address is not
+    available."""
 
     def __init__(self, node: Node) -> None:
         self._node = node

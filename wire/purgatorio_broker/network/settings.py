@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`max_connections`, `max_partitions` and `max_stored_bytes` are ours: everything is in memory, and clients are not
-    trusted."""
+    """Kafka does not have `max_connections`, `max_partitions` and `max_stored_bytes`. This broker needs them, because
+    all data is in memory and clients are not trusted."""
 
     host: str = "127.0.0.1"
     port: int = 9092

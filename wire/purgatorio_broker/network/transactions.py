@@ -157,8 +157,8 @@ class Transactions:
             return {partition for one in ongoing for partition in one.offsets.get(group, ())}
 
     def end(self, transactional_id: str, by: tuple[int, int], marker: str) -> ErrorCode:
-        """End the transaction in this way. If it has already ended in this way, the result is the same again; if it
-        ended otherwise, or never began: INVALID_TXN_STATE."""
+        """End the transaction by a commit or an abort. If it has already ended in the same way, the result is the same.
+        If it ended in the other way, or never began, the error is INVALID_TXN_STATE."""
         with self._changed:
             producer = self._current(transactional_id, by)
             if isinstance(producer, ErrorCode):
@@ -173,8 +173,8 @@ class Transactions:
     def end_and_renew(
         self, transactional_id: str, by: tuple[int, int], marker: str
     ) -> ErrorCode | tuple[int, int]:
-        """The same for a client of KIP-890's second part: returns the id and the epoch of the next transaction.
-        Until this transaction begins, the result is the same again."""
+        """As `end`, for a client of KIP-890's second part: returns the id and the epoch of the next transaction. Until
+        this transaction begins, a repeated call returns the same."""
         with self._changed:
             producer = self._producers.get(transactional_id)
             if producer is None:
@@ -188,7 +188,7 @@ class Transactions:
             return (producer.id, producer.epoch) if error is ErrorCode.none else error
 
     def writes(self, written: Written, partition: TopicPartition) -> ErrorCode:
-        """Whether this may be appended. If so, the caller must call `wrote`."""
+        """Whether this batch may be appended. If so, the caller must call `wrote` afterwards."""
         with self._changed:
             producer = self._by_id(written.producer_id)
             if producer is None:

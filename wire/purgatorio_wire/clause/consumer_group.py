@@ -1,5 +1,5 @@
-"""G11, G14, G15: the consumer groups of KIP-848, and the members of share groups (KIP-932), to which the broker assigns
-partitions.
+"""The clauses G11, G14, G15: groups to which the broker assigns the partitions. These are the consumer groups of
+KIP-848 and the share groups (KIP-932).
 
 A member sends its epoch in each heartbeat. The member owns the partitions of its last assignment. It also owns the
 partitions of former assignments, until one of its heartbeats reports their revocation. If a static member leaves

@@ -1,4 +1,4 @@
-"""R2, R5, R6, R8: the transaction coordinator's responses to the producer of a transactional id, and to other clients.
+"""The clauses R2, R5, R6, R8: the transaction coordinator's responses to the producer of a transactional id.
 
 A producer is judged only while no other client uses its transactional id. Then its own earlier requests determine the
 correct response.

@@ -1,5 +1,5 @@
-"""C1: if a connection closes while its requests wait, the broker releases the resources of these requests. The broker
-serves other connections in two cases: after such a close, and while a client does not read its responses."""
+"""The clause C1: if a connection closes while its requests wait, the broker releases the resources of these requests.
+The broker serves other connections in two cases: after such a close, and while a client does not read its responses."""
 
 from typing import Final
 
@@ -16,8 +16,9 @@ FILES_LEFT_PART: Final = 10
 
 
 def unread_answers(bounds: Bounds, scene: Scene) -> Rows:
-    """Judge requests on other connections while one connection does not read its responses: they must not wait until it
-    is closed. (The usual bound is of no use, because the measured round trips would wait too.)"""
+    """Judge requests on other connections while one client does not read its responses. These requests must not wait
+    until the client's connection is closed. (The usual bound does not help here, because the measured round trips would
+    wait too.)"""
     for x in scene.stimuli:
         lane = scene.lanes.get(text(x.body, "conn"))
         if text(x.body, "what") != "unread" or lane is None or lane.closed is None:

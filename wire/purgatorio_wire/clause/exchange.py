@@ -1,4 +1,4 @@
-"""X1 to X4: clauses about the response to any request."""
+"""The clauses X1 to X4: the response to any request."""
 
 from typing import Final
 
@@ -47,7 +47,7 @@ PATIENCE_MS: Final = 5000
 
 def answered_once(bounds: Bounds, scene: Scene, answered: frozenset[tuple[str, int]]) -> Rows:
     """X1. `answered`: the APIs and versions that the broker answered in the run. X3 judges versions that it never
-    answers, and M2 a response to acks 0."""
+    answers, and M2 judges a response to a Produce with acks=0."""
     for lane in scene.lanes.values():
         for one in lane.requests:
             if one.owed and (one.api, one.version) in answered:

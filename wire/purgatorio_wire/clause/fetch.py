@@ -1,4 +1,4 @@
-"""F1 to F9, and the Fetches of D1 (after DeleteRecords): how long a Fetch waits, and the records that it returns.
+"""The clauses F1 to F9, and D1 for Fetches (DeleteRecords): how long a Fetch waits, and the records that it returns.
 
 The time of a Fetch's response is judged under four conditions. Its partitions belong to topics of the run. An earlier
 request to each partition succeeded. A batch begins at each fetch offset. The Fetch has no fetch session. An append
@@ -183,8 +183,9 @@ def sessions(bounds: Bounds, scene: Scene) -> Rows:
 
 
 def turns(scene: Scene, topics: Topics) -> Rows:
-    """F7, for fetch sessions without room for all records: partitions that returned records come last in the next
-    response. So each partition returns records before another returns records for the second time (KIP-227)."""
+    """F7, for fetch sessions whose limit leaves no room for all records: a partition that returned records comes last
+    in the next response. So each partition returns records once before any partition returns records for the second
+    time (KIP-227)."""
     passed: dict[int, dict[Part, int]] = defaultdict(dict)
     for one in scene.of("fetch") if scene.name else ():
         if one.answer_t is None or one.unread or one.throttled_ms or one.error:
@@ -232,7 +233,7 @@ def at_followers(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 
 def waits(bounds: Bounds, scene: Scene, topics: Topics) -> Iterator[Fetching]:
-    """Judge the fetches without an error in the response, or without a response, whose circumstances are known."""
+    """Judge the fetches whose circumstances are known, and which got no error, or no response."""
     return (one for one in _fetchings(bounds, scene, topics) if one.known)
 
 
@@ -271,7 +272,7 @@ class Fetching:
 
     @property
     def gap(self) -> int:
-        """The lateness of a broker that makes a ready fetch wait."""
+        """The lateness of the response if a broker lets a ready fetch wait until its time-out."""
         return self.one.wait_ms * MS or NO_WAIT_GAP_NS
 
     @property
@@ -343,8 +344,8 @@ class Fetching:
 
     @property
     def had_enough(self) -> bool:
-        """Whether the response has as many bytes as the fetch waited for, or as fit. A last batch that does not fit
-        whole is left out of the response, but counts while the fetch waits."""
+        """Whether the response has as many bytes as the fetch waited for, or as fit. The response leaves out a last
+        batch that does not fit, but this batch counts while the fetch waits."""
         least = integer(self.one.body, "min_bytes")
         came = sum(a.bytes for a in self.asked)
         most = integer(self.one.body, "max_bytes", 1 << 31)

@@ -1,8 +1,8 @@
-"""G13: DescribeGroups and ListGroups return the group as its members see it.
+"""The clause G13: DescribeGroups and ListGroups return the group as its members see it.
 
 A response is judged only if the members' requests determine the state of the group: stable, in a rebalance that waits
 for a member, or empty. Three cases are not judged: a static member has returned, a static member outside of the
-generation keeps its place, or the group is new (Kafka 4 describes a group from its log).
+generation keeps its place, or the group is new.
 """
 
 from typing import Final

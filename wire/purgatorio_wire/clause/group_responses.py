@@ -1,4 +1,4 @@
-"""G3, G8 to G10, G12: the error code of each group response, by the state of the member and of the group.
+"""The clauses G3, G8 to G10, G12: the error code of each group response, by the state of the member and of the group.
 
     the client                        | heartbeat    | sync | commit     | join | leave
     is unknown, or has only an id     | 25           | 25   | 25 (or 22) | -    | 0 (an id), 25

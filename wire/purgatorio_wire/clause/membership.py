@@ -1,5 +1,4 @@
-"""G0, G3 and G7 to G10: the membership of a group. These clauses are about member ids, heartbeats, sessions, and
-LeaveGroup."""
+"""The clauses G0, G3 and G7 to G10: the membership of a group (member ids, heartbeats, sessions, LeaveGroup)."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""M1 to M7: the response to a Produce, and the time of the response."""
+"""The clauses M1 to M7: the response to a Produce, and the time of the response."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final

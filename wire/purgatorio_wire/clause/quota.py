@@ -1,4 +1,5 @@
-"""Q1: a client above its quota gets a throttle time. The broker delays the client for at most this time (KIP-219)."""
+"""The clause Q1: a client above its quota gets a throttle time. The broker delays the client for at most this time
+(KIP-219)."""
 
 from typing import Final
 

@@ -1,4 +1,5 @@
-"""G1 to G6: rebalances of a group. A JoinGroup waits for other JoinGroups, and a SyncGroup for the leader's SyncGroup.
+"""The clauses G1 to G6: rebalances of a group. A JoinGroup waits for other JoinGroups, and a SyncGroup for the leader's
+SyncGroup.
 
 A clause judges a rebalance only if the requests and responses allow exactly one explanation. A rebalance with a
 coordinator error, an unknown protocol or a closed connection is not judged.

@@ -1,4 +1,4 @@
-"""S1 to S9: the records that members of a share group acquire, and the start and the end of each acquisition.
+"""The clauses S1 to S9: the records that members of a share group acquire, and the start and end of an acquisition.
 
 A ShareFetch waits in a purgatory, and a timing wheel expires the acquisition locks. A response is a violation only if
 it is wrong for every possible order of the open requests. The owner of a record is known from the response that
@@ -68,8 +68,8 @@ leader is not available, or the client is not authorized."""
 
 @dataclass(frozen=True, slots=True)
 class Freed:
-    """A record that may be acquirable from `t` on, and certainly is from `sure_t` on. `clause` and `words`: the reason.
-    `by`: the request with the events that show it."""
+    """A record that may be acquirable from `t` on, and is certainly acquirable from `sure_t` on. `clause` and `words`:
+    the reason. `by`: the request with the events that show it."""
 
     part: Part
     offset: int

@@ -1,4 +1,4 @@
-"""G11: static members (KIP-345). A static member keeps its place in a stable group when it returns.
+"""The clause G11: static members (KIP-345). A static member keeps its place in a stable group when it returns.
 
 A static member is judged when it joins again without a member id. Condition: every other member has synced, sends
 heartbeats in time, and makes no other request. Then only the return of the member can have changed the group.

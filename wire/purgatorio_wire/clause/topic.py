@@ -1,5 +1,5 @@
-"""A1 to A3, D1, E1, L1: creation, growth and deletion of topics, deletion of records, elections of leaders, and
-ListOffsets."""
+"""The clauses A1 to A3, D1, E1, L1: creation, growth and deletion of topics, deletion of records, elections of leaders,
+and ListOffsets."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -92,8 +92,8 @@ EACH_TOPIC_MS: Final = 250
 
 def done_in_time(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     """A1 to A3, D1, E1, M1: a request that waits for no other broker is answered when it is done or refused, not at its
-    timeout_ms. Not judged: requests after a broker was stopped, because it may be the controller; requests outside of
-    scenes, because they create or delete a hundred topics at once."""
+    timeout_ms. Not judged: requests after a broker was stopped, because this broker may be the controller; requests
+    outside of scenes, because they may create or delete a hundred topics."""
     if not scene.name:
         return
     stopped_t = min((x.t for x in scene.stimuli if text(x.body, "what") == "stops"), default=END_OF_TIME)
@@ -369,8 +369,8 @@ def _grown(bounds: Bounds, scene: Scene, name: str, count: int, since_t: int) ->
 
 
 def elections(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """E1: elections for partitions with one replica, which leads already, for partitions that do not exist, and for a
-    preferred leader that was stopped and is back."""
+    """E1. There are three kinds of elections: the partition has one replica, which already leads; the partition does
+    not exist; the preferred leader was stopped and runs again."""
     for one in scene.of("elect_leaders"):
         if one.error:
             continue
@@ -417,7 +417,7 @@ def _elected(bounds: Bounds, scene: Scene, one: Exchange, topic: Topic, error: i
 
 
 def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """D1, for the response to DeleteRecords."""
+    """D1: the response to DeleteRecords."""
     for one in scene.of("delete_records"):
         for part, asked, said in settled_parts(one, topics, replicated=True):
             yield from _with_replicas(bounds, scene, one, part, integer(asked, "offset"), said, topics)

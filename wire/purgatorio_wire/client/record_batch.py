@@ -62,8 +62,8 @@ def batch_of(
     values: Sequence[bytes], timestamp_ms: int = 0, written: Written = BY_NOBODY, attributes: int = 0,
     key: bytes | None = None, falls: bool = False,
 ) -> bytes:  # fmt: skip
-    """A batch of records with these values, as a producer sends it. All records have the same key, or none, and the
-    same timestamp. `falls`: each is 1 s older than the one before."""
+    """A batch of records with these values, as a producer sends it. All records have the same key (or none) and the
+    same timestamp. `falls`: the timestamp of each record is 1 s less than that of the record before."""
     records = tuple(
         Record(
             attributes=i8(0), timestamp=_at(timestamp_ms - number * 1000 * falls), offset=i64(number), key=key,

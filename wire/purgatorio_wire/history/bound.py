@@ -99,13 +99,13 @@ class Bounds:
         return 2 * sum(self.machine(start_t, end_t))
 
     def stays_in_sync(self, stopped_t: int, t: int) -> bool:
-        """Whether a replica that stops then is surely in the in-sync set at `t`, unless metadata says otherwise. The
-        last fetch of the replica was up to half a second before."""
+        """Whether a replica that stopped at this time is certainly in the in-sync set at `t`, unless metadata says
+        otherwise. The replica's last fetch came up to half a second before its stop."""
         lag_ms = self.declared.replica_lag_ms
         return lag_ms is None or t < stopped_t + (lag_ms - LAST_FETCH_MS) * MS
 
     def allowed_ns(self, start_t: int, end_t: int) -> int:
-        """The maximum time from the send of a message to its handling, between these two times."""
+        """The maximum time between the send and the handling of a message, measured between these two times."""
         return self.declared.late_ms * MS + self.added_ns(start_t, end_t)
 
     def by(
@@ -119,7 +119,7 @@ class Bounds:
         late_ms: int | None = None,
         through: bool = False,
     ) -> Timed:
-        """Judge whether a wait since `start_t` was answered by `promised_t`. It was recorded until `watched_t`."""
+        """Judge whether a wait from `start_t` on was answered by `promised_t`. The recording ended at `watched_t`."""
         declared_ns = (self.declared.late_ms if late_ms is None else late_ms) * MS
         end_t = watched_t if answered_t is None else answered_t
         begun_t = promised_t if through else min(start_t + ENDS_NS, promised_t)

@@ -58,7 +58,7 @@ class Row:
     def but(
         self, right: object, cause: Way, one: Exchange, allowed: str, seen: str, *witnesses: int
     ) -> "Row":
-        """This row. If it is kept and `right` is false, a broken row instead."""
+        """This row, or a broken row if this row is kept and `right` is false."""
         return self if self.held is not RowStatus.KEPT or right else broken(
             self.clause, cause, one, allowed, seen, *witnesses
         )  # fmt: skip
@@ -143,9 +143,9 @@ def in_time(
 
 
 def left_to_its_time_out(bounds: Bounds, clause: str, one: Exchange) -> Row:
-    """Judge whether a request without a cause to wait is answered before half of its time-out. A broker answers a
-    forgotten request at the time-out. A response between the two shows a busy broker. The lateness of the machine
-    counts for the whole time, because the operation has several steps."""
+    """Judge whether a request that has no reason to wait is answered before half of its time-out. A broker answers a
+    forgotten request at the time-out. A response between these two times shows a busy broker. The lateness of the
+    machine counts for the whole time, because the operation has several steps."""
     half = one.wait_ms * MS // 2
     promise = f"an answer when the operation is done, long before timeout_ms, {one.wait_ms} ms,"
     cause: Way = "left-to-its-time-out"
@@ -162,8 +162,8 @@ def answered_with(
     clause: str, cause: Way, one: Exchange, error: int, wanted: int, about: str = "",
     excused: Collection[int] = BUSY,
 ) -> Row:  # fmt: skip
-    """Whether a request got this error. `about`: the subject in words. `excused`: unrelated errors; a controller may
-    be busy."""
+    """Judge whether a request got this error. `about`: the subject in words. `excused`: unrelated errors, such as those
+    of a busy controller."""
     if error in excused:
         why = EXCUSED.get(error, "the controller was not reached in time")
         return undecided(clause, f"{named(error)}: {why}", cause)

@@ -146,13 +146,13 @@ class Group:
         )
 
     def pending(self, one: Generation, t: int) -> list[Exchange]:
-        """The joins before `t` that got an id by MEMBER_ID_REQUIRED, which no join used by `t`, and which is not in
-        this generation."""
+        """The joins before `t` that got an id by MEMBER_ID_REQUIRED. No join used this id by `t`, and it is not in this
+        generation."""
         return [join for member, join in self._unused(t) if join.t <= t and member not in one.members]
 
     def expected(self, one: Generation, t: int) -> bool:
-        """Whether some id was certainly assigned by `t`, no join or leave used it, and its session had not expired at
-        the start of this generation."""
+        """Whether, for some assigned id: the id was certainly assigned by `t`, no join or leave used the id, and its
+        session had not expired at the start of this generation."""
         return any(
             join.ended_t <= t and one.first_t < join.id_over_t() - EARLY_NS
             for _, join in self._unused(one.first_t)
@@ -171,13 +171,13 @@ class Group:
         return [x for x in self._beats[one.number] if x.t >= t and x.member in members]
 
     def asks_ms(self, member: str) -> int:
-        """The rebalance time-out of the member's joins, the shortest if they differ."""
+        """The shortest rebalance time-out of the member's joins."""
         return min(
             one.rebalance_ms for one in self.joins if one.error == 0 and member in (one.member, one.given)
         )
 
     def session_over(self, member: str, t: int) -> int:
-        """The latest time at which its session expires, if it sends nothing after `t`."""
+        """The latest time at which the member's session expires, if the member sends nothing after `t`."""
         heard_t = max(one.ended_t for one in self.contacts(member) if one.t <= t)
         return heard_t + self.session_ms(member) * MS
 
@@ -272,7 +272,7 @@ class Group:
         return synced and not self.disturbed(current, until - current.rebalance_ms[0] * MS + EARLY_NS)
 
     def out_unsynced(self, one: Generation, t: int) -> set[str]:
-        """The members that may be removed by `t`, because they had not synced by the longest rebalance time-out."""
+        """The members that may be removed by `t`, because they did not sync within the longest rebalance time-out."""
         over = t >= one.from_t + one.rebalance_ms[1] * MS - EARLY_NS
         return {*one.members} - one.synced(t) if over else set()
 
@@ -296,7 +296,8 @@ class Group:
         return until - began_t < current.rebalance_ms[0] * MS - EARLY_NS
 
     def disturbed(self, one: Generation, until: int) -> bool:
-        """Whether a rebalance may have started by `until`. It may answer a sync, or delay its response."""
+        """Whether a rebalance may have started by `until`. A rebalance may answer a waiting sync, or delay the response
+        to a sync."""
         if self.triggers(one, until):
             return True
         shortest = min((self.session_ms(member) for member in one.members), default=0)

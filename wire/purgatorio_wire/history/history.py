@@ -157,8 +157,8 @@ class Exchange:
 
     @property
     def error(self) -> int:
-        """The error code of the response: of the first partition of a commit, the first member of a leave, the first
-        group of a request about groups, else of the whole response. 0 if there is none."""
+        """The error code of the response; 0 if there is none. For a commit, it is that of the first partition, for a
+        leave that of the first member, and for a request about groups that of the first group."""
         got = self.got
         if self.api in COMMITS:
             got = next((part for topic in items(got, "topics") for part in items(topic, "partitions")), None)
@@ -224,13 +224,13 @@ class Exchange:
 
     @property
     def left_with(self) -> dict[str, int]:
-        """The error code of each leaving member. Before version 3, there is one for all."""
+        """The error code of each leaving member. Before version 3, all members have one error code."""
         told = {text(said, "member_id"): integer(said, "error_code") for said in items(self.got, "members")}
         return {member: told.get(member, self.error) for member in self.leavers}
 
     @property
     def of_a_member(self) -> bool:
-        """Whether the request has an id of a member. From version 4, a join without an id starts no rebalance."""
+        """Whether the request has a member id. From version 4 on, a join without a member id starts no rebalance."""
         named = self.member or self.instance or self.leavers
         return bool(named) or (self.api == "join_group" and self.version < 4)
 

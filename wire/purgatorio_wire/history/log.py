@@ -75,7 +75,7 @@ class Append:
         return self.error in MAY_BE_THERE
 
     def may_be_behind(self, offset: int) -> bool:
-        """Whether its base may be at or above `offset`."""
+        """Whether its base offset may be at or above `offset`."""
         return (self.base if self.base >= 0 else self.highest) >= offset
 
 
@@ -136,8 +136,8 @@ class Log:
         return (t for t in times if t is not None)
 
     def own_end(self, one: Exchange) -> int:
-        """The lowest possible end offset when this request is handled, by the earlier appends of its connection. Those
-        with acks 0 count too, because a failed append with acks 0 ends the connection."""
+        """The lowest possible end offset when this request is handled, by the earlier appends of its connection.
+        Appends with acks=0 count too, because a failed append with acks=0 ends the connection."""
         end = 0
         for append in self.appends:
             if append.exchange.conn == one.conn and append.t < one.t:
@@ -262,7 +262,7 @@ class Topic:
 
     @property
     def changed_t(self) -> set[int | None]:
-        """The times of the responses since which it exists, has more partitions, or is deleted."""
+        """The times of the responses that confirm its creation, its growth, or its deletion."""
         return {self.made_t, self.deleted_t, *(done_t for _, done_t, _ in self.grown)}
 
     def there_at(self, t: int) -> bool:
@@ -321,8 +321,8 @@ class Topics:
         return before[-1] if before and behind and before[-1] == behind[0] else None
 
     def given_up(self, part: Part, since_t: int, needed: int) -> tuple[int, int] | None:
-        """The times before and after the in-sync set shrank to at least `needed` replicas, by metadata. None if it did
-        not shrink, or changed again."""
+        """Two times, between which the in-sync set shrank to no less than `needed` replicas, by metadata. None if it
+        did not shrink, or changed again."""
         said = self.insync.get(part, ())
         counts = [count for asked_t, _, count in said if asked_t >= since_t]
         fewer = [
@@ -504,9 +504,8 @@ NAMED: Final[Mapping[str, tuple[Names, Names]]] = {
     ),
     "find_coordinator": (("coordinator_keys", "", "", ""), ("coordinators", "key", "", "")),
 }  # fmt: skip
-"""For requests about several topics, partitions, members or groups: the names of these fields in the request and in
-the response. A name of "" means the strings of a list themselves; a number of "" with partitions means their
-numbers."""
+"""For requests about several topics, partitions, members or groups: the names of these fields in the request and in the
+response. A name of "" means the strings of a list themselves; a number of "" with partitions means their numbers."""
 
 
 def parts(body: Body | None, names: Names) -> Iterator[tuple[Part, Body]]:

@@ -36,8 +36,8 @@ RELEASED, SESSION, CUT, LOCK = "released", "session", "cut", "lock"
 
 @dataclass(frozen=True, slots=True)
 class AcquisitionEnd:
-    """An event that may have ended an acquisition from `t` on, and certainly has by `sure_t`. `frees`: the way in
-    which it frees the record; "" if the record is finished, or this is unknown."""
+    """An event that may have ended an acquisition from `t` on, and has certainly ended it by `sure_t`. `frees`: how the
+    event frees the record; "" if the record is finished, or if this is unknown."""
 
     t: int
     sure_t: int

@@ -63,7 +63,7 @@ class Transaction:
 
     @property
     def stray(self) -> bool:
-        """Whether it consists of appends to a partition that no request has added."""
+        """Whether it has only appends to partitions that no request has added."""
         return self.times_out_t <= self.begun_t
 
     @property

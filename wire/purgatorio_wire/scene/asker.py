@@ -134,7 +134,7 @@ class Asker:
                 raise SceneSkipped(self._lack(api))
 
     def offers(self, api: str, *clauses: str, least: int = 0) -> bool:
-        """Returns whether the broker offers the API, in this version or a later one. If not, the scene cannot test
+        """Returns whether the broker offers the API, in this version or a later version. If not, the scene cannot test
         these clauses."""
         version = self._spoken(api)
         if version is not None and version >= least:

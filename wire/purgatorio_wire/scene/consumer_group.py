@@ -74,8 +74,8 @@ class Consumer:
         member: str | None = None,
         whole: bool = False,
     ) -> int:
-        """A heartbeat, by which it joins if its epoch is 0; returns the error. `epoch`, `owns`, `member`: others than
-        its own. `whole`: with all fields, as after a lost response."""
+        """Send a heartbeat, which joins the group if the epoch is 0; returns the error. `epoch`, `owns`, `member`:
+        values other than the member's own. `whole`: with all fields, as after a lost response."""
         usual, joins = epoch is None and member is None, epoch is None and self.epoch == 0
         whole, owns = whole or joins, self.said if whole else owns
         if joins:
@@ -105,7 +105,7 @@ class Consumer:
         self.epoch, self.assigned = 0, frozenset()
 
     async def commit(self, epoch: int, number: int, member: str | None = None) -> None:
-        """Commit an offset of a partition, and request it, with this epoch."""
+        """Commit an offset of a partition with this epoch, and then request the offset."""
         by = member or self.id
         if self.play.offers("offset_commit", "G15", least=MODERN):
             await self.play.commit(self.conn, self.group, by, epoch, [self.topic], numbers=(number,))
@@ -115,8 +115,8 @@ class Consumer:
             await self.play.ask(self.conn, "offset_fetch", {"groups": [asked], "require_stable": False})
 
     async def came_back(self) -> Consumer:
-        """Another client with its instance id is refused. Then the member leaves for a while, and the client takes its
-        place."""
+        """A client with the member's instance id is refused. Then the member leaves for a while, and the client gets
+        its place."""
         back = replace(self, id=own_id(self.play), epoch=0, former=0, assigned=frozenset())
         self.play.broker.made.beating[BEAT, self.group].add(back.id)
         await back.beat()
@@ -162,7 +162,7 @@ async def consumers(
 
 
 async def settled(members: Sequence[Consumer], above: int = 0, partitions: int = PARTITIONS) -> int:
-    """Send heartbeats until the members have all partitions and one epoch, above that of before; returns the epoch."""
+    """Send heartbeats until the members have all partitions and one epoch above the former one. Returns the epoch."""
     play = members[0].play
     async for _ in play.tries(POLL_MS, within_ms=SETTLES_SECONDS * 1000):
         for one in members:
@@ -186,8 +186,8 @@ async def settled(members: Sequence[Consumer], above: int = 0, partitions: int =
 )
 async def reassigned(play: Play) -> None:
     """Members join and leave. A member that must revoke partitions keeps them for a while. Heartbeats and commits name
-    wrong epochs and members, and, as if a response was lost, the former epoch, or all fields. A static member goes
-    and comes back. A client names an assignor that the broker does not have. In the end, the members
+    wrong epochs and members, and, as if a response was lost, the former epoch, or all fields. A static member leaves
+    for a while, and returns. A client names an assignor that the broker does not have. In the end, the members
     subscribe to another topic too, the first topic is deleted, and the members lose its partitions."""
     first, second, third = await consumers(play, 3)
     third.instance = play.unique("i")
@@ -291,9 +291,9 @@ async def _changes(one: Consumer) -> AsyncIterator[int]:
 
 @scene("groups", "G15 not-removed, G14 not-assigned-in-time, G15 removed-too-early", seconds=110)
 async def unrevoked(play: Play) -> None:
-    """A member that must revoke partitions sends heartbeats, but never revokes them: it is removed at its rebalance
-    time-out. Then the member joins again, and the other member revokes partitions in time. Both are members for
-    longer than the rebalance time-out."""
+    """A member that must revoke partitions sends heartbeats, but never revokes the partitions. It is removed at its
+    rebalance time-out. Then the member joins again, and the other member revokes partitions in time. Both are members
+    for longer than the rebalance time-out."""
     first, second = await consumers(play, 2, rebalance_ms := play.wait_ms(REBALANCE_MS))
     now = await settled([first])
     first.revokes = False

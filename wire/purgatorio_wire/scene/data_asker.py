@@ -86,8 +86,8 @@ class DataAsker(Asker):
         committed: bool | None = None,
     ) -> Sent:
         """Sends a Fetch of partitions, each given as topic, number and offset. `last_epoch`: the epoch of the last
-        record that the reader has read. `most`: max_bytes. `by_id`: the id that names the topic. `committed`:
-        whether the Fetch is read_committed. Without transactions both isolation levels return the same, so the level
+        record that the reader has read. `most`: max_bytes. `by_id`: the id that names the topic. `committed`: whether
+        the Fetch is read_committed. Without transactions, both isolation levels return the same records, so the level
         is random."""
         asked = (
             (topic, {"partition": number, "fetch_offset": offset, "partition_max_bytes": room,
@@ -126,11 +126,11 @@ class DataAsker(Asker):
         timeout_ms: int = 10_000, corrupt: int | None = None, written: Written = BY_NOBODY,
         transactional_id: str | None = None, packs: bool = False, begins: bool = False, newest_ms: int = 0,
     ) -> Sent:  # fmt: skip
-        """Sends a Produce of `records` records of `size` bytes to each of these partitions (default: partition 0 of
-        a topic). The batch for the partition `corrupt` gets a wrong checksum. `written`: the batch is of an
-        idempotent producer, and in a transaction if it has a `transactional_id`. `packs`: whether the batch is
-        compressed. `begins`: whether the Produce itself adds its partitions to the transaction. `newest_ms`: the
-        timestamp of the first record; then each is older than the one before."""
+        """Sends a Produce of `records` records of `size` bytes to each of these partitions (default: partition 0 of a
+        topic). The batch for the partition `corrupt` gets a wrong checksum. `written`: the batch is of an idempotent
+        producer, and in a transaction if it has a `transactional_id`. `packs`: whether the batch is compressed.
+        `begins`: whether the Produce itself adds its partitions to the transaction. `newest_ms`: the timestamp of the
+        first record; each later record is older than the record before."""
         # The timestamp is now, because retention deletes old records half a minute after the start of a broker.
         attributes = 0 if transactional_id is None else TRANSACTIONAL
         now_ms = newest_ms or int(time.time()) * 1000
@@ -176,7 +176,7 @@ class DataAsker(Asker):
         return self.send(conn, "list_offsets", values)
 
     async def quota(self, client: str, per_s: float | None, kinds: tuple[str, ...] = BYTE_QUOTAS) -> int:
-        """Sets quotas of a client, or removes them (None). Returns the error."""
+        """Sets quotas of a client, or removes the quotas (None). Returns the error."""
         self.broker.made.quotas.add((client, kinds))
         told = (
             await self.ask(await self.admin(), "alter_client_quotas", quota_of(client, per_s, kinds))

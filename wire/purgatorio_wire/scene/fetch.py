@@ -52,7 +52,7 @@ UNANSWERED: Final = "an append or a fetch was not answered"
 
 
 async def warm_up(play: Play) -> None:
-    """Not judged. The first request of each kind is slow, because a JVM loads classes."""
+    """This scene is not judged. The first request of each kind is slow, because a JVM loads classes."""
     topic = await play.topic()
     writer, reader = await play.open("writer"), await play.open("reader")
     for offset in range(WARM_ROUNDS):
@@ -101,8 +101,8 @@ async def woken_fetch(play: Play) -> None:
 
 @scene("fetch", "F3 not-woken", alone=True)
 async def woken_many(play: Play) -> None:
-    """One append, with any acks, answers all fetches that wait on the partition, beginning with the oldest. This is so
-    even if the Produce names partitions that do not exist. No other request is sent meanwhile."""
+    """One append, with any acks, answers all fetches that wait on the partition, beginning with the oldest. The Produce
+    may also name partitions that do not exist. No other request is sent meanwhile."""
     topic = await play.topic(partitions=2)
     writer = await play.open("writer")
     readers = await play.open_many(WAITERS, "reader")
@@ -203,11 +203,12 @@ async def wrong_fetch(play: Play) -> None:
 
 @scene("fetch", "F3 not-woken, F6 session-accepted, F1, F5, F7 partition-starved, F7 too-much, X4")
 async def fetch_sessions(play: Play) -> None:
-    """Fetch sessions, by names and by ids: partitions that a fetch leaves out stay as they were. A fetch waits, and
-    is woken, for all partitions of the session, also added ones and those with a new offset, but not for removed
-    ones. Only the next epoch is accepted. The response reports a missing offset, a partition that is requested
-    again, and deleted records. A session that was closed or replaced no longer exists. If there is room for one
-    batch, each partition has its turn; a partition's limit is the one of its last request."""
+    """Fetch sessions, with topic names and with topic ids. Partitions that a fetch does not name stay in the session. A
+    fetch waits for records of all partitions of the session, also of added partitions and of partitions with a new
+    offset, but not of removed partitions. Only the next epoch is accepted. The response reports a missing offset, a
+    partition that is requested again, and deleted records. A session that was closed or replaced no longer exists. If a
+    response has room for only one batch, the partitions take turns. The limit of a partition is the limit in its last
+    request."""
     play.need("fetch", "produce", least=FIRST_SESSIONS)
     for version in (play.broker.version("fetch"), play.broker.version("fetch", by_id=True)):
         if version is not None:
@@ -287,7 +288,8 @@ async def _fetch_session(play: Play, version: int) -> None:
 
 @scene("fetch", "F8 waits-for-deleted")
 async def deleted_topic(play: Play) -> None:
-    """A topic is deleted while fetches wait for it: alone, with another topic, and in a session."""
+    """A topic is deleted while fetches wait for it. The fetches name this topic only, or another topic too, or are in a
+    session."""
     play.need("delete_topics", "create_topics")
     wait = play.wait_ms(DELETED_MS)
     readers = await play.open_many(4, "reader")
@@ -374,9 +376,10 @@ async def acks(play: Play) -> None:
 @scene("produce", "M7 sent-again, M7 out-of-order")
 async def idempotent(play: Play) -> None:
     """An idempotent producer repeats batches, on the same connection and on another one. One repeated batch was refused
-    at first, and is the fifth last batch in the end. The producer also sends batches with a wrong sequence number, and
-    a repeated batch with more records. Meanwhile another producer appends with its own sequence numbers. For other
-    producers, the sequence numbers wrap around to 0. A third producer sends random batches of several epochs."""
+    at first, and later it is the fifth last batch of the producer. The producer also sends batches with a wrong
+    sequence number, and a repeated batch with more records. Meanwhile another producer appends with its own sequence
+    numbers. For other producers, the sequence numbers wrap around to 0. A third producer sends random batches of
+    several epochs."""
     play.need("init_producer_id")
     await _drawn_batches(play)
     topic = await play.topic()

@@ -54,7 +54,8 @@ SILENT_TIMES: Final = 1.7
 
 
 async def warm_up(play: Play) -> None:
-    """Not judged. Each kind of group request once; the broker creates the coordinator's topic meanwhile."""
+    """This scene is not judged. It sends each kind of group request once. The broker creates the coordinator's topic
+    meanwhile."""
 
     async def rebalanced() -> None:
         (one,) = await gang(play, 1, WARM_REBALANCE_MS)
@@ -159,7 +160,7 @@ async def sync_waits(play: Play) -> None:
 async def rebalance(play: Play) -> None:
     """A third member joins. Its JoinGroup waits for the other members, whose heartbeats report the rebalance. The last
     JoinGroup answers all. Most members prefer another protocol than the leader. With four and five members, one member
-    gets no assignment, and its SyncGroup is answered all the same."""
+    gets no assignment, and its SyncGroup is answered too."""
     pair = await gang(play, 2)
     pair[1].common = pair[0].common[::-1]
     await stable(pair)
@@ -311,8 +312,8 @@ async def silent_rebalance(play: Play) -> None:
 
 @scene("groups", "G4, G8, G7 waits-for-silent-member")
 async def expected_member(play: Play) -> None:
-    """A client has a new member id and does not join. A rebalance waits for it until it leaves, or until its session
-    expires; after that, its JoinGroup is refused. In one group, two such clients leave at once."""
+    """A client has a new member id and does not join. A rebalance waits for this client until it leaves, or until its
+    session expires. After that, its JoinGroup is refused. In one group, two such clients leave at the same time."""
     play.need("join_group", least=4)
     (stays,) = await gang(play, 1, max(REBALANCE_MS, play.session_ms * 5 // 2))
     await stable([stays])
@@ -369,9 +370,9 @@ async def silent_leader(play: Play) -> None:
 
 @scene("groups", "G5 waits-though-synced, G7 waits-for-silent-member", seconds=60)
 async def long_sync(play: Play) -> None:
-    """A SyncGroup waits for the leader's for longer than the session timeout. The waiting member stays a member. In
-    another group, a rebalance ends the wait, and then the member stops sending. The rebalance waits for it until its
-    session expires, counted from the end of the wait."""
+    """A SyncGroup waits for the leader's SyncGroup for longer than the session timeout. The waiting member stays a
+    member. In another group, a rebalance ends the wait, and then the member stops sending. The rebalance waits for it
+    until its session expires, counted from the end of the wait."""
     rebalance_ms = play.session_ms * 5 // 2
 
     async def pair() -> tuple[Member, Member]:
@@ -415,9 +416,9 @@ async def _waiting_long(leader: Member, follower: Member) -> Sent:
 
 @scene("groups", "G5 waits-for-missing-sync, G5 unsynced-member-kept, G10")
 async def never_synced(play: Play) -> None:
-    """The leader sends its SyncGroup, then another member does; two members never do. Only these two are removed at the
-    rebalance timeout, and the heartbeats of the others report a rebalance. In another group, all members had synced
-    once, and joined again with shorter rebalance timeouts."""
+    """The leader sends its SyncGroup, and then another member. Two members never send a SyncGroup. Only these two are
+    removed at the rebalance timeout, and the heartbeats of the other members report a rebalance. In another group, all
+    members had synced once, and joined again with shorter rebalance timeouts."""
     await asyncio.gather(_never_synced(play, False), _never_synced(play, True))
 
 
@@ -578,8 +579,8 @@ async def described(play: Play) -> None:
 async def resubscribed(play: Play) -> None:
     """A follower of a stable group joins again with another subscription, then without the chosen protocol, and once
     more before any member has synced. Each join starts a rebalance, and the leader receives the change. The last
-    rebalance ends, and its time-out has no effect. In another group a member with few protocols leaves, and others
-    come with few."""
+    rebalance ends, and its time-out has no effect. In another group, a member with few protocols leaves, and other
+    members with few protocols join."""
     await asyncio.gather(_resubscribed(play), _few_protocols(play))
 
 
@@ -633,11 +634,11 @@ async def order_of_joins(play: Play) -> None:
 
 @scene("groups", "G7 not-removed, G7 silent-member-kept, G3, G9", seconds=90)
 async def session(play: Play) -> None:
-    """Members stop sending: one after heartbeats; one after its SyncGroup, which in another group had waited for longer
-    than the session timeout; others after their JoinGroup, one of them after a second JoinGroup with a shorter session.
-    One member sends only heartbeats of another generation, which are refused. Each is removed after its session
-    timeout; a member with heartbeats stays. A member that was alone is removed too, and the next member finds an empty
-    group."""
+    """Members stop sending: one after heartbeats, one after its SyncGroup, and others after their JoinGroup. (One
+    SyncGroup waits for longer than the session timeout. One JoinGroup is a second JoinGroup, with a shorter session.)
+    One member sends only heartbeats of another generation, which are refused. Each of these members is removed after
+    its session timeout. A member with heartbeats stays. A member that was alone is removed too, and the next member
+    finds an empty group."""
     kinds = [
         _Silent.JOIN,
         _Silent.JOIN,
@@ -746,8 +747,8 @@ async def leave(play: Play) -> None:
 
 @scene("groups", "G5 waits-in-rebalance")
 async def leave_unsynced(play: Play) -> None:
-    """A member, in another group the leader, leaves while a SyncGroup waits for the leader's. The SyncGroup is
-    answered, and the other members continue."""
+    """A member leaves while a SyncGroup waits for the leader's SyncGroup. In another group, the leader leaves. The
+    SyncGroup is answered, and the other members continue."""
     await asyncio.gather(*(_leave_unsynced(play, leader) for leader in (False, True)))
 
 

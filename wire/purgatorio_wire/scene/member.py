@@ -115,8 +115,8 @@ class Member:
         )
 
     async def leave(self, *others: Member) -> None:
-        """Send a LeaveGroup for this member or for other members; only for the first, if the version supports no
-        others."""
+        """Send a LeaveGroup for this member or for other members. Old versions name only one member: then only the
+        first leaves."""
         await self.play.leave(self.conn, self.group, *(one.id for one in others or (self,)))
 
     async def reconnect(self) -> None:
@@ -228,7 +228,7 @@ async def synced(joined: Sequence[Member]) -> None:
 
 
 async def without(lag: Sequence[Member], joined: Sequence[Member], pause_ms: int = 200) -> None:
-    """These members join one after the other. The members in `lag` send heartbeats until the others have their
+    """These members join one after the other. The members in `lag` send heartbeats until the other members have their
     responses."""
     sent = []
     for at, one in enumerate(joined, 1):
@@ -247,7 +247,7 @@ async def beating(those: Sequence[Member], wait: Awaitable[object]) -> None:
 
 
 async def is_told(one: Member, silent: Member | None = None) -> bool:
-    """Whether a heartbeat reports a rebalance soon, or when the session of a silent member must have expired."""
+    """Whether a heartbeat reports a rebalance: soon, or at the latest when a silent member's session has expired."""
     within_ms = 1500 * one.play.pace
     if silent is not None:
         within_ms = (silent.session_ms or one.play.session_ms) * 1.4 + 3000 * one.play.pace

@@ -77,8 +77,8 @@ class Play(DataAsker):
         says: str = "",
         kind: str = CONSUMER,
     ) -> Sent:
-        """Sends JoinGroup in the classic protocol. `says`: the part of the subscription that only this member has,
-        by protocol."""
+        """Sends JoinGroup in the classic protocol. `says`: for each protocol, the part of the subscription that only
+        this member has."""
         values = {
             "group_id": group, "session_timeout_ms": self.session_ms if session_ms is None else session_ms,
             "rebalance_timeout_ms": rebalance_ms, "member_id": member, "group_instance_id": instance,

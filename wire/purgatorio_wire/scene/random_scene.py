@@ -169,7 +169,7 @@ def drawn_transactions(rng: random.Random) -> RandomScene:
 
 
 def drawn_offsets(rng: random.Random) -> RandomScene:
-    """A random program of members that commit offsets with transactions, too, in their generation (KIP-447)."""
+    """A random program of group members that commit offsets, also in transactions with their generation (KIP-447)."""
 
     def within(steps: Lane) -> Iterator[str]:
         for step in steps:

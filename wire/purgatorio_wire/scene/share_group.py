@@ -141,7 +141,7 @@ class Sharer:
         self.next = 0
 
     async def come_back(self) -> None:
-        """Over another connection, in a new session."""
+        """Continue on another connection, in a new session."""
         self.conn, self.next = await self.play.open("member"), 0
         must(not await self.open(), "a share session could not be started again")
 
@@ -281,7 +281,7 @@ async def _probe(play: Play, members: Sequence[Sharer], partitions: int) -> None
 
 
 async def warm_up(play: Play) -> None:
-    """Not judged: see that of fetches."""
+    """This scene is not judged, see `warm_up` in `fetch`."""
     first, second = await sharers(play, 2)
     for _ in range(3):
         await play.ask_all(play.produce(await play.admin(), first.topic))
@@ -436,7 +436,8 @@ async def share_committed(play: Play) -> None:
 
 @scene("shares", "S3 acquired-twice, S3 delivery-count", seconds=90)
 async def share_wandering(play: Play) -> None:
-    """Three members append, fetch, and acknowledge ranges of records that they or others hold, in a random order."""
+    """Three members append, fetch, and acknowledge ranges of records that they or other members hold, in a random
+    order."""
     members, rng = await sharers(play, 3, partitions=2), play.rng
 
     async def wander(one: Sharer) -> None:
@@ -494,8 +495,8 @@ async def share_sessions(play: Play) -> None:
 @scene("shares", "S7 not-woken", seconds=120)
 async def share_lock(play: Play) -> None:
     """One member holds a part of a batch until its acquisition lock ends. A second member acquires a released part
-    later, and a record whose lock the first member had renewed. A third member waits during the end of the first lock,
-    when another renewed lock goes on."""
+    later, and a record whose lock the first member had renewed. A third member waits while the first lock ends and
+    another, renewed lock continues."""
     first, second, third = members = await sharers(
         play, 3, setting=("share.record.lock.duration.ms", str(SHORTEST_LOCK_MS))
     )

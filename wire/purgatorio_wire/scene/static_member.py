@@ -1,4 +1,4 @@
-"""Scenes of static members (KIP-345): G11."""
+"""Scenes of static members (KIP-345), for the clause G11."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ async def static_members(play: Play) -> None:
 
 @scene("groups", "G7 not-removed, G11 instance-id-refused")
 async def static_silent(play: Play) -> None:
-    """A static member returns and stops sending: it is removed after its session time-out, as others are, and its
-    instance id is free for a later return. Another returns with a shorter session, and stops sending after a
-    heartbeat."""
+    """A static member returns and stops sending. It is removed after its session time-out, as other members are, and a
+    client can use its instance id later. Another static member returns with a shorter session, and stops sending after
+    a heartbeat."""
     former_sessions = (1, LONGER) if takes_other_times(play) else (1,)
     await asyncio.gather(*(_static_silent(play, former) for former in former_sessions))
 
@@ -98,7 +98,7 @@ async def _static_silent(play: Play, former_sessions: int) -> None:
 
 @scene("groups", "G11 other-protocol")
 async def static_protocols(play: Play) -> None:
-    """A static member returns without the chosen protocol of the group: a rebalance chooses another protocol."""
+    """A static member returns without the chosen protocol of the group. So a rebalance chooses another protocol."""
     pair = await statics(play, session_ms=LONGER * play.session_ms)
     await stable(pair)
     leader, follower = led(pair)

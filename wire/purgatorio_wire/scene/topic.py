@@ -1,4 +1,4 @@
-"""Scenes of topics, connections and versions (A1, A2, D1, X1 to X3, C1), and scenes of two brokers (M4 to M6, F9)."""
+"""Scenes of topics, connections and versions (clauses A1, A2, D1, X1 to X3, C1), and of two brokers (M4 to M6, F9)."""
 
 from __future__ import annotations
 
@@ -212,10 +212,10 @@ async def topic_settings(play: Play) -> None:
 
 @scene("topics", "A3 partitions-not-added, A3 not-in-effect, E1, F3 not-woken, L1")
 async def partitions(play: Play) -> None:
-    """CreatePartitions: with validate_only, with more partitions, with the same number and with fewer (both refused),
-    and with more again. Then elections that are not needed, and ListOffsets. The existing partitions keep their records
-    and waiting fetches. An append to a new partition answers the fetch that waits on it. In the last batch, the first
-    record has the largest timestamp."""
+    """CreatePartitions with validate_only, with more partitions, with the same number, with fewer (the last two are
+    refused), and with more again. Then elections that are not needed, and ListOffsets. The existing partitions keep
+    their records and waiting fetches. An append to a new partition answers the fetch that waits on it. In the last
+    batch, the first record has the largest timestamp."""
     topic = await play.topic(partitions=1)
     writer = await play.open("writer")
     places = [-1, -2, 0, 1 << 61] if play.offers("list_offsets", "L1") else []
@@ -398,9 +398,9 @@ async def slow_reader(play: Play) -> None:
 
 @scene("connections", "Q1 not-throttled, Q1 late")
 async def throttled(play: Play) -> None:
-    """The quota of a client becomes smaller while it appends and fetches. It appends, fetches, and creates partitions
-    (with validate_only), more than that allows, and sends further requests at once; another client sends requests at
-    the same time."""
+    """The quota of a client becomes smaller while the client appends and fetches. The client appends, fetches, and
+    creates partitions (with validate_only) beyond its quota, and sends further requests at once. Another client sends
+    requests at the same time."""
     play.need("alter_client_quotas")
     topic, client = await play.topic(), play.unique("q")
     size = QUOTA_BYTES * 3 // 2

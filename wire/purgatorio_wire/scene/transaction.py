@@ -87,7 +87,7 @@ class Writer:
     """Whether appends begin transactions, and each EndTxn returns a new epoch (KIP-890)."""
 
     async def begin_again(self, timeout_ms: int | None = None, former: int = -1) -> None:
-        """Get another epoch, which ends the open transaction; and another transaction timeout, if one is given."""
+        """Get another epoch, which ends the open transaction. Also set another transaction timeout, if given."""
         self.timeout_ms = timeout_ms or self.timeout_ms
         self.took(await self._until_over(partial(self.ask_id, former), codes))
 
@@ -243,7 +243,7 @@ async def writer_of(play: Play, topic: str, timeout_ms: int | None = None) -> Wr
 
 
 async def warm_up(play: Play) -> None:
-    """Not judged: see that of fetches."""
+    """This scene is not judged, see `warm_up` in `fetch`."""
     writer = await writer_of(play, await play.topic())
     for commits in (True, False):
         await writer.begin(0)
@@ -260,9 +260,9 @@ async def warm_up(play: Play) -> None:
     seconds=60,
 )
 async def read_committed(play: Play) -> None:
-    """Transactions of one producer, committed or aborted, in one partition or two. A read_committed fetch waits for
-    the end, in a session too; a read_uncommitted one waits only for the append. In between both request the
-    available records."""
+    """Transactions of one producer, committed or aborted, in one partition or two. A read_committed fetch waits for the
+    end of the transaction, in a session too. A read_uncommitted fetch waits only for the append. Between the append and
+    the end, both request the available records."""
     play.need(*ALL_NEEDED)
     topic = await play.topic(partitions=2)
     writer = await writer_of(play, topic)
@@ -324,8 +324,8 @@ async def _session_of(
 )
 async def overlapping(play: Play) -> None:
     """Transactions of two producers and plain appends in one partition. Records after the start of the first open
-    transaction are not visible, even if later ones have ended, and do not count for min_bytes. A batch that is sent
-    again is stored once."""
+    transaction are not visible, even if later transactions have ended. They do not count for min_bytes. A batch that is
+    sent again is stored once."""
     play.need(*ALL_NEEDED)
     topic = await play.topic()
     first, second = await writer_of(play, topic), await writer_of(play, topic)
@@ -369,8 +369,8 @@ async def overlapping(play: Play) -> None:
 
 @scene("transactions", "R2 not-woken, R6 end-refused, R3 not-listed", seconds=90)
 async def timed_out(play: Play) -> None:
-    """Each transaction has the timeout that its producer requested last, counted from its own begin. A transaction that
-    stays open longer is aborted, which answers the fetches that wait for its end."""
+    """Each transaction has the timeout that its producer requested last, counted from the start of the transaction. A
+    transaction that stays open longer is aborted, which answers the fetches that wait for its end."""
     play.need(*ALL_NEEDED)
     looks_ms = play.broker.open_looks_ms
     if looks_ms <= LOOKS_MS:
@@ -418,8 +418,8 @@ async def _left_open(play: Play) -> None:
     "transactions", "R1 open-transaction-shown, R2 not-woken, R3 listed, R4 last-stable-offset", seconds=60
 )
 async def deleted_within(play: Play) -> None:
-    """Records of an open transaction are deleted, in the end all of them. Fetches still wait for the end of the
-    transaction, for the remaining records and for new ones."""
+    """Some records of an open transaction are deleted, and later all of its records. Fetches still wait for the end of
+    the transaction, for the remaining records and for new ones."""
     play.need(*ALL_NEEDED, "delete_records")
     rounds = ((True, 1), (False, 1), (True, 3), (False, 3))
     topic = await play.topic(partitions=len(rounds))
@@ -445,8 +445,8 @@ async def deleted_within(play: Play) -> None:
 
 @scene("transactions", "R2 never-ended, R2 not-woken", seconds=60)
 async def deleted_under(play: Play) -> None:
-    """A topic is deleted while a transaction is open in this topic and in another one. The transaction ends all the
-    same, which answers the fetch that waits on the other topic. The producer begins the next transaction."""
+    """A topic is deleted while a transaction is open in this topic and in another one. The transaction still ends,
+    which answers the fetch that waits on the other topic. The producer begins the next transaction."""
     play.need(*ALL_NEEDED, "delete_topics", "metadata")
     wait = play.wait_ms(WAIT_MS)
     for commits in (True, False):
@@ -470,8 +470,8 @@ async def deleted_under(play: Play) -> None:
     seconds=60,
 )
 async def fenced_producer(play: Play) -> None:
-    """A transactional id is initialized again while its transaction is open. The transaction is aborted, which wakes
-    waiting fetches; the former producer is refused, the new one continues, and adds an unknown partition. Then the
+    """A transactional id is initialized again while its transaction is open. The transaction is aborted, which answers
+    waiting fetches. The former producer is refused. The new producer continues, and adds an unknown partition. Then the
     producer gets a new epoch, and repeats the request, as if the response was lost. In the end, EndTxn is sent without
     an open transaction."""
     play.need(*ALL_NEEDED)
@@ -524,8 +524,8 @@ async def fenced_producer(play: Play) -> None:
 async def renewed_epochs(play: Play) -> None:
     """Transactions of a client of KIP-890's second part: an append begins each, and its end gives the producer a new
     epoch. The end is sent again, as if its response was lost, and with the other outcome. When the next transaction has
-    begun, the old epoch is refused; so is an append of an older version to a partition that is not in the transaction.
-    Then a commit is sent without a transaction."""
+    begun, the old epoch is refused. An append of an older version to a partition that is not in the transaction is
+    refused too. Then a commit is sent without a transaction."""
     play.need(*ALL_NEEDED)
     if not play.broker.renews_epochs:
         raise SceneSkipped(
@@ -563,8 +563,9 @@ async def renewed_epochs(play: Play) -> None:
 async def transactional_offsets(play: Play) -> None:
     """Offsets of groups are committed in transactions, of one partition or two, which are committed or aborted. They
     become visible after the end. In between, OffsetFetch with require_stable gets UNSTABLE_OFFSET_COMMIT, only for the
-    partitions of the transaction. Some transactions are those of a client of KIP-890. A commit without a transaction
-    meanwhile keeps its effect. So does the later commit of a second transaction, whichever ends first."""
+    partitions of the transaction. Some transactions are those of a client of KIP-890. If a commit without a transaction
+    comes meanwhile, it keeps its effect. The later commit of a second transaction also keeps its effect, whichever
+    transaction ends first."""
     _need_offsets(play)
     topic, group, beside = await play.topic(partitions=2), await play.group(), await play.group()
     writer, other, asker = (
@@ -611,9 +612,9 @@ async def transactional_offsets(play: Play) -> None:
 
 @scene("transactions", "R7 committed, R7 refused, G9", seconds=60)
 async def members_offsets(play: Play) -> None:
-    """The members of a group commit in transactions by their generation (KIP-447). A client of another generation,
-    or no member, is refused. A member is accepted, even while a rebalance waits for it, but not after that
-    rebalance. Then a member has left."""
+    """The members of a group commit in transactions by their generation (KIP-447). A client of another generation is
+    refused, and so is a client that is no member. A member is accepted, even while a rebalance waits for this member,
+    but not after the rebalance. In the end, a member has left."""
     _need_offsets(play)
     play.need("txn_offset_commit", "join_group", least=3)
     topic, group = await play.topic(), await play.group()

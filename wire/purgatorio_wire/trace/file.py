@@ -60,7 +60,7 @@ class WireTrace:
 
     @property
     def whole(self) -> bool:
-        """Nothing is missing of it."""
+        """Whether the file is complete."""
         return self.end is not None and not self.end.dropped and not self.broken_count and self.cut is None
 
 
@@ -69,8 +69,8 @@ BATCH: Final = 200
 
 
 class WireWriter:
-    """Writes one run as JSON lines, whole lines only, packed as the suffix says. A run that is not closed has no end
-    record."""
+    """Writes one run as whole JSON lines, compressed as the suffix of the file says. A run that is not closed has no
+    end record."""
 
     def __init__(self, path: Path, header: WireHeader) -> None:
         self.path = path
@@ -123,7 +123,7 @@ def fields_of(record: WireRecord) -> dict[str, object]:
 
 
 def is_wire_trace(path: Path) -> bool:
-    """Whether a file is a trace of this format, by its first record; a file that cannot be read is none."""
+    """Whether a file is a trace of this format, by its first record. False for a file that cannot be read."""
     try:
         with path.open("rb") as file:
             parquet = file.read(4) == b"PAR1"
@@ -138,7 +138,7 @@ def is_wire_trace(path: Path) -> bool:
 
 
 def read_trace(path: Path) -> WireTrace:
-    """A whole file. Raises OSError if it cannot be opened; all else that is wrong with it is data."""
+    """Read a whole file. Raises OSError if it cannot be opened. All other errors are in the result."""
     trace = WireTrace(str(path))
     with path.open("rb") as file:
         parquet = file.read(4) == b"PAR1"
@@ -229,8 +229,8 @@ def _row_fields(row: dict[str, object]) -> dict[str, object] | Refusal:
 
 
 def convert_wire(source: Path, target: Path, *, force: bool = False, keep_going: bool = False) -> Conversion:
-    """Write the trace `source` to `target` in the form that its suffix names, as `trace.convert.convert` does those of
-    purgatories. Raises `CannotConvert`, and OSError."""
+    """Write the trace `source` to `target`, in the format of the suffix of `target`. (`trace.convert.convert` does this
+    for traces of purgatories.) Raises `CannotConvert`, and OSError."""
     partial = partial_of(target, force=force)
     trace = read_trace(source)
     header, end = trace.header, trace.end

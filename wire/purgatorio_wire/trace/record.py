@@ -63,8 +63,7 @@ class Declared:
     `note_most_bytes`: the limit of the metadata of a committed offset; `deliveries_most`: how often a share group
     delivers a record; `consumer_session_ms`, `share_session_ms`: the session time-outs of consumer groups (KIP-848) and
     of share groups; `replica_lag_ms`: the time after which a replica that does not fetch leaves the in-sync set. They
-    are None if unknown.
-    """
+    are None if unknown."""
 
     late_ms: int = 100
     late_topics_ms: int = 2000
@@ -100,7 +99,7 @@ class WireHeader:
 
 @dataclass(frozen=True, slots=True)
 class WireEvent:
-    """One event. The text of the module lists its fields."""
+    """One event. The docstring of the module lists its fields."""
 
     i: int
     t: int

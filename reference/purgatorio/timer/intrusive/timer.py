@@ -141,8 +141,7 @@ class IntrusiveTimer(Owned):
     at least 2. `levels` (at least 1) is the number of levels at the start. The timer creates more levels when needed.
     `integer_handles=True`: handles of functions are integers, and functions wait in dictionaries. False: functions wait
     as linked nodes. None: the cheaper of both in this build (docs/measured/performance.md). `executor` runs the tasks,
-    by default one thread called `executor-<name>`. `faults` gets the exceptions of tasks.
-    """
+    by default one thread called `executor-<name>`. `faults` gets the exceptions of tasks."""
 
     __slots__ = ("_alarm", "_closed", "_executor", "_lock", "_now_ms", "_now_ns", "_sleepers", "_sync", "_wake_tick",
                  "_wheel", "faults", "integer_handles", "name", "tick_ms", "undriven")  # fmt: skip

@@ -117,8 +117,7 @@ class Bucket(Link):
 class Level:
     """A level: buckets of 2**`shift` ticks, for the ticks from `floor` up to `limit`. `rank` is 0 for the level of
     overdue ticks. `size` is a power of two in the other levels. `handle_shift` is the shift of integer handles. `floor`
-    is the limit of the level below. (The overdue level has no least tick; its floor is its limit.)
-    """
+    is the limit of the level below. (The overdue level has no least tick; its floor is its limit.)"""
 
     __slots__ = ("buckets", "floor", "handle_shift", "limit", "mask", "rank", "shift", "size")
 
