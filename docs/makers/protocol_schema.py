@@ -43,10 +43,10 @@ def _message(name: str, record: type[object], *, of_driver: bool) -> Json:
     if of_driver:
         properties |= {"n": {"type": "integer", "minimum": 0}, "lane": {"type": "integer", "minimum": 1}}
         properties |= {
-            "hold": {"description": "of the thread that makes the call", "type": "integer", "minimum": 0},
-            "step": {"description": "of its own code, where it stops", "type": "integer", "minimum": 0},
+            "hold": {"description": "the pause of the calling thread", "type": "integer", "minimum": 0},
+            "step": {"description": "the step where the call pauses", "type": "integer", "minimum": 0},
             "again": {
-                "description": "of its own code too, after `step`: where it stops once more",
+                "description": "the second step where the call pauses, after `step`",
                 "type": "integer",
                 "minimum": 1,
             },
@@ -59,7 +59,7 @@ def _message(name: str, record: type[object], *, of_driver: bool) -> Json:
         "type": "object",
         "required": needed,
         "properties": properties,
-        "patternProperties": {"^x_": {"description": "the subject's own: passed over"}},
+        "patternProperties": {"^x_": {"description": "fields of the subject, which are ignored"}},
         "additionalProperties": False,
     }
 

@@ -213,5 +213,5 @@ class RecordedPurgatory:
 
 
 def _in_range(time_ns: int) -> int:
-    """The time, at most the largest of the trace format (64 bits). No run lasts so long."""
+    """The time, at most the largest of the trace format (64 bits). No run lasts longer."""
     return max(MIN_INT, min(MAX_INT, time_ns))

@@ -117,7 +117,7 @@ def test_broken_code_is_found(name: str, package: str, seen: str) -> None:
     ("name", "package", "named"),
     [
         ("UsesItsDictionary", "planted", "Account.__dict__, used as a dictionary at planted.py:"),
-        ("FarBehind", "planted", "what is behind a filter: more than 8 levels"),
+        ("FarBehind", "planted", "the contents of a filter: more than 8 levels"),
         ("UsesAsyncio", "planted", "asyncio.run"),
         ("EndsTheProcess", "ending", "os._exit"),
         ("EndsItBelow", "ending", "os._exit"),

@@ -1,9 +1,9 @@
 """Turns a recorded wire trace into one verdict for each clause.
 
 A *row* is the judgment of one response by one clause: kept, broken, late or undecided. If a row is late or undecided,
-the scene is repeated (`name#2`). The *cause* of a row is the kind of violation that was or could have been. The *gap*
-of a row is the lateness that a broken broker would have. For example, a broker that forgets a request answers at the
-request's time-out. So the gap is the time from the promised time of the response to the time-out.
+the scene is repeated (`name#2`). The *cause* of a row is the kind of violation that the row shows or tests for. The
+*gap* of a row is the lateness that a broken broker would have. For example, a broker that forgets a request answers at
+the request's time-out. So the gap is the time from the promised time of the response to the time-out.
 
 One broken row makes the clause VIOLATED. One late row makes the clause UNKNOWN. Two late rows make the clause VIOLATED
 if they have one scene and one cause. A repetition counts as the same scene. If two late rows overlap in time, one pause
@@ -71,9 +71,9 @@ from purgatorio_wire.trace.record import DRAWN, PROFILE, WireEnd, WireEvent, Wir
 
 LATE_ROWS_NEEDED: Final = 2
 ROWS_TO_A_NEAR_ONE: Final = 10
-"""Slightly late rows count for VIOLATED if late rows are at least one of so many decided rows."""
+"""Slightly late rows count for VIOLATED if at least one in this number of decided rows is late."""
 ROWS_TO_A_DOUBT: Final = 4
-"""Slightly late rows count for UNKNOWN if late rows are at least one of so many decided rows."""
+"""Slightly late rows count for UNKNOWN if at least one in this number of decided rows is late."""
 FAR_GAPS: Final = 0.25
 """A row that is late by less than this part of the gap is slightly late."""
 LOST_GAPS: Final = 0.9

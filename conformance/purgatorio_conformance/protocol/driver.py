@@ -89,7 +89,7 @@ _MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 _TOTAL_S: Final = 600.0
 """Enough for a run on a busy machine. A subject that hangs exceeds its limit of silence long before."""
 _LINES_MOST: Final = 5_000_000
-"""For a run with gates: before each execution next to a purge come enough operations to cause the purge."""
+"""For a gated run: before each execution near a purge come enough operations to cause the purge."""
 _DRAWN_MOST: Final = 1_000
 """The most random programs of a run, and at most half of `--operations`."""
 _CROSSED_MOST: Final = 60
@@ -325,8 +325,8 @@ class CommandSubject:
 
     def _late(self, talked: Conversation, stuck: bool) -> Sequence[str]:
         """The tasks that wait in real time for longer than T2 allows, or operations for longer than O5. Their clause is
-        broken, whenever they end. Empty if an error may have canceled a task. With gates, empty if the driver has
-        paused a thread, or if a thread of the program runs."""
+        broken, whenever they end. Empty if an error may have canceled a task. In a gated run, empty if the driver
+        has paused a thread, or if a thread of the program runs."""
         judged = not self.virtual and not talked.errors() and (not self.held or (stuck and not talked.holds))
         if not judged or self._lost_ns is None:
             return ()

@@ -45,7 +45,7 @@ _TWICE_WITHIN: Final = 60
 """If steps are counted, pairs of pauses are tried at this many first steps: of one call, or of two calls at once."""
 
 _AHEAD_MOST: Final = 6
-"""The first lane's call is paused at this many of its steps, while another lane's call comes to a step of its own."""
+"""The first caller's call is paused at this many of its steps, while another caller's call comes to its own steps."""
 
 _TIMES_MOST: Final = 3
 """If a call comes to a line repeatedly, it is paused there at most this often."""
@@ -402,7 +402,7 @@ class Steps:
             here = place == stop.place
             while not play.can_call(stop.lane) and conversation.loose():
                 if play.kept in conversation.standing():
-                    # The lane may wait for this thread.
+                    # The caller may wait for this thread.
                     self._plays.go([play.kept])
                 else:
                     self._plays.hear_on()
@@ -423,13 +423,12 @@ class Steps:
                 elif play.kept not in standing:
                     self._plays.hear_on()
                 elif self._plays.is_quiet():
-                    # The lane may wait for this thread.
+                    # The caller may wait for this thread.
                     self._plays.go([play.kept])
             self._plays.settle(play)
 
     def _make_others(self, play: Play, lane: int) -> None:
-        """Make the calls of the other lanes. After the first of them, a call with two pauses goes to its second
-        step."""
+        """Make the calls of the other callers. After the first call, a call with two pauses goes to its second step."""
         others = [other for other in range(len(play.lanes)) if other != lane]
         for other in others:
             while play.can_call(other):

@@ -48,11 +48,11 @@ from purgatorio_conformance.protocol.scope import (
 from purgatorio_conformance.protocol.small_program import ANY, EveryOrder, SmallProgram
 
 Way = Literal["scope", "orders", "alone", "beside", "drawn"]
-"""The ways to run programs: the enumerated programs of one lane, in sequence; all orders at gates; a call paused at
-each of its steps, alone, or while a lane is at a gate; random programs."""
+"""The ways to run programs: the enumerated programs of one caller, in sequence; all orders at pause points; a call
+paused at each of its steps, alone, or while another caller is paused; random programs."""
 
 _ORDERS_MOST: Final = 5_000
-"""Several times what a quiet machine needs. A slow thread seems to wait, so more orders differ."""
+"""Several times the number on an idle machine. A slow thread seems to wait, so more orders differ."""
 _ASLEEP: Final = 1_100
 _BUCKETS_ASLEEP: Final = 30
 _OF_ONE: Final = 0.4
@@ -148,7 +148,7 @@ class GatedRun:
     def _crossed(
         self, leaving_out: Callable[[SmallProgram], bool], *, stepped: bool = False
     ) -> Iterator[SmallProgram]:
-        """Yield the requested number of the scope's programs of two callers: of the first size, and a third as many of
+        """Yield programs of two callers from the scope: the requested number of the first size, and a third as many of
         each next size. `stepped`: programs whose calls are paused at their steps."""
         plays, description, virtual = self._plays, self._plays.description, self._plays.clock is not None
         most = self._effort.stepped if stepped else self._effort.crossed
@@ -198,7 +198,7 @@ class GatedRun:
         plays = self._plays
         by_number = (program for program in self._by_number() if program.name == name)
         found = next(by_number, None) or crossing_named(name, plays.part, plays.delays, plays.description)
-        assert found is not None, "it was played before"
+        assert found is not None, "it was executed before"
         return found
 
     def _scope(self, leaving_out: Callable[[SmallProgram], bool], only: PlayedOrder | None) -> None:

@@ -53,10 +53,10 @@ _LONG_PROGRAM: Final = tuple(
     for steps in ((_SHORT, _DUE), (_SHORT, _UNIT), (_SHORT, _LONG, _DUE, _UNIT))
     for step in steps * _OFTEN
 )
-"""On one key, time-outs and hand-overs so often that a count which each of them changes by one reaches its limit."""
+"""Many time-outs and hand-overs on one key. If each changes a count by one, the count reaches its limit."""
 _TURNS: Final = 3
 _FAR: Final = 16
-"""A long wait is so many times as long as a short one."""
+"""The ratio of a long wait to a short wait."""
 _REAL_FAR_NS: Final = 20_000 * MS
 _REAL: Final = ((_SHORT,), (_SHORT, _LONG), (_SHORT, _SHORT), (_SHORT, _LONG, _LONG))
 _REAL_SHORT_NS: Final = 5 * MS
@@ -67,7 +67,8 @@ _FIRST_S, _LEAST_S, _SHRINKS = 0.001, 0.000_005, 0.85
 """How far the moment of the unit moves from round to round: at first, at least, and by which factor it decreases."""
 _SPINS_S: Final = 0.001
 _REST_S: Final = 3.0
-"""In real time, an operation that is owed a unit may take so long, and longer while a thread of the subject runs."""
+"""In real time, the maximum time until an operation gets its unit. It may take longer while a thread of the subject
+runs."""
 _LOOK_S: Final = 0.005
 
 

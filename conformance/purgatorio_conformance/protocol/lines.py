@@ -106,7 +106,7 @@ class Lines:
         self._armed: set[int] = set()
         self._standing: dict[int, _Standing] = {}
         self._at_gates: dict[int, Mapping[str, object]] = {}
-        """The `held` messages of threads at the subject's own gates."""
+        """The `held` messages of threads at the subject's own pause points."""
         self._holds = _OWN_HOLDS
 
     def connect(self) -> bool:

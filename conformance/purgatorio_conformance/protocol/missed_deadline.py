@@ -27,7 +27,7 @@ from purgatorio_spec.show.visible import first_few
 
 _TASKS: Final = 12
 _SLEPT_LEAST: Final = 3
-"""The subject fails if it sleeps past the deadlines of so many tasks."""
+"""The subject fails if it sleeps past the deadlines of this number of tasks."""
 _PAUSES_NS: Final = (0, 250 * MS)
 _DELAYS_NS: Final = (20 * MS, 60 * MS)
 _LONGEST_NS: Final = 600 * MS

@@ -62,7 +62,7 @@ _QUIET_MOST_S: Final = 0.1
 _GLANCE_S: Final = 0.001
 _CIRCLES_S: Final = 0.1
 _CIRCLES_MOST: Final = 50
-"""A subject that runs in circles so often may always do so."""
+"""A subject that runs in circles this often may always do so."""
 _GIVES_UP_S: Final = 0.5
 _EXPIRY_GIVES_UP_S: Final = 1.2
 """A call may try for a lock for half a second, or for a second on the only thread of all other expiries."""
@@ -369,16 +369,16 @@ class Plays:
             if acts and (wanted is None or wanted in acts or not self.comes()):
                 return acts
             if not acts:
-                # No thread is paused, so each running thread returns or comes to a gate.
+                # No thread is paused, so each running thread returns or comes to a pause point.
                 self.hear_on()
             self.settle(play)
 
     def _gives_up(self) -> bool:
         """Whether a message comes within the time for which a call may try for a lock. A call that waits for a paused
-        thread may give up then. This applies only in virtual time, where nothing else runs meanwhile. The driver waits
-        for each set of calls and gates until no message comes, or `_WAITS_MOST` times: on a busy machine, a slow thread
-        may send the message. The driver does not wait if a thread of the subject's own is paused: all calls wait for
-        it."""
+        thread may give up then. This applies only in virtual time, where nothing else runs meanwhile. For each set of
+        calls and pauses, the driver waits until no message comes, or `_WAITS_MOST` times: on a busy machine, a slow
+        thread may send the message. The driver does not wait if a thread of the subject's own is paused: all calls wait
+        for it."""
         standing = self.session.conversation.standing()
         situation = (*self.session.conversation.unanswered(), *(hold.f for hold in standing))
         of_lanes = standing and all(hold.thread.startswith("caller-") for hold in standing)
@@ -516,13 +516,13 @@ class Play:
     passes: bool = False
     """Whether threads at steps are resumed."""
     beside: str = ""
-    """If set, only the first thread that comes to this gate stays paused, if it comes while `keeps` is set."""
+    """If set, only the first thread that comes to this pause point stays paused, if it comes while `keeps` is set."""
     keeps: bool = False
     kept: Hold | None = None
     steps: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict)
-    """The steps at which calls pause, by lane and place in the lane."""
+    """The steps at which calls pause, by caller and place among the caller's calls."""
     came: dict[int, int] = field(default_factory=dict)
-    """For each pause at a gate, the number of threads that had come to that place before."""
+    """For each pause, the number of threads that had come to this pause point before."""
 
     _came_to: Counter[tuple[str, str | None]] = field(default_factory=Counter)
 
@@ -606,7 +606,7 @@ class Play:
             added = isinstance(call, Cancel) and conversation.under_add(call.id)
             return added and conversation.free(lane)
         if isinstance(call, Force) and not conversation.makes_sense(call):
-            # The registration has not returned. The operation exists if a thread is paused at a gate of it.
+            # The registration has not returned. The operation exists if one of its threads is paused.
             begun = any(hold.id == call.id for hold in conversation.holds.values())
             if not begun:
                 return False

@@ -1,5 +1,6 @@
-"""Makes a plan for a purgatory from a plan for a timer. Every task becomes an operation with keys. The seed decides the
-end of each operation: a time-out, an event (ready, and a check of its key), a `force_complete`, or a `cancel_for_key`.
+"""Makes a plan of calls for a purgatory from a plan for a timer. Every task becomes an operation with keys. The seed
+decides the end of each operation: a time-out, an event (ready, and a check of its key), a `force_complete`, or a
+`cancel_for_key`.
 
 Events come near the registration, within the time-out, or near its end, because races are likely there. If
 `cancel_for_key` will return an operation, this operation has a key of its own, so the call returns no other operation.

@@ -11,8 +11,8 @@ from purgatorio_conformance.protocol.played_order import Orders, PlayedOrder
 class Account:
     """The record of the last run: the orders of its gated executions, by number and by program; the parts of the
     boundary plan that were `left_out`; which part of the scope was `reached`; the `errors` of calls, the type of the
-    first of them, and with gates in virtual time its order (`erred`, `erring`); the first call with an error
-    (`refused`). For a failed run: whether it `broke_off` with gates, the order `under_way`, or the order of the scope
+    first of them, and in a gated run in virtual time its order (`erred`, `erring`); the first call with an error
+    (`refused`). For a failed run: whether a gated run `broke_off`, the order `under_way`, or the order of the scope
     that had not ended (`in_turn`), the orders since the subject was last idle, the last first (`suspects`), the
     `oldest` open call and its number, the names of all open calls, the overdue tasks (`late`), and the `waiting` calls,
     with their times. `doubted`: signs of a mistake of the adapter. `lost`: why a JVM's threads could not be paused at

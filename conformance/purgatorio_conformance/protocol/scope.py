@@ -78,7 +78,7 @@ PLACES: Final = (TRY, FORCE, DONE, EXPIRED, ARM, DISARM)
 """The pause points of threads. Before an expiry, threads pause in any program."""
 
 _TURN_MOST: Final = 64
-"""A wheel with more buckets does not make another revolution in so many programs."""
+"""A wheel with more buckets does not make another revolution in this number of programs."""
 
 _TICKS_MOST: Final = 4_096
 """The longest delay of a task that a task adds, in ticks."""
@@ -357,7 +357,7 @@ class _Words:
                     yield _Inside(place, whose, step)
 
     def far_ones(self, start: _Start) -> Iterator[_Recipe]:
-        """Recipes that need so much time that no other step is combined with them."""
+        """Recipes that need too much time to be combined with another step."""
         yield from ()
 
     def _fails(self, place: str) -> Iterator[_Step]:

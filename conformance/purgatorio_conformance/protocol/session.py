@@ -20,7 +20,7 @@ from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
 from purgatorio_spec.show.visible import first_few
 
 _PATIENCE: Final = 15
-"""A subject that works may be silent for so many times the limit, because other programs may use the processor."""
+"""A subject that works may be silent for this multiple of the limit, because other programs may use the processor."""
 _FLUSH_EVERY: Final = 5_000
 """The number of lines from the subject between two flushes."""
 
@@ -41,7 +41,7 @@ class Peer(Protocol):
         answer. False if it has used more than `most_s` seconds of CPU time."""
 
     def silent(self, seconds: float, why: str = "") -> SubjectFailed:
-        """The failure of a peer that was silent for so long."""
+        """The failure of a peer that was silent for this time."""
 
     def threads(self) -> ProcessThreads:
         """The threads of the peer and of its present descendants."""

@@ -47,7 +47,7 @@ _PATIENT_S: Final = 5.0
 
 _SAMPLED_FROM: Final = 6
 _SHARES: Final = (0.25,) * 40 + (0.5,) * 40 + (0.75,) * 20
-"""From so many calls on, random parts of a script are tried: the share of the calls of each part."""
+"""For scripts of this number of calls or more, random parts are tried: the share of the calls of each part."""
 
 _THINNED_FROM: Final = 20
 _THINNED: Final = (0.25, 0.5, 0.25, 0.5, 0.75, 0.25, 0.5, 0.75)
@@ -441,7 +441,7 @@ def _started_later(script: Script) -> Script:
 
 
 def _earlier(script: Script, tick_ns: int) -> Script:
-    """The same script, with the first call other than an advance as many whole ticks earlier as possible."""
+    """The same script, with its first call (that is no advance) moved to the earliest possible whole tick."""
     first = next((n for n, call in enumerate(script.calls) if not isinstance(call, Advance)), 0)
     by_ns = script.moments()[first] // tick_ns * tick_ns
     calls = tuple(

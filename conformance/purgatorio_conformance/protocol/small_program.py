@@ -71,7 +71,7 @@ CLASSES: Final[dict[Part, tuple[str, ...]]] = {
 
 _SOON_OVER_NS: Final = 100 * MS
 _BEFORE_MOST: Final = 8
-"""A program that is executed once for each step of each call has at most so many calls before it."""
+"""The maximum number of calls before a program that is executed once for each step of each call."""
 _GARBAGE_MOST: Final = 120
 """The most operations completed before an execution with a purge. With more, all orders take too long."""
 _GARBAGE_MOST_AT_LINES: Final = 1_200
@@ -144,10 +144,9 @@ class Stepped(Enum):
     FIRST = "first"
     """At one of its steps."""
     FIRST_TWICE = "first twice"
-    """At two steps: the second lane's call is made while it is paused at the first, the third lane's while it is paused
-    at the second."""
+    """At two steps. The second caller makes its call during the first pause, the third during the second pause."""
     BEHIND_FIRST = "behind first"
-    """It is paused at a step until the second lane's call is paused at a step too, and ends before that call."""
+    """It is paused at a step until the second caller's call is paused at a step too, and ends before that call."""
 
 
 Schedule = EveryOrder | Barrier | InTurn | Stepped

@@ -45,10 +45,10 @@ _AFTERWARDS_NS: Final = 400 * MS
 _GAUGE_EVERY: Final = 50
 
 _LOOKS: Final = 150
-"""After so many advances to a deadline, the driver tests whether the due tasks have ended."""
+"""After this number of advances to a deadline, the driver tests whether the due tasks have ended."""
 _LISTENS: Final = 3
 _LISTENS_S: Final = 0.1
-"""If they have not, the driver listens so many times, and so long."""
+"""If they have not, the driver listens this number of times, for this time."""
 
 _CLOSELY: Final = 4_000
 """So many deadlines are tested from all sides. Around later deadlines, the clock stops only at ticks."""

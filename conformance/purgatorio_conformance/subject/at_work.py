@@ -38,7 +38,7 @@ class AtWork:
     since: tuple[float, float] | None = None
     """When its silence was noticed, and its CPU time by then."""
     spent: bool = False
-    """Whether, at the last test, it had used so much CPU time that other programs are no reason for its silence."""
+    """Whether, at the last test, it had used too much CPU time for other programs to be the reason of its silence."""
     _looked: tuple[float, float] | None = None
     _seen: bool = False
 

@@ -45,7 +45,7 @@ _READ_BYTES: Final = 64 * 1024
 _PIPE_READS: Final = 17
 _SEARCHES: Final = 5
 _STACKS_S: Final = 0.5
-"""If a JVM is silent for so long, it has printed all its stacks."""
+"""If a JVM is silent for this time, it has printed all its stacks."""
 _STACKS_MOST_S: Final = 5.0
 _STANDS_AT: Final = re.compile(
     r'^"([^"\n]*)".*\n(?: +java\.lang\.Thread\.State.*\n)?(?!\tat java\.io\.FileInputStream\.read)'
@@ -69,7 +69,7 @@ _THREADS, _PROCESSOR = 17, 36
 """The fields of Linux's `stat` file with the number of threads and the processor, counted from the state letter."""
 
 _AT_WORK_S: Final = 1.0
-"""After so many seconds, a silence is measured in CPU time as well."""
+"""After this time in seconds, a silence is measured in CPU time as well."""
 
 _MARK: Final = "PURGATORIO_SUBJECT"
 """Set in the environment of a child and of all its descendants; each child has its own value."""
@@ -281,7 +281,7 @@ class LineChild(AbstractContextManager["LineChild"]):
         return self._out in self._open
 
     def _listen(self, within_s: float) -> bool:
-        """Read the available output, or wait for it for so long. Returns whether anything happened."""
+        """Read the available output, or wait for output up to this time. Returns whether anything happened."""
         wait_s = within_s if self._ended >= 0 else min(within_s, _LOOK_S)
         happened = self._poll.poll(max(0.0, wait_s) * 1000)
         for place, _ in happened:
@@ -354,7 +354,7 @@ class LineChild(AbstractContextManager["LineChild"]):
         return self._at_work.works(most_s)
 
     def silent(self, seconds: float, why: str = "") -> SubjectFailed:
-        """The failure of a child that was silent for so long: it closed its input, or it hangs."""
+        """The failure of a child that was silent for this time: it closed its input, or it hangs."""
         if self._deaf():
             return self.failed("closed-input", f"closed its standard input, but did not exit{why}")
         busy_s = self._at_work.notice()[1]

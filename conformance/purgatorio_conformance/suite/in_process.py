@@ -265,7 +265,8 @@ class InProcess:
         return rests
 
     def silent(self, seconds: float, why: str = "") -> SubjectFailed:
-        """The failure of a subject that was silent for so long, with the line of each caller in the subject's code."""
+        """The failure of a subject that was silent for this time, with the line of each caller in the subject's
+        code."""
         failure = self.failed("hang", f"silent for {seconds:g} s{why}{''.join(self._standing())}")
         failure.slow = not self._at_work.still() and not self._at_work.spent
         return failure

@@ -41,8 +41,8 @@ MINIMIZING_LIMIT_S = 60.0
 SESSION_SHOWN = 40
 SESSION_KEPT = 400
 _FOLDED = 3
-"""Limits of session lines in the terminal and in JSON; the trace contains all calls. The terminal folds so many
-repetitions of two lines."""
+"""Limits of session lines in the terminal and in JSON; the trace contains all calls. The terminal folds at least this
+number of repetitions of two lines."""
 
 
 def subjects_of_commands(
@@ -254,7 +254,7 @@ _FAILS: Mapping[str, tuple[str, FailureKind]] = {
     "hang": ("hang", "hang"),
     "died": ("died", "died"),
 }
-"""For a failure of a run, what a script that shows it is called, and how the script fails."""
+"""For a failure of a run: the name of a script that shows it, and how the script fails."""
 
 
 def shortest_sessions(

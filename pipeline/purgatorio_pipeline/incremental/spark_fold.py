@@ -1,5 +1,5 @@
-"""The fast check on Spark. A Spark task judges files, or one run whose events are in a table, as the engine `process`
-does.
+"""The fast check on Spark. Each Spark task judges some files, or one run whose events are in a table. It judges in the
+same way as the engine `process`.
 
 A task gets names of files, reads the traces, and returns the stored result of each file. Events go neither through the
 JVM nor through SQL. So Spark is started without SQL if no tables are requested. Nothing is shuffled. Spark passes a

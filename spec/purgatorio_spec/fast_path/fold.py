@@ -52,7 +52,7 @@ from purgatorio_spec.trace.record import FUNCTIONS, Header
 from purgatorio_spec.verdict import Violation
 
 SAMPLE_ONE_IN: Final = 1000
-"""One in so many operations that are no candidates is judged by the clauses too, as a test of the rules."""
+"""Of the operations that are no candidates, one in this number is judged by the clauses too, as a test of the rules."""
 BLOCK: Final = 1 << 17
 """The number of operations that are compared with the readings at once."""
 HELD_BYTES: Final = 512 << 20
@@ -399,7 +399,8 @@ class Fold:
         return self.names.get(operation)
 
     def _mark(self, run: Run, tally: RunTally, truths: Truths | None) -> Wanted:
-        """Apply the rules to all operations. Count the occasions and the summaries of those that are no candidates."""
+        """Apply the rules to all operations. Count the occasions and the summaries of operations that are no
+        candidates."""
         count = self.operations.count
         chosen, retried = (np.zeros(count, bool) for _ in range(2))
         inside, summed = [], []

@@ -1,8 +1,8 @@
 """The recheck: the clauses judge the candidates (operations that may break a clause) by their events.
 
-The batches are read a second time. From each batch, the recheck takes the rows of the candidates and of the sample, and
-the calls of threads whose `check_and_complete` counts may be wrong. It judges an operation after the last event that
-the operation needs. So the memory is proportional to the number of open operations.
+The batches are read a second time. From each batch, the recheck takes the rows of the candidates and of a sample of the
+other operations, and the calls of threads whose `check_and_complete` results may be wrong. It judges an operation after
+the last event that the operation needs. So the memory is proportional to the number of open operations.
 
 The clause O4 (a ready operation does not wait) needs the first check of one of its keys that started after the
 operation was ready. `FirstChecks` finds the first of these checks to return. A check that ended with an exception does

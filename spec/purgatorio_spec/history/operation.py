@@ -123,7 +123,8 @@ class OperationHistory:
     `checks`: for each of its keys, the check that returned first, of those that started after it was ready (and after
     its last later evaluation that raised) and ended without an exception. It may have other checks too. `under`: by
     `call_i` of a try that returned true, the check that directly contains the try (only if `cancel_for_key` returned
-    the operation). `rates` and `delays`: its adds as a periodic task. `resets`: `adds` also has those that armed it.
+    the operation). `rates` and `delays`: its adds as a periodic task. `resets`: the resets of the task; those that set
+    a deadline are in `adds` too.
     """
 
     id: str

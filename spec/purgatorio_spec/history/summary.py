@@ -212,7 +212,7 @@ FAR_PAST: Final = -(1 << 62)
 
 SPANS: Final = 1024
 """Equal parts of a run's time. They are cut further at its sampled times (in a run of up to 4,096 events, at each), and
-at about so many readings; of the operations that were out of the timer, those of one part count as there at once."""
+at about this number of readings. Operations that were out of the timer in one part count as out at the same time."""
 
 
 @dataclass(slots=True)
@@ -318,9 +318,9 @@ class ReadingBounds:
         """The most operations, and entries of operations, that the last purge before the reading may have left out of
         its estimate.
 
-        A purge is due when more operations than the interval were completed since the last one, not counting those
-        that the last one missed. So a span of time contains the last purge only if at most this many operations, and
-        those that were out of the timer from that span on, were completed since:
+        A purge is due when more operations than the interval were completed since the last purge. Operations that the
+        last purge missed do not count. So a span of time contains the last purge only if at most this many operations,
+        and those that were out of the timer from that span on, were completed since:
 
             unseen = the most, over the spans that may be the last, of the operations out of the timer, and of entries
             span may be the last:  completed since <= purge interval + carried(span) + 2 * beside + 1

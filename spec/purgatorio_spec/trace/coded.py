@@ -2,7 +2,7 @@
 
 The function and the phase (call, return, point) of an event together are one 8-bit code. So one radix pass finds the
 rows of each kind, and a rule on function or phase is one table look-up. Threads, ids and keys have codes for one batch
-only. `Numbered` is a batch whose texts have the same number in the whole run, and whose rows are numbered from the
+only. In a batch of the class `Numbered`, each text has one number for the whole run, and rows are numbered from the
 first row of the run.
 """
 

@@ -62,12 +62,12 @@ _SHOWN_COLUMNS: Final = 12
 _FIRST_ROWS: Final = 100
 """The names of these objects are the columns of JSON lines."""
 _UNKNOWN_WORDS: Final = 1_000
-"""The column may hold free text: so many different ones are counted."""
+"""The column may hold free text, so at most this number of different texts is counted."""
 _LINE_MOST: Final = 16 << 20
 """The largest length of a row, in characters. A longer line is not a row."""
 _DELIMITERS: Final = ",;\t|"
 _ROW_LINES: Final = 100
-"""A row of a CSV with line ends in its texts has so many lines at most: a quote that is not closed costs no more."""
+"""The maximum number of lines of a CSV row with line ends in its texts. So a quote that is not closed costs no more."""
 _MEND: Final = ": mend the file, or leave such lines out with --keep-going"
 _LEFT_OUT_SHOWN: Final = 5
 _RANK: Final[Mapping[str, int]] = {"event": 0, "enqueued": 1, "completed": 2, "timed_out": 3}

@@ -16,7 +16,7 @@ repeats while no other task can continue. (4) The chooser ends the run.
 While `live` is false (set-up, judging, clean-up), operations act at once and do not call `point`.
 
 For speed, `_until` is the number of the next step that may belong to another task. Before this step, `point` only
-increases a counter, and does not call the chooser. See also `free`.
+increases a counter, and does not call the chooser. (See `Execution.free`.)
 """
 
 import sys
@@ -41,10 +41,10 @@ _FOR_EVER: Final = 1 << 60
 
 MAX_STEPS: Final = 50_000
 """The maximum length of a run, because the memory of a search is quadratic in this length. The program judges whether
-so many steps can only be a loop without a mark."""
+this number of steps can only be a loop without `loop_head`."""
 
 _IN_VAIN: Final = 100
-"""After so many GreenletExit, a task that does not end is abandoned: it stays suspended."""
+"""After this number of GreenletExit, a task that does not end is abandoned: it stays suspended."""
 
 _LEFT: Final[list[object]] = []
 """The abandoned greenlets. Garbage collection of a greenlet would raise GreenletExit in it again."""

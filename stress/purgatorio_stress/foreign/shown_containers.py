@@ -187,12 +187,12 @@ class Reach:
                         following.append(other)
                         left -= 1
                     if not left:
-                        self._gives_up(f"what is behind a {type(thing).__name__}: more than {MANY} objects")
+                        self._gives_up(f"the contents of a {type(thing).__name__}: more than {MANY} objects")
                         return
             level = following
         if any(self._kind(type(other)) > _KNOWN and id(other) not in seen
                for one in level for other in self._next(one)):  # fmt: skip
-            self._gives_up(f"what is behind a {type(thing).__name__}: more than {_DEEP} levels")
+            self._gives_up(f"the contents of a {type(thing).__name__}: more than {_DEEP} levels")
 
     def _next(self, thing: object) -> list[object]:
         kind = self._kind(type(thing))

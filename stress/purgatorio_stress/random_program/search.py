@@ -6,8 +6,8 @@ many). If DPOR reaches this limit, PCT (`explorer.sampling`) runs `SCHEDULES` / 
 counts as sampled, not as completely searched. Time is CPU time of this process, so the result does not depend on other
 processes.
 
-To minimize a violation, calls, threads, objects, callbacks and settings are removed or simplified, as long as the same
-clause is violated and neither program nor run becomes longer. Then the schedule is minimized.
+The minimization removes or simplifies calls, threads, objects, callbacks and settings, as long as the same clause is
+violated, and neither the program nor the run becomes longer. Then it minimizes the schedule.
 """
 
 from __future__ import annotations

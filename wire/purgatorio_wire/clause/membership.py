@@ -84,8 +84,8 @@ def _member_ids(group: Group) -> Rows:
 
 
 def _others(group: Group, one: Exchange, until: int) -> list[Exchange]:
-    """The other joins with which this join can be compared. A client that was refused for its protocols is no member;
-    nor is one that has left, if other members certainly remain, or none after a generation."""
+    """The other joins with which this join can be compared. A client that was refused for its protocols is no member. A
+    client that has left is no member if other members certainly remain, or if no members remain after a generation."""
     earlier = [x for x in group.joins if x is not one and x.t <= until and x.error != OTHER_PROTOCOL]
     there = [x for x in earlier if not group.gone_by(x.given or x.member, one.t)]
     current = group.current(one)

@@ -9,7 +9,7 @@ from purgatorio_wire.history.history import Exchange, Lane, Scene, integer, item
 from purgatorio_wire.history.log import fetched, produced, summed
 
 WINDOW_S: Final = 11
-"""Kafka counts over so many samples of a second (`quota.window.num`)."""
+"""Kafka counts over this number of samples of a second (`quota.window.num`)."""
 TIMES: Final = 2
 """A client that has sent or received this many times its quota is certainly above it."""
 LEAST_GAP_NS: Final = 1000 * MS

@@ -61,7 +61,7 @@ class Timed:
 
 
 LAST_FETCH_MS: Final = 1000
-"""A replica may have fetched for the last time so long before it stopped, or a little less (500 ms)."""
+"""The maximum time between the last fetch of a replica and its stop (500 ms, or a little less)."""
 
 
 @dataclass(frozen=True, slots=True)

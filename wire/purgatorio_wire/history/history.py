@@ -107,7 +107,8 @@ class Exchange:
     """At the send, another request of the connection waited, or a quota delayed the connection. The broker may handle
     this request only afterwards."""
     held_t: int = -1
-    """A quota may delay the connection until this time. After an append with acks 0 the delay is unknown: for ever."""
+    """A quota may delay the connection until this time. After an append with acks=0, the delay is unknown, so it counts
+    as endless."""
     session_error: int = 0
     """The expected error of a fetch with an unknown session or a wrong epoch."""
     session: int = 0

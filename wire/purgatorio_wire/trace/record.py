@@ -52,7 +52,7 @@ class Written(NamedTuple):
 
 BY_NOBODY: Final = Written()
 SEQUENCES: Final = 1 << 31
-"""Behind the last sequence number comes 0."""
+"""After the last sequence number comes 0."""
 
 
 @dataclass(frozen=True, slots=True)
