@@ -28,8 +28,10 @@ from purgatorio_wire.clause.registry import WIRE_CLAUSES
 from purgatorio_wire.client.connection import API_KEYS, Address, connect
 from purgatorio_wire.client.recorder import WireRecorder
 from purgatorio_wire.history.finding import Row, undecided
+from purgatorio_wire.history.log import limit
 from purgatorio_wire.judge import judge_file
 from purgatorio_wire.scene import broker as known
+from purgatorio_wire.scene import broker_probe
 from purgatorio_wire.scene import play as playing
 from purgatorio_wire.scene import run as session
 from purgatorio_wire.scene.broker import Broker, must
@@ -74,7 +76,7 @@ def played(folder: Path, *scenes: SceneSpec, settings: Settings = SETTINGS) -> R
     with Running(settings) as broker:
         at = Address("127.0.0.1", broker.port)
         asked = RunOptions(at, str(at), scenes, Declared(initial_delay_ms=DELAY_MS), 120)
-        asyncio.run(record(asked, path, lambda line: None))
+        asyncio.run(record(asked, path, [], lambda line: None))
     return judge_file(path)[1]
 
 
@@ -108,6 +110,14 @@ def test_unusual_settings_are_gone_round(tmp_path: Path) -> None:
     assert not broken(result)
     assert result.clauses["F5"].occasions
     assert result.clauses["C1"].occasions
+
+
+@pytest.mark.parametrize(("most", "usable"), [(5, 2), (60, 52), (2_147_483_647, 400)])
+def test_connections_are_left_to_other_clients(most: int, usable: int) -> None:
+    broker = Broker(Address("", 0), {}, Declared(), "run")
+    broker_probe._heed(broker, {"max.connections.per.ip": str(most), "connections.max.idle.ms": "600000"})
+    assert broker.most_connections == usable
+    assert limit({"max.message.bytes": str(most)}, "max.message.bytes", 0) == most
 
 
 def test_a_node_is_known_behind_a_port_that_it_does_not_tell() -> None:

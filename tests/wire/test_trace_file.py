@@ -86,7 +86,8 @@ def test_a_clock_that_goes_back_cuts_the_trace(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line",
     ['{"kind":"event","i":9,"t":1,"ev":"request","conn":"c"}', '{"kind":"event","i":0,"t":1,"ev":"open"}', "[]", "{",
-     '{"kind":"event","i":9,"t":1,"ev":"close","body":7}', '{"kind":"event","i":9,"t":true,"ev":"close"}'],
+     '{"kind":"event","i":9,"t":1,"ev":"close","body":7}', '{"kind":"event","i":9,"t":true,"ev":"close"}',
+     '{"kind":"end","events":4}'],
 )  # fmt: skip
 def test_what_is_no_record_is_said(tmp_path: Path, line: str) -> None:
     path = written(tmp_path / "wire.jsonl")

@@ -86,7 +86,10 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                     due, told = one.t + one.wait_ms * MS, bool(integer(answer, "error_code"))
                     yield from deleted(bounds, one, topic, "append-waits-for-deleted", due, told)
             elif acks not in (-1, 1):
-                yield _wrong_acks(bounds, one, answer)
+                if answer is not None:
+                    error, about = integer(answer, "error_code"), f" for acks {acks}"
+                    cause: Way = "invalid-acks-accepted"
+                    yield answered_with("M3", cause, one, error, INVALID_ACKS, about, excused=EXCUSED)
             elif any(forbids := _forbids(bounds, topic, one, summed(batches, "bytes"))):
                 if answer is not None and all(forbids):
                     right, allowed = integer(answer, "error_code"), f"an error: {forbids[0]}"
@@ -163,16 +166,6 @@ def _told_by_the_end(bounds: Bounds, one: Exchange, topics: Topics) -> Rows:
     by = bounds.by(one.t, one.t, ended_t, gap_ns=ENDS_GAP_NS, watched_t=one.watched_t)
     promise = "the broker closes the connection, because the append is refused,"
     yield timed("M2", "refused-but-open", one, by, promise, one.t, what="closed")
-
-
-def _wrong_acks(bounds: Bounds, one: Exchange, answer: Body | None) -> Row:
-    error = integer(answer, "error_code")
-    if answer is None:
-        return undecided("M3", "no answer")
-    if error == INVALID_ACKS:
-        return kept("M3")
-    acks = integer(one.body, "acks")
-    return broken("M3", "invalid-acks-accepted", one, f"{named(INVALID_ACKS)} for acks {acks}", named(error))
 
 
 def _in_transaction(
@@ -347,7 +340,12 @@ def _stopped(
     if acks == -1 and answer is not None and needed == topic.replicas and stays_away:
         allowed = "an error, because all replicas must be in sync and one is stopped"
         yield checked("M4", "too-few-in-sync", one, error, allowed, named(error))
-    if in_sync is not None and in_sync < needed:
+    few = in_sync is not None and in_sync < needed
+    if error in EXCUSED:
+        if few:
+            yield undecided("M4", f"{named(error)}: {EXCUSED[error]}")
+        return
+    if few:
         if acks == 1 and answer is not None:
             yield checked("M4", "acks-1-refused", one, error == 0, "no error", named(error))
         elif acks == -1:
@@ -355,7 +353,7 @@ def _stopped(
             row = in_time(bounds, "M4", "refused-late", one, one.t, gap, f"{named(NOT_ENOUGH)} at once:")
             yield row.but(error == NOT_ENOUGH, "below-min-insync", one, named(NOT_ENOUGH), named(error))
         return
-    if acks != -1 or error in EXCUSED:
+    if acks != -1:
         return
     if answer is not None and not any(begin < until for begin, _ in spans):
         known_t = (topic.made_t or 0) + FOLLOWS_TIMES * bounds.declared.late_topics_ms * MS

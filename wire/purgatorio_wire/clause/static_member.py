@@ -289,10 +289,8 @@ def _fenced(one: Exchange, held: list[Exchange]) -> Rows:
             continue
         if not _lives(held, joins[-1], one.answer_t):
             continue
-        right, allowed = one.error == FENCED, f"{named(FENCED)} for the former member id"
-        yield (
-            checked("G11", "not-fenced", one, right, allowed, named(one.error))
-        )  # fmt: skip
+        error, allowed = one.left_with.get(member, one.error), f"{named(FENCED)} for the former member id"
+        yield checked("G11", "not-fenced", one, error == FENCED, allowed, named(error))
 
 
 def _by_name(one: Exchange, held: list[Exchange]) -> Rows:

@@ -10,8 +10,8 @@ the worst values of the whole time are used (`through`).
 
 The *gap* is the smallest delay that a broken broker would cause. The cases:
 
-- A response before `strict` is in time.
-- If the slack is more than a quarter of the gap, a response after `strict` is undecided.
+- A response before `strict` is in time if it came in the first half of the gap. (A broken broker answers at its end.)
+- Any other response is undecided if the slack is more than a quarter of the gap.
 - Otherwise a response before `limit` is in time, and a response after `limit` is late.
 - If the recording ended before `limit`, a request without a response is undecided.
 
@@ -130,7 +130,7 @@ class Bounds:
         limit = promised_t + slack
         machine = f"{late / MS:.1f} ms client lateness + {rtt / MS:.1f} ms round trip"
         made_of = f"{declared_ns / MS:g} ms declared + 2 x ({machine})"
-        if answered_t is not None and answered_t <= promised_t + declared_ns:
+        if answered_t is not None and answered_t <= promised_t + min(declared_ns, gap_ns // 2):
             held = RowStatus.KEPT
         elif slack * GAPS_IN_SLACK > gap_ns:
             held = RowStatus.UNDECIDED

@@ -468,9 +468,9 @@ class Topics:
 
 
 def limit(configs: Mapping[str, str], setting: str, default: int) -> int:
-    """The value of a setting that is a number."""
+    """The value of a setting that is a number of Kafka's, which has fewer than 20 digits."""
     value = configs.get(setting, "")
-    return int(value[:9]) if value.isdecimal() else default
+    return int(value) if value.isdecimal() and len(value) < 20 else default
 
 
 Names = tuple[str, str, str, str]

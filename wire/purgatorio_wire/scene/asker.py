@@ -77,7 +77,8 @@ class Asker:
         """Opens a connection of the scene: to the second broker, to the given address, or to the broker of the run.
         Raises SceneLost above the limit of connections of the run."""
         if self.broker.connections >= self.broker.most_connections:
-            raise SceneLost(f"the limit of {self.broker.connections} open connections is reached")
+            why = self.broker.connections_setting or "the limit of this client"
+            raise SceneLost(f"{self.broker.connections} connections are open, and no more are allowed: {why}")
         self.broker.connections += 1
         self._count += 1
         address = second.address if second is not None else address or self.broker.address

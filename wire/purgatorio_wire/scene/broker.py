@@ -151,6 +151,8 @@ class Broker:
     connections: int = 0
     """The number of open connections of scenes."""
     most_connections: int = MOST_CONNECTIONS
+    connections_setting: str = ""
+    """The broker's own limit of connections, in words."""
 
     def version(self, api: str, *, oldest: bool = False, by_id: bool = False, most: int = 99) -> int | None:
         """The version to use for an API: the highest version that client and broker support, or the lowest. None if

@@ -11,6 +11,7 @@ from purgatorio_wire.client.connection import Address, Connection, NoAnswer, con
 from purgatorio_wire.client.message import API_NAMES
 from purgatorio_wire.client.recorder import WireRecorder
 from purgatorio_wire.history.history import integer, items, text
+from purgatorio_wire.history.log import limit
 from purgatorio_wire.history.transaction import (
     FIRST_RENEWING,
     IN_TRANSACTIONS,
@@ -155,8 +156,6 @@ SETTINGS: Final = (
     OPEN_LOOKS, DELETES, CREATES, CONSUMER_SESSION, SHARE_SESSION, REPLICA_LAG, ASSIGNS, OFFSETS_REPLICAS,
     *TRANSACTION_REPLICAS, *SHARE_REPLICAS, *CONNECTIONS,
 )  # fmt: skip
-_DIGITS: Final = 20
-"""A number of Kafka has fewer digits."""
 
 
 async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> None:
@@ -180,7 +179,7 @@ async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> No
 
 def _heed(broker: Broker, said: Mapping[str, str]) -> None:
     """Applies these settings."""
-    number = {name: int(value) for name, value in said.items() if value.isdecimal() and len(value) < _DIGITS}
+    number = {name: value for name in said if (value := limit(said, name, -1)) >= 0}
     broker.topic_configs = {
         config: wanted for name, (config, wanted) in OF_TOPICS.items()
         if said.get(name, "") not in (wanted, "")
@@ -214,8 +213,9 @@ def _heed(broker: Broker, said: Mapping[str, str]) -> None:
     broker.groups.lack = _lack(broker, (OFFSETS_REPLICAS,), number)
     broker.transactions.lack = _lack(broker, TRANSACTION_REPLICAS, number)
     broker.shares.lack = _lack(broker, SHARE_REPLICAS, number)
-    most = min(number.get(name, MOST_CONNECTIONS) for name in CONNECTIONS)
-    broker.most_connections = min(most - SPARE_CONNECTIONS, MOST_CONNECTIONS)
+    for most, name in sorted((number[name], name) for name in CONNECTIONS if name in number)[:1]:
+        broker.most_connections = min(max(most - SPARE_CONNECTIONS, most // 2), MOST_CONNECTIONS)
+        broker.connections_setting = f"{name} is {most}"
 
 
 def _lack(broker: Broker, names: Sequence[str], number: Mapping[str, int]) -> str:

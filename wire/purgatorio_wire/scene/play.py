@@ -145,9 +145,9 @@ class Play(DataAsker):
     async def ask_offsets(
         self, conn: Connection, group: str, topics: Iterable[str] | None, *, stable: bool = False
     ) -> list[tuple[Part, Body]]:
-        """The committed offsets of a group for partition 0 of these topics (None: of all topics). Returns None if the
-        broker does not offer the request. If one request can name several groups, it also names an unknown group.
-        `stable`: require_stable."""
+        """The committed offsets of a group for partition 0 of these topics (None: of all topics). Empty if the broker
+        does not offer the request. If one request can name several groups, it also names an unknown group. `stable`:
+        require_stable."""
         if not self.offers("offset_fetch", "G12"):
             return []
         if topics is None and not self.offers("offset_fetch", least=2):

@@ -166,6 +166,8 @@ def read_trace(path: Path) -> WireTrace:
                 if trace.header is not None:
                     raise Refusal("kind", "a second header", "one run a file")
                 trace.header = record
+            elif trace.end is not None:
+                raise Refusal("kind", "a second end record", "one run a file")
             else:
                 trace.end = record
         except Refusal as why:
