@@ -153,7 +153,7 @@ def judged(broker: PackagedBroker, only: Sequence[str] = ()) -> RunResult:
             seed=1,
         )
         try:
-            asyncio.run(record(asked, path, lambda line: None))
+            asyncio.run(record(asked, path, [], lambda line: None))
         except NoBroker as nobody:
             raise Missing(str(nobody)) from nobody
         return judge_file(path)[1]

@@ -23,7 +23,6 @@ from purgatorio_spec.trace.lines import may_name
 from purgatorio_spec.trace.reader import TraceReader, is_parquet
 from purgatorio_spec.verdict import Verdict, worst
 from purgatorio_wire.trace.file import WireTrace, is_wire_trace, read_trace
-from purgatorio_wire.trace.record import PROFILE
 
 QUICK_BYTES = 256 << 20
 """For smaller inputs, the JVM is tuned for a fast start, not for top speed."""
@@ -69,14 +68,14 @@ def choose_engine(
     """This process if the input is small enough, or Spark is not installed; otherwise Spark.
 
     `asked`: the engine's name overrides the choice. `tables`: a lake is requested, which only Spark writes. `spark`:
-    another option that needs Spark (`--master`, a URI). Raises `NoTables`; OSError if a file does not exist.
+    another reason for Spark (`--master`, `--memory`, a URI). Raises `NoTables`; OSError if a file does not exist.
     """
     if asked is not None:
         if tables and asked == Engine.PROCESS:
             raise NoTables("--out is for Spark's tables: remove --out, or use --engine spark")
-        if spark == "--master" and asked == Engine.PROCESS:
+        if spark.startswith("--") and asked == Engine.PROCESS:
             raise NoTables(
-                "--master is an option for Spark, and this check does not use Spark: remove --master"
+                f"{spark} is an option for Spark, and this check does not use Spark: remove {spark}"
             )
         return Choice(Engine(asked), "--engine")
     if tables or spark:
@@ -265,14 +264,3 @@ def _judged_wire(trace: WireTrace) -> Judged:
         examples = counterexamples(trace, run)
     result = CheckResult((run,), trace.broken_count, tuple(trace.broken))
     return Judged(result, examples, [], failures=failures)
-
-
-def with_wire_examples(judged: Judged) -> Judged:
-    """The check, with the events of the first violations in wire traces. These traces are read again."""
-    from purgatorio_wire.counterexample import counterexamples
-
-    found = dict(judged.examples)
-    for run in judged.result.runs:
-        if run.profile == PROFILE and run.verdict is Verdict.VIOLATED and Path(run.file).exists():
-            found |= counterexamples(read_trace(Path(run.file)), run)
-    return replace(judged, examples=found)

@@ -52,7 +52,10 @@ def test_whatever_a_process_does_becomes_a_row_and_is_not_run_again(runner: Runn
     heard: list[JobOutcome] = []
     jobs = [job(seed) for seed in range(6)]
     # Long before it hangs: what is stopped for its time may have done nothing.
-    replace(runner, limit_s=0.01).run(job(2))
+    hung = replace(runner, limit_s=0.01).run(job(2))
+    assert hung is not None
+    assert runner.done(job(2)) is None, "there is more time now"
+    write_whole(runner._place(job(2)), encoded(replace(hung, seconds=600.0)))
     campaign = run_campaign(jobs, runner, budget=RunLimits(), tell=heard.append, workers=2)
     rows = {one.job.seed: one for one in campaign.outcomes}
     assert [rows[seed].verdict for seed in range(6)] == [
@@ -69,6 +72,7 @@ def test_whatever_a_process_does_becomes_a_row_and_is_not_run_again(runner: Runn
     assert campaign.verdict is Verdict.VIOLATED
     assert started(runner) == [0, 1, 3, 4, 5]
     assert len(heard) == 5
+    assert replace(runner, code="of another version").done(job(0)) is None
     ((cause, count),) = causes(campaign.outcomes)
     assert (cause.clause, cause.repeat, count) == ("O4", "purgatorio explore --replay s/d/0/1x2-T", 1)
 

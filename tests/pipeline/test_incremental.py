@@ -134,14 +134,15 @@ def test_what_makes_another_checker(tmp_path: Path) -> None:
         (tmp_path / place / "package" / "a.py").write_text("one = 1\n")
         (tmp_path / place / "package" / "below" / "b.py").write_text("two = 2\n")
     one, two = (tmp_path / place / "package" for place in ("one", "two"))
-    before = fingerprint_of([one], full=False)
-    assert fingerprint_of([two], full=False) == before
-    (two / "notes.txt").write_text("no code")
-    assert fingerprint_of([two], full=False) == before
+    before = fingerprint_of([one])
+    assert fingerprint_of([two]) == before
+    (two / "__pycache__").mkdir()
+    (two / "__pycache__" / "a.pyc").write_text("no code")
+    assert fingerprint_of([two]) == before
     (two / "below" / "b.py").write_text("two = 3\n")
-    changed = fingerprint_of([two], full=False)
-    (two / "below" / "c.toml").write_text("")
-    assert len({before, changed, fingerprint_of([two], full=False), fingerprint_of([one], full=True)}) == 4
+    changed = fingerprint_of([two])
+    (two / "below" / "clauses.txt").write_text("")
+    assert len({before, changed, fingerprint_of([two]), fingerprint_of([one], "full=True")}) == 4
 
 
 def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,12 +11,18 @@ import pytest
 
 from purgatorio_pipeline import judging
 from purgatorio_pipeline.command import wire
+from purgatorio_pipeline.command.output import CheckOutput
 from purgatorio_pipeline.comparison import Change, compare
+from purgatorio_pipeline.documents import decoded, encoded
+from purgatorio_pipeline.incremental import cached
 from purgatorio_pipeline.incremental.spark_fold import cached_of_files
 from purgatorio_pipeline.judging import judge_in_process
+from purgatorio_spec.failure import Failure, failure_of
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
-from purgatorio_wire.judge import judge_trace
+from purgatorio_wire.client.connection import Address
+from purgatorio_wire.judge import judge_file, judge_trace
+from purgatorio_wire.scene.run import RunOptions
 from purgatorio_wire.trace.file import WireTrace, WireWriter, convert_wire
 from purgatorio_wire.trace.record import WireEvent, WireHeader
 
@@ -67,6 +74,27 @@ def test_a_time_limit_in_judging_loses_no_verdict(capsys: pytest.CaptureFixture[
         assert signal.getsignal(signal.SIGTERM) == before
     assert signal.getsignal(signal.SIGTERM) == before
     assert "when the verdicts are printed" in capsys.readouterr().err
+
+
+def test_a_stored_result_has_the_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = nightly(tmp_path / "b", broken=True)
+    trace, run = judge_file(path)
+    stored = decoded(encoded(cached.cached_wire(trace, run)), cached.CachedResult)
+    assert cached.assemble([stored]).examples == judge_in_process([path]).examples != {}
+    monkeypatch.setattr(cached, "counterexamples", lambda *given: {}["an error of ours"])
+    unshown = cached.cached_wire(trace, run).run
+    assert (unshown.verdict, len(unshown.failures)) == (Verdict.VIOLATED, 1)
+
+
+def test_an_interrupted_run_tells_its_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def record(asked: RunOptions, path: Path, failures: list[Failure], *rest: object) -> None:
+        path.touch()
+        failures.append(failure_of("playing a scene", KeyError("x")))
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(wire, "record", record)
+    asked = RunOptions(Address("", 0), "here:1", ())
+    assert len(wire._record(asked, tmp_path / "x.jsonl", CheckOutput(json=True))) == 1
 
 
 @pytest.mark.slow

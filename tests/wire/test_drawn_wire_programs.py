@@ -37,7 +37,7 @@ def driven(path: Path, seconds: float = 0.0, program: str = "") -> tuple[WireTra
             Address("127.0.0.1", broker.port), "here", (), Declared(), 120,
             drawn_seconds=seconds, program=parsed(program) if program else None,
         )  # fmt: skip
-        asyncio.run(record(asked, path, lambda line: None))
+        asyncio.run(record(asked, path, [], lambda line: None))
     return judge_file(path)
 
 

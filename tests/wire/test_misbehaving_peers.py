@@ -129,7 +129,7 @@ def drive(
 ) -> RunResult:
     """Drives the peer at this port for a while, and judges the trace."""
     asked = RunOptions(Address("127.0.0.1", port), "peer", tuple(chosen(only)), Declared(), seconds, seed=1)
-    asyncio.run(record(asked, path, lambda line: None, found=found))
+    asyncio.run(record(asked, path, [], lambda line: None, found=found))
     return judge_file(path)[1]
 
 

@@ -118,7 +118,7 @@ def test_what_there_is_no_time_for_is_said_before_it_is_left_out(tmp_path: Path)
     with Running(SETTINGS) as broker:
         at = Address("127.0.0.1", broker.port)
         asked = RunOptions(at, str(at), (endless, SCENES["acks"]), Declared(), 90)
-        asyncio.run(record(asked, path, lambda line: said.append(line), found=said.append))
+        asyncio.run(record(asked, path, [], lambda line: said.append(line), found=said.append))
     left = said.index(next(line for line in said if line.startswith("left out: scene endless (F9)")))
     assert left < said.index("playing acks#1")
     _, run = judge_file(path)

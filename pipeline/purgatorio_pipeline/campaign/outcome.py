@@ -16,6 +16,7 @@ from purgatorio_stress.mutant.patch import Bug
 from purgatorio_stress.printed import Explore, Grade, Stress
 
 SEEN_CHARACTERS = 2_000
+TIMED_OUT = "took more than its time limit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class JobViolation:
 @dataclass(frozen=True, slots=True)
 class JobOutcome:
     """The stored row of a job. `runs`: the number of schedules or rounds. `failure`: the reason for a missing result,
-    "" if there is a result."""
+    "" if there is a result. `code`: the fingerprint of the code that ran."""
 
     job: Job
     verdict: Verdict
@@ -39,13 +40,14 @@ class JobOutcome:
     seconds: float
     broken: tuple[JobViolation, ...] = ()
     failure: str = ""
+    code: str = ""
 
 
 def outcome_of(job: Job, printed: bytes, errors: bytes, status: int | None, seconds: float) -> JobOutcome:
     """The row of a process with this output. `status` is None if the time limit ended the process."""
     last = errors.decode(errors="replace").strip()[-SEEN_CHARACTERS:]
     if status is None:
-        return _failed(job, seconds, f"took more than its time limit{': ' + last if last else ''}")
+        return _failed(job, seconds, f"{TIMED_OUT}{': ' + last if last else ''}")
     try:
         outcome = (
             _stressed(job, printed, seconds) if job.kind == "stress" else _explored(job, printed, seconds)

@@ -17,13 +17,13 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from purgatorio_pipeline.campaign.job import Job
-from purgatorio_pipeline.campaign.outcome import JobOutcome, causes, outcome_of
+from purgatorio_pipeline.campaign.outcome import TIMED_OUT, JobOutcome, causes, outcome_of
 from purgatorio_pipeline.documents import Unreadable, decoded, encoded
 from purgatorio_pipeline.finding import Finding
 from purgatorio_pipeline.lake import Lake
@@ -77,20 +77,28 @@ class Campaign:
 
 @dataclass(slots=True)
 class Runner:
-    """Runs jobs into the folder `out`. `limit_s`: time for one process; `program`: what gets the arguments of a job."""
+    """Runs jobs into the folder `out`. `limit_s`: time for one process; `program`: what gets the arguments of a job;
+    `code`: the fingerprint of the code under test."""
 
     out: Path
     limit_s: float
     program: tuple[str, ...] = (sys.executable, "-m", "purgatorio_pipeline")
+    code: str = ""
     _live: set[int] = field(default_factory=set, init=False)
     _stopped: threading.Event = field(default_factory=threading.Event, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def done(self, job: Job) -> JobOutcome | None:
+        """The result of the job. None if there is none, or it is of other code, or of a shorter time limit."""
         try:
-            return decoded(self._place(job).read_bytes(), JobOutcome)
+            outcome = decoded(self._place(job).read_bytes(), JobOutcome)
         except FileNotFoundError:
             return None
+        cut = outcome.failure.startswith(TIMED_OUT) and outcome.seconds < self.limit_s
+        return None if cut or outcome.code != self.code else outcome
+
+    def forget(self, job: Job) -> None:
+        self._place(job).unlink(missing_ok=True)
 
     def run(self, job: Job) -> JobOutcome | None:
         """Run and commit a job. If the runner was stopped meanwhile, returns None and commits nothing."""
@@ -101,6 +109,7 @@ class Runner:
         if outcome is None or not any(traces.iterdir()):
             shutil.rmtree(traces)
         if outcome is not None:
+            outcome = replace(outcome, code=self.code)
             write_whole(self._place(job), encoded(outcome))
         return outcome
 
@@ -164,7 +173,10 @@ def run_campaign(
     wanted = {job.id: job for job in jobs}
     outcomes = {job.id: found for job in wanted.values() if (found := runner.done(job)) is not None}
     resumed = len(outcomes)
-    waiting = iter([job for job in wanted.values() if job.id not in outcomes])
+    to_run = [job for job in wanted.values() if job.id not in outcomes]
+    for job in to_run:
+        runner.forget(job)
+    waiting = iter(to_run)
     write_state(runner.out, len(wanted) - resumed, "it has not ended")
     start = clock()
     why = ""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 import click
@@ -17,6 +19,7 @@ from purgatorio_pipeline.documents import encoded
 from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
 from purgatorio_spec.verdict import EXIT_STATUS
 from purgatorio_stress.exploring import STRATEGIES
+from purgatorio_stress.mutant.own_patches import file_and_name
 from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
 
 EPILOG = """
@@ -25,7 +28,7 @@ EPILOG = """
   purgatorio campaign --out hunt --mutant my_bug.py --first
 
 Each job is a process with a time limit. A job that crashes or hangs is UNKNOWN. To resume an interrupted campaign, run
-the command again with the same --out. Jobs that have a result are not repeated.
+the command again with the same --out. Jobs that have a result of the same code are not repeated.
 
 Exit status: 0 pass, 1 violated, 2 wrong usage, 3 unknown (samples, failures, jobs left).
 """
@@ -56,9 +59,9 @@ Exit status: 0 pass, 1 violated, 2 wrong usage, 3 unknown (samples, failures, jo
     help="Also run stress jobs, each with this number of rounds.",
 )
 @mutant_option
-@number("--limit limit_s", "Time limit of a job, in seconds.", 300.0)
+@number("--limit limit_s", "Time limit of a job, in seconds.", 300.0, least=1)
 @number("--budget", "End after this number of schedules and rounds in total.", least=1)
-@click.option("--minutes", type=float, help="End after this number of minutes.")
+@click.option("--minutes", type=click.FloatRange(min=0), help="End after this number of minutes.")
 @flag("--first", "End at the first violation.")
 @number("--jobs workers", "Number of processes at a time. Default: the number of cores.", least=1)
 @as_json
@@ -86,10 +89,11 @@ def command(
       purgatorio campaign --out nightly --seeds 0-99 --strategy pct
     """
     from purgatorio_pipeline.campaign.run import KIND, RunLimits, Runner, run_campaign
+    from purgatorio_pipeline.incremental.identity import fingerprint_of
     from purgatorio_pipeline.lake import Lake
 
     jobs = _jobs(scenarios, strategies, _range(seeds), schedules, stress_rounds, mutant, preemptions)
-    runner = Runner(out.resolve(), limit_s)
+    runner = Runner(out.resolve(), limit_s, code=fingerprint_of(_code(mutant)))
     done = sum(runner.done(job) is not None for job in jobs)
     with progress("running the campaign", len(jobs), "jobs", quiet=as_json) as going:
         going.tell(done)
@@ -123,6 +127,15 @@ def command(
         )
         click.echo(f"rows and traces: {out}; one page: purgatorio report {out}")
     sys.exit(EXIT_STATUS[campaign.verdict])
+
+
+def _code(mutant: str | None) -> list[Traversable]:
+    """The code that determines the results: of the reference, of the explorer, and of the mutant with its package."""
+    code = [files(package) for package in ("purgatorio", "purgatorio_spec", "purgatorio_stress")]
+    if mutant:
+        path, _ = file_and_name(mutant)
+        code.append(path.parent if (path.parent / "__init__.py").is_file() else path)
+    return code
 
 
 def _line(outcome: JobOutcome) -> str:

@@ -52,15 +52,13 @@ invalid, 3 a clause that was judged before is UNKNOWN now, or a trace of BEFORE 
 @click.option(
     "--engine",
     type=click.Choice([e.value for e in Engine]),
-    default=Engine.PROCESS.value,
-    show_default=True,
-    help="Judge on Spark or in this process.",
+    help="Judge on Spark or in this process. Default: by the size of the traces.",
 )
 @click.option("--master", help="Spark master, such as spark://host:7077.")
 @click.option("--markdown", type=file, help="Write the comparison in Markdown.")
 @as_json
 def command(
-    before: str, after: str, engine: str, master: str | None, markdown: Path | None, as_json: bool
+    before: str, after: str, engine: str | None, master: str | None, markdown: Path | None, as_json: bool
 ) -> None:
     """Compare two sets of traces, from before and after a change: the verdicts and the lateness.
 
@@ -75,7 +73,8 @@ def command(
 
     def judge(place: str, paths: Sequence[Path]) -> Judged:
         what = f"checking {counted(len(paths), 'trace')} of {place}"
-        return EngineAsked(master=master).judge(Engine(engine), what, paths, CheckOutput(json=as_json))
+        asked, output = EngineAsked(engine, master), CheckOutput(json=as_json)
+        return asked.judge(asked.choice(paths, output).engine, what, paths, output)
 
     compared = compare(*(judge(place, paths) for place, paths in sides))
     if markdown is not None:

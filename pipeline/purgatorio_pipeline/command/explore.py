@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from purgatorio_pipeline.command.bug import bug_asked, mutant_option
 from purgatorio_pipeline.command.explore_foreign import run_foreign, run_foreign_token
 from purgatorio_pipeline.command.line import echo_line
-from purgatorio_pipeline.command.options import as_json, flag, number
+from purgatorio_pipeline.command.options import as_json, flag, number, refuse
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict, worst
@@ -123,16 +123,22 @@ def command(
             echo_line(f"{scenario.name:30} {scenario.threads} threads  {scenario.about}", 42)
         return
     if packages or adapter:
+        refuse("with --package", "scenarios", "mutant", "drawn", "token")
         run_foreign(
             packages, adapter, Limits(schedules, seconds, preemptions),
             strategy=strategy, seed=seed, early=early, races_count=races, as_json=as_json,
             verbose=verbose,
         )  # fmt: skip
+    refuse("without --package", "early")
     bug = bug_asked(mutant)
     if token is not None:
+        refuse(
+            "with --replay", "scenarios", "strategy", "preemptions", "schedules", "seconds", "seed", "drawn"
+        )
         _replay(token, bug, races, as_json, verbose)
         return
     if drawn:
+        refuse("with --drawn", "strategy", "preemptions", "schedules")
         _draw(scenarios, seconds, seed, bug, races, as_json)
         return
     limits = Limits(schedules, seconds, preemptions, clock=time.process_time)

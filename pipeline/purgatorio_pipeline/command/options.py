@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -38,3 +39,13 @@ def folder(names: str, explained: str, *, required: bool = False) -> Option:
 
 
 as_json: Final = flag("--json as_json", "Print one JSON object and nothing else.")
+
+
+def refuse(because: str, *names: str) -> None:
+    """Raises a usage error if one of these parameters was given on the command line, because it would have no
+    effect."""
+    context = click.get_current_context()
+    for one in context.command.params:
+        if one.name in names and context.get_parameter_source(one.name) is ParameterSource.COMMANDLINE:
+            name = one.opts[0] if isinstance(one, click.Option) else one.make_metavar(context)
+            raise click.UsageError(f"{name} has no effect {because}: remove it")

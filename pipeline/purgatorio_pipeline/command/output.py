@@ -77,7 +77,8 @@ class EngineAsked:
         """The engine, by the options and the size of the input. Raises `click.UsageError`."""
         # Under spark-submit, the check must use its executors.
         submitted = "spark-submit" if "PYSPARK_GATEWAY_PORT" in os.environ else ""
-        spark = "--master" if self.master is not None else "a URI" if uris else submitted
+        given = "--master" if self.master is not None else "--memory" if self.memory is not None else ""
+        spark = given or ("a URI" if uris else submitted)
         try:
             return choose_engine(self.engine, paths, tables=output.out is not None, spark=spark)
         except NoTables as refused:

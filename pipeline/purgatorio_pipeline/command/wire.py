@@ -22,7 +22,7 @@ from typing import Final
 import click
 
 from purgatorio_pipeline.command.line import echo_line
-from purgatorio_pipeline.command.options import flag, number
+from purgatorio_pipeline.command.options import flag, number, refuse
 from purgatorio_pipeline.command.out_file import file
 from purgatorio_pipeline.command.output import CheckOutput, EngineAsked, GroupedCommand, output_options, show
 from purgatorio_pipeline.command.progress import progress
@@ -126,7 +126,11 @@ class _Unreachable(click.ClickException):
 )
 @flag("--allow-remote", "Allow a broker on another machine.")
 @flag("--tls", "Connect with TLS.")
-@click.option("--tls-ca", type=click.Path(path_type=Path, dir_okay=False), help="CA certificates for --tls.")
+@click.option(
+    "--tls-ca",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Connect with TLS, and trust the CA certificates of this .pem file.",
+)
 @flag("--scenes", "List the scenes.")
 @output_options
 def command(
@@ -242,6 +246,7 @@ def _record(asked: RunOptions, path: Path, output: CheckOutput) -> list[Failure]
     if not output.json:
         click.echo(f"trace: {path}", err=True)
     what = f"driving {asked.shown}{_drawn_words(asked)}"
+    failures: list[Failure] = []
     try:
         with progress(what, len(asked.scenes), "scenes", quiet=output.json) as going:
             played = itertools.count(1)
@@ -251,8 +256,8 @@ def _record(asked: RunOptions, path: Path, output: CheckOutput) -> list[Failure]
                     with going.aside():
                         click.echo(line, err=True)
 
-            return asyncio.run(
-                _stoppable(record(asked, path, told, lambda: going.tell(next(played)), going.say))
+            asyncio.run(
+                _stoppable(record(asked, path, failures, told, lambda: going.tell(next(played)), going.say))
             )
     except NoBroker as nobody:
         raise _Unreachable(
@@ -262,15 +267,15 @@ def _record(asked: RunOptions, path: Path, output: CheckOutput) -> list[Failure]
         click.echo("stopped: created topics and groups are deleted, the recording is judged", err=True)
         if not path.exists():
             raise KeyboardInterrupt from None
-    return []
+    return failures
 
 
-async def _stoppable(run: Coroutine[None, None, list[Failure]]) -> list[Failure]:
+async def _stoppable(run: Coroutine[None, None, None]) -> None:
     """Run the coroutine. SIGTERM (from `timeout`, or at the stop of a container) ends it like Ctrl-C."""
     task = asyncio.create_task(run)
     with contextlib.suppress(NotImplementedError):  # Windows has no signal that a program can handle
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    return await task
+    await task
 
 
 def _drawn_words(asked: RunOptions) -> str:
@@ -310,9 +315,12 @@ def _listens(number: str, port: int) -> bool:
 
 
 def _tls(tls: bool, ca: Path | None) -> ssl.SSLContext | None:
-    if not tls:
+    if not tls and ca is None:
         return None
-    return ssl.create_default_context(cafile=None if ca is None else str(ca))
+    try:
+        return ssl.create_default_context(cafile=ca)
+    except ssl.SSLError:
+        raise click.UsageError(f"--tls-ca {ca}: no certificate in this file; give the CA's .pem") from None
 
 
 def _second(
@@ -329,6 +337,7 @@ def _second(
         return None
     where = _address(address, allow_remote, context)
     if pid is not None:
+        refuse("with --second-pid", "stop_command", "continue_command")
         return Second(where, pid, pid)
     if stop is None or go_on is None:
         raise click.UsageError("--second needs --second-pid, or --stop-command with --continue-command")

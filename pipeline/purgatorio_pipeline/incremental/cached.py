@@ -25,6 +25,8 @@ from purgatorio_spec.show.counterexample import HEAD_ROWS, TAIL_ROWS, Counterexa
 from purgatorio_spec.show.selection import CauseKey, causes, kind_of
 from purgatorio_spec.trace.parse import BrokenLine
 from purgatorio_spec.verdict import Violation
+from purgatorio_wire.counterexample import counterexamples
+from purgatorio_wire.trace.file import WireTrace
 
 MAX_CAUSES: Final = 50
 """The maximum number of causes with an example. Further causes are reported without events."""
@@ -45,13 +47,22 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class CachedResult:
-    """The result of one file, and the examples of its causes."""
+    """The result of one file, and the examples of its causes (`shown`: of a wire trace)."""
 
     run: RunResult
     broken: tuple[BrokenLine, ...] = ()
     late: Lateness | None = None
     gauges: GaugeSeries | None = None
     examples: tuple[Example, ...] = ()
+    shown: tuple[Counterexample, ...] = ()
+
+
+def cached_wire(trace: WireTrace, run: RunResult) -> CachedResult:
+    failures = [*run.failures]
+    shown: list[Counterexample] = []
+    with surviving(f"showing {run.file}", failures):
+        shown += islice(counterexamples(trace, run).values(), MAX_CAUSES)
+    return CachedResult(replace(run, failures=tuple(failures)), tuple(trace.broken), shown=tuple(shown))
 
 
 def cached_of(folded: Folded, broken: Sequence[BrokenLine]) -> CachedResult:
@@ -96,10 +107,16 @@ def assemble(cached: Sequence[CachedResult]) -> Judged:
     held = {
         (one.run.file, example.clause, example.cause): example for one in cached for example in one.examples
     }
+    shown_of_wire = {
+        (shown.file, shown.violation.clause, shown.violation.cause): shown
+        for one in cached for shown in one.shown
+    }  # fmt: skip
     runs = {one.run.file: one.run for one in cached}
     failures: list[Failure] = []
     examples: dict[CauseKey, Counterexample] = {}
     for key, _, count, violation in islice(causes(result), MAX_CAUSES):
+        if (key.file, key.clause, key.cause) in shown_of_wire:
+            examples[key] = shown_of_wire[key.file, key.clause, key.cause]
         example = held.get((key.file, key.clause, key.cause))
         if example is not None:
             with surviving(f"showing {key.clause} of {key.file}", failures):

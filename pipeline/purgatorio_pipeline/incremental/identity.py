@@ -10,7 +10,7 @@ The stored verdict on an unchanged file is valid if Purgatorio's code and the op
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -45,21 +45,22 @@ def state_of(path: Place) -> FileState:
 def checker_fingerprint(full: bool) -> str:
     """The fingerprint of this checker with its options. Results of other checkers are not reused. Computed once in a
     process, because later changes of the files do not affect the running code."""
-    return fingerprint_of([files(package) for package in CODE], full)
+    return fingerprint_of([files(package) for package in CODE], f"full={full}")
 
 
-def fingerprint_of(folders: Sequence[Traversable], full: bool) -> str:
-    digest = hashlib.sha256(f"full={full}".encode())
-    for folder in folders:
-        for name, data in sorted(_code(folder, folder.name)):
+def fingerprint_of(places: Iterable[Traversable], options: str = "") -> str:
+    """The fingerprint of these files and folders of code, and of the options."""
+    digest = hashlib.sha256(options.encode())
+    for place in places:
+        for name, data in sorted(_files(place, place.name)):
             digest.update(f"\n{name} {len(data)}\n".encode())
             digest.update(data)
     return digest.hexdigest()
 
 
-def _code(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
-    for one in folder.iterdir():
-        if one.is_dir():
-            yield from _code(one, f"{name}/{one.name}")
-        elif one.name.endswith((".py", ".toml")):
-            yield f"{name}/{one.name}", one.read_bytes()
+def _files(place: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
+    if not place.is_dir():
+        yield name, place.read_bytes()
+    elif place.name != "__pycache__":
+        for one in place.iterdir():
+            yield from _files(one, f"{name}/{one.name}")

@@ -11,7 +11,7 @@ from purgatorio_pipeline.hadoop import Place, hadoop_path
 from purgatorio_pipeline.incremental.cached import CachedResult, assemble
 from purgatorio_pipeline.incremental.check import KIND, KeptFile, check_lake
 from purgatorio_pipeline.incremental.identity import checker_fingerprint
-from purgatorio_pipeline.judging import QUICK_BYTES, Judged, with_wire_examples
+from purgatorio_pipeline.judging import QUICK_BYTES, Judged
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.sources import find_on_hadoop
 
@@ -83,9 +83,8 @@ def judge_on_spark(
     reader = SparkReader(master, memory, full)
     places: list[Place] = [*paths, *(find_on_hadoop(reader.session(), uris) if uris else ())]
     if out is None:
-        return with_wire_examples(assemble(reader.judge_alone(places)))
+        return assemble(reader.judge_alone(places))
     root = out if isinstance(out, Path) else hadoop_path(reader.session(), out)
     lake = Lake(root)
     with lake.owned(KIND):
-        judged = check_lake(lake, places, reader, checker_fingerprint(full), allow_idle=allow_idle)
-    return with_wire_examples(judged)
+        return check_lake(lake, places, reader, checker_fingerprint(full), allow_idle=allow_idle)

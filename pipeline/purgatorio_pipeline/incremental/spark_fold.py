@@ -19,7 +19,7 @@ from pyspark import RDD, SparkContext
 
 from purgatorio_pipeline.documents import decoded, encoded
 from purgatorio_pipeline.hadoop import HadoopPath, Place
-from purgatorio_pipeline.incremental.cached import CachedResult, cached_of, result_of
+from purgatorio_pipeline.incremental.cached import CachedResult, cached_of, cached_wire, result_of
 from purgatorio_spec.check import fold_reader
 from purgatorio_spec.judge.result import CheckResult, RunTally
 from purgatorio_spec.trace.reader import TraceReader
@@ -91,7 +91,7 @@ def _judged(run_key: int, path: Path, name: str, full: bool, every: bool) -> Ite
     told = broken.append if every else None
     if is_wire_trace(path):
         trace, run = judge_file(path, told)
-        cached = CachedResult(replace(run, file=name), tuple(trace.broken))
+        cached = cached_wire(trace, replace(run, file=name))
     else:
         reader = TraceReader(path, name)
         cached = cached_of(fold_reader(reader, RunTally(told=told), full=full), reader.broken)

@@ -35,7 +35,7 @@ def bug_of(text: str | None) -> Bug:
     BadPatches."""
     if not text:
         return SOUND
-    path, name = _split(text)
+    path, name = file_and_name(text)
     bound = _bound(path)
     entry = _entry(path, name) if name else None
     patches: object = entry.patches if entry is not None else bound.get("PATCHES")
@@ -53,8 +53,8 @@ def bug_of(text: str | None) -> Bug:
     return Bug(text, tuple(patches), tuple(memory), f"{scenario}/{dialect}" if scenario else "")
 
 
-def _split(text: str) -> tuple[Path, str]:
-    """The file (or the folder of a package) in `text`, and the name after the colon."""
+def file_and_name(text: str) -> tuple[Path, str]:
+    """The file (or the folder of a package) in `text`, and the name after the colon. Raises BadPatches."""
     if Path(text).exists():
         return Path(text), ""
     path, _, name = text.rpartition(":")

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 from purgatorio_spec.failure import Failure
 from purgatorio_wire.client.connection import Address
@@ -21,6 +22,8 @@ from purgatorio_wire.scene.random_scene import RandomScene
 from purgatorio_wire.scene.spec import SceneSpec
 from purgatorio_wire.trace.file import WireWriter
 from purgatorio_wire.trace.record import Declared, WireEvent, WireHeader
+
+MAX_LATE_MS: Final = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +50,13 @@ class RunOptions:
 async def record(
     asked: RunOptions,
     path: Path,
+    failures: list[Failure],
     told: Callable[[str], None],
     played: Callable[[], None] = lambda: None,
     found: Callable[[str], None] = lambda line: None,
-) -> list[Failure]:
-    """Runs the scenes and writes the trace to `path`. Returns internal errors, which end a scene or the run and leave a
-    complete trace. Raises NoBroker if no broker of the protocol answers.
+) -> None:
+    """Runs the scenes and writes the trace to `path`. Adds to `failures` internal errors, which end a scene or the run
+    and leave a complete trace. Raises NoBroker if no broker of the protocol answers.
 
     `told`, `played` and `found` have the same meaning as in `PlanRun`.
 
@@ -81,7 +85,16 @@ async def record(
         out.write(event)
     writer[0] = out.write
     playing = PlanRun(
-        broker, recorder, header, asked.seed, told, played, found, asked.drawn_seconds, asked.program
+        broker,
+        recorder,
+        header,
+        asked.seed,
+        told,
+        played,
+        found,
+        asked.drawn_seconds,
+        asked.program,
+        failures=failures,
     )
     try:
         await playing.play(list(asked.scenes), asked.seconds)
@@ -91,7 +104,6 @@ async def record(
         raise
     writer[0] = first.append
     out.close(playing.skipped, playing.lost, recorder.dropped)
-    return playing.failures
 
 
 def _second(second: Second | None) -> Mapping[str, object]:
@@ -119,7 +131,9 @@ def declared_of(words: str) -> Declared:
     names = {"late": "late_ms", "late-topics": "late_topics_ms", "initial-delay": "initial_delay_ms"}
     for word in filter(None, words.split(",")):
         name, _, value = word.strip().partition("=")
-        if name not in names or not value.isdigit() or len(value) > 9:
+        if name not in names or not value.isdecimal() or len(value) > 9:
             raise ValueError(f"{word!r}: write {' or '.join(names)} in ms, such as late=100")
+        if name != "initial-delay" and int(value) > MAX_LATE_MS:
+            raise ValueError(f"{word!r}: write {MAX_LATE_MS} ms or less")
         declared = replace(declared, **{names[name]: int(value)})
     return declared
