@@ -15,6 +15,7 @@ from purgatorio_pipeline.incremental.on_spark import SparkReader
 from purgatorio_pipeline.incremental.spark_fold import check_files as check_on_spark
 from purgatorio_pipeline.judging import FileCounts
 from purgatorio_pipeline.lake import Lake
+from purgatorio_pipeline.report import sarif
 from purgatorio_pipeline.sources import NoTraces, find_on_hadoop, find_traces
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import CheckResult
@@ -36,6 +37,7 @@ def test_what_is_a_uri() -> None:
     assert is_uri("s3a://bucket/a")
     assert not is_uri("C:\\traces")
     assert not is_uri("traces/*.parquet")
+    assert sarif._uri("hdfs://nn:8020/a b.jsonl") == "hdfs://nn:8020/a%20b.jsonl"
 
 
 def test_files_and_folders(spark: SparkSession, tmp_path: Path) -> None:

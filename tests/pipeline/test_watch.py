@@ -5,8 +5,10 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -53,6 +55,16 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def another_default(spark: SparkSession) -> Iterator[None]:
+    """Spark's default file system is not this machine's."""
+    hadoop: Any = spark.sparkContext._jsc
+    before = hadoop.hadoopConfiguration().get("fs.defaultFS")
+    hadoop.hadoopConfiguration().set("fs.defaultFS", "hdfs://nowhere.invalid:1")
+    yield
+    hadoop.hadoopConfiguration().set("fs.defaultFS", before)
+
+
 def many(run: str, broken: bool, operations: int = 40) -> Trace:
     """Operations, some completed, some expired; a broken one fires though it was completed (T4) early on."""
     made = Trace()
@@ -90,11 +102,13 @@ def counts(run: Run | RunResult) -> dict[str, tuple[Verdict, int]]:
 
 
 def test_open_runs_are_unknown_or_violated_and_closed_ones_as_check_says(
-    spark: SparkSession, place: Path
+    spark: SparkSession, place: Path, another_default: None
 ) -> None:
-    """Half of each run's segments first, then a new stream over the same checkpoint for the rest."""
+    """Half of each run's segments first, then a new stream over the same checkpoint for the rest. File names have
+    characters that a URI escapes, and Spark's default file system is another one."""
     paths = {
-        name: many(name, name == "bad").write(place / "whole" / f"{name}.jsonl") for name in ("good", "bad")
+        name: many(name, name == "bad").write(place / "whole" / f"{name}%20#1?.jsonl")
+        for name in ("good", "bad")
     }
     parts = {name: write_segments(path, place / "whole", 200) for name, path in paths.items()}
     for name in paths:

@@ -21,6 +21,7 @@ from pathlib import PurePath
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
+from purgatorio_pipeline.hadoop import is_uri
 from purgatorio_pipeline.report.grouped import ExampleOf, run_titles, worst_first
 from purgatorio_pipeline.report.provenance import tool_version
 from purgatorio_spec.clause.declaration import Wording
@@ -179,7 +180,10 @@ def _has_lines(file: str) -> bool:
 
 
 def _uri(file: str) -> str:
-    """A relative path as a relative reference (from where the check ran), an absolute one as a file URI."""
+    """A relative path as a relative reference (from where the check ran), an absolute one as a file URI, a URI as it
+    is."""
+    if is_uri(file):
+        return quote(visible(file, _MOST_URI), safe=":/")
     path = PurePath(visible(file, _MOST_URI))
     return path.as_uri() if path.is_absolute() else quote(path.as_posix())
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote, urlparse
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -43,7 +42,8 @@ Arrived = Callable[[SparkSession, DataFrame, WatchState], DataFrame | None]
 
 
 def files_arrived(spark: SparkSession, files: DataFrame, state: WatchState) -> DataFrame | None:
-    paths = [Path(unquote(urlparse(row["path"]).path)) for row in files.select("path").collect()]
+    # Spark gives Hadoop's text of a path, which escapes nothing.
+    paths = [Path(row["path"].removeprefix("file:")) for row in files.select("path").collect()]
     return file_rows(spark, paths) if paths else None
 
 

@@ -18,6 +18,7 @@ from pyspark.sql import functions as fn
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from purgatorio_pipeline.documents import decoded, encoded
+from purgatorio_pipeline.hadoop import address
 from purgatorio_pipeline.lake import Lake
 from purgatorio_spec.check import facts_of
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, Column, Fields
@@ -83,7 +84,7 @@ def events_folder(silver: Path, number: int) -> Path:
 def _rows_of(spark: SparkSession, lake: Lake, number: int) -> DataFrame:
     # With the schema, because an empty batch has no file from which Spark could infer it.
     schema = from_arrow_schema(SEGMENT_SCHEMA)
-    return spark.read.schema(schema).parquet(str(lake.path(events_table(number))))
+    return spark.read.schema(schema).parquet(address(lake.path(events_table(number))))
 
 
 def _read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -8,6 +8,7 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from purgatorio_pipeline.hadoop import address
 from purgatorio_pipeline.watch.batch import Watcher
 from purgatorio_spec.trace.lines import SUFFIXES
 
@@ -21,7 +22,7 @@ def new_files(spark: SparkSession, folder: Path, files_per_batch: int) -> DataFr
         .option("maxFilesPerTrigger", files_per_batch)
         .option("recursiveFileLookup", "true")
         .option("pathGlobFilter", "[!.]*{" + ",".join(SUFFIXES) + "}")
-        .load(str(folder.resolve()))
+        .load(address(folder.resolve()))
         .select("path")
     )
 
@@ -33,7 +34,7 @@ def start_stream(arriving: DataFrame, watcher: Watcher, *, every_s: float | None
     continues after the last batch. An incomplete batch is repeated with the same result.
     """
     writer = arriving.writeStream.foreachBatch(watcher.batch).option(
-        "checkpointLocation", str(watcher.out / "checkpoint")
+        "checkpointLocation", address(watcher.out / "checkpoint")
     )
     if every_s is None:
         return writer.trigger(availableNow=True).start()
