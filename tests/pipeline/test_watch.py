@@ -216,8 +216,14 @@ def test_the_state_is_the_same_when_it_is_read_back(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     closed = [Run("old", "old.jsonl", "", "", Verdict.PASS, 3, {}, (), open=False)]
     for batch in range(3):
-        lake.commit(batch, WatchState(batch, {"r": run}, closed))
-    assert load_before(lake, 3) == WatchState(2, {"r": run}, closed)
+        WatchState(batch, {"r": run}, closed).save(lake)
+    state = load_before(lake, 3)
+    assert state == WatchState(2, {"r": run}, closed)
+    state.closed.append(Run("new", "new.jsonl", "", "", Verdict.PASS, 3, {}, (), open=False))
+    state.save(lake)
+    assert load_before(lake, 3) == state
+    assert b"old.jsonl" not in (lake.read_bytes("manifest/000000002.json") or b""), "it is written once"
+    assert len(lake.names("closed")) == 4
     assert load_before(lake, 2).batch == 1
     lake.forget_but(2)
     assert load_before(lake, 2) == WatchState()

@@ -40,6 +40,8 @@ FORBIDDEN = (
     ("reference/purgatorio/__init__.py", "purgatorio_spec", "- purgatorio -> purgatorio_spec (l."),
     ("reference/purgatorio/__init__.py", "purgatorio_broker", "- purgatorio -> purgatorio_broker (l."),
     ("wire/purgatorio_broker/__init__.py", "rich", "- purgatorio_broker -> rich (l."),
+    ("wire/purgatorio_broker/network/sequences.py", "purgatorio_wire.trace.record",
+     "- purgatorio_broker.network.sequences -> purgatorio_wire.trace.record ("),
     ("reference/purgatorio/delayed/dialect.py", "purgatorio.delayed.operation", "- .dialect -> .operation ("),
     ("wire/purgatorio_wire/judge.py", "purgatorio_broker", "- purgatorio_wire.judge -> purgatorio_broker (l."),
     ("conformance/purgatorio_conformance/cache_dir.py", "purgatorio_stress",

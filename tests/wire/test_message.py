@@ -32,7 +32,7 @@ def test_frames_come_whole_however_they_are_cut(payloads: list[bytes], piece: in
     frames = Frames()
     got = [frame for at in range(0, len(stream), piece) for frame in frames.feed(stream[at : at + piece])]
     assert got == payloads
-    assert frames.held_bytes == 0
+    assert len(frames._held) == 0
 
 
 @pytest.mark.parametrize("head", [b"\xff\xff\xff\xff", b"HTTP", b"\x15\x03\x03\x00"])

@@ -184,7 +184,7 @@ def words(event: WireEvent) -> str:
     """The short text of one event."""
     body = event.body
     if event.ev == "request":
-        return f"{event.api}({_asked_words(event.api or '', body)})"
+        return f"{event.api}({_asked_words(body)})"
     if event.ev == "answer":
         return f"= {event.err}" if event.err else f"= {_answer_words(event.api or '', body)}"
     if event.ev == "stimulus":
@@ -192,7 +192,7 @@ def words(event: WireEvent) -> str:
     return f"{event.ev} by {event.by}" if event.by else event.ev
 
 
-def _asked_words(api: str, body: Body | None) -> str:
+def _asked_words(body: Body | None) -> str:
     """The text of a request: its members, partitions or names, then its numbers."""
     member = [_short(text(body, "member_id")) or "no id"] if "member_id" in (body or {}) else []
     members = [_short(text(one, "member_id")) for one in items(body, "members")]

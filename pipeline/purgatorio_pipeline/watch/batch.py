@@ -20,7 +20,7 @@ from purgatorio_pipeline.printed import Run, run_of
 from purgatorio_pipeline.watch.follow import Chunk, carry_place, follow
 from purgatorio_pipeline.watch.metrics import metrics_text
 from purgatorio_pipeline.watch.segments import Segment, file_rows, read_segments
-from purgatorio_pipeline.watch.state import OpenRun, WatchState, load_before
+from purgatorio_pipeline.watch.state import CLOSED, OpenRun, WatchState, load_before
 from purgatorio_spec.failure import Failure
 from purgatorio_spec.judge.result import RunResult, RunTally, TraceFacts, conclude, no_silent_pass
 from purgatorio_spec.verdict import Violation
@@ -62,6 +62,7 @@ class Watcher:
     refused: OSError | None = None
     failures: list[Failure] = field(default_factory=list)
     """Errors of Purgatorio. The close of an affected run reports them."""
+    _read: dict[str, list[Run]] = field(default_factory=dict, init=False)
 
     def batch(self, fresh: DataFrame, number: int) -> None:
         """Judge a batch; called by `foreachBatch`. A repetition of a batch gives the same result."""
@@ -73,22 +74,22 @@ class Watcher:
 
     def _batch(self, fresh: DataFrame, number: int) -> None:
         lake = Lake(self.out)
-        state = load_before(lake, number)
+        state = load_before(lake, number, self._read)
         state.batch = number
         news = News(number, [], [], state)
         rows = self.arrived(self.spark, fresh, state)
         if rows is not None:
             segments = read_segments(self.spark, lake, number, rows)
             news.closed.extend(_take(state, segments, number))
-            self._follow(lake, news, sorted({one.run for one in segments} & state.runs.keys()))
+            self._follow(news, sorted({one.run for one in segments} & state.runs.keys()))
         state.closed.extend(news.closed)
-        lake.commit(number, state)
+        state.save(lake)
         self._forget(lake, state)
         if self.metrics is not None:
             write_whole(self.metrics, metrics_text(state))
         self.tell(news)
 
-    def _follow(self, lake: Lake, news: News, touched: Sequence[str]) -> None:
+    def _follow(self, news: News, touched: Sequence[str]) -> None:
         """Continue the runs in this batch. Close the runs whose end has arrived."""
         state = news.state
         silver = self.out / "silver"
@@ -116,7 +117,7 @@ class Watcher:
     def _forget(self, lake: Lake, state: WatchState) -> None:
         """Remove all files that neither this state nor the previous state names. A killed batch returns to the previous
         state."""
-        before = load_before(lake, state.batch)
+        before = load_before(lake, state.batch, self._read)
         runs = [*state.runs.values(), *before.runs.values()]
         oldest = min((run.first_batch for run in runs), default=state.batch)
         carried = {carry_place(Path(), run.followed.carried, run.run).name for run in runs}
@@ -127,6 +128,7 @@ class Watcher:
             elif kind == "carry" and place.name not in carried:
                 place.unlink(missing_ok=True)
         lake.forget_but(before.batch, state.batch)
+        lake.sweep(CLOSED, {*before.closed_in, *state.closed_in})
 
 
 def _take(state: WatchState, segments: Sequence[Segment], number: int) -> list[Run]:

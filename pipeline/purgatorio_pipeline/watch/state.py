@@ -1,14 +1,16 @@
 """The state of a watch after a batch: the open runs, their violations so far, and the verdicts of closed runs.
 
-Each batch writes the state as a manifest of the watch's folder. If a batch is killed, the previous manifest is still
-valid. A repeated batch writes an equal manifest.
+Each batch writes the state as a manifest of the watch's folder, and the runs that it closed as a file, which the
+manifests name from then on. If a batch is killed, the previous manifest is still valid. A repeated batch writes an
+equal state.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from purgatorio_pipeline.documents import decoded, encoded
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.printed import Clause, Run, Watch
 from purgatorio_pipeline.watch.follow import Followed
@@ -19,6 +21,7 @@ from purgatorio_spec.trace.record import Header
 from purgatorio_spec.verdict import Verdict, Violation, worst
 
 KIND: Final = "watch"
+CLOSED: Final = "closed"
 LAST: Final = 1 << 40
 MAX_SUBJECTS: Final = 100_000
 """The maximum number of distinguished violating operations of an open run. Further ones are counted at its close."""
@@ -117,13 +120,30 @@ class WatchState:
     closed: list[Run] = field(default_factory=list)
     offsets: dict[str, int] = field(default_factory=dict)
     """By Kafka partition, the first offset that is not processed yet."""
+    closed_in: dict[str, int] = field(default_factory=dict, compare=False)
+    """The files of the closed runs, each with their number. A closed run does not change, so it is written once."""
+
+    def save(self, lake: Lake) -> None:
+        """Commit the state. Raises OSError."""
+        if fresh := self.closed[sum(self.closed_in.values()) :]:
+            name = lake.unused(self.batch)
+            lake.write_bytes(f"{CLOSED}/{name}.json", encoded(fresh))
+            self.closed_in[name] = len(fresh)
+        lake.commit(self.batch, replace(self, closed=[]))
 
     def printed(self) -> Watch:
         runs = [*self.closed, *(run.printed() for run in self.runs.values())]
         return Watch(worst(run.verdict for run in runs), self.batch, runs)
 
 
-def load_before(lake: Lake, batch: int = LAST) -> WatchState:
-    """The state before batch `batch`, which is the state after the last earlier batch. Raises `Unreadable`, OSError."""
+def load_before(lake: Lake, batch: int = LAST, read: dict[str, list[Run]] | None = None) -> WatchState:
+    """The state before batch `batch`, which is the state after the last earlier batch. `read`: the files of closed runs
+    that were read before. Raises `Unreadable`, OSError."""
     earlier = [number for number in lake.manifests() if number < batch]
-    return lake.manifest(earlier[-1], WatchState) if earlier else WatchState()
+    state = lake.manifest(earlier[-1], WatchState) if earlier else WatchState()
+    read = {} if read is None else read
+    for name in state.closed_in:
+        if name not in read:
+            read[name] = decoded(lake.read_bytes(f"{CLOSED}/{name}.json") or b"", list[Run])
+        state.closed += read[name]
+    return state

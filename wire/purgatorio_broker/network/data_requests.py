@@ -20,6 +20,7 @@ from purgatorio_broker.network.record_batch import (
     BatchHeader,
     Corrupt,
     Invalid,
+    Written,
     batches_of,
     first_offset,
     last_timestamp_ms,
@@ -30,9 +31,9 @@ from purgatorio_broker.network.record_batch import (
 from purgatorio_broker.network.reply import Reply, Request
 from purgatorio_broker.network.topic_requests import MOST_BYTES
 from purgatorio_broker.partition import Isolation, Partition
-from purgatorio_wire.history.transaction import IN_TRANSACTIONS
-from purgatorio_wire.trace.record import Written
 
+_ADDED_BY_CLIENTS = 11
+"""The last version of Produce before KIP-890: clients add partitions to a transaction themselves."""
 _LATEST = -1
 _EARLIEST = -2
 _NEWEST = -3
@@ -93,7 +94,7 @@ def produce(node: Node, request: Request) -> None:
 
 def _added(node: Node, request: Request, partition: TopicPartition, header: BatchHeader) -> ErrorCode:
     """With the second part of KIP-890, an append adds its partition to the transaction."""
-    if not header.producer or request.version <= IN_TRANSACTIONS:
+    if not header.producer or request.version <= _ADDED_BY_CLIENTS:
         return ErrorCode.none
     name, by = request.fields.text("transactional_id"), header.written[:2]
     return node.transactions.add(name, by, (partition,))

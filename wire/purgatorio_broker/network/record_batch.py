@@ -11,13 +11,11 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
-from typing import Final
+from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
 from purgatorio_broker.log import NewRecord, Record
-from purgatorio_wire.client.record_batch import CONTROL, TRANSACTIONAL, batch_of
-from purgatorio_wire.trace.record import Written
 
 MAX_RECORDS: Final = 100_000
 """In one batch: each offset costs memory, and a compressed batch of few bytes may claim any number."""
@@ -31,7 +29,7 @@ _LAST_TIMESTAMP: Final = slice(35, 43)
 _SMALLEST_RECORD_BYTES: Final = 7
 _COMPRESSION: Final = 0x07
 _CODECS: Final = 4
-_APPEND_TIME: Final = 0x08
+_APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x08, 0x10, 0x20
 _MARKER_TYPE_AT: Final = 68
 """In a batch of one marker: after the headers of the batch and of the record, and the version of its key."""
 COMMIT, ABORT = "commit", "abort"
@@ -46,6 +44,15 @@ class Corrupt(Exception):
 
 class Invalid(Exception):
     """A batch with invalid fields: INVALID_RECORD."""
+
+
+class Written(NamedTuple):
+    """The producer of a batch, its epoch, and the sequence number of the first record; -1 without an idempotent
+    producer."""
+
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +89,9 @@ def read_header(batch: bytes | memoryview) -> BatchHeader:
     if not codec and count * _SMALLEST_RECORD_BYTES > size_bytes - _HEADER.size:
         raise Invalid(f"{count} records in {size_bytes} bytes")
     by = Written(*written)
-    producer = str(by.producer_id) if attributes & TRANSACTIONAL else ""
+    producer = str(by.producer_id) if attributes & _TRANSACTIONAL else ""
     marker = ""
-    if attributes & CONTROL:
+    if attributes & _CONTROL:
         if size_bytes < _MARKER_TYPE_AT + 2:
             raise Invalid("a control batch without a marker")
         marker = _MARKERS[unpack_from(">h", batch, _MARKER_TYPE_AT)[0] == 1]
@@ -93,9 +100,13 @@ def read_header(batch: bytes | memoryview) -> BatchHeader:
 
 def marker_batch(producer_id: int, producer_epoch: int, marker: str) -> bytes:
     """The batch that ends a transaction in one partition."""
-    key, value = pack(">hh", 0, _MARKERS.index(marker)), pack(">hi", 0, 0)
-    written = Written(producer_id, producer_epoch, -1)
-    return batch_of([value], int(time.time() * 1000), written, TRANSACTIONAL | CONTROL, key)
+    now_ms = int(time.time() * 1000)
+    # Each length before it is doubled, as a varint.
+    key, value = pack(">bhh", 8, 0, _MARKERS.index(marker)), pack(">bhi", 12, 0, 0)
+    record = b"\x20\0\0\0" + key + value + b"\0"
+    attributes = _TRANSACTIONAL | _CONTROL
+    rest = pack(">hiqqqhii", attributes, 0, now_ms, now_ms, producer_id, producer_epoch, -1, 1) + record
+    return pack(">qiibI", 0, len(rest) + 9, 0, 2, crc32c(rest)) + rest
 
 
 def batches_of(records: bytes) -> Iterator[tuple[BatchHeader, bytes]]:

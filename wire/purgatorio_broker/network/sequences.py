@@ -12,9 +12,10 @@ from typing import Final
 from kio.schema.errors import ErrorCode
 
 from purgatorio_broker.key import TopicPartition
-from purgatorio_broker.network.record_batch import BatchHeader
-from purgatorio_wire.trace.record import SEQUENCES, Written
+from purgatorio_broker.network.record_batch import BatchHeader, Written
 
+SEQUENCES: Final = 1 << 31
+"""After the last sequence number comes 0."""
 REMEMBERED: Final = 5
 """Batches of a producer and partition, as in Kafka."""
 MOST_PRODUCERS: Final = 20_000

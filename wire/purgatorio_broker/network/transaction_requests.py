@@ -8,7 +8,9 @@ from purgatorio_broker.network.group_requests import answer_commit, named_offset
 from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.record_batch import ABORT, COMMIT
 from purgatorio_broker.network.reply import Request
-from purgatorio_wire.history.transaction import FIRST_RENEWING, OFFSETS_IN_TRANSACTIONS
+
+_ADDS_GROUP, _RENEWS_EPOCH = 5, 5
+"""The first versions of TxnOffsetCommit and of EndTxn that do so (KIP-890)."""
 
 
 def init_producer_id(node: Node, request: Request) -> None:
@@ -59,7 +61,7 @@ def txn_offset_commit(node: Node, request: Request) -> None:
     held = named_offsets(node, asked)
     code = code_of(refuses_held(node, fields))
     group = fields.text("group_id")
-    if not code and request.version > OFFSETS_IN_TRANSACTIONS:
+    if not code and request.version >= _ADDS_GROUP:
         code = node.transactions.add(fields.text("transactional_id"), _by(fields), (), group).value
     if not code:
         code = node.transactions.hold(_by(fields), group, held).value
@@ -71,7 +73,7 @@ def end_txn(node: Node, request: Request) -> None:
     ended: ErrorCode | tuple[int, int] = ErrorCode.not_coordinator
     if node.leads:
         marker = COMMIT if request.fields.number("committed") else ABORT
-        end = node.transactions.end if request.version < FIRST_RENEWING else node.transactions.end_and_renew
+        end = node.transactions.end if request.version < _RENEWS_EPOCH else node.transactions.end_and_renew
         ended = end(request.fields.text("transactional_id"), _by(request.fields), marker)
     error, (producer, epoch) = (ended, (-1, -1)) if isinstance(ended, ErrorCode) else (ErrorCode.none, ended)
     request.answer(error_code=error.value, producer_id=producer, producer_epoch=epoch)

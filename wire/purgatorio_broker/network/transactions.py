@@ -22,8 +22,7 @@ from kio.schema.errors import ErrorCode
 
 from purgatorio_broker.group import Committed
 from purgatorio_broker.key import TopicPartition
-from purgatorio_broker.network.record_batch import ABORT
-from purgatorio_wire.trace.record import Written
+from purgatorio_broker.network.record_batch import ABORT, Written
 
 MOST_IDS: Final = 10_000
 LONGEST_MS: Final = 900_000

@@ -12,8 +12,7 @@ with require_stable (KIP-447) is refused until the transaction has ended.
 from collections.abc import Iterator
 from typing import Final, NamedTuple, Self
 
-from purgatorio_wire.clause.topic import PATIENCE_TIMES
-from purgatorio_wire.history.bound import MS, Bounds
+from purgatorio_wire.history.bound import MS, PATIENCE_TIMES, Bounds
 from purgatorio_wire.history.finding import Rows, answered_with, broken, checked, kept, named
 from purgatorio_wire.history.history import (
     BUSY,

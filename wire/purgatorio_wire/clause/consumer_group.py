@@ -54,11 +54,11 @@ Owned = frozenset[tuple[str, int]]
 """Partitions by topic id and number."""
 
 
-def owned(body: Body | None, name: str = "topic_partitions") -> Owned:
+def owned(body: Body | None) -> Owned:
     """The partitions that a heartbeat or an assignment names."""
     return frozenset(
         (text(topic, "topic_id"), number)
-        for topic in items(body, name)
+        for topic in items(body, "topic_partitions")
         for number in integers(topic, "partitions")
     )
 

@@ -8,12 +8,12 @@ takes effect between its request and its acknowledgement. So only an interval is
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
-from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, RowStatus
+from purgatorio_wire.history.bound import EARLY_NS, FORGOTTEN_NS, MS, Bounds, RowStatus
 from purgatorio_wire.history.fetch_session import NO_SESSION, NOT_THE_NEXT
 from purgatorio_wire.history.finding import (
     Row,
@@ -22,6 +22,7 @@ from purgatorio_wire.history.finding import (
     answered_with,
     broken,
     checked,
+    deleted,
     in_time,
     kept,
     late_row,
@@ -30,37 +31,33 @@ from purgatorio_wire.history.finding import (
 )
 from purgatorio_wire.history.history import END_OF_TIME, EXCUSED, Exchange, Scene, integer, items
 from purgatorio_wire.history.log import (
+    COMMITTED,
+    EPOCH_FAR,
     CommittedLog,
     Log,
     Part,
-    Topic,
     Topics,
     corrupt,
     fetched,
     unknown_topic,
 )
+from purgatorio_wire.history.stopped_replica import stopped_spans
 from purgatorio_wire.history.violation_kind import Way
-from purgatorio_wire.trace.record import Body, WireEvent
+from purgatorio_wire.trace.record import Body
 
 OUT_OF_RANGE, UNKNOWN_EPOCH = 1, 75
-COMMITTED: Final = 1
-"""The isolation level read_committed."""
 OF_TRANSACTIONS: Final[Mapping[str, str]] = {
     "F1": "R1", **dict.fromkeys(("F3", "F7"), "R2"), **dict.fromkeys(("F4", "F5"), "R3"),
 }  # fmt: skip
 """The clauses of a fetch, and the clauses that replace them for a read_committed fetch of a log with transactions."""
 NO_WAIT_GAP_NS: Final = 2000 * MS
 """The gap of a fetch with max_wait_ms=0: about the time that a broker would wait if it let the fetch wait."""
-FORGOTTEN_NS: Final = 1000 * MS
-"""The smallest gap of a waiting fetch: a broker that forgets a short fetch answers it long after max_wait_ms."""
 SESSION_STAYS_NS: Final = 100_000 * MS
 """Kafka evicts no session of a consumer in its first 120 s for another consumer's (KIP-227)."""
 _UNKNOWN_TOPIC: Final[tuple[Way, Way]] = "unknown-topic-waits", "unknown-topic-other-error"
 _OUT_OF_RANGE: Final[tuple[Way, Way]] = "out-of-range-waits", "out-of-range-other-error"
 _DELETED_RECORDS: Final[tuple[Way, Way]] = "deleted-records-waits", "deleted-records-other-error"
 _UNKNOWN_EPOCH: Final[tuple[Way, Way]] = "unknown-epoch-waits", "unknown-epoch-other-error"
-EPOCH_FAR: Final = 50
-"""An epoch that is greater than the known epoch by this number cannot be a real epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,42 +111,6 @@ class _Asked:
     def end(self) -> int:
         """The offset after the last record of the response, or the requested one."""
         return max((integer(batch, "last") + 1 for batch in self.batches), default=self.offset)
-
-
-def stopped_spans(stimuli: Iterable[WireEvent], end_t: int) -> list[tuple[int, int]]:
-    """The times in which a replica was certainly stopped."""
-    spans: list[tuple[int, int]] = []
-    begun: int | None = None
-    for event in stimuli:
-        what = None if event.body is None else event.body.get("what")
-        if what == "stopped":
-            begun = event.t
-        elif what == "continues" and begun is not None:
-            spans.append((begun, event.t))
-            begun = None
-    return [*spans, (begun, end_t)] if begun is not None else spans
-
-
-def continued_t(stimuli: Iterable[WireEvent], end: int) -> int:
-    """The time at which a replica that was stopped until `end` certainly runs again. The command that resumes it may
-    take some time."""
-    said = [x.t for x in stimuli if x.t >= end and (x.body or {}).get("what") == "continued"]
-    return min(said, default=end)
-
-
-def deleted(bounds: Bounds, one: Exchange, topic: Topic, cause: Way, due: int, told: bool) -> Rows:
-    """F8, for a request that waited when its topic was deleted, and whose wait ends at `due`. `told`: the response had
-    an error."""
-    asked_t, deleted_t = topic.delete_t or END_OF_TIME, topic.deleted_t
-    if deleted_t is None or not one.t < asked_t < deleted_t < due:
-        return
-    if one.answer_t is not None and one.answer_t < asked_t:
-        return
-    row = in_time(
-        bounds, "F8", cause, one, deleted_t, due - deleted_t, "an error, because the topic is deleted,",
-        late_ms=bounds.declared.late_topics_ms,
-    )  # fmt: skip
-    yield row.but(told, "deleted-without-error", one, "an error", "no error")
 
 
 def fetches(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:

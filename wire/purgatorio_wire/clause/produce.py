@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from purgatorio_wire.clause.fetch import FORGOTTEN_NS, continued_t, deleted, stopped_spans
-from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds
+from purgatorio_wire.history.bound import EARLY_NS, FORGOTTEN_NS, MS, Bounds
 from purgatorio_wire.history.finding import (
     Row,
     Rows,
@@ -12,6 +11,7 @@ from purgatorio_wire.history.finding import (
     answered_with,
     broken,
     checked,
+    deleted,
     in_time,
     kept,
     late_row,
@@ -42,6 +42,7 @@ from purgatorio_wire.history.log import (
     transactional,
     written_by,
 )
+from purgatorio_wire.history.stopped_replica import continued_t, stopped_spans
 from purgatorio_wire.history.transaction import CONCURRENT, INIT, Transaction, begins, renews
 from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import BY_NOBODY, SEQUENCES, Body, Written
@@ -67,6 +68,7 @@ again."""
 
 
 def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
+    spans = stopped_spans(scene.stimuli, scene.end_t)
     for one in scene.of("produce"):
         acks = integer(one.body, "acks")
         if acks == 0:
@@ -81,7 +83,6 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 continue
             if topic.delete_t is not None:
                 done_t = topic.deleted_t or END_OF_TIME
-                spans = stopped_spans(scene.stimuli, scene.end_t)
                 if acks == -1 and any(begin <= one.t and done_t <= end for begin, end in spans):
                     due, told = one.t + one.wait_ms * MS, bool(integer(answer, "error_code"))
                     yield from deleted(bounds, one, topic, "append-waits-for-deleted", due, told)
@@ -107,8 +108,8 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                     written = written_by(batches)
                     yield from _in_transaction(one, part, count, written, answer, topics)
             elif (written := written_by(batches)) != BY_NOBODY and topic.replicas > 1:
-                if _sent_since(one, written, topics.logs[part], stopped_spans(scene.stimuli, scene.end_t)):
-                    yield from _stopped(bounds, one, part, answer, topics, scene)
+                if _sent_since(one, written, topics.logs[part], spans):
+                    yield from _stopped(bounds, one, part, answer, topics, scene, spans)
             elif other := _other_epoch(one, written, topics.logs[part]):
                 yield from _refused_epoch(one, written, answer, *other)
             elif written != BY_NOBODY and not _is_next(
@@ -118,7 +119,7 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             elif topic.replicas == 1:
                 yield from _acknowledged(one, part, count, answer, topics)
             else:
-                yield from _stopped(bounds, one, part, answer, topics, scene)
+                yield from _stopped(bounds, one, part, answer, topics, scene, spans)
 
 
 def _forbids(bounds: Bounds, topic: Topic, one: Exchange, size: int) -> list[str]:
@@ -327,15 +328,15 @@ def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, to
 
 
 def _stopped(
-    bounds: Bounds, one: Exchange, part: Part, answer: Body | None, topics: Topics, scene: Scene
-) -> Rows:
+    bounds: Bounds, one: Exchange, part: Part, answer: Body | None, topics: Topics, scene: Scene,
+    spans: Sequence[tuple[int, int]],
+) -> Rows:  # fmt: skip
     """M4, M5, M6: a topic with replicas, of which one is or was stopped."""
     acks, error = integer(one.body, "acks"), integer(answer, "error_code")
     topic = topics.topics[part.topic]
     until = one.until_t
     in_sync = topics.in_sync_around(part, one.t, until)
     needed = min(limit(topic.configs, "min.insync.replicas", 1), topic.replicas)
-    spans = stopped_spans(scene.stimuli, scene.end_t)
     stays_away = any(begin <= one.t and until <= end for begin, end in spans)
     if acks == -1 and answer is not None and needed == topic.replicas and stays_away:
         allowed = "an error, because all replicas must be in sync and one is stopped"

@@ -9,15 +9,7 @@ from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from typing import Final
 
-from purgatorio_wire.clause.fetch import (
-    COMMITTED,
-    EPOCH_FAR,
-    FORGOTTEN_NS,
-    UNKNOWN_EPOCH,
-    continued_t,
-    stopped_spans,
-)
-from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds
+from purgatorio_wire.history.bound import EARLY_NS, FORGOTTEN_NS, MS, PATIENCE_TIMES, Bounds
 from purgatorio_wire.history.finding import (
     Row,
     Rows,
@@ -46,6 +38,8 @@ from purgatorio_wire.history.history import (
 )
 from purgatorio_wire.history.log import (
     BY_ID,
+    COMMITTED,
+    EPOCH_FAR,
     GONE,
     NAMED,
     CommittedLog,
@@ -57,10 +51,11 @@ from purgatorio_wire.history.log import (
     parts,
     settled_parts,
 )
+from purgatorio_wire.history.stopped_replica import continued_t, stopped_spans
 from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
-OUT_OF_RANGE, UNKNOWN, NO_LEADER, TIMED_OUT, EXISTS, NOT_NEEDED = 1, 3, 5, 7, 36, 84
+OUT_OF_RANGE, UNKNOWN, NO_LEADER, TIMED_OUT, EXISTS, NOT_NEEDED, UNKNOWN_EPOCH = 1, 3, 5, 7, 36, 84, 75
 NOT_PREFERRED: Final = 80
 """PREFERRED_LEADER_NOT_AVAILABLE."""
 INVALID_TOPIC, INVALID_PARTITIONS, INVALID_REPLICATION = 17, 37, 38
@@ -83,8 +78,6 @@ _WAITS_FOR_NOBODY: Final = {
 """Requests that one broker handles alone, for topics with one replica, and their clauses."""
 LEAST_TIME_OUT_MS: Final = 2000
 """A shorter timeout_ms may pass before a busy broker handles the request."""
-PATIENCE_TIMES: Final = 5
-"""A creation or deletion of a topic that takes this number of times `late_topics_ms` is certainly late."""
 AT_ONCE_MOST: Final = 20
 """If more topics are created within `late_topics_ms`, each of the others may take `EACH_TOPIC_MS` of a cold broker."""
 EACH_TOPIC_MS: Final = 250
@@ -143,7 +136,7 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 if topic.partitions and topic.delete_t is None and count > 0 and not error:
                     right, allowed = count == topic.partitions, f"{topic.partitions} partitions"
                     yield checked("A1", "other-partitions", one, right, allowed, f"{count} partitions")
-                yield from _second(bounds, one, topic, error)
+                yield from _second(one, topic, error)
     on_request = [one for one in scene.of("metadata") if one.body.get("allow_auto_topic_creation")]
     for name in sorted({text(asked, "name") for one in on_request for asked in items(one.body, "topics")}):
         yield from _made_on_request(bounds, scene, name, on_request)
@@ -279,7 +272,7 @@ def _identified(scene: Scene, name: str, told: list[tuple[Exchange, Body]]) -> R
         yield checked("A1", "topic-id-reused", one, right, "another topic id than before", own)
 
 
-def _second(bounds: Bounds, one: Exchange, topic: Topic, error: int) -> Rows:
+def _second(one: Exchange, topic: Topic, error: int) -> Rows:
     """Creating a topic that does not exist succeeds; creating one that exists, long enough after the first, does
     not."""
     if topic.made_t is None and topic.delete_t is None and error not in {0, *BUSY, *REFUSED}:

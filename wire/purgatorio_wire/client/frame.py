@@ -29,11 +29,6 @@ class Frames:
         self._most_bytes = most_bytes
         self._held = bytearray()
 
-    @property
-    def held_bytes(self) -> int:
-        """The number of stored bytes of an incomplete frame."""
-        return len(self._held)
-
     def feed(self, piece: bytes) -> list[bytes]:
         """The frames that this piece completes, without their lengths. Raises FrameBroken for an invalid length."""
         self._held += piece

@@ -33,6 +33,10 @@ MS: Final = 1_000_000
 EARLY_NS: Final = 3 * MS
 GAPS_IN_SLACK: Final = 4
 ENDS_NS: Final = 500 * MS
+FORGOTTEN_NS: Final = 1000 * MS
+"""The smallest gap of a request that waits: a broker that forgets a short one answers it long after its time-out."""
+PATIENCE_TIMES: Final = 5
+"""A change of a topic that takes this number of times `late_topics_ms` is certainly late."""
 
 
 class RowStatus(Enum):

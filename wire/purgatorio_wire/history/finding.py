@@ -6,7 +6,8 @@ from typing import Final, TypeAlias
 
 from purgatorio_spec.failure import Failure
 from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, RowStatus, Timed
-from purgatorio_wire.history.history import BUSY, EXCUSED, Exchange
+from purgatorio_wire.history.history import BUSY, END_OF_TIME, EXCUSED, Exchange
+from purgatorio_wire.history.log import Topic
 from purgatorio_wire.history.violation_kind import Way
 
 ERRORS: Final = {
@@ -156,6 +157,21 @@ def left_to_its_time_out(bounds: Bounds, clause: str, one: Exchange) -> Row:
         )
         return replace(undecided(clause, seen, cause, row.gaps), busy=True)
     return row
+
+
+def deleted(bounds: Bounds, one: Exchange, topic: Topic, cause: Way, due: int, told: bool) -> Rows:
+    """F8, for a request that waited when its topic was deleted, and whose wait ends at `due`. `told`: the response had
+    an error."""
+    asked_t, deleted_t = topic.delete_t or END_OF_TIME, topic.deleted_t
+    if deleted_t is None or not one.t < asked_t < deleted_t < due:
+        return
+    if one.answer_t is not None and one.answer_t < asked_t:
+        return
+    row = in_time(
+        bounds, "F8", cause, one, deleted_t, due - deleted_t, "an error, because the topic is deleted,",
+        late_ms=bounds.declared.late_topics_ms,
+    )  # fmt: skip
+    yield row.but(told, "deleted-without-error", one, "an error", "no error")
 
 
 def answered_with(

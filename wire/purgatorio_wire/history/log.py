@@ -25,6 +25,10 @@ MAY_BE_THERE: Final = frozenset({0, 7, 20})
 """Errors of a produce whose records are or may be in the log: none, timed out, too few replicas after the append."""
 
 
+COMMITTED: Final = 1
+"""The isolation level read_committed."""
+EPOCH_FAR: Final = 50
+"""An epoch that is greater than the known epoch by this number cannot be a real epoch."""
 MARKER_BYTES: Final = 200
 """The maximum size of a transaction marker."""
 UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, OTHER_TOPIC_ID = 3, 100, 103
