@@ -7,7 +7,8 @@ import sys
 import tempfile
 import textwrap
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -107,9 +108,7 @@ def command(
         raise click.UsageError(str(unknown.args[0])) from None
     driven, failed = subjects_of_commands(commands, time, None if lines == "none" else lines)
     chosen += driven
-    folder = traces or Path(tempfile.mkdtemp(prefix="purgatorio-traces-"))
-    kept = True
-    try:
+    with _traces_folder(traces, quiet=output.json) as folder:
         named = [*names, *(subject.label for subject in driven)]
         recording = f"recording {', '.join(dict.fromkeys(named))}"
         with progress(recording, len(chosen), "runs", quiet=output.json or not chosen) as going:
@@ -140,20 +139,23 @@ def command(
                     judged = by_shortest(judged, shown)
         judged = replace(judged, failures=[*judged.failures, *failures])
         status = _show(judged, driven, shown, notes, output)
-        kept = traces is not None or (status != EXIT_STATUS[Verdict.PASS] and any(folder.iterdir()))
-        if kept and not output.json:
-            click.echo(f"traces: {folder}")
         sys.exit(status)
-    except (KeyboardInterrupt, OSError):
-        kept = traces is not None or any(folder.iterdir())
-        if kept and not output.json:
-            click.echo(f"traces: {folder}", err=True)
-        raise
-    finally:
-        # Traces that do not pass are kept, because the replay lines name them; so are those recorded before
-        # Ctrl-C.
-        if not kept:
+
+
+@contextmanager
+def _traces_folder(traces: Path | None, *, quiet: bool) -> Iterator[Path]:
+    """The folder of the traces, which is told at the end. A temporary folder is removed if it is empty or all passed:
+    the replay lines name the other traces, also those that were recorded before Ctrl-C."""
+    folder = traces or Path(tempfile.mkdtemp(prefix="purgatorio-traces-"))
+    try:
+        yield folder
+    except (SystemExit, KeyboardInterrupt, OSError) as ended:
+        status = ended.code if isinstance(ended, SystemExit) else None
+        if traces is None and (status == EXIT_STATUS[Verdict.PASS] or not any(folder.iterdir())):
             shutil.rmtree(folder, ignore_errors=True)
+        elif not quiet:
+            click.echo(f"traces: {folder}", err=status is None)
+        raise
 
 
 def _told_early(going: Progress, early: dict[Path, Judged], *, full: bool) -> Callable[[RunRecord], None]:

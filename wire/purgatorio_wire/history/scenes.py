@@ -14,29 +14,42 @@ from purgatorio_wire.trace.record import Body, WireEvent
 
 def scene_of(name: str, events: Sequence[WireEvent], end_t: int) -> Scene:
     """The history of one scene, from its events in their order."""
-    lanes: dict[str, Lane] = {}
+    scene = Scene(name, {}, [], [], end_t)
+    _read(scene, events)
+    throttles = any(one.throttled_ms for one in scene.exchanges)
+    unread = {text(one.body, "conn"): one.t for one in scene.stimuli if text(one.body, "what") == "unread"}
+    at_second = {text(one.body, "conn") for one in scene.stimuli if text(one.body, "what") == "at-second"}
+    for lane in scene.lanes.values():
+        _queue(lane, throttles)
+        read_t = unread.get(lane.name, end_t)
+        for one in lane.requests:
+            one.done_t, one.at_second, one.closed = one.answer_t, lane.name in at_second, lane.closed
+            one.watched_t = read_t if lane.closed is None else min(lane.closed.t, read_t)
+        for one, after in reversed([*pairwise(lane.requests)]):
+            if not one.owed:
+                one.done_t = after.done_t
+    _name_topics(scene)
+    complete_sessions(scene)
+    return scene
+
+
+def _read(scene: Scene, events: Iterable[WireEvent]) -> None:
+    """Add the events to the lanes of the scene. A response belongs to the request that it names, or else to the last
+    request with its correlation id."""
     asked: dict[int, Exchange] = {}
     by_corr: dict[tuple[str, int], Exchange] = {}
-    scene = Scene(name, lanes, [], [], end_t)
     for event in events:
         if event.ev == "stimulus":
             scene.stimuli.append(event)
             continue
-        lane = lanes.setdefault(event.conn, Lane(event.conn))
+        lane = scene.lanes.setdefault(event.conn, Lane(event.conn))
         if event.ev == "open":
             lane.refused = event.err or ""
         elif event.ev == "close":
             lane.closed = lane.closed or Closed(event.i, event.t, event.by or "", event.err or "")
         elif event.ev == "request":
-            one = Exchange(
-                event.i,
-                event.t,
-                event.conn,
-                event.corr or 0,
-                event.api or "",
-                event.version or 0,
-                event.body or {},
-            )
+            api, version, body = event.api or "", event.version or 0, event.body or {}
+            one = Exchange(event.i, event.t, event.conn, event.corr or 0, api, version, body)
             asked[event.i] = by_corr[event.conn, one.corr] = one
             scene.exchanges.append(one)
             lane.requests.append(one)
@@ -50,30 +63,22 @@ def scene_of(name: str, events: Sequence[WireEvent], end_t: int) -> Scene:
                     found.answer = event
                 else:
                     found.again.append(event)
-    throttles = any(one.throttled_ms for one in scene.exchanges)
-    unread = {text(one.body, "conn"): one.t for one in scene.stimuli if text(one.body, "what") == "unread"}
-    at_second = {text(one.body, "conn") for one in scene.stimuli if text(one.body, "what") == "at-second"}
-    for lane in lanes.values():
-        read_t = unread.get(lane.name, end_t)
-        free_i = free_t = -1
-        untold = False
-        for one in lane.requests:
-            one.held_t = END_OF_TIME if untold else free_t
-            one.behind = free_i > one.i or one.held_t > one.t
-            untold = one.answer is None and (untold or (throttles and not one.owed))
-            if one.owed:
-                free_i = max(free_i, END_OF_TIME if one.answer is None else one.answer.i)
-            if one.answer is not None and one.throttled_ms > 0:
-                free_t = max(free_t, one.answer.t + one.throttled_ms * 1_000_000)
-            one.done_t, one.at_second = one.answer_t, lane.name in at_second
-            one.closed = lane.closed
-            one.watched_t = read_t if lane.closed is None else min(lane.closed.t, read_t)
-        for one, behind in reversed([*pairwise(lane.requests)]):
-            if not one.owed:
-                one.done_t = behind.done_t
-    _name_topics(scene)
-    complete_sessions(scene)
-    return scene
+
+
+def _queue(lane: Lane, throttles: bool) -> None:
+    """Set which requests waited for earlier ones of the connection, and how long a quota may have delayed each.
+    `throttles`: whether the broker delays connections. Then an append with acks 0 may have caused an unknown delay,
+    until a response comes."""
+    free_i = free_t = -1
+    unknown = False
+    for one in lane.requests:
+        one.held_t = END_OF_TIME if unknown else free_t
+        one.behind = free_i > one.i or one.held_t > one.t
+        unknown = one.answer is None and (unknown or (throttles and not one.owed))
+        if one.owed:
+            free_i = max(free_i, END_OF_TIME if one.answer is None else one.answer.i)
+        if one.answer is not None and one.throttled_ms > 0:
+            free_t = max(free_t, one.answer.t + one.throttled_ms * 1_000_000)
 
 
 _NAMED_BY_ID: Final = {
