@@ -3,7 +3,7 @@ are refused with a reason. What other commands found: the right words, only text
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +35,10 @@ from purgatorio_pipeline.finding import Finding
 from purgatorio_pipeline.gather import gather
 from purgatorio_pipeline.incremental.check import check_lake
 from purgatorio_pipeline.lake import Lake
-from purgatorio_pipeline.printed import Check, check_of
+from purgatorio_pipeline.printed import Check, Run, check_of
 from purgatorio_pipeline.report.markdown import markdown
 from purgatorio_pipeline.report.page import page
-from purgatorio_spec.judge.result import CheckResult
+from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.show.event_words import broken_here
 from purgatorio_spec.verdict import Verdict
 from spec.shown_trace import fired_early, lost_with_a_flag, miscounted
@@ -139,6 +139,8 @@ def test_what_check_printed_is_the_check(tmp_path: Path) -> None:
     result = checked()
     found = decoded(encoded(check_of(result)), Check)
     assert found.result() == result
+    left_out = {"header", "quarantined", "failures"}
+    assert {one.name for one in fields(RunResult)} - {*Run.__struct_fields__} == left_out
     assert report(written(tmp_path / "check.json", to_builtins(check_of(result)))).exit_code == 1
 
 
