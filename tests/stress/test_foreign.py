@@ -78,6 +78,8 @@ def test_a_planted_fault_is_found_and_repeats(name: str, seen: str, strategy: st
         ("standard:SubmitAndShutdown", "concurrent.futures", {"['done']", "['refused']"}),
         ("standard:SubmitAndLeave", "concurrent.futures", None),
         ("standard:KeptWeakly", "standard", None),
+        ("outside:ParsesOnly", "outside", None),
+        ("outside:StartsLow", "outside", None),
     ],
 )
 def test_sound_code_passes(adapter: str, package: str, outcomes: set[str] | None) -> None:
@@ -124,6 +126,12 @@ def test_broken_code_is_found(name: str, package: str, seen: str) -> None:
         ("Kills", "ending", "os.kill"),
         ("SwallowsTheEnd", "ending", "os._exit"),
         ("TakesLong", "ending", "more than 2,000 steps; its threads were then: "),
+        ("AsksAPackage", "outside", "urllib.request.urlopen"),
+        ("AsksAModule", "outside", "urllib.request.urlopen"),
+        ("AsksInside", "outside", "http.client.HTTPConnection"),
+        ("AsksAClass", "outside", "socket.socket"),
+        ("PoolOfProcesses", "outside", "multiprocessing.pool.Pool"),
+        ("Interrupts", "outside", "_thread.interrupt_main"),
     ],
 )
 def test_what_cannot_be_followed_is_unknown_and_named(name: str, package: str, named: str) -> None:
@@ -203,6 +211,11 @@ def test_a_mistake_of_the_adapter_is_wrong_usage(name: str, said: str) -> None:
     with pytest.raises(CannotLoad, match=said):
         _explored(f"wrong_adapters:{name}", "wrong_adapters")
     assert _explored("wrong_adapters:Sound", "wrong_adapters").verdict is Verdict.PASS
+
+
+def test_an_adapter_without_a_thread_is_wrong_usage() -> None:
+    with pytest.raises(CannotLoad, match=r"HasNoThread\.threads\(\) returned no function"):
+        _explored("outside:HasNoThread", "outside")
 
 
 @pytest.mark.parametrize("name", ["ExitsAtOnce", "FailsAtOnce"])
@@ -388,6 +401,13 @@ def test_code_that_is_not_deterministic_is_no_pass() -> None:
     explored = _explored("unsteady:GoesByRuns")
     assert explored.verdict is Verdict.UNKNOWN
     assert "the same schedule gave another run" in explored.exploration.limit
+
+
+def test_ids_from_a_repeated_import_are_equal_in_every_run() -> None:
+    explored = _explored("loaded_again:Numbered", "loaded_again")
+    assert "loaded_again.KEPT" in explored.anew
+    assert explored.exploration.schedules > 1
+    assert len(explored.outcomes) == 1
 
 
 def test_what_is_not_there_is_said() -> None:

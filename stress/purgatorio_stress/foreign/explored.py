@@ -27,7 +27,7 @@ from purgatorio_stress.explorer.run import MAX_STEPS, Execution
 from purgatorio_stress.explorer.sampling import explore_pct, explore_random
 from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE
 from purgatorio_stress.explorer.table import width, wrapped
-from purgatorio_stress.foreign.load import CannotLoad, Loader
+from purgatorio_stress.foreign.load import CannotLoad, Loader, openings_recorded
 from purgatorio_stress.foreign.threads import text_of
 from purgatorio_stress.foreign.world import MAX_TURNS, ReplayRow, World
 from purgatorio_stress.printed import ExploredAdapter, Race, Shown
@@ -182,6 +182,8 @@ class _Program:
     def _check(self, acts: Sequence[tuple[str, Callable[[], object]]]) -> None:
         """Raises CannotLoad if the explorer cannot call the methods of the adapter."""
         self._checked = True
+        if not acts and len(self.world.run.tasks) == 1:
+            raise CannotLoad(f"{self._made_by}.threads() returned no function: there is nothing to explore")
         looks = [(look, getattr(self._adapter, look)) for look in _LOOKS if hasattr(self._adapter, look)]
         for name, act in (*acts, *looks):
             _require_callable(f"{self._made_by}.{name}", act)
@@ -283,7 +285,7 @@ def explore_foreign(
     """Explore the adapter's program. `path` is searched before `sys.path`. `progress` is entered when the program is
     loaded. Raises CannotLoad if an import fails, or if the adapter is wrong."""
     world = World(early)
-    with process_kept(world.ends_the_process), _profiled_as_before():
+    with process_kept(world.ends_the_process), openings_recorded(world), _profiled_as_before():
         limits = replace(limits, began=limits.clock())
         program = _Program(world, packages, adapter, path, races_count)
         try:
@@ -389,7 +391,7 @@ def replay_foreign(token: Token, path: Sequence[str] = ("",)) -> tuple[AdapterRe
     """Repeat the run of a token. Returns the result and the violations. Raises BadToken and CannotLoad."""
     *packages, adapter = token.dialect.split("+")
     world = World(token.early)
-    with process_kept(world.ends_the_process):
+    with process_kept(world.ends_the_process), openings_recorded(world):
         program = _Program(world, packages, adapter, path, False)
         rows, run = _replayed(program, token.schedule)
     found = BrokenExecution(run.broken, token.schedule, run.preemptions)

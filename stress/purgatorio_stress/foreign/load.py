@@ -19,7 +19,10 @@ import itertools
 import operator
 import os
 import random
+import socket
+import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
@@ -57,10 +60,14 @@ _CLASSES: Final = {
 }
 """By module, the names that are loaded again from source. The other names are C code, or the explorer's own."""
 UNCONTROLLED: Final = frozenset(
-    "asyncio socket ssl select selectors multiprocessing subprocess signal socketserver http urllib.request "
+    "asyncio socket ssl select selectors multiprocessing subprocess signal socketserver http.client http.server "
+    "urllib.request "
     "concurrent.futures.process gevent eventlet trio anyio uvloop fcntl mmap secrets uuid ctypes".split()
 )
-"""Modules whose use during a run makes the result UNKNOWN. An import alone has no effect."""
+"""Modules whose use, or that of a module in them, during a run makes the result UNKNOWN. An import alone has no
+effect."""
+_PARENTS: Final = frozenset(("http", "urllib"))
+"""Packages that contain such modules."""
 
 
 class CannotLoad(Exception):
@@ -101,11 +108,7 @@ class Loader:
         """Restore the state of modules and classes after their import."""
         self._random.seed(0)
         if self._again:
-            self._world.loading = True
-            self._world.kept.clear()
-            self._world.exits.clear()
-            # So that the objects get the same numbers in every run.
-            self._world.run.current.made = 0
+            self._world.load_again()
             self._load_all()
             self._world.loading = False
             return
@@ -173,7 +176,10 @@ class Loader:
             self.modules[name] = made
             return made
         if not (self._is_user(name) or name in _ANEW):
-            return importlib.import_module(name)
+            if not (name in _PARENTS or any(f"{name}.".startswith(f"{one}.") for one in UNCONTROLLED)):
+                return importlib.import_module(name)
+            self.modules[name] = made = _Named(name, self.module, self._world)
+            return made
         parent = name.rpartition(".")[0]
         if parent and (self._is_user(parent) or parent in _ANEW):
             self.module(parent)
@@ -257,8 +263,6 @@ class Loader:
             name = f"{base}.{name}" if name else base
         if name == "_queue":
             raise ImportError("queue.SimpleQueue of C would wait in the operating system")
-        if name in UNCONTROLLED:
-            return _Named(name, self._world)
         whole = self.module(name)
         if not wanted:
             return whole if level else self._first(name)
@@ -307,6 +311,8 @@ class Loader:
             __excepthook__=ours["excepthook"], ExceptHookArgs=real.ExceptHookArgs,
         )  # fmt: skip
         exec(cast("str", self._code("threading", origin)[0]), module.__dict__)
+        self.modules["_thread"] = _Named("_thread", self.module, self._world)
+        self.modules["_thread"].__dict__.update(ours)
         module.__dict__["local"] = type("local", (ThreadLocal,), {"_pg_world": self._world})
         return module
 
@@ -329,9 +335,9 @@ class Loader:
         return module
 
     def _low_threads(self) -> ModuleType:
-        module = ModuleType("_thread")
-        module.__dict__.update(thread_names(self._world))
-        return module
+        """`_thread`, which `_threading` makes from the same names."""
+        self.module("threading")
+        return self.modules["_thread"]
 
     def _time(self) -> ModuleType:
         module = _copy(time)
@@ -540,14 +546,18 @@ def _has(module: ModuleType, name: str) -> bool:
 class _Named(ModuleType):
     """A module that the scheduler cannot control. A use of its functions during a run is recorded, see `_meet`."""
 
-    def __init__(self, name: str, world: World) -> None:
+    def __init__(self, name: str, loaded: Callable[[str], ModuleType], world: World) -> None:
         super().__init__(name)
         self.__dict__["_pg_world"] = world
+        self.__dict__["_pg_loaded"] = loaded
         self.__dict__["_pg_module"] = importlib.import_module(name)
 
     def __getattr__(self, name: str) -> object:
         world: World = self.__dict__["_pg_world"]
         found: object = getattr(self.__dict__["_pg_module"], name)
+        if isinstance(found, ModuleType):
+            loaded: Callable[[str], ModuleType] = self.__dict__["_pg_loaded"]
+            return loaded(found.__name__)
         if isinstance(found, type) and issubclass(found, BaseException):
             return found
         # Functions that only test (`asyncio.iscoroutinefunction`) wait for nothing.
@@ -555,13 +565,11 @@ class _Named(ModuleType):
             return found
         if world.run.live:
             _meet(f"{self.__name__}.{name}", world)
-        elif world.loading and (not isinstance(found, type) or name in _STARTERS):
+        elif world.loading and not isinstance(found, type):
             return _named_function(found, f"{self.__name__}.{name}", world)
         return found
 
 
-_STARTERS: Final = frozenset("socket Popen Process Pool".split())
-"""Classes whose constructor calls the operating system."""
 _HARMLESS: Final = ("uuid.", "secrets.", "ctypes.", "fcntl.", "mmap.")
 """Modules whose functions do not wait, so the run continues after a use."""
 
@@ -574,12 +582,33 @@ def _meet(name: str, world: World) -> None:
 
 
 def _named_function(function: Callable[..., object], name: str, world: World) -> Callable[..., object]:
+    here = threading.get_ident()
+
     def named(*args: object, **more: object) -> object:
-        if world.run.live:
+        if world.run.live and threading.get_ident() == here:
             _meet(name, world)
         return function(*args, **more)
 
     return named
+
+
+@contextmanager
+def openings_recorded(world: World) -> Iterator[None]:
+    """In the body, record each socket, process and real thread that is opened during a run, also by code that is not
+    rewritten. See `_meet`."""
+    kept = [
+        (kind, name, getattr(kind, name))
+        for kind, name in (
+            (socket.socket, "__init__"), (subprocess.Popen, "__init__"), (threading.Thread, "start")
+        )
+    ]  # fmt: skip
+    for kind, name, real in kept:
+        setattr(kind, name, _named_function(real, f"{kind.__module__}.{kind.__qualname__}", world))
+    try:
+        yield
+    finally:
+        for kind, name, real in kept:
+            setattr(kind, name, real)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NoReturn
 
 from purgatorio_stress.explorer.primitives import ControlledLock, let_go, take
 from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, TRY
@@ -345,7 +345,10 @@ class _ActThread(ForeignThread):
 
 def current_thread(world: World) -> ForeignThread:
     """The thread of the current task."""
-    task = world.run.current
+    return _thread_of(world, world.run.current)
+
+
+def _thread_of(world: World, task: Task) -> ForeignThread:
     known = world.bodies.get(task)
     if known is None:
         known = world.act_thread(task)
@@ -378,6 +381,14 @@ def thread_names(world: World) -> dict[str, object]:
     def current() -> ForeignThread:
         return current_thread(world)
 
+    def start(function: Callable[..., object], args: Iterable[object], *named: Mapping[str, object]) -> int:
+        thread = Thread(target=function, args=args, kwargs=dict(*named))
+        thread.start()
+        return world.run.tasks[-1].index
+
+    def end() -> NoReturn:
+        raise SystemExit
+
     def lock() -> ForeignLock:
         return ForeignLock(world, reentrant=False)
 
@@ -396,7 +407,10 @@ def thread_names(world: World) -> dict[str, object]:
         "LockType": ForeignLock,
         "current_thread": current,
         "currentThread": current,
-        "main_thread": current,
+        "main_thread": lambda: _thread_of(world, world.run.tasks[0]),
+        "start_new_thread": start,
+        "start_new": start,
+        "exit": end,
         "get_ident": lambda: world.run.current.index,
         "get_native_id": lambda: world.run.current.index,
         "enumerate": lambda: _running(world),

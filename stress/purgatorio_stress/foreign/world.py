@@ -96,7 +96,7 @@ class World:
         self.run = Execution(_Nobody(), [])
         self._order: Order[_Place] = Order(self.run)
         self.point: Callable[[int, int], None] = self.run.point
-        self._real_threads = 0
+        self._real_threads: set[int] = set()
         self._time_shown = 0
         self._calls: dict[int, tuple[int, object, list[int]]] = {}
         """By task, its last library call: number, place, and the offsets of the frames at its first step."""
@@ -104,6 +104,14 @@ class World:
         self.notices: dict[int, bool] = {}
         """By lock that a `Condition` created for a waiter: whether the wait has timed out. For replays."""
         self._early_used: dict[int, int] = {}
+
+    def load_again(self) -> None:
+        """Forget the objects of an earlier import, so that the next import gives its objects the same numbers."""
+        self.loading = True
+        self.kept.clear()
+        self.exits.clear()
+        self._identities.clear()
+        self.run.current.made = 0
 
     def begin(self, run: Execution) -> None:
         """Reset the state before the set-up of `run`."""
@@ -128,20 +136,21 @@ class World:
         self._calls_made = 0
         self.notices.clear()
         self._time_shown = 0
-        self._real_threads = len(sys._current_frames())
+        self._real_threads = set(sys._current_frames())
 
     def end(self) -> None:
-        """Store the races of a run that has ended. A new real thread is recorded as uncontrolled.
+        """Store the races of a run that has ended. A new real thread that runs on is recorded as uncontrolled.
 
         Raises the error of Purgatorio that a hook passed to `fail`.
         """
         if self.failure is not None:
             raise self.failure
         self.races |= self.run_races
-        now = len(sys._current_frames())
-        if now > self._real_threads:
-            names = [thread.name for thread in threading.enumerate()]
-            self.uncontrolled.add(f"a real thread ({names[-1]}) that another module or extension started")
+        if new := set(sys._current_frames()) - self._real_threads:
+            names = [thread.name for thread in threading.enumerate() if thread.ident in new]
+            self.uncontrolled.add(
+                f"a real thread ({', '.join(names)}) that another module or extension started"
+            )
 
     def fail(self, error: Exception) -> NoReturn:
         """Store an error of Purgatorio and end the run. `end` raises it, so the code under test cannot catch it."""
