@@ -7,7 +7,7 @@ from purgatorio_spec.verdict import Verdict
 from purgatorio_stress import printed
 from purgatorio_stress.explorer.bounded import explore_bounded, explore_states
 from purgatorio_stress.explorer.dpor import explore_dpor
-from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu, process_kept
+from purgatorio_stress.explorer.endless import NO_END_S, NoEnd, bounded_cpu, process_kept
 from purgatorio_stress.explorer.minimise import minimise
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.replay import BadToken, Replay, Token, replay
@@ -22,9 +22,6 @@ from purgatorio_stress.scenario.lock_order import out_of_order
 from purgatorio_stress.scenario.outcome import outcomes_of, serial_outcomes
 
 _PLAIN = "the code keeps state in plain attributes, which this strategy does not compare; use dpor or bounded"
-
-_NO_END_S = 30.0
-"""An exploration takes at most this time longer than its limit, because it checks the time between two runs."""
 
 STRATEGIES = ("dpor", "states", "bounded", "pct", "random")
 
@@ -101,8 +98,9 @@ def explore(
             bug=bug,
         )
     program = ScenarioProgram(scenario, dialect, memory=bug.memory, races=races)
-    # The outcomes of the code without the bug are acceptable.
-    serial = serial_outcomes(scenario, dialect)
+    with bounded_cpu(NO_END_S):
+        # The outcomes of the code without the bug are acceptable.
+        serial = serial_outcomes(scenario, dialect)
     with bug.applied():
         if strategy is None:
             strategy = scenario.strategy
@@ -123,7 +121,7 @@ def explore(
         token = Token(name, dialect, 0, small.schedule)
         try:
             return replace(explored, counterexample=small, token=token, run=replay(program, small.schedule))
-        except BadToken:
+        except (BadToken, NoEnd):
             # The depth of a RecursionError depends on the caller, so a replay need not reach the error.
             return replace(explored, counterexample=small)
 
@@ -132,7 +130,7 @@ def _explore_with_end(program: ScenarioProgram, limits: Limits, strategy: str, s
     """Explore. A loop without an end and without a step, as in a mutant, counts as a livelock, and does not hang the
     explorer."""
     try:
-        with bounded_cpu(limits.seconds + _NO_END_S):
+        with bounded_cpu(limits.seconds + NO_END_S):
             return _explore(program, limits, strategy, seed)
     except NoEnd as error:
         return Exploration(
@@ -161,7 +159,8 @@ def _lock_order(done: Exploration) -> list[BrokenExecution]:
 @process_kept()
 def replay_token(token: Token, bug: Bug = SOUND, *, races: bool = False) -> Replay:
     """Repeats the run of a token. If no clause is broken, also searches for data races, because a token does not
-    contain the option `--races`. Raises BadToken if the token names something unknown, or does not fit the code."""
+    contain the option `--races`. Raises BadToken if the token names something unknown, or does not fit the code, and
+    NoEnd if the run has no end."""
     try:
         scenario = scenario_named(token.scenario)
     except BadProgram as error:

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.explorer.step import TIME
 from purgatorio_stress.exploring import replay_token
 from purgatorio_stress.mutant.patch import Bug, Patch, edited, patched
+from purgatorio_stress.random_program import search
 from purgatorio_stress.random_program.act import BadProgram, Drawn
 from purgatorio_stress.random_program.draw import draw, enumerated
 from purgatorio_stress.random_program.player import Vocabulary
@@ -223,6 +224,21 @@ def test_an_endless_loop_is_reported_and_does_not_hang(monkeypatch: pytest.Monke
         drawn = Drawn.parse("drawn:system:1.2.0.0:3::add.0:")
         (found,) = explore_program(drawn, "pending-flag").found
     assert [one.clause for one in found.broken][:1] in (["P3"], ["O8"])
+
+
+def test_each_search_of_a_program_has_a_limit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow search that uses its whole time is no endless loop. Here DPOR is incomplete, and PCT follows."""
+    limits: list[float] = []
+
+    def bounded(seconds: float) -> AbstractContextManager[None]:
+        limits.append(seconds)
+        return nullcontext()
+
+    monkeypatch.setattr(search, "bounded_cpu", bounded)
+    drawn = Drawn.parse("drawn:system:1.2.0.0:3::add.0:")
+    assert not explore_program(drawn, "pending-flag", schedules=0).found
+    assert min(limits) > search._SECONDS
+    assert len(limits) > 1
 
 
 def _small() -> Iterator[Drawn]:

@@ -2,9 +2,11 @@
 
 import dataclasses
 import os
+import signal
 import sys
 from collections.abc import Callable
 from functools import partial
+from typing import NoReturn
 
 import pyarrow as pa
 import pytest
@@ -18,12 +20,15 @@ from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress import exploring
+from purgatorio_stress.explorer import minimise, replay
 from purgatorio_stress.explorer.bounded import explore_states
 from purgatorio_stress.explorer.dpor import Dpor, explore_dpor
+from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu
 from purgatorio_stress.explorer.program import Broken, Program
+from purgatorio_stress.explorer.replay import Token
 from purgatorio_stress.explorer.result import Exploration, Limits
 from purgatorio_stress.explorer.run import Execution
-from purgatorio_stress.exploring import explore
+from purgatorio_stress.exploring import explore, replay_token
 from purgatorio_stress.harness.stage import RoundTime, SilentLog, ThreadStage
 from purgatorio_stress.mutant.patch import Bug, Patch
 from purgatorio_stress.scenario import registry
@@ -256,7 +261,7 @@ def test_a_mutant_that_never_ends_blocks_no_other(monkeypatch: pytest.MonkeyPatc
         while True:
             pass
 
-    monkeypatch.setattr(exploring, "_NO_END_S", 0.3)
+    monkeypatch.setattr(exploring, "NO_END_S", 0.3)
     explored = explore(
         "registration-against-event",
         "locked",
@@ -264,6 +269,28 @@ def test_a_mutant_that_never_ends_blocks_no_other(monkeypatch: pytest.MonkeyPatc
         bug=Bug(patches=(Patch(WatcherList, "watchers", turn),)),
     )
     assert explored.verdict is Verdict.VIOLATED
+
+
+def _turn(*_: object, **__: object) -> NoReturn:
+    while True:
+        pass
+
+
+def test_a_schedule_that_never_ends_leaves_the_violation_found_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Neither the minimization nor a replay hangs, and the time that both had is not taken from the search around."""
+    monkeypatch.setattr(minimise, "explore_bounded", _turn)
+    monkeypatch.setattr(minimise, "_SECONDS", 0.2)
+    monkeypatch.setattr(minimise, "NO_END_S", 0.0)
+    with bounded_cpu(60):
+        explored = explore("two-events", "pending-flag", Limits(), bug=MUTANTS[11].bug)
+        assert signal.getitimer(signal.ITIMER_VIRTUAL)[0] > 1
+    assert explored.run is not None
+    monkeypatch.setattr(replay, "carry_out", _turn)
+    monkeypatch.setattr(replay, "NO_END_S", 0.2)
+    with pytest.raises(NoEnd):
+        replay_token(explored.token or Token.parse(""), MUTANTS[11].bug)
 
 
 def test_a_mutant_that_ends_the_process_ends_a_task() -> None:

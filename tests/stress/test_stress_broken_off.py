@@ -100,6 +100,22 @@ def test_ctrl_c_in_the_middle_of_a_race_counts_the_rounds_that_ended(tmp_path: P
     assert run.clauses["O5"].verdict is Verdict.UNKNOWN
 
 
+def test_ctrl_c_before_all_threads_have_started_judges_no_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No round has ended, and a thread that has not started is not waited for."""
+    start, started = threading.Thread.start, list[threading.Thread]()
+
+    def interrupted(thread: threading.Thread) -> None:
+        if started:
+            raise KeyboardInterrupt
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    result = run_stress(plan(None))
+    assert result.problem == "interrupted"
+    assert (result.tables[0].rounds, result.tables[0].given_up) == (0, 256)
+
+
 def crash(after: int) -> object:
     make = RoundMaker.make
     made = [0]

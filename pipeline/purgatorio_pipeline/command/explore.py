@@ -17,6 +17,7 @@ from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict, worst
 from purgatorio_stress import printed
+from purgatorio_stress.explorer.endless import NoEnd
 from purgatorio_stress.explorer.replay import BadToken, Replay, Token
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.explorer.table import table
@@ -241,7 +242,7 @@ def _replay(text: str, bug: Bug, races: bool, as_json: bool, verbose: bool) -> N
         if token.scenario == FOREIGN:
             run_foreign_token(token, as_json, verbose)
         run = replay_token(token, bug, races=races)
-    except BadToken as error:
+    except (BadToken, NoEnd) as error:
         raise click.UsageError(str(error)) from None
     verdict = Verdict.VIOLATED if run.broken else Verdict.PASS
     if as_json:

@@ -14,6 +14,7 @@ from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_spec.show.visible import WIDTH
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
+from purgatorio_stress.explorer.endless import NoEnd
 from purgatorio_stress.explorer.replay import BadToken, Token
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.foreign.explored import STRATEGIES, explore_foreign, lines_of, replay_foreign, table
@@ -57,7 +58,7 @@ def run_foreign(
 def run_foreign_token(token: Token, as_json: bool, verbose: bool) -> NoReturn:
     try:
         explored, broken = replay_foreign(token)
-    except (BadToken, CannotLoad) as error:
+    except (BadToken, CannotLoad, NoEnd) as error:
         raise click.UsageError(str(error)) from None
     verdict = Verdict.VIOLATED if broken else Verdict.PASS
     if as_json:

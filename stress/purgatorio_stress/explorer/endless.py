@@ -20,6 +20,10 @@ _ENDING: Final = (
 """Functions of `os` that end this process, or start another process that the scheduler does not control."""
 
 
+NO_END_S: Final = 30.0
+"""The additional CPU time of a search, which reads its clock only between runs, and the CPU time of a replay."""
+
+
 class NoEnd(BaseException):
     """Raised in the code under test at the limit of CPU time. It is no `Exception`, so `except Exception` does not
     catch it."""
@@ -73,7 +77,8 @@ def process_kept(met: Callable[[str], None] = _not_told) -> Iterator[None]:
 
 @contextmanager
 def bounded_cpu(seconds: float) -> Iterator[None]:
-    """Raise NoEnd in the body after `seconds` of CPU time of this process. No limit outside of the main thread."""
+    """Raise NoEnd in the body after `seconds` of CPU time of this process. No limit outside of the main thread. In
+    another such body, the limit of the outer body does not count this one."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -83,9 +88,10 @@ def bounded_cpu(seconds: float) -> Iterator[None]:
 
     before = signal.signal(signal.SIGVTALRM, end)
     # Repeated every 0.5 s, because code that ignores exceptions (a finalizer) may ignore the first NoEnd.
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 0.5)
+    outer = signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 0.5)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
+        signal.setitimer(signal.ITIMER_VIRTUAL, *outer)

@@ -7,6 +7,7 @@ the shortest of these. Not promised: that there is no shorter counterexample.
 from typing import Final
 
 from purgatorio_stress.explorer.bounded import explore_bounded
+from purgatorio_stress.explorer.endless import NO_END_S, NoEnd, bounded_cpu
 from purgatorio_stress.explorer.program import Program
 from purgatorio_stress.explorer.result import BrokenExecution, Limits
 from purgatorio_stress.explorer.schedule import switches_of
@@ -19,7 +20,13 @@ _SECONDS: Final = 10.0
 def minimise(program: Program, found: BrokenExecution) -> BrokenExecution:
     """The easiest known counterexample for the clause of `found`. `found` itself, if the search finds no better one."""
     limits = Limits(_SCHEDULES, _SECONDS, preemptions=min(found.preemptions, 3), violations=_CANDIDATES)
-    others = [other for other in explore_bounded(program, limits).found if other.clause == found.clause]
+    try:
+        with bounded_cpu(_SECONDS + NO_END_S):
+            others = [
+                other for other in explore_bounded(program, limits).found if other.clause == found.clause
+            ]
+    except NoEnd:  # in another schedule, the code loops
+        return found
     return min([*others, found], key=_badness)
 
 

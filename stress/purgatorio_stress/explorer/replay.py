@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from purgatorio_stress.explorer.endless import NO_END_S, bounded_cpu
 from purgatorio_stress.explorer.program import Broken, Program, carry_out
 from purgatorio_stress.explorer.run import CUT, Execution
 from purgatorio_stress.explorer.schedule import preemptions_of
@@ -112,14 +113,15 @@ class Replay:
 
 
 def replay(program: Program, schedule: Sequence[int]) -> Replay:
-    """Repeat a run. Raises BadToken if the schedule does not fit the code."""
+    """Repeat a run. Raises BadToken if the schedule does not fit the code, and NoEnd if the run has no end."""
     follower = _Follower(schedule)
 
     def note_all(run: Execution) -> None:
         run.places = []
         run.names = {}
 
-    run, broken = carry_out(program, follower, [], prepare=note_all)
+    with bounded_cpu(NO_END_S):
+        run, broken = carry_out(program, follower, [], prepare=note_all)
     if follower.diverged_at >= 0:
         raise BadToken(
             f"the token does not fit the code: its step {follower.diverged_at} is not possible. The code has changed "

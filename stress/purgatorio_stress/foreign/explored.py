@@ -18,7 +18,7 @@ from purgatorio_spec.show.visible import counted
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.bounded import explore_bounded
 from purgatorio_stress.explorer.dpor import explore_dpor
-from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu, ends_the_run, process_kept
+from purgatorio_stress.explorer.endless import NO_END_S, NoEnd, bounded_cpu, ends_the_run, process_kept
 from purgatorio_stress.explorer.minimise import minimise
 from purgatorio_stress.explorer.program import PROGRESS, Broken
 from purgatorio_stress.explorer.replay import BadToken, Replay, Token, replay
@@ -38,9 +38,6 @@ FOREIGN: Final = "foreign"
 _NOT_DETERMINISTIC: Final = (
     "the same schedule gave another run: the code depends on other data, such as an address"
 )
-
-_NO_END_S: Final = 30.0
-"""Additional CPU time before a search is ended by force. The search checks its own limit only between two runs."""
 
 _THREAD: Final = "thread_"
 
@@ -289,7 +286,7 @@ def explore_foreign(
         limits = replace(limits, began=limits.clock())
         program = _Program(world, packages, adapter, path, races_count)
         try:
-            with bounded_cpu(2 * limits.seconds + _NO_END_S):
+            with bounded_cpu(2 * limits.seconds + NO_END_S):
                 if _is_random(program):
                     done = Exploration(strategy, "nothing", limit=_NOT_DETERMINISTIC)
                     return AdapterResult(program.name, done, (), tuple(sorted(world.uncontrolled)), {})
@@ -343,7 +340,7 @@ def _explored(
     token = Token(FOREIGN, names, early, small.schedule)
     try:
         rows, run = _replayed(program, small.schedule)
-    except BadToken:
+    except (BadToken, NoEnd):
         done.limit = (
             "a violation was found, but the same schedule did not repeat: the code is not deterministic"
         )
@@ -388,7 +385,8 @@ def _is_random(program: _Program) -> bool:
 
 
 def replay_foreign(token: Token, path: Sequence[str] = ("",)) -> tuple[AdapterResult, tuple[Broken, ...]]:
-    """Repeat the run of a token. Returns the result and the violations. Raises BadToken and CannotLoad."""
+    """Repeat the run of a token. Returns the result and the violations. Raises BadToken, CannotLoad and
+    NoEnd."""
     *packages, adapter = token.dialect.split("+")
     world = World(token.early)
     with process_kept(world.ends_the_process), openings_recorded(world):

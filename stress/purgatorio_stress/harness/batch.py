@@ -93,7 +93,7 @@ class Batch:
                 stuck = self._race(crews)
         except KeyboardInterrupt:
             self.stop.asked = True
-            for thread in (thread for crew in crews for thread in crew.threads):
+            for thread in (thread for crew in crews for thread in crew.threads if thread.is_alive()):
                 thread.join(BEAT_S)
             raise
         finally:
@@ -117,8 +117,8 @@ class Batch:
 
     def _stuck(self, crews: list[Crew], dog: Watchdog) -> Stuck:
         """Report the crew with the least progress. Other crews may be stuck too. No crew is waited for."""
-        crew = min(crews, key=lambda one: min(one.arrived))
-        number = min(crew.arrived)
+        crew = min(crews, key=lambda one: one.ended)
+        number = crew.ended
         seen = dog.threads(crew.threads)
         self.stop.asked = True
         held = crew.rounds[number].sync.held() if number < len(crew.rounds) else []
@@ -134,7 +134,7 @@ class Batch:
         self, crews: list[Crew], table: OutcomeTable, histories: HistoryJudge, trace: RoundTrace | None
     ) -> None:
         for crew in crews:
-            ended = min(crew.arrived, default=0)
+            ended = crew.ended
             for number, one in enumerate(crew.rounds[:ended]):
                 broken = one.judged(histories)
                 where = self.where(crew.number, number)
@@ -143,7 +143,7 @@ class Batch:
             table.give_up(len(crew.rounds) - ended)
             if ended < len(crew.rounds):
                 # The round did not end, so it has only the events so far.
-                self._keep(crew.rounds[max(ended, 0)], table, trace)
+                self._keep(crew.rounds[ended], table, trace)
         if trace is not None:
             trace.flush()
 

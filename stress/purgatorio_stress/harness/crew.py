@@ -60,6 +60,11 @@ class Crew:
         for thread in self.threads:
             thread.start()
 
+    @property
+    def ended(self) -> int:
+        """The number of rounds that have ended: the first round that a thread has not passed."""
+        return max(0, min(self.arrived, default=0))
+
     def progress(self) -> int:
         """A number that grows as long as the crew makes progress."""
         return sum(self.arrived)

@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 _SECONDS: Final = 2.0
 _NO_END_S: Final = 3 * _SECONDS
-"""The limit of a program's search: DPOR and PCT may take `_SECONDS` each."""
+"""The limit of one search of a program, which reads its own limit, `_SECONDS`, only between runs."""
 _SHRINKING_S: Final = 6.0
 _LARGEST: Final = 6
 _FAIR_TURNS: Final = 1_000
@@ -299,12 +299,14 @@ def explore_program(
     try:
         with bounded_cpu(_NO_END_S):
             done = explore_dpor(program, _limits(schedules))
+        with bounded_cpu(_NO_END_S):
             if done.beyond == done.schedules > 0 and not done.found:
                 # A loop that waits for another task ended every run. A random schedule lets the other task run.
                 fair = ScenarioProgram(
                     replace(program.scenario, turns=_FAIR_TURNS), dialect, memory=memory, races=races
                 )
                 done.found = explore_random(fair, _limits(_FAIR_RUNS), seed).found
+        with bounded_cpu(_NO_END_S):
             if not done.complete and not done.found:
                 more = explore_pct(program, _limits(SCHEDULES // 2), seed)
                 done.schedules += more.schedules
@@ -371,7 +373,7 @@ def _shrunk(
     if best.schedule:
         program = ScenarioProgram(scenario_of(small), dialect, memory=of.bug.memory, races=of.races)
         try:
-            with of.bug.applied(), bounded_cpu(_NO_END_S):
+            with of.bug.applied():
                 best = minimise(program, best)
                 run = replay(program, best.schedule)
         except (BadToken, NoEnd):
