@@ -104,23 +104,19 @@ def test_cancel_for_an_unknown_key_gives_nothing_back() -> None:
     assert purgatory.cancel_for_key("key") == []
 
 
-def test_registering_holds_the_operations_lock_in_the_locked_dialect() -> None:
-    """testLockInTryCompleteElseWatch: `try_complete` runs under the lock, both times, and not by way of an event."""
+@pytest.mark.parametrize(("dialect", "expected"), [(LOCKED, [True, True]), (PENDING_FLAG, [False, True])])
+def test_registering_holds_the_operations_lock_in_the_locked_dialect(
+    dialect: Dialect, expected: list[bool]
+) -> None:
+    """testLockInTryCompleteElseWatch: `try_complete` runs under the lock, both times, and not by way of an event. The
+    twin: Kafka 1.1-2.6 evaluated first without the lock, then as an event does."""
     _, purgatory = quiet_world()
     held: list[bool] = []
-    request = Request(dialect=LOCKED, during_try=lambda: held.append(is_held(request.lock)))
-    request.safe_try_complete = lambda: pytest.fail("not the way of an event")  # type: ignore[method-assign]  # a spy on the way not taken
+    request = Request(dialect=dialect, during_try=lambda: held.append(is_held(request.lock)))
+    if dialect is LOCKED:
+        request.safe_try_complete = lambda: pytest.fail("not the way of an event")  # type: ignore[method-assign]  # a spy on the way not taken
     purgatory.try_complete_else_watch(request, ["key"])
-    assert held == [True, True]
-
-
-def test_the_first_try_of_pending_flag_is_without_the_lock() -> None:
-    """The twin: Kafka 1.1-2.6 evaluated first without the lock, then as an event does."""
-    _, purgatory = quiet_world()
-    held: list[bool] = []
-    request = Request(dialect=PENDING_FLAG, during_try=lambda: held.append(is_held(request.lock)))
-    purgatory.try_complete_else_watch(request, ["key"])
-    assert held == [False, True]
+    assert held == expected
 
 
 @pytest.mark.parametrize("ready", [False, True])

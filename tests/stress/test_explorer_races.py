@@ -1,6 +1,7 @@
 """Data races of cells: the order that each primitive gives, and its limits. The reference has no data race."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -84,26 +85,13 @@ def _gated(sync: Sync, cell: Cell[int]) -> Threads:
     return read, write
 
 
-def _published(sync: Sync, cell: Cell[int]) -> Threads:
+def _published(sync: Sync, cell: Cell[int], *, too_early: bool = False) -> Threads:
     flag = sync.atomic_flag()
 
     def write() -> None:
-        cell.set(1)
-        flag.set(True)
-
-    def read() -> None:
-        if flag.get():
-            cell.get()
-
-    return write, read
-
-
-def _published_too_early(sync: Sync, cell: Cell[int]) -> Threads:
-    flag = sync.atomic_flag()
-
-    def write() -> None:
-        flag.set(True)
-        cell.set(1)
+        acts = partial(cell.set, 1), partial(flag.set, True)
+        for act in reversed(acts) if too_early else acts:
+            act()
 
     def read() -> None:
         if flag.get():
@@ -167,7 +155,8 @@ def test_what_is_ordered_is_no_race(make: Callable[[Sync, Cell[int]], Threads]) 
 
 
 @pytest.mark.parametrize(
-    "make", [_bare, _two_locks, _written_under_the_read_side, _published_too_early, _not_joined]
+    "make",
+    [_bare, _two_locks, _written_under_the_read_side, partial(_published, too_early=True), _not_joined],
 )
 def test_a_data_race_is_reported_with_both_lines(make: Callable[[Sync, Cell[int]], Threads]) -> None:
     seen = _races(make)
