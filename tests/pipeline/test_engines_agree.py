@@ -42,11 +42,8 @@ KAFKA: Final = ("kafka-clean-1k", "kafka-buggy-no-recheck")
 def write(drawn: Drawn, path: Path) -> None:
     writer = TraceWriter(path, drawn.header)
     writer.write_all(drawn.events)
-    if not drawn.whole:
-        writer.abandon()
-        return
     writer.dropped = drawn.dropped
-    writer.close()
+    writer.close(whole=drawn.whole)
 
 
 @pytest.fixture(scope="module")

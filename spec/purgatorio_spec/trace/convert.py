@@ -90,7 +90,7 @@ def convert(
             written = True
     finally:
         if writer is not None and not written:
-            writer.abandon()
+            writer.close(whole=False)
         partial.unlink(missing_ok=True)
     return Conversion(
         run="" if reader.header is None else reader.header.run,

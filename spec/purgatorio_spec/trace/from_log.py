@@ -42,7 +42,7 @@ import pyarrow as pa
 from purgatorio_spec.trace.convert import CannotConvert, partial_of
 from purgatorio_spec.trace.log_mapping import WHATS, LogMapping, What
 from purgatorio_spec.trace.log_time import BadValue, time_ns, timeout_ns
-from purgatorio_spec.trace.record import End, Event, Header, Implementation, TimerConstants, TraceClock
+from purgatorio_spec.trace.record import Event, Header, Implementation, TimerConstants, TraceClock
 from purgatorio_spec.trace.writer import TraceWriter
 
 PROFILE: Final = "request-log"
@@ -179,16 +179,6 @@ def convert_log(
 
 def lacking(mapping: LogMapping) -> dict[str, list[str]]:
     """For each clause, the entries that the clause needs and this mapping does not name."""
-    names = {
-        "completed": mapping.shows("completed"),
-        "timed_out": mapping.shows("timed_out"),
-        "event": mapping.shows("event"),
-        "timeout": mapping.timeout is not None,
-        "promises.early_ms": mapping.early_ns is not None,
-        "promises.late_ms": mapping.late_ns is not None,
-        "promises.answer_ms": mapping.answer_ns is not None,
-        "promises.answer_early_ms": mapping.answer_early_ns is not None,
-    }
     needs = {
         "O2": ("completed", "event", "promises.answer_early_ms"),
         "O4": ("completed", "event", "promises.answer_ms"),
@@ -196,7 +186,7 @@ def lacking(mapping: LogMapping) -> dict[str, list[str]]:
         "T1": ("timed_out", "timeout", "promises.early_ms"),
         "T2": ("timed_out", "timeout", "promises.late_ms"),
     }
-    found = {clause: [name for name in needed if not names[name]] for clause, needed in needs.items()}
+    found = {clause: [one for one in needed if not mapping.names(one)] for clause, needed in needs.items()}
     return {clause: lack for clause, lack in found.items() if lack}
 
 
@@ -726,8 +716,7 @@ def _zone(offsets: set[timedelta | None]) -> str:
 def _write(database: Any, writer: TraceWriter, mapping: LogMapping, left_out: int) -> tuple[int, int]:
     """Write the points as events, in the order of time. Returns the numbers of events and of requests."""
     made = _Maker(bool({"O2", "O4"} - {*lacking(mapping)}), mapping)
-    done = False
-    try:
+    with writer:
         in_order = database.sql("SELECT * FROM points ORDER BY t, rank, row")
         for batch in in_order.to_arrow_reader(_BATCH_ROWS):
             for point in zip(
@@ -735,11 +724,7 @@ def _write(database: Any, writer: TraceWriter, mapping: LogMapping, left_out: in
             ):
                 for event in made.events(point):
                     writer.write(event)
-        writer.finish(End(made.i, left_out))
-        done = True
-    finally:
-        if not done:
-            writer.abandon()
+        writer.dropped = left_out
     return made.i, made.requests
 
 

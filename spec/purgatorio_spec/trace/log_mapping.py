@@ -72,6 +72,12 @@ class LogMapping:
             dict.fromkeys((*self.id, *chain(*self.key), *(name for name in single if name is not None)))
         )
 
+    def names(self, entry: str) -> bool:
+        """Whether the mapping has this entry."""
+        if entry.startswith("promises."):
+            entry = entry[len("promises.") : -len("ms")] + "ns"
+        return self.shows(entry) if entry in WHATS else getattr(self, entry) is not None
+
     def shows(self, what: What) -> bool:
         return what in self.words.values() if self.by_event else getattr(self, what, None) is not None
 

@@ -18,17 +18,12 @@ def run_of_file(path: Path) -> str:
 def write_run(path: Path, header: Header, events: Iterable[Event], dropped: int | None) -> Path:
     """Write the events in the order of `i`. If `dropped` is None, the run did not finish: the trace has no end record,
     and there is no Parquet file, because a Parquet file without its end is unreadable. Use JSON lines."""
-    writer = TraceWriter(path, header)
+    writer, whole = TraceWriter(path, header), False
     try:
         writer.write_all(sorted(events, key=lambda event: event.i))
-        writer.dropped = dropped or 0
-    except BaseException:
-        writer.abandon()
-        raise
-    if dropped is None:
-        writer.abandon()
-    else:
-        writer.close()
+        writer.dropped, whole = dropped or 0, dropped is not None
+    finally:
+        writer.close(whole=whole)
     return path
 
 
@@ -76,12 +71,9 @@ class StreamedRecording(AbstractContextManager["StreamedRecording"]):
             self._thread.join()
         if self._problem is not None:
             with suppress(OSError):
-                self._writer.abandon()
+                self._writer.close(whole=False)
             raise self._problem
         with self._write_lock:
             self._writer.write_all(self._recorder.drain(last=True))
             self._writer.dropped = self._recorder.dropped
-            if kind is None:
-                self._writer.close()
-            else:
-                self._writer.abandon()
+            self._writer.close(whole=kind is None)

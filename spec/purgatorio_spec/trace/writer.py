@@ -85,9 +85,13 @@ class TraceWriter(AbstractContextManager["TraceWriter"]):
             self._sink.records(self._held)
             self._held = []
 
-    def close(self) -> None:
-        """Write the end record and finish the file."""
-        self.finish(End(self.events, self.dropped))
+    def close(self, *, whole: bool = True) -> None:
+        """Finish the file: with the end record if the run is `whole`. A Parquet file of another run is removed."""
+        if whole:
+            self.finish(End(self.events, self.dropped))
+        else:
+            self.flush()
+            self._sink.close(complete=False)
 
     def finish(self, end: End | None) -> None:
         """Finish the file with this end record, or without one, because a copy of an incomplete trace is incomplete."""
@@ -96,16 +100,8 @@ class TraceWriter(AbstractContextManager["TraceWriter"]):
         self.flush()
         self._sink.close(complete=True)
 
-    def abandon(self) -> None:
-        """Finish the file without an end record: the run is not complete. A Parquet file is removed."""
-        self.flush()
-        self._sink.close(complete=False)
-
     def __exit__(self, kind: object, *_: object) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.abandon()
+        self.close(whole=kind is None)
 
 
 class LineSink:

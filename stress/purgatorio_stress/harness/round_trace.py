@@ -67,11 +67,8 @@ class RoundTrace:
     def close(self, whole: bool) -> None:
         """Finish the trace. If the run was interrupted, without an end record, so that the trace does not look
         complete."""
-        if whole:
-            self._writer.dropped = self.dropped
-            self._writer.close()
-        else:
-            self._writer.abandon()
+        self._writer.dropped = self.dropped
+        self._writer.close(whole=whole)
 
 
 def _renamed(event: Event, first_i: int, number: int) -> Event:
