@@ -1,8 +1,9 @@
 """Runs the small programs of `gate_program` and `scope` in real time, for subjects without pause points.
 
 Each caller makes its calls at random moments, as fast as the subject answers, so that calls of several callers overlap.
-If the program has an expiry, the moments are near its deadline. Every violation that is found is real, but such runs
-may miss a race. The programs take turns, so that each runs equally often if the time is short.
+If the program has an expiry, the moments are near its deadline. In the first turns of a timer, no task is pending
+besides those of the round, so that calls meet the expiry of the last task. Every violation that is found is real, but
+such runs may miss a race. The programs take turns, so that each runs equally often if the time is short.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import itertools
 import random
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from purgatorio_conformance.protocol.describe import Part
@@ -41,6 +43,11 @@ _CALLS_BEFORE: Final = 30
 
 _TIME_MOST_S: Final = 90.0
 """Where rounds are slow (a timer with a long tick), fewer rounds are run."""
+_ALONE_SHARE: Final = 4
+"""In one of so many turns, the tasks of a round are alone."""
+_ALONE_NS: Final = 100 * MS
+"""The longest delay of a task then."""
+_REST_S: Final = 1.0
 _LOOK_S: Final = 0.05
 _EARLY_S: Final = 0.001
 """Calls begin at most this long before a deadline, and at most this long after it."""
@@ -65,22 +72,43 @@ def drive_free(drive: Drive) -> str:
     programs = free_programs(description, drive.part)
     rounds = max(1, min(_ROUNDS_MOST, drive.operations // _OPERATIONS_A_ROUND))
     often = [max(1, rounds // (1 + len(one.before) // _CALLS_BEFORE)) for one in programs]
+    alone = [_alone(one) for one in programs]
+    calm = drive.part == "timer"
     until_s = time.monotonic() + _TIME_MOST_S
     number = turn = 0
     while turn < max(often, default=0) and (turn == 0 or time.monotonic() < until_s):
         turn += 1
-        for program, times in zip(programs, often, strict=True):
-            if turn <= times:
-                number += 1
-                _Round(session, program, number, rng).play()
+        for program, times, short in zip(programs, often, alone, strict=True):
+            # First, because afterwards far tasks are pending for seconds.
+            calm = calm and turn <= rounds // _ALONE_SHARE
+            if turn > times or (calm and short is None):
+                continue
+            calm = calm and _come_to_rest(session, _REST_S)
+            number += 1
+            played = short if calm and short else program
+            _Round(session, played, number, rng).play()
         if "gauge" in description.capabilities:
             session.call(Gauge())
         drive.tell(number * drive.operations // sum(often))
-    _come_to_rest(session, min(_FAR_NS, description.most_delay_ns))
+    _come_to_rest(session, (min(_FAR_NS, description.most_delay_ns) + LATE_SLACK_NS) / 1e9)
     if not session.conversation.settled.pending or description.late_ns is not None:
         session.call(Quiesce())
     few = f"{turn} of {rounds} rounds of each program, in {_TIME_MOST_S:g} s"
     return few if turn < max(often, default=0) else ""
+
+
+def _alone(program: SmallProgram) -> SmallProgram | None:
+    """The program without far tasks that no caller names; None if others are far, or no task expires."""
+    named = {getattr(call, "id", "") for lane in program.lanes for call in lane}
+    before = tuple(
+        one
+        for one in program.before
+        if not isinstance(one, Add) or one.delay_ns <= _ALONE_NS or one.id in named
+    )
+    short = replace(program, before=before)
+    expires = any(isinstance(call, Expiry) for lane in program.lanes for call in lane)
+    soon = all(call.delay_ns <= _ALONE_NS for call in short.calls() if isinstance(call, Add))
+    return short if expires and soon else None
 
 
 class _Round:
@@ -143,7 +171,9 @@ def _plain(calls: Sequence[LaneCall]) -> list[Call]:
     return [call for call in calls if not isinstance(call, Expiry | Inside | Until)]
 
 
-def _come_to_rest(session: Session, far_ns: int) -> None:
-    until_s = time.monotonic() + (far_ns + LATE_SLACK_NS) / 1e9
+def _come_to_rest(session: Session, most_s: float) -> bool:
+    """Wait until nothing is pending. Returns whether that is so."""
+    until_s = time.monotonic() + most_s
     while session.conversation.settled.pending and time.monotonic() < until_s:
         session.hear(_LOOK_S)
+    return not session.conversation.settled.pending
