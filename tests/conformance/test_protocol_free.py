@@ -12,6 +12,7 @@ from purgatorio_conformance.protocol.coverage import looked_for, not_looked_for
 from purgatorio_conformance.protocol.driver import command_subjects
 from purgatorio_conformance.protocol.free_play import free_programs
 from purgatorio_conformance.protocol.gate_program import gate_programs
+from purgatorio_conformance.protocol.message import Add
 from purgatorio_conformance.protocol.played_order import BROKEN, Orders
 from purgatorio_conformance.protocol.small_program import CLASSES, OTHER_WAYS, Delays, Inside
 from purgatorio_conformance.subject.plan import MS
@@ -37,10 +38,10 @@ def test_a_correct_purgatory_passes_and_was_looked_at(tmp_path: Path) -> None:
 
 
 def test_slow_rounds_are_fewer_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(free_play, "_TIME_MOST_S", 0.0)
+    monkeypatch.setattr(free_play, "_TIME_MOST_S", 0.001)
     (subject,) = (one for one in command_subjects(REFERENCE, time="real") if one.mode == "real-free")
     assert run_of(subject, tmp_path, ops=20).verdict is Verdict.PASS
-    assert subject.account.reached == "1 of 2 rounds of each program, in 0 s"
+    assert subject.account.reached == "1 of 2 rounds of each program, in 0.001 s"
 
 
 @pytest.mark.slow
@@ -58,6 +59,16 @@ def test_what_has_one_lane_or_no_purgatory_is_asked_for_less() -> None:
     assert [one for one in names if " beside " in one]
     assert not [one for one in names if " in try_complete" in one or one == "purge-cancel"]
     assert free_programs(replace(description, lanes=1), "purgatory") == ()
+
+
+def test_the_last_task_expires_beside_other_calls() -> None:
+    """Without the far task of each program, but only where none of the callers' tasks is far."""
+    description = command_subjects(PERIODIC, time="virtual")[0].description
+    programs = free_programs(replace(description, lanes=2), "timer")
+    alone = [short for one in programs if (short := free_play._alone(one)) is not None]
+    assert {call.id for one in programs for call in one.before if isinstance(call, Add)} > {"t", "live"}
+    assert {call.id for one in alone for call in one.before if isinstance(call, Add)} == {"t", "u"}
+    assert all(call.delay_ns < 100 * MS for one in alone for call in one.calls() if isinstance(call, Add))
 
 
 def test_calls_from_inside_are_made_where_code_of_others_runs() -> None:

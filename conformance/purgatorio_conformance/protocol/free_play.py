@@ -89,7 +89,8 @@ def drive_free(drive: Drive) -> str:
             _Round(session, played, number, rng).play()
         if "gauge" in description.capabilities:
             session.call(Gauge())
-        drive.tell(number * drive.operations // sum(often))
+        share = max(number / sum(often), 1 - (until_s - time.monotonic()) / _TIME_MOST_S)
+        drive.tell(int(min(1.0, share) * drive.operations))
     _come_to_rest(session, (min(_FAR_NS, description.most_delay_ns) + LATE_SLACK_NS) / 1e9)
     if not session.conversation.settled.pending or description.late_ns is not None:
         session.call(Quiesce())
