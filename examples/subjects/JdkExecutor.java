@@ -41,6 +41,9 @@ public final class JdkExecutor {
   private String answer(String name, String id, long delayNs) {
     switch (name) {
       case "start":
+        if (executor != null) {
+          executor.shutdownNow(); // the threads of the previous run
+        }
         executor = new ScheduledThreadPoolExecutor(1);
         executor.setRemoveOnCancelPolicy(true);
         futures.clear();
