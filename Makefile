@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/.installed
 .PHONY: verify test mutants lint compiled jvm-kit install clean
 
 verify: $(INSTALLED) ## the main job: drive real subjects, record, judge, write report/index.html
-	$(BIN)/purgatorio verify --operations 450 --report report/index.html
+	$(BIN)/purgatorio verify --report report/index.html
 
 test: $(INSTALLED) ## all tests but the slow ones (make test ARGS=--slow for those)
 	$(BIN)/python -m pytest -n auto $(ARGS)

@@ -228,7 +228,7 @@ def test_in_real_time_a_lost_task_is_not_awaited_at_each_start(
     session = Loses(50 * MS, loses)
     monkeypatch.setattr("purgatorio_conformance.protocol.real_time.time", session)
     drive = Drive(cast(Session, session), OF_20, "timer", 1, REACHES_FROM, print)
-    drive_real(drive, [], HOUR_NS, 100 * MS)
+    drive_real(drive, [], HOUR_NS, 100 * MS, reaches=True)
     assert session.starts == starts
 
 
@@ -299,6 +299,44 @@ def test_a_late_drain_of_several_buckets_keeps_tasks_of_a_later_turn(made: type[
     late = {beside_ms for beside_ms in run.beside_ms if not 0 <= beside_ms <= 100}
     assert bool(late) is (made is TakesTheNext)
     assert (min(late, default=0) < 0) is (made is TakesTheNext)
+
+
+@dataclass
+class Millis:
+    """It counts milliseconds in 32 bits, and compares the counts, or (`wraps`) the sign of their difference. After
+    AsyncTimer#26."""
+
+    wraps: bool
+    now_ns: int
+    tasks: list[tuple[int, int]] = field(default_factory=list)
+    late_ns: list[int] = field(default_factory=list)
+
+    def call(self, call: Call, through: tuple[int, ...] = ()) -> None:
+        assert isinstance(call, Add)
+        self.tasks.append((self.now_ns + call.delay_ns, (self.now_ns + call.delay_ns) // MS % 2**32))
+
+    def leap(self, by_ns: int) -> None:
+        self.now_ns += by_ns
+        now = self.now_ns // MS % 2**32
+        due = [one for one in self.tasks if ((now - one[1]) % 2**32 < 2**31 if self.wraps else one[1] <= now)]
+        self.tasks = [one for one in self.tasks if one not in due]
+        self.late_ns += [self.now_ns - due_ns for due_ns, _ in due]
+
+    def advance_through(self, until_ns: int) -> None:
+        self.leap(until_ns - self.now_ns)
+
+    def settle(self) -> None:
+        self.leap(1_000 * MS)
+
+
+@pytest.mark.parametrize("wraps", [True, False])
+def test_time_jumps_over_the_end_of_a_count(wraps: bool) -> None:
+    """A task that was due just before it is skipped for seven weeks."""
+    run = Millis(wraps, 1_000 * MS)
+    BoundaryPlan(run, OF_20, "timer", 1).over_wraps(100 * MS, run.now_ns)
+    assert len(run.late_ns) + len(run.tasks) == 12
+    assert all(0 <= late_ns <= 100 * MS for late_ns in run.late_ns)
+    assert bool(run.tasks) is not wraps
 
 
 @pytest.mark.slow

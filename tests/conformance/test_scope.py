@@ -208,6 +208,70 @@ def test_a_task_is_added_while_the_hand_is_behind(by_hand: bool, monkeypatch: py
     assert broken(judged.result) == (set() if by_hand else {"T1"})
 
 
+class Stale:
+    """Time goes at once, and tasks count from the moment that is `shown`, or from where time came from."""
+
+    def __init__(self, shown: bool) -> None:
+        self._shown = shown
+        self._now = 0
+        self._tasks: list[tuple[int, Callable[[], None]]] = []
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> None:
+        self._tasks.append((self._now + delay_ns, task))
+
+    def advance(self, by_ns: int) -> None:
+        until = self._now + by_ns
+        while due := [one for one in self._tasks if one[0] <= until]:
+            first = min(due, key=lambda one: one[0])
+            self._tasks.remove(first)
+            self._now = max(self._now, first[0]) if self._shown else self._now
+            first[1]()
+        self._now = until
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_a_task_that_a_task_adds_counts_from_then(shown: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not from the start of the move of time in which it runs."""
+    monkeypatch.setattr(gated, "_SCOPE", 60)
+    lacks = dict.fromkeys(("size", "cancel", "between-ticks", "past", "raising"), "it is small")
+    promise = Promise("timer", MS, early_ns=0, late_ns=MS, wheel_size=16, lacks=lacks)
+    judged = play(SCOPE, of_timer(promise, lambda _: Stale(shown)))
+    assert not judged.broken_off
+    assert broken(judged.result) == (set() if shown else {"T1"})
+
+
+class Walled:
+    """Its wall clock is set back and forward, as docs/conformance-suite.md says. `monotonic`: it counts by another."""
+
+    def __init__(self, monotonic: bool) -> None:
+        self._monotonic = monotonic
+        self._now = 0
+        self._tasks: list[tuple[int, Callable[[], None]]] = []
+
+    def _shown(self) -> int:
+        return self._now + (0 if self._monotonic else (self._now // 10**7 % 3 - 1) * 3_600_000 * MS)
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> None:
+        self._tasks.append((self._shown() + delay_ns, task))
+
+    def advance(self, by_ns: int) -> None:
+        self._now += by_ns
+        due = [one for one in self._tasks if one[0] <= self._shown()]
+        self._tasks = [one for one in self._tasks if one not in due]
+        for _, task in due:
+            task()
+
+
+@pytest.mark.parametrize("monotonic", [True, False])
+def test_a_wall_clock_is_set_while_tasks_wait(monotonic: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks run early, and late."""
+    monkeypatch.setattr(gated, "_SCOPE", 60)
+    lacks = dict.fromkeys(("size", "cancel", "between-ticks", "past", "raising"), "it is small")
+    promise = Promise("timer", MS, early_ns=0, late_ns=MS, wheel_size=16, lacks=lacks)
+    judged = play(SCOPE, of_timer(promise, lambda _: Walled(monotonic)))
+    assert bool({"T1", "T2"} & broken(judged.result)) is not monotonic
+
+
 class Cyclic:
     """Many tasks share one timer, which is set for the first of them. After jetty#6334. `looks`: who has set it looks
     again whether another task has become the first."""

@@ -61,6 +61,9 @@ _LEAPS: Final = 3
 plan measures `_LEAPS` leaps of one bucket. The shortest leap counts, because other work of the machine is not the
 subject's. If the level before shows that these leaps alone take too long, no leap is made."""
 
+_GROWS: Final = 16
+"""Each leap to a far time is at most so many times as long as the leap before."""
+
 REACHES_FROM: Final = 500
 """A plan with fewer timers or operations runs without these phases: the user requested a small run."""
 
@@ -365,6 +368,30 @@ class BoundaryPlan:
             fine_ns = widths[-3]
             self._revolution(widths, -fine_ns, fine_ns)
             self._run.leap(3 * fine_ns)
+            self._run.settle()
+
+    def over_wraps(self, most_ns: int, start_ns: int) -> None:
+        """Jump over the times at which a count of ticks or of milliseconds in 31 or 32 bits begins again, with tasks
+        before, at and after them. The count began at zero, or at the start of the run. The run must allow a lateness of
+        one leap of `most_ns`."""
+        half_ns = self._rounded(most_ns // 2)
+        counts = {one for one in (self._description.grain_ns, MS) if one % self._unit_ns == 0}
+        for origin_ns, one_ns, bits in itertools.product((0, start_ns), sorted(counts), (_BITS, _BITS + 1)):
+            left_ns = -(self._run.now_ns - origin_ns) % (one_ns << bits) - half_ns
+            if left_ns < 0 or self._run.now_ns + left_ns + 4 * most_ns > MAX_TIME_NS:
+                continue
+            by_ns = half_ns
+            while left_ns > 0:
+                by_ns = min(_GROWS * by_ns, left_ns)
+                left_ns -= by_ns
+                if self._leap_s(by_ns) * _GROWS > _EPOCH_MOST_S and left_ns > 0:
+                    self.left_out = (
+                        "counts of 31 and 32 bits: the clock advances too slowly to reach their ends"
+                    )
+                    return
+            for beside_ns in (-one_ns, 0, one_ns):
+                self._begin(half_ns + beside_ns, [])
+            self._run.leap(2 * half_ns)
             self._run.settle()
 
     def mostly_taken_back(self) -> None:

@@ -142,6 +142,8 @@ class _Operation:
     delay_ns: int | None = None
     keys: tuple[str, ...] = ()
     begun_t: int = 0
+    anew: bool = False
+    """Whether it was added again, or reset."""
     runs: int = 0
     """The number of runs since the last add, registration or reset."""
 
@@ -362,7 +364,7 @@ class Conversation:
         if isinstance(call, Start):
             # Until the start is answered, threads may still come to gates of the last run.
             self._gates |= {*call.gates}
-        asked_t = self._earliest_t() if self._open else self._recorder.clock_ns()
+        asked_t = self._earliest_t(hold) if self._open else self._recorder.clock_ns()
         ticket = self._begin(log, call, asked_t)
         # A task may run before its add has returned.
         early = not self.makes_sense(call) or (isinstance(call, Cancel) and self.under_add(call.id))
@@ -394,10 +396,18 @@ class Conversation:
             assert self._holds[gone].making is None, "it has a call under way"
             del self._holds[gone]
 
-    def _earliest_t(self) -> int:
-        """The earliest present time for the subject: if an `advance` has no answer, the time before this advance."""
+    def _earliest_t(self, hold: int | None = None) -> int:
+        """The earliest present time for the subject: if an `advance` has no answer, the time before this advance. In
+        the run of a task that has had one deadline only, in which a thread is paused: this deadline."""
+        now_t = self._recorder.clock_ns()
         moving = (one.asked_t for one in self._open.values() if isinstance(one.call, Advance))
-        return min(self._recorder.clock_ns(), next(moving, MAX_INT))
+        since_t = min(now_t, next(moving, MAX_INT))
+        place = None if hold is None else self._holds[hold]
+        told = self._operations.get(place.id or "") if place and place.f == "timer_fire" else None
+        early_ns = None if self.description is None else self.description.early_ns
+        if told is None or told.delay_ns is None or told.anew or early_ns is None:
+            return since_t
+        return min(now_t, max(since_t, _deadline(told.asked_t, told.delay_ns) - early_ns))
 
     def _innermost(self, thread: str) -> Hold | None:
         """The innermost pause of a thread. A paused thread that makes a call may be paused again inside it."""
@@ -417,7 +427,8 @@ class Conversation:
             return -1
         if isinstance(call, (Add, Register)):
             keys = call.keys if isinstance(call, Register) else ()
-            self._operations[call.id] = _Operation(asked_t, call.delay_ns, keys)
+            again = call.id in self._operations
+            self._operations[call.id] = _Operation(asked_t, call.delay_ns, keys, anew=again)
             # The task is added again: forget that it has ended.
             self.settled.known.discard(call.id)
             return log.call(f, call.id, keys=keys or None, delay_ns=call.delay_ns)
@@ -426,6 +437,7 @@ class Conversation:
             self._periodic.add(call.id)
             return log.call(_kind(call), call.id, delay_ns=call.period_ns)
         if isinstance(call, Reset):
+            self._operations[call.id].anew = True
             return log.call(f, call.id, delay_ns=call.delay_ns)
         if isinstance(call, (Cancel, Force)):
             return log.call(f, call.id)

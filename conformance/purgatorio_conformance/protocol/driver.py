@@ -210,7 +210,7 @@ class CommandSubject:
     """One part of a program, driven in one mode; made by `command_subjects`. See `Subject`. `lines`: the classes at
     whose lines threads are paused, if a JVM with a debugger's agent runs the program. `effort`, `ways`: the number and
     the kinds of executions; by default, the number of operations and the mode determine both. `leaves_out`: selects
-    small programs to leave out."""
+    small programs to leave out. `boundaries`: whether a long run in real time has the boundary plan."""
 
     command: tuple[str, ...]
     description: Description
@@ -225,6 +225,7 @@ class CommandSubject:
     effort: Effort | None = None
     ways: tuple[Way, ...] = ()
     leaves_out: Callable[[SmallProgram], bool] = _leaves_none_out
+    boundaries: bool = True
 
     @property
     def name(self) -> str:
@@ -519,8 +520,9 @@ class CommandSubject:
 
         told = replace(drive, tell=tell)
         if real:
-            drive_real(told, dues, self._give_up_ns(fit), self._lost_ns)
-            if plan.timers >= REACHES_FROM:
+            reaches = self.boundaries and plan.timers >= REACHES_FROM
+            drive_real(told, dues, self._give_up_ns(fit), self._lost_ns, reaches=reaches)
+            if reaches:
                 self.account.left_out = past_deadlines(told, child.threads())
         else:
             manner: Literal["plan", "jumps"] = "plan" if self.mode == "virtual-plan" else "jumps"

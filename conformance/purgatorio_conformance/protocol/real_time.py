@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM, REAL_NS, BoundaryPlan
+from purgatorio_conformance.protocol.boundary_plan import REAL_NS, BoundaryPlan
 from purgatorio_conformance.protocol.message import Add, Call, Description, Gauge, Quiesce, Register, Start
 from purgatorio_conformance.protocol.session import Drive, Session
 from purgatorio_conformance.protocol.timeline import TimedCall
@@ -17,15 +17,18 @@ _STARTS = 20
 _GAUGE_EVERY = 50
 
 
-def drive_real(drive: Drive, dues: Sequence[TimedCall], give_up_ns: int, lost_ns: int | None) -> None:
-    """Make the calls of the plan and of the boundary plan. Then wait until no task or operation is pending, for at most
-    `give_up_ns`. Do not wait for a task that is overdue by `lost_ns`, because it breaks a promise in any case.
+def drive_real(
+    drive: Drive, dues: Sequence[TimedCall], give_up_ns: int, lost_ns: int | None, *, reaches: bool
+) -> None:
+    """Make the calls of the plan, and (`reaches`) of the boundary plan. Then wait until no task or operation is
+    pending, for at most `give_up_ns`. Do not wait for a task that is overdue by `lost_ns`, because it breaks a promise
+    in any case.
 
     If tasks or operations are pending at the end, they count as lost if the subject declared a late bound. Otherwise
     the run is incomplete. Raises SubjectFailed.
     """
     session, description, part = drive.session, drive.description, drive.part
-    settled, reaches = session.conversation.settled, drive.operations >= REACHES_FROM
+    settled = session.conversation.settled
     session.call(Start(part, "real"))
     run = _RealRun(session, description, give_up_ns, lost_ns)
     reach = BoundaryPlan(run, description, part, drive.seed)

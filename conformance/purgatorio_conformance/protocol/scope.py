@@ -130,6 +130,25 @@ class _Start:
         ids |= {call.id for call in registered if keys & {*call.keys} and call.id in self.there}
         return frozenset(ids), frozenset(keys)
 
+    def has_work_for(self, step: _Step) -> bool:
+        """Whether a check finds a ready operation, a `cancel_for_key` any operation, and a registration waits."""
+        waits: dict[str, tuple[str, ...]] = {}
+        ready: set[str] = set()
+        for call in (*self.calls, *step.calls[:-1]):
+            if isinstance(call, Register):
+                waits[call.id] = call.keys
+            elif isinstance(call, Ready):
+                ready.add(call.id)
+            elif isinstance(call, Check):
+                waits = {one: keys for one, keys in waits.items() if call.key not in keys or one not in ready}
+        last = step.calls[-1] if step.calls else None
+        if isinstance(last, Register):
+            return last.delay_ns > 0 and last.id not in ready
+        if isinstance(last, Check | CancelKey):
+            every = isinstance(last, CancelKey)
+            return any(last.key in keys and (every or one in ready) for one, keys in waits.items())
+        return not isinstance(last, Gauge)
+
 
 _OF_ONE: Final = Add | Cancel | Reset | Register | Ready | Force | Expiry | Until
 
@@ -179,6 +198,13 @@ class _Recipe:
     @property
     def related(self) -> bool:
         return all(self._relations())
+
+    def work(self) -> tuple[int, int]:
+        """How many of its calls find or leave something; then how few keys and operations take part. (With more of
+        them, no list becomes empty, and a later event of another key may complete what was lost.)"""
+        calls = [*self.start.calls, *(call for step in self.steps() for call in step.calls)]
+        size = sum(len(call.keys) for call in calls if isinstance(call, Register))
+        return sum(map(self.start.has_work_for, self.steps())), -size
 
     def _deadlines(self) -> tuple[int, ...]:
         """If the calls only add tasks and let them run: how the new deadlines compare with the first one of the start
@@ -264,21 +290,22 @@ def crossing_named(name: str, part: Part, delays: Delays, description: Descripti
 
 
 def _new_first(recipes: Sequence[_Recipe]) -> Iterator[_Recipe]:
-    """First the recipes whose calls meet in a new way; among these, first those whose calls affect the same thing."""
+    """First the recipes whose calls meet in a new way; among these, first those whose calls affect the same thing. Of
+    several recipes that meet in the same way, the one with the most work comes first."""
     left = [*recipes]
     random.Random(len(left)).shuffle(left)
     for new in (_Recipe.meets, _Recipe.meets_closely, _Recipe.meets_there):
         seen: set[object] = set()
         for related in (True, False):
-            later: list[_Recipe] = []
+            found: dict[object, _Recipe] = {}
             for recipe in left:
                 meets = new(recipe)
-                if meets in seen or recipe.related is not related:
-                    later.append(recipe)
-                else:
-                    seen.add(meets)
-                    yield recipe
-            left = later
+                if meets not in seen and recipe.related is related:
+                    found[meets] = max(found.get(meets, recipe), recipe, key=_Recipe.work)
+            yield from found.values()
+            seen |= found.keys()
+            chosen = {id(recipe) for recipe in found.values()}
+            left = [recipe for recipe in left if id(recipe) not in chosen]
     yield from left
 
 

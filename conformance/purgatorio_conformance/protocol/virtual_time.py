@@ -121,6 +121,7 @@ def drive_virtual(drive: Drive, clock: VirtualClock, dues: Sequence[TimedCall], 
     reach.through_levels(longest_ns=MAX_TIME_NS if manner == "plan" else 4 * run.jump_ns)
     if manner == "jumps":
         reach.over_buckets(run.jump_ns)
+        reach.over_wraps(run.jump_ns, run.start_ns)
     session.call(Quiesce())
     return reach.left_out
 

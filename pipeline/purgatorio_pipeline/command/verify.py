@@ -94,7 +94,8 @@ def command(
       purgatorio verify --command 'node my.js'
 
     SUBJECTS are timers and purgatories that this package can drive (see --list). Default: reference, netty and
-    asyncio. With --command, the default is that program alone.
+    asyncio. With --command, the default is that program alone. Runs of SUBJECTS in real time have random calls only: no
+    crowds, levels of a wheel and idle gaps.
     """
     if listing:
         for name in SUBJECTS:
@@ -186,7 +187,10 @@ def _show(
     """Shows the check and the minimized sessions; for driven programs also what was not tested and probable adapter
     mistakes. Returns the exit status."""
     if not driven:
-        return show(judged, Focus(), output)
+        status = show(judged, Focus(), output)
+        if not output.json:
+            click.echo("left out in real time: crowds, levels of a wheel, idle gaps (a --command has them)")
+        return status
     failures = [*judged.failures]
     silent, doubts = [], []
     with surviving("listing what was not tested", failures):
