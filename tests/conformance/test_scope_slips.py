@@ -14,7 +14,7 @@ from purgatorio_conformance.protocol.scope import crossed, crossing_named, drawn
 from purgatorio_conformance.subject.plan import MS
 from purgatorio_conformance.suite import gated as gated_conformance
 from purgatorio_conformance.suite.contract import Promise
-from purgatorio_conformance.suite.gated import SCOPE, of_purgatory, play
+from purgatorio_conformance.suite.gated import _STEPPED, SCOPE, of_purgatory, play
 
 
 @pytest.mark.parametrize(
@@ -65,6 +65,15 @@ def test_the_programs_of_two_callers_are_enumerated(
         assert again == programs[-1]
     pairs = [frozenset(type(call) for lane in one.lanes for call in lane) for one in sizes[0][1]]
     assert len({*pairs[:20]}) > 5
+
+
+def test_the_first_programs_find_work() -> None:
+    """A check finds a ready operation and empties the list of its key, beside a registration that waits under this key:
+    known bug 4 (KAFKA-2253)."""
+    _, programs = next(crossed("purgatory", scope_delays(PURGATORY), PURGATORY))
+    able = (one for one in programs if one.cannot_step(PURGATORY, virtual=True) is None)
+    names = [one.name for one in islice(able, _STEPPED)]
+    assert any(name.startswith("op a ready, alone | check a beside register next a") for name in names)
 
 
 @pytest.mark.parametrize(
