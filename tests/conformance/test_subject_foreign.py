@@ -26,6 +26,10 @@ from purgatorio_conformance.builtin.python_timers import (
     threading_timer,
 )
 from purgatorio_conformance.builtin.scripts import npm_timer_wheel
+from purgatorio_conformance.protocol import driver
+from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM
+from purgatorio_conformance.protocol.message import Start
+from purgatorio_conformance.protocol.session import Drive
 from purgatorio_conformance.recording import record_runs
 from purgatorio_conformance.subject.contract import Subject, silent
 from purgatorio_conformance.subject.java_build import debian_jar
@@ -382,3 +386,18 @@ def test_registry_names_every_configuration_once() -> None:
     assert len(names) == len(set(names))
     with pytest.raises(KeyError, match="there are: reference, netty, asyncio"):
         subjects_named("nety")
+
+
+def test_a_built_in_subject_has_no_boundary_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes half a minute for each of twenty subjects; what drives the subject of somebody else has it."""
+    seen: list[bool] = []
+
+    def drive(drive: Drive, *_: object, reaches: bool) -> None:
+        seen.append(reaches)
+        drive.session.call(Start("timer", "real"))
+
+    monkeypatch.setattr(driver, "drive_real", drive)
+    subject, plan = asyncio_loop("call_later"), make_plan(1, REACHES_FROM, 1, MS)
+    subject.run(plan, tmp_path / "own.jsonl", silent)
+    subject.driven(plan, lambda way, line: None).run(plan, tmp_path / "other.jsonl", silent)
+    assert seen == [False, True]
