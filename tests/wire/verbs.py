@@ -86,6 +86,15 @@ def delete_records(s: Story, t: float, offset: int, low: int, error: int = 0) ->
     s.ask(t, "delete_records", {"topics": of_t(offset=offset)}, t + 1, {"topics": said})
 
 
+def epoch_ends(
+    s: Story, t: float, asked: int, epoch: int, end: int, *, current: int = -1, error: int = 0
+) -> None:
+    of = {"partition": 0, "current_leader_epoch": current, "leader_epoch": asked}
+    said = {"partition": 0, "error_code": error, "leader_epoch": epoch, "end_offset": end}
+    body, got = ({"topics": [{"topic": "t", "partitions": [x]}]} for x in (of, said))
+    s.ask(t, "offset_for_leader_epoch", body, t + 0.5, got)
+
+
 def newcomer(s: Story, t: float, answer: float | None, generation: int = 2) -> None:
     s.join(t, t + 1, "", error=79, given="n")
     s.join(t + 2, answer, "n", generation, leader="a")

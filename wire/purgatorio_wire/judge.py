@@ -42,7 +42,7 @@ from purgatorio_wire.clause.coordinator import coordinated
 from purgatorio_wire.clause.cut_connection import cut_connections, unread_answers
 from purgatorio_wire.clause.exchange import about_all, answered_once, decodes, in_order, one_at_a_time
 from purgatorio_wire.clause.fetch import at_followers, fetches, sessions, turns
-from purgatorio_wire.clause.group_description import described
+from purgatorio_wire.clause.group_description import coordinators, described
 from purgatorio_wire.clause.group_responses import coordinator_away, failed, refused_at_sight, standings
 from purgatorio_wire.clause.membership import memberships
 from purgatorio_wire.clause.produce import back_in_sync, produces
@@ -55,6 +55,7 @@ from purgatorio_wire.clause.topic import (
     deletes_records,
     done_in_time,
     elections,
+    epochs_ended,
     offsets_listed,
     settings_described,
     topics_come_and_go,
@@ -156,6 +157,7 @@ JUDGES: Final[tuple[tuple[str, Judge], ...]] = (
     ("A3", _of_topics(topics_grow)),
     ("E1", _of_topics(elections)),
     ("L1 R4", _of_topics(offsets_listed)),
+    ("L1", lambda wire, scene, topics: epochs_ended(scene, topics)),
     ("R2 R5 R6 R8", _of_topics(coordinated)),
     ("S1 S2 S3 S4 S5 S6 S7 S8 S9", _of_topics(shared)),
     ("G1 G2 G3 G4 G5 G6 G7 G8", _of_groups(rebalances)),
@@ -163,6 +165,7 @@ JUDGES: Final[tuple[tuple[str, Judge], ...]] = (
     ("G3 G8 G9 G10 G12 R7", _of_groups(standings)),
     ("G4 G8 G11", _of_groups(static_members)),
     ("G13", _of_groups(described)),
+    ("G13", lambda wire, scene, topics: coordinators(scene)),
     ("G11 G14 G15", _of_topics(consumer_groups)),
     ("G0 G9", _of_bounds(refused_at_sight)),
     ("G8 G10", lambda wire, scene, topics: coordinator_away(scene)),

@@ -65,7 +65,7 @@ APIS: Final[Mapping[int, Api]] = {
         Api(13, "LeaveGroup", 0, 5, group_requests.leave_group),
         Api(14, "SyncGroup", 0, 5, group_requests.sync_group),
         Api(15, "DescribeGroups", 0, 6, group_requests.describe_groups),
-        Api(16, "ListGroups", 0, 4, group_requests.list_groups),
+        Api(16, "ListGroups", 0, 5, group_requests.list_groups),
         Api(API_VERSIONS, "ApiVersions", 0, 4, api_versions),
         Api(19, "CreateTopics", 2, 7, topic_requests.create_topics),
         Api(20, "DeleteTopics", 1, 6, topic_requests.delete_topics),

@@ -285,9 +285,12 @@ def _described(node: Node, group_id: str, version: int) -> Values:
 
 
 def list_groups(node: Node, request: Request) -> None:
-    """Kafka's ListGroups, 0 to 4, of the classic groups."""
-    wanted = {state.lower() for state in request.fields.texts("states_filter")}
-    found = [_described(node, group.id, request.version) for group in node.groups.groups()]
+    """Kafka's ListGroups, 0 to 5, of the classic groups."""
+    wanted, kinds = (
+        {x.lower() for x in request.fields.texts(f"{what}_filter")} for what in ("states", "types")
+    )
+    groups = node.groups.groups() if not kinds or "classic" in kinds else []
+    found = [{**_described(node, x.id, request.version), "group_type": "classic"} for x in groups]
     listed = [one for one in found if not wanted or str(one["group_state"]).lower() in wanted]
     request.answer(error_code=0, groups=listed)
 

@@ -10,6 +10,7 @@ known.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -69,6 +70,13 @@ def assignment(body: Body | None) -> Owned | None:
     return owned(found) if isinstance(found, dict) else None
 
 
+def subscription(body: Body, topics: Topics) -> tuple[str, ...]:
+    """The topics that a heartbeat subscribes to, by name or by a regular expression."""
+    pattern = text(body, "subscribed_topic_regex")
+    matched = [name for name in topics.topics if pattern and re.fullmatch(pattern, name)]
+    return tuple(sorted({*texts(body, "subscribed_topic_names"), *matched}))
+
+
 def consumer_groups(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     found: dict[str, list[Exchange]] = defaultdict(list)
     for one in scene.of(BEAT, SHARE_BEAT, COMMIT, LOOK):
@@ -76,7 +84,7 @@ def consumer_groups(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             found[name].append(one)
     for name, first in found.items():
         begins = first[0].api in (BEAT, SHARE_BEAT) and integer(first[0].body, "member_epoch") == JOINS
-        subscribed = {topic for one in first for topic in texts(one.body, "subscribed_topic_names")}
+        subscribed = {topic for one in first for topic in subscription(one.body, topics)}
         changes = [
             one for one in scene.of(*TOPICS)
             if one.t > first[0].t and any(part.topic in subscribed for part, _ in parts(one.body, NAMED[one.api][0]))
@@ -282,7 +290,7 @@ class _Group:
         if epoch < 0:
             yield from self._gone(name, one)
             return
-        topics = tuple(sorted(texts(one.body, "subscribed_topic_names")))
+        topics = subscription(one.body, self.topics)
         if epoch == JOINS:
             if name not in self.members and not returns:
                 yield from self._changes(one)

@@ -1,4 +1,5 @@
-"""The clause G13: DescribeGroups and ListGroups return the group as its members see it.
+"""The clause G13: DescribeGroups and ListGroups return the group as its members see it. FindCoordinator names its
+broker.
 
 A response is judged only if the members' requests determine the state of the group: stable, in a rebalance that waits
 for a member, or empty. Three cases are not judged: a static member has returned, a static member outside of the
@@ -13,11 +14,24 @@ from purgatorio_wire.history.group import (
     Generation,
     Group,
 )
-from purgatorio_wire.history.history import ABOUT_GROUPS, LIST, Exchange, integer, items, text, texts
+from purgatorio_wire.history.history import (
+    ABOUT_GROUPS,
+    LIST,
+    Exchange,
+    Scene,
+    integer,
+    items,
+    text,
+    texts,
+)
 from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
 NON_EMPTY: Final = 68
+UNTOLD: Final = -1
+"""The error of a response without an error code."""
+CLASSIC: Final = "classic"
+"""The type of a group whose members send JoinGroup."""
 DEAD: Final = "Dead"
 PREPARING: Final = "PreparingRebalance"
 COMPLETING: Final = "CompletingRebalance"
@@ -44,7 +58,8 @@ def described(group: Group) -> Rows:
             yield answered_with("G13", cause, one, one.error, wanted, f" for {len(least)} members at least")
             continue
         if one.api == LIST:
-            yield from _listed(one, name, said)
+            kinds = {text(join.body, "protocol_type") for join in group.joins}
+            yield from _listed(one, name, said, kinds)
             continue
         told = {text(member, "member_id") for member in items(said, "members")}
         if text(said, "group_state") == name and least <= told <= most:
@@ -60,15 +75,35 @@ def described(group: Group) -> Rows:
             yield broken("G13", name, one, allowed, seen)
 
 
-def _listed(one: Exchange, state: Way, said: Body) -> Rows:
-    """A list of all groups, or of those in some states, by their present state."""
-    wanted = {name.lower() for name in texts(one.body, "states_filter")}
+def coordinators(scene: Scene) -> Rows:
+    """The coordinator of a group or of a transactional id is a broker at an address that Metadata lists."""
+    there = {_place(x) for one in scene.of("metadata") for x in items(one.got, "brokers")}
+    for one in scene.of("find_coordinator") if there else ():
+        for said in [*items(one.got, "coordinators")] or [one.got or {}]:
+            if not integer(said, "error_code", UNTOLD):
+                allowed, seen = f"one of the brokers {', '.join(sorted(there))}", _place(said)
+                yield checked("G13", "other-coordinator", one, seen in there, allowed, f"broker {seen}")
+
+
+def _place(broker: Body) -> str:
+    return f"{integer(broker, 'node_id')} at {text(broker, 'host')}:{integer(broker, 'port')}"
+
+
+def _listed(one: Exchange, state: Way, said: Body, protocol_types: set[str]) -> Rows:
+    """A list of all groups, or of those of some states or types, by their present state. (From version 5 on, there are
+    types.)"""
+    states, types = ({x.lower() for x in texts(one.body, f"{what}_filter")} for what in ("states", "types"))
     if integer(one.got, "error_code") or (state == EMPTY and not said):
         return
-    right = not wanted or state.lower() in wanted
+    right = (not states or state.lower() in states) and (not types or CLASSIC in types)
     allowed = f"listed as {state}" if right else f"not listed: it is {state}"
     seen = f"listed as {text(said, 'group_state')}" if said else "not listed"
     yield checked("G13", "listed", one, seen == allowed or (not right and not said), allowed, seen)
+    if "protocol_type" in said and state == STABLE:
+        kind, protocol_type = text(said, "group_type").lower() or CLASSIC, text(said, "protocol_type")
+        allowed = f"a {CLASSIC} group of {' or '.join(sorted(protocol_types))}"
+        right = kind == CLASSIC and protocol_type in protocol_types
+        yield checked("G13", "listed", one, right, allowed, f"a {kind} group of {protocol_type}")
 
 
 def _state(group: Group, one: Exchange, until: int) -> tuple[Way, set[str], set[str]] | None:

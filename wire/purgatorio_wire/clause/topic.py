@@ -1,5 +1,5 @@
 """The clauses A1 to A3, D1, E1, L1: creation, growth and deletion of topics, deletion of records, elections of leaders,
-and ListOffsets."""
+ListOffsets, and OffsetForLeaderEpoch."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -64,6 +64,7 @@ REFUSED: Final = frozenset({37, 38, 39, 40, 44})
 """Errors of CreateTopics: invalid number of partitions or replicas, invalid placement, invalid settings; a policy."""
 MOVES: Final = frozenset({5, 6})
 LATEST, EARLIEST, LARGEST_TIME = -1, -2, -3
+OF_EPOCH: Final = "offset_for_leader_epoch"
 SINCE_EVER, EVER = 0, 1 << 61
 """Timestamps before and after the timestamp of every record."""
 ENDS: Final = {
@@ -78,6 +79,8 @@ _WAITS_FOR_NOBODY: Final = {
 """Requests that one broker handles alone, for topics with one replica, and their clauses."""
 LEAST_TIME_OUT_MS: Final = 2000
 """A shorter timeout_ms may pass before a busy broker handles the request."""
+LIMIT, OF_THE_TOPIC = "max.message.bytes", 1
+"""A setting, and the source of a setting that was set for the topic itself."""
 AT_ONCE_MOST: Final = 20
 """If more topics are created within `late_topics_ms`, each of the others may take `EACH_TOPIC_MS` of a cold broker."""
 EACH_TOPIC_MS: Final = 250
@@ -165,7 +168,8 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 
 def settings_described(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """A1: DescribeConfigs returns the settings that the topic was created with, or that were altered since."""
+    """A1: DescribeConfigs returns the settings that the topic was created with, or that were altered since. A limit
+    of a former topic with the same name is not the topic's own."""
     for one in scene.of("describe_configs"):
         for said in items(one.got, "results"):
             topic = topics.topics.get(text(said, "resource_name"))
@@ -177,6 +181,15 @@ def settings_described(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 may, seen = {each[name] for each in held if name in each}, f"{name} {told[name]}"
                 allowed = f"{name} {' or '.join(sorted(may))}"
                 yield checked("A1", "other-setting", one, told[name] in may, allowed, seen)
+            for x in items(said, "configs"):
+                if text(x, "name") == LIMIT and not any(LIMIT in each for each in held):
+                    own, seen = (
+                        integer(x, "config_source") == OF_THE_TOPIC,
+                        f"{LIMIT} {told[LIMIT]} of the topic",
+                    )
+                    yield checked(
+                        "A1", "other-setting", one, not own, f"no {LIMIT} of the topic itself", seen
+                    )
 
 
 def _crowd_ns(bounds: Bounds, made_t: Sequence[int], topic: Topic) -> int:
@@ -523,6 +536,37 @@ def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
                 yield checked("L1", "by-time", one, 0 <= offset <= last, allowed, f"offset {offset}")
             if which in (SINCE_EVER, LARGEST_TIME) and not error and offset >= 0:
                 told[part].setdefault(integer(said, "timestamp", -1), offset)
+
+
+def epochs_ended(scene: Scene, topics: Topics) -> Rows:
+    """The occasions are OffsetForLeaderEpoch requests for the current epoch, whose end is the end of the log, and for
+    an epoch that no leader has had yet."""
+    for one in scene.of(OF_EPOCH):
+        told = dict(parts(one.got, NAMED[OF_EPOCH][1]))
+        for part, asked in parts(one.body, NAMED[OF_EPOCH][0]) if one.answer_t else ():
+            known, log, said = topics.epoch(part, one.t), topics.logs[part], told.get(part, {})
+            if known is None or log.settled_t > one.t or topics.topics[part.topic].replicas > 1:
+                continue
+            wanted, error = integer(asked, "leader_epoch"), integer(said, "error_code")
+            end, least, most = (
+                integer(said, "end_offset", -1),
+                log.least_end(one.t),
+                log.most_end(one.until_t),
+            )
+            if integer(asked, "current_leader_epoch", -1) > known + EPOCH_FAR:
+                yield answered_with(
+                    "L1", "unknown-leader-epoch", one, error, UNKNOWN_EPOCH, ": the leader epoch is unknown"
+                )
+            elif error in EXCUSED:
+                yield undecided("L1", f"{named(error)}: {EXCUSED[error]}")
+            elif wanted > known + EPOCH_FAR:
+                right, seen = not error and end == -1, f"{named(error)}, end offset {end}"
+                yield checked("L1", "epoch-end", one, right, f"no end of the future epoch {wanted}", seen)
+            elif wanted == known and least:
+                right = not error and integer(said, "leader_epoch", -1) == known and least <= end <= most
+                seen = f"{named(error)}, epoch {integer(said, 'leader_epoch', -1)}, end offset {end}"
+                allowed = f"epoch {known}, and an end offset from {least} to {most}"
+                yield checked("L1", "epoch-end", one, right, allowed, seen)
 
 
 def _listed(one: Exchange, which: int, log: Log, said: Body | None) -> Row:

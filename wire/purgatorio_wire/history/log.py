@@ -19,7 +19,7 @@ from purgatorio_wire.history.history import END_OF_TIME, Exchange, integer, inte
 from purgatorio_wire.history.transaction import ProducerEpoch, Transaction, transactions
 from purgatorio_wire.trace.record import BY_NOBODY, Body, Written
 
-BY_ID: Final[Mapping[str, int]] = {"fetch": 13, "produce": 13}
+BY_ID: Final[Mapping[str, int]] = {"fetch": 13, "produce": 13, "offset_commit": 10, "offset_fetch": 10}
 """The first version of a request that has only topic ids, no names."""
 MAY_BE_THERE: Final = frozenset({0, 7, 20})
 """Errors of a produce whose records are or may be in the log: none, timed out, too few replicas after the append."""
@@ -506,6 +506,7 @@ NAMED: Final[Mapping[str, tuple[Names, Names]]] = {
         ("topic_partitions", "topic", "partitions", ""),
         ("replica_election_results", "topic", "partition_result", "partition_id"),
     ),
+    "offset_for_leader_epoch": (("topics", "topic", "partitions", "partition"),) * 2,
     "find_coordinator": (("coordinator_keys", "", "", ""), ("coordinators", "key", "", "")),
 }  # fmt: skip
 """For requests about several topics, partitions, members or groups: the names of these fields in the request and in the

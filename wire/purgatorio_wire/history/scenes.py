@@ -86,6 +86,7 @@ _NAMED_BY_ID: Final = {
     "produce": (("topic_data", "name"), ("responses", "name")),
     "share_fetch": (("topics", "topic"), ("responses", "topic")),
     "share_acknowledge": (("topics", "topic"), ("responses", "topic")),
+    "offset_commit": (("topics", "name"),) * 2, "offset_fetch": (("topics", "name"),) * 2,
 }  # fmt: skip
 """The requests that may have only topic ids, with the list of topics and the name field of request and response."""
 
@@ -113,7 +114,9 @@ def _name_topics(scene: Scene) -> None:
 
 
 def with_names(body: Body, topics: str, name: str, names: Mapping[str, str]) -> Body:
-    """The body, with names added to the topics that only have ids."""
+    """The body, with names added to the topics that only have ids, also in each of its groups."""
+    if "groups" in body:
+        body = {**body, "groups": [with_names(one, topics, name, names) for one in items(body, "groups")]}
     if all(topic.get(name) for topic in items(body, topics)):
         return body
     named = [

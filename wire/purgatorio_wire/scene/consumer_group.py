@@ -32,6 +32,8 @@ from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.spec import scene
 
 PARTITIONS: Final = 4
+FIRST_PATTERNS: Final = 1
+"""The first version of these heartbeats with regular expressions."""
 MODERN: Final = 9
 """The first version of OffsetCommit and of OffsetFetch for these members."""
 POLL_MS: Final = 60
@@ -66,6 +68,8 @@ class Consumer:
     later: tuple[str, ...] = ()
     """The other topics of its subscription. They may not exist yet."""
     assignor: str | None = None
+    pattern: str | None = None
+    """The regular expression of its subscription, in place of names."""
 
     async def beat(
         self,
@@ -86,7 +90,8 @@ class Consumer:
             "group_id": self.group, "member_id": member or self.id,
             "member_epoch": self.epoch if epoch is None else epoch,
             "instance_id": self.instance, "rack_id": None, "rebalance_timeout_ms": self.rebalance_ms if whole else -1,
-            "subscribed_topic_names": [self.topic, *self.later] if whole else None, "subscribed_topic_regex": None,
+            "subscribed_topic_names": ([] if self.pattern else [self.topic, *self.later]) if whole else None,
+            "subscribed_topic_regex": self.pattern if whole else None,
             "server_assignor": self.assignor, "topic_partitions": None if owns is None else _named(owns),
         }  # fmt: skip
         got = await self.play.ask(self.conn, self.api, values)
@@ -110,9 +115,10 @@ class Consumer:
         if self.play.offers("offset_commit", "G15", least=MODERN):
             await self.play.commit(self.conn, self.group, by, epoch, [self.topic], numbers=(number,))
         if self.play.offers("offset_fetch", "G15", least=MODERN):
-            topics = [{"name": self.topic, "partition_indexes": [number]}]
+            topics: list[dict[str, object]] = [{"name": self.topic, "partition_indexes": [number]}]
             asked = {"group_id": self.group, "member_id": by, "member_epoch": epoch, "topics": topics}
-            await self.play.ask(self.conn, "offset_fetch", {"groups": [asked], "require_stable": False})
+            values = {"groups": [asked], "require_stable": False}
+            await self.play.send_about(self.conn, "offset_fetch", values, topics, "name")
 
     async def came_back(self) -> Consumer:
         """A client with the member's instance id is refused. Then the member leaves for a while, and the client gets
@@ -140,16 +146,29 @@ def _named(owns: Owned) -> list[dict[str, object]]:
 
 
 async def consumers(
-    play: Play, count: int, rebalance_ms: int = 30_000, api: str = BEAT, later: int = 0
+    play: Play,
+    count: int,
+    rebalance_ms: int = 30_000,
+    api: str = BEAT,
+    later: int = 0,
+    by_pattern: bool = False,
 ) -> list[Consumer]:
     """Members of a new group, of which the first has joined. They subscribe to a topic, and to `later` topics that do
-    not exist yet."""
+    not exist yet. `by_pattern`: they name the topic by a regular expression."""
     play.need(api)
     topic, group = await play.topic(PARTITIONS), await play.group()
     names = tuple(play.unique("t") for _ in range(later))
     made = [
         Consumer(
-            play, await play.open("consumer"), group, topic, own_id(play), rebalance_ms, api=api, later=names
+            play,
+            await play.open("consumer"),
+            group,
+            topic,
+            own_id(play),
+            rebalance_ms,
+            api=api,
+            later=names,
+            pattern=f"{topic}(-more)?" if by_pattern else None,
         )
         for _ in range(count)
     ]
@@ -315,7 +334,8 @@ async def unrevoked(play: Play) -> None:
 async def silent_consumer(play: Play) -> None:
     """A static member stops sending heartbeats. In another group, a static member leaves for a while and does not
     return. Each of the two is removed at its session time-out, and the other member of its group gets its partitions.
-    In a third group, a member that sends only heartbeats without changes stays in the group."""
+    In a third group, a member that subscribes by a regular expression, and sends only heartbeats without changes,
+    stays in the group."""
     play.need(BEAT)
     session_ms = _judged_session(play.broker.declared.consumer_session_ms)
 
@@ -370,8 +390,10 @@ def _judged_session(session_ms: int | None) -> int:
 
 
 async def _unchanged(play: Play, api: str, session_ms: int) -> None:
-    """A member sends heartbeats that change nothing, for longer than its session time-out."""
-    (one,) = await consumers(play, 1, api=api)
+    """A member, which may subscribe by a regular expression, sends heartbeats that change nothing, for longer than its
+    session time-out."""
+    by_pattern = api == BEAT and play.offers(BEAT, least=FIRST_PATTERNS)
+    (one,) = await consumers(play, 1, api=api, by_pattern=by_pattern)
     await settled([one])
     async for _ in play.tries(session_ms / UNCHANGED, within_ms=session_ms * (1 + 1 / UNCHANGED)):
         await one.beat()

@@ -543,6 +543,7 @@ async def described(play: Play) -> None:
     play.need("describe_groups")
     asker, joined = await play.open("asker"), await gang(play, 2, sessions=LONGER)
     group = joined[0].group
+    await play.ask(asker, "metadata", {"topics": [], "allow_auto_topic_creation": False})
 
     async def ask() -> None:
         # The request also names an unknown group.
@@ -553,7 +554,8 @@ async def described(play: Play) -> None:
         if play.offers(LIST, "G13", least=4):
             some = play.rng.sample(STATES, 2)
             for states in ([], some, [state for state in STATES if state not in some]):
-                await play.ask(asker, LIST, {"states_filter": states})
+                types = play.rng.choice(([], ["classic"], ["consumer"]))
+                await play.ask(asker, LIST, {"states_filter": states, "types_filter": types})
 
     await stable(joined)
     await ask()

@@ -127,7 +127,7 @@ class Play(DataAsker):
     ) -> Sent:  # fmt: skip
         """Sends OffsetCommit for these partitions of each topic, with a given or random offset and random metadata.
         The metadata of the last partition has at least this length."""
-        made = [
+        made: list[dict[str, object]] = [
             {"name": topic, "partitions": [
                 {"partition_index": number, "committed_offset": at if at is not None else drawn,
                  "committed_leader_epoch": drawn % 5,
@@ -140,7 +140,7 @@ class Play(DataAsker):
             "group_id": group, "generation_id_or_member_epoch": generation, "member_id": member,
             "group_instance_id": instance, "topics": made,
         }  # fmt: skip
-        return self.send(conn, "offset_commit", values)
+        return self.send_about(conn, "offset_commit", values, made, "name")
 
     async def ask_offsets(
         self, conn: Connection, group: str, topics: Iterable[str] | None, *, stable: bool = False
@@ -152,8 +152,8 @@ class Play(DataAsker):
             return []
         if topics is None and not self.offers("offset_fetch", least=2):
             return []
-        wanted = None if topics is None else [{"name": one, "partition_indexes": [0]} for one in topics]
-        asked: Mapping[str, object] = {"group_id": group, "topics": wanted}
+        named: list[dict[str, object]] = [{"name": one, "partition_indexes": [0]} for one in topics or ()]
+        asked: Mapping[str, object] = {"group_id": group, "topics": None if topics is None else named}
         if self.offers("offset_fetch", least=8):
             names = self.rng.sample((group, f"{group}-nobody"), 2)
             asked = {
@@ -161,7 +161,7 @@ class Play(DataAsker):
                     {**asked, "group_id": name, "member_id": None, "member_epoch": -1} for name in names
                 ]
             }
-        got = await self.ask(conn, "offset_fetch", {**asked, "require_stable": stable})
+        got = await self.send_about(conn, "offset_fetch", {**asked, "require_stable": stable}, named, "name")
         told = [one for one in items(got.body, "groups") if text(one, "group_id") == group]
         return [*parts(told[0] if told else got.body, OTHERS[1])]
 

@@ -17,7 +17,7 @@ from purgatorio_wire.history.history import integer, integers, items
 from purgatorio_wire.history.log import FETCHED, GONE, parts
 from purgatorio_wire.scene.asker import SOFTWARE, codes, first_append, first_of, settle
 from purgatorio_wire.scene.broker import SceneLost, SceneSkipped, Second
-from purgatorio_wire.scene.data_asker import BYTE_QUOTAS, ONE, PARTITION_QUOTAS, TOPIC_TIMES, UNMADE
+from purgatorio_wire.scene.data_asker import ONE, PARTITION_QUOTAS, TOPIC_TIMES, UNMADE
 from purgatorio_wire.scene.fetch import new_producer
 from purgatorio_wire.scene.member import AT_ONCE_SECONDS
 from purgatorio_wire.scene.play import Play
@@ -32,12 +32,15 @@ ELECTION_MS: Final = 10_000
 ELECTIONS: Final = 20
 MOVED_MS: Final = 30_000
 SMALL_BATCH: Final = 1000
+OF_TOPIC: Final = 2
+"""The resource type of a topic, for its settings."""
 SETTINGS: Final = (
     ("max.message.bytes", f"{SMALL_BATCH}"),
     ("message.timestamp.type", "LogAppendTime"),
     ("cleanup.policy", "compact"),
 )
 QUOTA_BYTES: Final = 2000
+QUOTA_OF_ALL: Final = 1 << 40
 QUOTA_PARTITIONS: Final = 6
 QUOTA_HEARD_MS: Final = 1000
 """A broker receives a quota from the controller."""
@@ -130,14 +133,15 @@ async def topics(play: Play) -> None:
 
 @scene("topics", "F3 not-woken, M1 offsets-do-not-grow")
 async def recreated(play: Play) -> None:
-    """A topic with records is deleted, and a topic of the same name is created. The new topic has no records, and
-    appends answer the fetches that wait on it. If the broker supports it, the appends come from an idempotent producer
-    that continues its sequence numbers."""
+    """A topic with records and a setting is deleted, and a topic of the same name is created. The new topic has no
+    records and no setting, and appends answer the fetches that wait on it. If the broker supports it, the appends come
+    from an idempotent producer that continues its sequence numbers."""
     play.need("create_topics", "delete_topics", "metadata")
     before = Play(play.broker, play.recorder, f"{play.name}-before", play.rng)
     writes = [BY_NOBODY] * 2
     try:
-        name, writer = await before.topic(partitions=2), await before.open("writer")
+        name = await before.topic(partitions=2, configs=dict(SETTINGS[:1]))
+        writer = await before.open("writer")
         if play.offers("init_producer_id"):
             writes = [Written(*await new_producer(before, writer), at) for at in range(2)]
         await before.ask_all(before.produce(writer, name, (name, 1), acks=-1, written=writes[0]))
@@ -150,6 +154,8 @@ async def recreated(play: Play) -> None:
     await play.create(name, partitions=2)
     await play.until_leads(name, 2)
     reader, writer = await play.open("reader"), await play.open("writer")
+    if play.offers("describe_configs"):
+        await _describe(play, writer, name)
     wait = play.wait_ms(3000)
     for offset in range(2):
         for number in range(2):
@@ -157,6 +163,11 @@ async def recreated(play: Play) -> None:
             await play.pause(50)
             append = play.produce(writer, (name, number), acks=-1, written=writes[offset])
             await settle(append, fetch)
+
+
+async def _describe(play: Play, conn: Connection, topic: str) -> None:
+    of = {"resource_type": OF_TOPIC, "resource_name": topic, "configuration_keys": None}
+    await play.ask(conn, "describe_configs", {"resources": [of]})
 
 
 async def _until_gone_by_id(play: Play, name: str) -> None:
@@ -201,21 +212,20 @@ async def topic_settings(play: Play) -> None:
             value.isdecimal() and play.offers("incremental_alter_configs") and play.offers("describe_configs")
         )
         for most in (100 * SMALL_BATCH, SMALL_BATCH) if alters else ():
-            of = {"resource_type": 2, "resource_name": topic}
             config = {"name": setting, "config_operation": 0, "value": f"{most}"}
-            for api, more in (("incremental_alter_configs", {"configs": [config]}), ("describe_configs", {})):
-                asked = {"resources": [{**of, "configuration_keys": None, **more}], "validate_only": False}
-                await play.ask(writer, api, asked)
-                await play.pause(play.broker.declared.late_topics_ms)
+            of = {"resource_type": OF_TOPIC, "resource_name": topic, "configs": [config]}
+            await play.ask(writer, "incremental_alter_configs", {"resources": [of], "validate_only": False})
+            await play.pause(play.broker.declared.late_topics_ms)
+            await _describe(play, writer, topic)
             await play.ask_all(play.produce(writer, topic, acks=-1, size=SMALL_BATCH))
 
 
 @scene("topics", "A3 partitions-not-added, A3 not-in-effect, E1, F3 not-woken, L1")
 async def partitions(play: Play) -> None:
     """CreatePartitions with validate_only, with more partitions, with the same number, with fewer (the last two are
-    refused), and with more again. Then elections that are not needed, and ListOffsets. The existing partitions keep
-    their records and waiting fetches. An append to a new partition answers the fetch that waits on it. In the last
-    batch, the first record has the largest timestamp."""
+    refused), and with more again. Then elections that are not needed, ListOffsets, and OffsetForLeaderEpoch. The
+    existing partitions keep their records and waiting fetches. An append to a new partition answers the fetch that
+    waits on it. In the last batch, the first record has the largest timestamp."""
     topic = await play.topic(partitions=1)
     writer = await play.open("writer")
     places = [-1, -2, 0, 1 << 61] if play.offers("list_offsets", "L1") else []
@@ -231,6 +241,11 @@ async def partitions(play: Play) -> None:
     if epoch >= 0 and play.offers("list_offsets", least=4):
         for asked in (epoch, epoch + 1000):
             await play.ask_all(play.list_offsets(writer, [(topic, 0, -1)], asked))
+    if epoch >= 0 and play.offers("offset_for_leader_epoch"):
+        for current, asked in ((epoch, epoch), (epoch, epoch + 1000), (epoch + 1000, epoch)):
+            about = {"partition": 0, "current_leader_epoch": current, "leader_epoch": asked}
+            named = {"replica_id": -1, "topics": [{"topic": topic, "partitions": [about]}]}
+            await play.ask(writer, "offset_for_leader_epoch", named)
     controller = await play.controller()
     if play.offers("elect_leaders", "E1"):
         elected = [{"topic": name, "partitions": [0, UNMADE]} for name in (topic, play.unique("unmade"))]
@@ -400,7 +415,7 @@ async def slow_reader(play: Play) -> None:
 async def throttled(play: Play) -> None:
     """The quota of a client becomes smaller while the client appends and fetches. The client appends, fetches, and
     creates partitions (with validate_only) beyond its quota, and sends further requests at once. Another client sends
-    requests at the same time."""
+    requests at the same time. If the broker has no default quota, it gets a very large one meanwhile."""
     play.need("alter_client_quotas")
     topic, client = await play.topic(), play.unique("q")
     size = QUOTA_BYTES * 3 // 2
@@ -413,6 +428,7 @@ async def throttled(play: Play) -> None:
         if quota > QUOTA_BYTES:
             await play.ask_all(play.produce(conn, topic, size=size))
             await play.ask_all(play.fetch(conn, [(topic, 0, 0)], max_wait_ms=0, most=1))
+    await play.default_quota(QUOTA_OF_ALL)
     asks: list[Callable[[Connection], Sent]] = [
         lambda conn: play.produce(conn, topic, size=size),
         lambda conn: play.fetch(conn, [(topic, 0, 0)], max_wait_ms=0, most=1),
@@ -423,8 +439,8 @@ async def throttled(play: Play) -> None:
         dry = {"topics": made, "timeout_ms": 5000, "validate_only": True}
         asks.append(lambda conn: play.send(conn, "create_topics", dry))
     await asyncio.gather(*(_above_quota(play, client, other, ask) for ask in asks))
-    for kinds in (BYTE_QUOTAS, PARTITION_QUOTAS):
-        await play.quota(client, None, kinds)
+    for limited, kinds in [*play.broker.made.quotas]:
+        await play.quota(limited, None, kinds)
 
 
 async def _above_quota(play: Play, client: str, other: Connection, ask: Callable[[Connection], Sent]) -> None:
